@@ -1,4 +1,4 @@
-"""The harness from Python: what the commands do, with pandas frames instead of prints.
+"""The harness from Python: the commands as functions that return pandas frames.
 
 ```python
 import harness.api as rag
@@ -8,9 +8,9 @@ runs.scores.groupby(["label", "measure"])["value"].mean()
 rag.compare(runs)
 ```
 
-Paths and names are as on the command line, and a name alone is a list of one; `settings` are dotted keys of a
-config. What the user can put right is a `HarnessError` of one line. What ends an interrupted command resumes
-here, too: call it again.
+Paths and names are as on the command line; a single name is accepted for a list. `settings` are dotted keys of a
+config. A mistake that the user can fix is a `HarnessError` of one line. To resume an interrupted function, call it
+again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from harness.store import RunDir
 
     ConfigSource = str | Path | Mapping[str, Any] | None
-    """A YAML file, or a mapping of its keys; None: all defaults."""
+    """A YAML file or a mapping of its keys. None: all defaults."""
     RunNames = Runs | str | Path | RunDir | Iterable[str | Path | RunDir]
     """`Runs`, or run ids, unique parts of them, paths or run directories."""
 
@@ -38,7 +38,7 @@ __all__ = ["Runs", "compare", "estimate", "evaluate", "load", "plan", "report", 
 
 
 def __getattr__(name: str) -> object:
-    # Every command passes here on its way to a module of this room, and needs but a part of what the others need.
+    # Lazy, because every command imports this package on the way to one of its modules.
     if name != "Runs":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from harness.api.runs import Runs
@@ -56,7 +56,7 @@ def plan(
     settings: Mapping[str, Any] | None = None,
     results: str | Path = "results",
 ) -> DataFrame:
-    """A row for each cell of a config: run id, what is done, partial or missing, its parameters. Costs nothing."""
+    """One row per run of a config: run id, status (done, partial or missing) and parameters. Calls no model."""
     from dataclasses import asdict, fields
 
     from harness.api.frames import data_frame
@@ -76,8 +76,8 @@ def estimate(
     settings: Mapping[str, Any] | None = None,
     results: str | Path = "results",
 ) -> DataFrame:
-    """A row for each phase that a cell still takes (`index`, `answer`) and for each evaluator that asks a judge
-    (`judging: <name>`): calls, tokens, dollars, seconds, and what that is from. Costs nothing.
+    """One row per unfinished phase of a run (`index`, `answer`) and per evaluator with a judge (`judging:
+    <name>`): expected calls, tokens, dollars, seconds, and their basis. Calls no model.
     """
     from harness.api.config_building import price_table
     from harness.api.frames import ESTIMATE_COLUMNS, Row, data_frame, estimate_rows
@@ -107,11 +107,11 @@ def run(
     records_only: bool = False,
     quiet: bool = False,
 ) -> Runs:
-    """Run every cell of a config and score it (unless `records_only`); what is there already is not run again.
+    """Run every system of a config and score the answers (unless `records_only`). Finished work is not repeated.
 
-    `fresh_index`: indexes are built, and paid, with nothing that an earlier build left, so that their seconds are
-    measured. What went wrong and ends nothing is a warning: a cell that failed, a budget that was reached, scores
-    that an evaluator could not give. An evaluator that cannot work at all raises, after everything else is done.
+    `fresh_index`: build the indexes again, without replayed calls or cached vectors, so that the build time is
+    measured. Problems that do not stop the benchmark are warnings: a failed run, an exhausted budget, missing
+    scores. The error of an evaluator that cannot run is raised at the end.
     """
     from harness.api.running import RunOptions, run_bench
     from harness.api.runs import Runs
@@ -136,10 +136,10 @@ def evaluate(
     results: str | Path = "results",
     quiet: bool = False,
 ) -> Runs:
-    """Score saved records (again) by each run's evaluators, or the config of a file; judgements are kept, and paid
-    once. Judges, their keys and prices are never those that a run names: give `config` or `settings`.
+    """Score saved records, with the evaluators of each run or those of a config file. Judgements are kept, so each
+    is paid only once. Judges, keys and prices named by a run are never used: give `config` or `settings`.
 
-    Warnings and errors as in `run`. Returns the runs, to be read anew.
+    Warnings and errors as in `run`. Returns the runs to read the scores from.
     """
     from harness.api.config_building import as_names, as_settings
     from harness.api.evaluating import EvaluateOptions, evaluate_all
@@ -171,8 +171,8 @@ def compare(
     prices: str | Path | None = None,
     results: str | Path = "results",
 ) -> DataFrame:
-    """A row for each measure and pair of runs: difference with interval, p (Holm), what it says, what could have
-    been detected, and which of the two is as good within `margin` points. The columns are those of comparison.csv.
+    """One row per metric and pair of runs: difference with interval, p (Holm), finding, smallest detectable
+    difference, and which run is as good within `margin` points. The columns are those of comparison.csv.
     """
     from harness.api.config_building import as_names, prices_of_runs
     from harness.api.frames import comparison_frame
@@ -194,8 +194,8 @@ def report(
     prices: str | Path | None = None,
     results: str | Path = "results",
 ) -> Path:
-    """Write the report of runs into a folder; the path of its page. `margin`: in points, by how much a run may be
-    worse and count as good (default: what the configs say, or 5).
+    """Write the report of runs into a folder and return the path of its page. `margin`: by how many points a run
+    may be worse and still count as good (default: from the configs, or 5).
     """
     from harness.api.config_building import prices_of_runs
     from harness.report import check_report, load_chapters, write_report
@@ -207,9 +207,9 @@ def report(
 
 
 def load(path: str | Path = "results", names: Sequence[str] = ()) -> Runs:
-    """The runs under a folder of results, all of them or those of these names; or the one run at a path.
+    """All runs in a results folder, or those with these names, or the one run at a path.
 
-    ConfigError: there is no such folder, no run in it, or a name that fits none.
+    ConfigError: no such folder, no run in it, or a name without a match.
     """
     from harness.api.config_building import as_names
     from harness.api.runs import Runs
@@ -217,14 +217,14 @@ def load(path: str | Path = "results", names: Sequence[str] = ()) -> Runs:
 
     folder = Path(path)
     if not folder.is_dir():
-        raise ConfigError(f"no folder {folder}", "name a folder of results, or a run directory")
+        raise ConfigError(f"no folder {folder}", "name a results folder or a run directory")
     if (folder / "manifest.json").exists() and not names:
         return Runs([RunDir(folder.resolve())])
     found = find_runs(folder, as_names(names))
     if not found:
-        raise ConfigError(f"no runs under {folder}", "name a folder of results, or make some: rag-harness run")
+        raise ConfigError(f"no runs under {folder}", "name a results folder, or create runs: rag-harness run")
     for one in found:
-        one.manifest()  # One of a newer version is refused here, not at the first frame.
+        one.manifest()  # Rejects a run of a newer version early.
     return Runs(found)
 
 
@@ -234,7 +234,7 @@ def _config(
     dataset: tuple[str | None, str | Path | None, str | Path | None],
     settings: Mapping[str, Any] | None,
 ) -> BenchConfig:
-    """`dataset`: its name, its documents, its questions."""
+    """`dataset`: its name, documents and questions."""
     from harness.api.config_building import DatasetChoice, as_names, as_settings, bench_config
 
     if isinstance(source, str):
@@ -251,7 +251,7 @@ def _found(runs: RunNames, results: str | Path) -> list[RunDir]:
         runs = runs.directories
     listed = [runs] if isinstance(runs, str | Path | RunDir) else list(runs)
     if not listed:
-        raise ConfigError("no run is named", "name run ids, unique parts of them, or paths")
+        raise ConfigError("no runs given", "name run ids, unique parts of them, or paths")
     return [one if isinstance(one, RunDir) else find_runs(Path(results), [str(one)])[0] for one in listed]
 
 

@@ -1,4 +1,4 @@
-"""From what a caller says to a checked config."""
+"""Builds a checked config from the arguments of a command or an API call."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,19 +19,19 @@ _OF_A_CLUSTER = frozenset({"executor", "ray_address", "workers"})
 
 @dataclass(frozen=True)
 class DatasetChoice:
-    """What a caller says of the data set; None: what the config says."""
+    """The data set as given by the caller. None: from the config."""
 
     name: str | None = None
     docs: str | Path | None = None
-    """Where it lies: a folder of documents where no data set is named."""
+    """The folder of the data set; a folder of documents if no data set is named."""
     questions: str | Path | None = None
-    """A file of questions about them."""
+    """A file of questions about the documents."""
     include: tuple[str, ...] = ()
-    """Patterns of files of that folder that are read although a rule leaves them out."""
+    """Patterns of files to read although an ignore rule excludes them."""
 
     @property
     def settings(self) -> list[str]:
-        """The same as `key=value`."""
+        """The choice as `key=value` settings."""
         name = OWN_DOCUMENTS if self.name is None and self.docs is not None else self.name
         include = list(self.include) or None
         said = {"name": name, "path": self.docs, "questions": self.questions, "options.include": include}
@@ -39,7 +39,7 @@ class DatasetChoice:
 
 
 CONFIGURED = DatasetChoice()
-"""The data set of the config."""
+"""No choice: use the data set of the config."""
 
 
 def bench_config(
@@ -50,7 +50,7 @@ def bench_config(
     measure: str | None = None,
     settings: Sequence[str] = (),
 ) -> BenchConfig:
-    """A config file, or a mapping of its keys, with the rest on top; `settings` are `key=value` and come last."""
+    """Load a config file or mapping, then apply the other arguments; `settings` (`key=value`) come last."""
     chosen = [f"systems={json.dumps(list(systems))}"] if systems else []
     chosen += dataset.settings
     chosen += [f"measure={json.dumps(measure)}"] if measure else []
@@ -65,7 +65,7 @@ def bench_configs(
     measure: str | None = None,
     settings: Sequence[str] = (),
 ) -> list[BenchConfig]:
-    """Each file with the same on top; without any, the defaults."""
+    """One config for each file, all with the same arguments; without files, the defaults."""
     return [
         bench_config(source, systems=systems, dataset=dataset, measure=measure, settings=settings)
         for source in sources or (None,)
@@ -73,20 +73,20 @@ def bench_configs(
 
 
 def as_settings(settings: Mapping[str, object]) -> list[str]:
-    """A mapping of dotted keys as `key=value`. A path is its text, and a number of numpy's is a number."""
+    """A mapping of dotted keys as `key=value`. Paths become texts, numpy numbers become numbers."""
     return [f"{key}={_written(key, value)}" for key, value in settings.items()]
 
 
 def as_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Names; a text alone is one name, not its letters."""
+    """The names as a tuple; a single string is one name."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 
 def evaluation_config(
     run: RunDir, path: Path | None = None, evaluators: Sequence[str] = (), settings: Sequence[str] = ()
 ) -> BenchConfig:
-    """How a run is evaluated: by the config of a file, or else by the evaluators that its own names and the
-    defaults; with the rest on top.
+    """The config for evaluating a run: from a file, or else the defaults with the run's own evaluators; then
+    `evaluators` and `settings` on top.
     """
     tree = read_yaml(path) if path else _own_config(run.manifest().config)
     if evaluators:
@@ -97,13 +97,13 @@ def evaluation_config(
 
 
 def price_table(own: str | Path | None = None) -> Prices:
-    """The entries of that file before the ones that ship."""
+    """The shipped price table, overridden by the entries of the file `own`."""
     return load_prices(config_path(Path(own)) if own else None)
 
 
 def prices_of_runs(runs: Iterable[RunDir], own: str | Path | None = None) -> Prices:
-    """`own`, or else the table that ships; ConfigError where a run was made with one that nobody named: a dollar
-    must be the same in every row, and no run says which file is read.
+    """The price table for these runs: `own`, or else the shipped one. ConfigError if a run was made with another
+    table and `own` is None: all rows must use the same prices, and a file named by a run is never read.
     """
     if own is None:
         refuse_unsaid_prices(runs)
@@ -114,7 +114,9 @@ def _written(key: str, value: object) -> str:
     try:
         return json.dumps(value, default=_plain)
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"{key}: no config holds {str(value)[:80]!r} ({error})", "give plain values") from error
+        raise ConfigError(
+            f"{key}: {str(value)[:80]!r} is not a config value ({error})", "give plain values"
+        ) from error
 
 
 def _plain(value: object) -> object:
@@ -126,9 +128,7 @@ def _plain(value: object) -> object:
 
 
 def _own_config(config: Mapping[str, Any]) -> Tree:
-    """The part of a run's config that its evaluation reads: see `harness.api.config_of_a_run`. Where the run
-    worked is no place to send its answers to.
-    """
+    """The part of a run's config that its evaluation uses. Where the run was executed does not matter here."""
     own = {key: config[key] for key in ("evaluators", "runner") if key in config}
     if isinstance(runner := own.get("runner"), Mapping):
         own["runner"] = {key: value for key, value in runner.items() if key not in _OF_A_CLUSTER}
@@ -136,11 +136,11 @@ def _own_config(config: Mapping[str, Any]) -> Tree:
 
 
 def named_judge(judge: str | None) -> tuple[str, ...]:
-    """`PROVIDER/MODEL` as `key=value`; ConfigError for anything else."""
+    """Parse `PROVIDER/MODEL` into `key=value` settings; ConfigError for anything else."""
     if judge is None:
         return ()
     provider, slash, model = judge.partition("/")
     if not provider or (slash and not model):
-        raise ConfigError(f"--judge {judge!r} is no model", "write PROVIDER/MODEL, or PROVIDER for its default")
+        raise ConfigError(f"--judge {judge!r} is not a model", "write PROVIDER/MODEL, or PROVIDER for its default")
     named = as_settings({"models.judge.model": model}) if model else []
     return (*as_settings({"models.judge.provider": provider}), *named)

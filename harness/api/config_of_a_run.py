@@ -1,5 +1,5 @@
-"""What the config of a run says of judges, parameters and prices is shown, never obeyed: a run may be somebody
-else's, and its judge would name the server that gets the texts, and the variable whose value it gets.
+"""Guards against the config of a run, which may come from a stranger. The judges, parameters and prices it names
+are shown, never used: a judge's URL would receive the texts and the value of an environment variable.
 """
 
 import json
@@ -20,8 +20,8 @@ _ROLES: tuple[type[JudgeConfig | JudgeEmbedderConfig], ...] = (JudgeConfig, Judg
 
 
 def refuse_unsaid_judges(run: RunDir, plan: EvaluationPlan, said: Collection[str]) -> None:
-    """ConfigError where the run's config names another judge or other parameters than the default for an evaluator
-    of the plan, and the dotted keys that were `said` on the command line name none.
+    """Raise ConfigError if the run's config has other judges or parameters than the defaults for an evaluator of
+    the plan, and the dotted keys in `said` (from the command line) do not set them.
     """
     config = run.manifest().config
     for role in _ROLES:
@@ -42,7 +42,7 @@ def refuse_unsaid_judges(run: RunDir, plan: EvaluationPlan, said: Collection[str
 
 
 def refuse_unsaid_system(run: RunDir, live: "LiveRun") -> None:
-    """ConfigError where opening the run's system would reach a server, read a variable of the environment, or load
+    """Raise ConfigError if opening the run's system would contact a server, read an environment variable, or load
     code or files that the run names.
     """
     named: dict[str, Any] = {}
@@ -60,13 +60,13 @@ def refuse_unsaid_system(run: RunDir, live: "LiveRun") -> None:
     if named:
         words = " ".join(_words(named))
         raise ConfigError(
-            f"{run.run_id} names places of its own, and what a run says is not obeyed ({words})",
+            f"{run.run_id} names servers, code or files, which are not used without your consent ({words})",
             "add --trust if the run is yours",
         )
 
 
 def judge_settings(run: RunDir) -> tuple[str, ...]:
-    """What the run's config says of judges and of how they judge, as --set would say it."""
+    """The judges and evaluator parameters in the run's config, as `--set` values."""
     config = run.manifest().config
     trees = {f"models.{role.role}": _below(config, "models", role.role) for role in _ROLES}
     trees["per_evaluator"] = _below(config, "per_evaluator")
@@ -75,43 +75,43 @@ def judge_settings(run: RunDir) -> tuple[str, ...]:
 
 
 def refuse_unsaid_prices(runs: Iterable[RunDir]) -> None:
-    """ConfigError where the config of a run names a price table, and nobody says which is meant."""
+    """Raise ConfigError if the config of a run names a price table."""
     for run in runs:
         if named := run.manifest().config.get("prices"):
             raise ConfigError(
-                f"the config of {run.run_id} names a price table of its own, which is read only if you name it",
-                f"add --prices {shlex.quote(str(named))}, or --prices configs/prices.yaml for the one that ships",
+                f"the config of {run.run_id} names its own price table, which is read only if you name it",
+                f"add --prices {shlex.quote(str(named))}, or --prices configs/prices.yaml for the shipped one",
             )
 
 
 def _unnamed(run: RunDir, what: str, unsaid: Mapping[str, Any], default: str) -> ConfigError:
     words = " ".join(f"--set {shlex.quote(word)}" for word in _words(unsaid))
     return ConfigError(
-        f"the config of {run.run_id} names {what} of its own, and what a run says is not obeyed",
-        f"add --config FILE with yours, or what it says ({words}), or the default ({default})",
+        f"the config of {run.run_id} names {what} of its own, which is not used without your consent",
+        f"add --config FILE with yours, or the run's values ({words}), or the default ({default})",
     )
 
 
 def _words(settings: Mapping[str, Any]) -> list[str]:
-    """As --set reads them. Every command comes by here, and only a refusal needs the words of reports."""
+    """Words for `--set`. Imported here because only an error needs the report package."""
     from harness.report.sections.reproduce import setting_words
 
     return setting_words(settings)
 
 
 def _is_place(value: str) -> bool:
-    """Whether a value may be a path, a URL or a name on a hub."""
+    """Whether a value may be a path, a URL or a name on a model hub."""
     return any(char in value for char in "/\\:~")
 
 
 def _unlike(own: Mapping[str, Any], default: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """Dotted key -> value, of what differs."""
+    """Dotted key -> value, for the values that differ from the default."""
     kept = flatten(default)
     return {f"{prefix}{key}": value for key, value in flatten(own).items() if kept.get(key) != value}
 
 
 def _below(tree: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
-    """The mapping there, or an empty one: nothing in a run's config has been checked."""
+    """The mapping at these keys, or an empty one: the config of a run is unchecked."""
     found: Any = tree
     for key in keys:
         found = found.get(key) if isinstance(found, Mapping) else None

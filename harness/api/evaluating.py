@@ -1,4 +1,4 @@
-"""Saved runs, scored."""
+"""Scores saved runs."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -23,39 +23,39 @@ from harness.store import RunDir, find_runs
 
 @dataclass(frozen=True)
 class EvaluateOptions:
-    """What is said beyond the runs' own configs."""
+    """Options of an evaluation, besides the runs' own configs."""
 
     config: Path | None = None
     evaluators: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     prices: Path | None = None
-    """A price table of one's own."""
+    """A price table of the user."""
     results: Path = Path("results")
     quiet: bool = False
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What came of scoring some runs."""
+    """The result of scoring some runs."""
 
     runs: tuple[RunDir, ...]
     outcomes: tuple[tuple[EvaluationOutcome, BenchConfig], ...]
-    """One for the runs that are scored alike, with their config."""
+    """One for each group of runs with the same config, together with that config."""
     spending: Spending
 
     @property
     def stopped(self) -> BudgetReached | None:
-        """What the budget could not hold."""
+        """The budget error that stopped an evaluation, if any."""
         return next((outcome.stopped for outcome, _ in self.outcomes if outcome.stopped), None)
 
 
 def needs_child_process(runs: Sequence[RunDir], options: EvaluateOptions) -> bool:
-    """Whether an executor that scores these runs needs a process of its own."""
+    """Whether the executor for these runs must run in a child process."""
     return needs_own_process(_configs(runs, options))
 
 
 def evaluate_all(runs: Sequence[RunDir], options: EvaluateOptions) -> Evaluation:
-    """Score runs by each one's config, or by that of `options`; nothing raises that only one evaluator refuses."""
+    """Score runs by their configs, or that of `options`. Errors of single evaluators are recorded, not raised."""
     configs = _configs(runs, options)
     plans = [(plan_evaluation(config), config, members) for config, members in _grouped(runs, configs)]
     for plan, _, members in plans:
@@ -65,7 +65,7 @@ def evaluate_all(runs: Sequence[RunDir], options: EvaluateOptions) -> Evaluation
     reporter = Reporter(quiet=options.quiet)
     spending = _spending(plans, options, reporter)
     outcomes = []
-    # Saved answers take no turns, however they were answered.
+    # Saved answers are scored in order, even if they were answered interleaved.
     places = [BenchConfig(runner=config.runner) for _, config, _ in plans]
     with Executors(places, options.results, reporter) as executors:
         for plan, config, members in plans:
@@ -82,7 +82,7 @@ def _configs(runs: Sequence[RunDir], options: EvaluateOptions) -> list[BenchConf
 def scoring_elsewhere(
     executors: Executors, config: BenchConfig, plan: EvaluationPlan, reporter: Reporter
 ) -> Elsewhere:
-    """The scoring of the config's executor, if it has one and an evaluator is worth it."""
+    """Remote scoring by the config's executor, if there is one and an evaluator is slow enough to need it."""
     if not any(map(is_worth_a_worker, plan.evaluators)) or (executor := executors.joined(config)) is None:
         return nobody
     return executor.scoring(plan, reporter.warn)
@@ -90,7 +90,7 @@ def scoring_elsewhere(
 
 @contextmanager
 def open_answer(choice: AnswerChoice) -> Iterator[OpenedAnswer]:
-    """One answer with its evaluator's models: see `harness.protocols.CommandRuntime`."""
+    """Open one saved answer with its evaluator's models (see `harness.protocols.CommandRuntime`)."""
     run = find_runs(choice.results, [choice.run])[0]
     plan = plan_evaluation(evaluation_config(run, choice.config, (choice.evaluator,), choice.settings))
     _refuse_unsaid(run, plan, choice.config, choice.settings)
@@ -108,7 +108,7 @@ def open_answer(choice: AnswerChoice) -> Iterator[OpenedAnswer]:
 
 
 def _refuse_unsaid(run: RunDir, plan: EvaluationPlan, config: Path | None, settings: Sequence[str]) -> None:
-    """Whoever gives a config of their own has said all."""
+    """Reject judges that only the run names. A config file of the user settles everything."""
     if config is None:
         refuse_unsaid_judges(run, plan, [parse_setting(setting)[0] for setting in settings])
 
@@ -128,8 +128,9 @@ def _answered(run: RunDir, choice: AnswerChoice) -> ScoringInput:
 def _spending(
     plans: Sequence[tuple[EvaluationPlan, BenchConfig, list[RunDir]]], options: EvaluateOptions, reporter: Reporter
 ) -> Spending:
-    """The budget is one for all named runs; it stands in a config or setting for all, so every group has the
-    same."""
+    """The budget, shared by all named runs. It comes from a config or setting for all, so every group has the
+    same.
+    """
     payers = [
         CostOwner.of(run, run.manifest().identity.get("models", {}), plan)
         for plan, _, members in plans
@@ -146,7 +147,7 @@ def _spending(
 
 
 def _grouped(runs: Sequence[RunDir], configs: Sequence[BenchConfig]) -> list[tuple[BenchConfig, list[RunDir]]]:
-    """Runs that are evaluated alike stand together, so that they share models and embeddings."""
+    """Runs grouped by config, so that runs of a group share models and embeddings."""
     groups: dict[str, tuple[BenchConfig, list[RunDir]]] = {}
     for run, config in zip(runs, configs, strict=True):
         groups.setdefault(config.model_dump_json(), (config, []))[1].append(run)

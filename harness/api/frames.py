@@ -1,4 +1,4 @@
-"""Run directories as pandas frames, one row for each thing."""
+"""Run directories as pandas frames."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ ESTIMATE_COLUMNS = (
 
 
 def data_frame(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> DataFrame:
-    """MissingDependency without pandas."""
+    """A pandas frame; MissingDependency if pandas is not installed."""
     try:
         import pandas as pd
     except ImportError as error:
@@ -60,17 +60,17 @@ class ReadRun:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """Its header."""
+        """The manifest of the run."""
         return self.run.manifest()
 
     @cached_property
     def sample(self) -> dict[str, SampleRow]:
-        """Query id -> query and reference."""
+        """Query and reference, by query id."""
         return {row.query.query_id: row for row in self.run.sample()}
 
     @cached_property
     def records(self) -> list[RunRecord]:
-        """Those that count, in the order of the sample."""
+        """The latest record of each query and repeat, in the order of the sample."""
         found, places = (
             self.run.records().values(),
             {query_id: place for place, query_id in enumerate(self.sample)},
@@ -79,26 +79,26 @@ class ReadRun:
 
     @property
     def base(self) -> Row:
-        """What every row of it begins with."""
+        """The columns with which every row of the run begins."""
         identity = self.manifest.identity
         names = str(identity.get("system", {}).get("name", "")), str(self.manifest.dataset.get("name", ""))
         return dict(zip(_RUN, (self.run.run_id, self.label, *names), strict=True))
 
     def query(self, query_id: str) -> Row:
-        """The base and the query."""
+        """The base columns and those of a query."""
         row = self.sample.get(query_id)
         query_type = row.reference.query_type if row else None
         return {**self.base, "query_id": query_id, "query_type": query_type}
 
 
 def read_runs(runs: Sequence[RunDir]) -> list[ReadRun]:
-    """Labelled as in a report of all of them."""
+    """Runs with the labels that a report of all of them would use."""
     named = labels([run.manifest().identity for run in runs])
     return [ReadRun(run, label) for run, label in zip(runs, named, strict=True)]
 
 
 def run_row(read: ReadRun) -> Row:
-    """A row of `runs`."""
+    """A row of `Runs.runs`."""
     manifest, records = read.manifest, read.records
     models = manifest.identity.get("models", {})
     repeats = int(manifest.identity.get("repeats", 1))
@@ -120,7 +120,7 @@ def run_row(read: ReadRun) -> Row:
 
 
 def record_rows(read: ReadRun) -> Iterator[Row]:
-    """The rows of `records`."""
+    """Rows of `Runs.records`."""
     for record in read.records:
         prediction, cost, failure = record.prediction, record.cost, record.failure
         row = read.sample.get(record.query_id)
@@ -148,7 +148,7 @@ def record_rows(read: ReadRun) -> Iterator[Row]:
 
 
 def context_rows(read: ReadRun) -> Iterator[Row]:
-    """The rows of `contexts`."""
+    """Rows of `Runs.contexts`."""
     for record in read.records:
         for rank, context in enumerate(record.prediction.contexts if record.prediction else (), start=1):
             span = context.span
@@ -167,7 +167,7 @@ def context_rows(read: ReadRun) -> Iterator[Row]:
 
 
 def score_rows(read: ReadRun) -> Iterator[Row]:
-    """The rows of `scores`."""
+    """Rows of `Runs.scores`."""
     owners = {measure: one.evaluator for one in read.run.evaluations() for measure in one.measures}
     for score in read.run.scores():
         yield {
@@ -180,13 +180,13 @@ def score_rows(read: ReadRun) -> Iterator[Row]:
 
 
 def estimate_rows(estimate: Estimate, phases: Mapping[str, Any]) -> Iterator[Row]:
-    """The rows of an estimate: a phase each."""
+    """One row per phase of an estimate."""
     for name, phase in phases.items():
         yield {"run_id": estimate.run_id, "phase": name, **phase.model_dump(exclude={"notes"})}
 
 
 def comparison_frame(comparison: Comparison) -> DataFrame:
-    """A row for each measure and pair, as in comparison.csv."""
+    """One row per metric and pair, as in comparison.csv."""
     return data_frame((dict(zip(COLUMNS, row, strict=True)) for row in comparison_rows(comparison)), COLUMNS)
 
 

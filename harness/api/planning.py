@@ -1,4 +1,4 @@
-"""What a config spans, before anything is paid."""
+"""Lists the runs of a config and their status, before anything is paid."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from harness.store import RunDir
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """One cell, and how far it is."""
+    """A run of a config and its status."""
 
     run_id: str
     system: str
@@ -25,16 +25,16 @@ class PlannedCell:
     answer: dict[str, Any]
     """The answer parameters."""
     notes: tuple[str, ...]
-    """What the data set has to say."""
+    """Notes of the data set."""
 
 
 def planned_cells(config: BenchConfig, results: Path) -> list[PlannedCell]:
-    """Every cell of a config, in order."""
+    """All runs of a config, in order."""
     return [planned_cell(cell, results) for cell in plan_cells(config)]
 
 
 def planned_cell(cell: Cell, results: Path) -> PlannedCell:
-    """How far that one is."""
+    """The status of one run."""
     run = RunDir(results / cell.run_id)
     n_recorded = len(run.whole_endings())
     return PlannedCell(

@@ -1,4 +1,4 @@
-"""A whole benchmark: every cell answered, then scored."""
+"""A whole benchmark: plan, run, evaluate."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -36,43 +36,43 @@ from harness.store import RunDir
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What is said beyond the config; changes no run id."""
+    """Options besides the config; they change no run id."""
 
     results: Path = Path("results")
     retry_failed: bool = False
     fresh_index: bool = False
-    """Indexes are built with nothing that an earlier build left, so that their seconds are measured."""
+    """Build indexes without replayed calls or cached vectors, so that the build time is measured."""
     records_only: bool = False
-    """Nothing is scored."""
+    """Do not evaluate."""
     quiet: bool = False
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """What came of a config."""
+    """The result of a config."""
 
     config: BenchConfig
     cells: tuple[Cell, ...]
     results: tuple[CellResult, ...]
-    """Of the cells up to the one that the budget stopped."""
+    """Results of the runs, up to the one that the budget stopped."""
     outcome: EvaluationOutcome | None
-    """None: nothing was scored, for want of time or because nobody wanted it."""
+    """None: nothing was scored, because the time was over or scoring was not wanted."""
     spending: Spending
 
     @property
     def runs(self) -> list[RunDir]:
-        """Of every cell that was begun."""
+        """The directories of all runs that were started."""
         return [result.run for result in self.results]
 
     @property
     def stopped(self) -> BudgetReached | None:
-        """What the budget could not hold."""
+        """The budget error that stopped the benchmark, if any."""
         cells = next((result.stopped for result in self.results if result.stopped), None)
         return cells or (self.outcome.stopped if self.outcome else None)
 
     @property
     def shortened(self) -> str:
-        """Of how many queries the runs are done, where the budget ended their turns: `23 of 40 queries`."""
+        """Queries answered by all interleaved runs when the budget was exhausted: `23 of 40 queries`."""
         held = {
             cell.dataset.digest: (len(cell.dataset.queries) - result.n_left, len(cell.dataset.queries))
             for cell, result in zip(self.cells, self.results, strict=False)
@@ -82,7 +82,7 @@ class Benchmark:
 
     @property
     def shortened_by(self) -> str:
-        """What of the budget ended them."""
+        """Which limit of the budget was exhausted."""
         return next((result.ended_by.what for result in self.results if result.ended_by), "")
 
     @property
@@ -93,25 +93,27 @@ class Benchmark:
 
     @property
     def failed(self) -> list[CellResult]:
-        """Cells whose system broke, or failed at more queries than `runner.failure_tolerance` allows."""
+        """Runs whose system failed, or failed at more queries than `runner.failure_tolerance` allows."""
         tolerance = self.config.runner.failure_tolerance
         return [result for result in self.results if _is_beyond(result, tolerance)]
 
     @property
     def troubles(self) -> list[str]:
-        """A line for each cell of `failed`, and for the budget."""
+        """One line per run in `failed`, and one for an exhausted budget."""
         lines = [_said(result) for result in self.failed]
         reached = [f"stopped at the budget ({self.stopped.what}): {self.progress}"] if self.stopped else []
         return [*lines, *reached]
 
 
 def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Benchmark]:
-    """Each config after the other, up to the one that its budget stops; a mistake in any raises before the first.
+    """Run the configs in order, up to the one that its budget stops. All are checked before the first one starts.
 
-    They end in one report, so they name one price table.
+    They share one report, so they must name the same price table.
     """
     if len({config.prices for config in configs}) > 1:
-        raise ConfigError("these configs name different `prices`", "name one table in each, or run them apart")
+        raise ConfigError(
+            "these configs name different `prices`", "name the same table in each, or run them separately"
+        )
     is_remote = any(config.runner.executor != LOCAL_EXECUTOR for config in configs)
     reporter = SharedBars(quiet=options.quiet) if is_remote else Reporter(quiet=options.quiet)
     benches: list[Benchmark] = []
@@ -126,12 +128,12 @@ def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Ben
 
 
 def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:
-    """One config: see `run_benches`."""
+    """Run one config, as `run_benches` does."""
     return run_benches([config], options)[0]
 
 
 def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors: Executors) -> Benchmark:
-    """Run every cell and score it. A cell that fails is said and does not stop the next; nor does an evaluator."""
+    """Run all systems and score them. Neither a failed run nor a failed evaluator stops the rest."""
     config, cells, spending = checked.config, checked.cells, checked.spending
     race = checked.race
     if sum(not cell.spec.baseline for cell in cells) > 1:
@@ -155,7 +157,7 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors
 
 @dataclass(frozen=True)
 class _Checked:
-    """What is to be done, and what it may take."""
+    """A checked config: what is left to do, and its budget."""
 
     config: BenchConfig
     cells: list[Cell]
@@ -164,11 +166,11 @@ class _Checked:
     race: PlannedRace | None
     spending: Spending
     executor: Executor | None
-    """Where its cells are run; None: here, or nothing of them is left to do."""
+    """Where the runs are executed. None: on this machine, or nothing is left to do."""
 
 
 def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter, executors: Executors) -> _Checked:
-    """Refuse what cannot be; its time begins now."""
+    """Plan a config and check it. The time limit of its budget starts now."""
     began = time.monotonic()
     with reporter.reading() as progress:
         cells = plan_cells(config, progress)
@@ -189,8 +191,8 @@ def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter, execu
 def _check_all(
     cells: Sequence[Cell], evaluation: EvaluationPlan | None, results: Path, spending: Spending
 ) -> list[Cell]:
-    """Refuse what cannot be before anything is paid: what only the last cell lacks must not show after hours.
-    Returns the cells with something to do.
+    """Check everything before anything is paid, so that a missing requirement of the last run shows at once, not
+    after hours. Returns the unfinished runs.
     """
     for cell in cells:
         spending.check_prices(cell.identity["models"])
@@ -207,7 +209,7 @@ def _check_all(
 
 
 def _fetch_weights(cells: Sequence[Cell], results: Path, reporter: Reporter, spending: Spending) -> None:
-    """Of these cells, while the budget's clock stands: a machine that fetches a gigabyte first answers no less."""
+    """Download model weights while the budget's clock is paused, so that a download costs no answers."""
     with spending.standing():
         for cell in cells:
             fetch_models(cell, results, reporter)
@@ -220,8 +222,8 @@ def _score(
     reporter: Reporter,
     executors: Executors,
 ) -> EvaluationOutcome | None:
-    """Of what the budget stopped, only what is free: no judge is asked, and nothing is begun where the time is
-    over; but what is done over a part of its queries is scored.
+    """Score the runs. After the budget stopped a run, only evaluators without a model are used, and none if the
+    time is over. Interleaved runs that ended early are scored over the queries that they answered.
     """
     evaluation, spending = checked.evaluation, checked.spending
     if any(result.ended_by for result in results):
@@ -238,7 +240,7 @@ def _score(
 def _run_until_stopped(
     cells: Sequence[Cell], options: RunOptions, reporter: Reporter, spending: Spending
 ) -> list[CellResult]:
-    """Every cell in order, up to the one that the budget stops."""
+    """Execute the runs in order, up to the one that the budget stops."""
     results: list[CellResult] = []
     for number, cell in enumerate(cells, 1):
         results.append(_run_one(cell, f"{number}/{len(cells)}", options, reporter, spending))
@@ -250,7 +252,7 @@ def _run_until_stopped(
 def _run_elsewhere(
     checked: "_Checked", executor: Executor, options: RunOptions, reporter: Reporter
 ) -> list[CellResult]:
-    """Every cell, side by side on the machines of an executor."""
+    """Execute all runs in parallel on the machines of an executor."""
     cells, spending = checked.cells, checked.spending
     for number, cell in enumerate(cells, 1):
         _announce(cell, f"{number}/{len(cells)}", options, reporter, spending)
@@ -261,7 +263,7 @@ def _run_elsewhere(
 def _run_in_turns(
     checked: "_Checked", options: RunOptions, reporter: Reporter, spending: Spending
 ) -> list[CellResult]:
-    """Every cell, a few queries each, again and again."""
+    """Execute all runs interleaved, a few queries each in turn."""
     cells = checked.cells
     for number, cell in enumerate(cells, 1):
         _announce(cell, f"{number}/{len(cells)}", options, reporter, spending)
@@ -284,7 +286,7 @@ def _run_one(cell: Cell, place: str, options: RunOptions, reporter: Reporter, sp
 
 
 def _announce(cell: Cell, place: str, options: RunOptions, reporter: Reporter, spending: Spending) -> None:
-    """Say what the cell is, what is not done again, and keep what it is expected to take."""
+    """Print what the run is and what is reused, and save its estimate."""
     reporter.say(
         f"[{place}] {cell.run_id}: {len(cell.dataset.queries):,} queries over "
         f"{len(cell.dataset.documents):,} documents, generator {_generator(cell)}"
@@ -318,7 +320,7 @@ def _said(result: CellResult) -> str:
 
 def _generator(cell: Cell) -> str:
     if cell.generator is None and cell.generates:
-        return "of its own"
+        return "its own"
     if cell.generator is None or cell.generator.is_none:
         return NO_MODEL
     return f"{cell.generator.provider}/{cell.generator.model}"

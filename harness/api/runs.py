@@ -1,4 +1,4 @@
-"""Runs as pandas frames, read when they are asked for."""
+"""Runs as pandas frames that are read on demand."""
 
 from __future__ import annotations
 
@@ -14,41 +14,41 @@ if TYPE_CHECKING:
 
 
 class Runs:
-    """Some run directories. Every frame begins with `run_id`, `label` (what tells the runs apart in a report),
-    `system` and `dataset`; a value that is not known is missing in it, never 0.
+    """A collection of run directories. Every frame begins with `run_id`, `label` (as in a report), `system` and
+    `dataset`. An unknown value is missing, never 0.
     """
 
     def __init__(self, directories: Sequence[RunDir]) -> None:
         self.directories = list({run.path.resolve(): run for run in directories}.values())
-        """Each once, in the order given."""
+        """The run directories, without duplicates, in the given order."""
 
     @cached_property
     def runs(self) -> DataFrame:
-        """A row for each run: models, how many queries were answered and failed, whether it is finished."""
+        """One row per run: models, numbers of answered and failed queries, whether it is finished."""
         return frames.data_frame(map(frames.run_row, self._read), frames.RUN_COLUMNS)
 
     @cached_property
     def records(self) -> DataFrame:
-        """A row for each answered query and repeat, the failed ones too: question, references, answer, cost."""
+        """One row per query and repeat, including failed ones: question, references, answer, cost."""
         return self._frame(frames.record_rows, frames.RECORD_COLUMNS)
 
     @cached_property
     def contexts(self) -> DataFrame:
-        """A row for each context, by rank from 1: kind, documents, score, place, text."""
+        """One row per context, by rank from 1: kind, documents, score, span, text."""
         return self._frame(frames.context_rows, frames.CONTEXT_COLUMNS)
 
     @cached_property
     def scores(self) -> DataFrame:
-        """A row for each score.
+        """One row per score.
 
-        `value` is what a report counts: where the query failed (status `imputed`) the measure's worst. It is
-        missing where the measure does not apply, the evaluator failed or the run is unfinished: before you take a
-        mean, look at `status`, as a report does. With repeats, take the mean of a query first.
+        A failed query (status `imputed`) has the metric's worst value. `value` is missing if the metric does not
+        apply, the evaluator failed or the run is unfinished: check `status` before you take a mean. With repeats,
+        average the repeats of each query first.
         """
         return self._frame(frames.score_rows, frames.SCORE_COLUMNS)
 
     def __len__(self) -> int:
-        """How many runs."""
+        """The number of runs."""
         return len(self.directories)
 
     def __iter__(self) -> Iterator[RunDir]:
@@ -56,7 +56,7 @@ class Runs:
         return iter(self.directories)
 
     def __add__(self, other: Runs) -> Runs:
-        """These and the others."""
+        """These runs and the others."""
         return Runs([*self.directories, *other.directories])
 
     def __repr__(self) -> str:
@@ -64,7 +64,7 @@ class Runs:
         return f"Runs({[run.run_id for run in self.directories]})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The HTML that a notebook shows."""
         return str(self.runs.to_html())
 
     @cached_property

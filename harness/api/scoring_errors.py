@@ -1,4 +1,4 @@
-"""What went wrong with scoring and ended nothing."""
+"""Problems of an evaluation that did not stop it."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ Outcomes = Sequence[tuple[EvaluationOutcome, BenchConfig]]
 
 
 def troubles(outcomes: Outcomes) -> list[str]:
-    """A line for each evaluator that gave fewer scores of a run than `runner.failure_tolerance` wants."""
+    """One line per evaluator and run with more failed scores than `runner.failure_tolerance` allows."""
     lines = []
     for outcome, config in outcomes:
         for one in outcome.evaluated:
@@ -22,6 +22,6 @@ def troubles(outcomes: Outcomes) -> list[str]:
 
 
 def refused(outcomes: Outcomes) -> HarnessError | None:
-    """Why the first of the evaluators could not work at all; one that the budget stopped did not refuse."""
+    """The error of the first evaluator that could not run; None if there is none. A budget stop does not count."""
     errors = (error for outcome, _ in outcomes for _, error in outcome.refusals)
     return next((error for error in errors if not isinstance(error, BudgetReached)), None)

@@ -1,1 +1,1 @@
-"""The command line: reads arguments, calls the rooms below, prints."""
+"""The command line: parses arguments, calls `harness.api` and the packages below it, prints results."""

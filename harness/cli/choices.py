@@ -1,10 +1,10 @@
-"""What some commands let one choose among."""
+"""Values of options that accept one of a fixed set."""
 
 from enum import StrEnum
 
 
 class Listed(StrEnum):
-    """What `list` can list."""
+    """Kinds of plug-ins that `list` accepts."""
 
     systems = "systems"
     datasets = "datasets"
@@ -14,7 +14,7 @@ class Listed(StrEnum):
 
 
 class Creatable(StrEnum):
-    """What `new` can write."""
+    """Kinds of plug-ins that `new` can create."""
 
     system = "system"
     dataset = "dataset"
@@ -22,7 +22,7 @@ class Creatable(StrEnum):
 
 
 def executor_settings(executor: str | None, ray_address: str | None) -> list[str]:
-    """The settings that these options stand for; an address without an executor means a Ray cluster."""
+    """The settings for `--executor` and `--ray-address`; an address alone implies `ray`."""
     if executor is None and ray_address is not None:
         executor = "ray"
     named = {"executor": executor, "ray_address": ray_address}
@@ -30,7 +30,7 @@ def executor_settings(executor: str | None, ray_address: str | None) -> list[str
 
 
 class CostName(StrEnum):
-    """What a query may cost, where costs count."""
+    """Costs of a query that a command can weigh."""
 
     tokens = "tokens"
     usd = "usd"

@@ -19,7 +19,7 @@ from harness.store import find_runs
 
 @dataclass(frozen=True)
 class CompareOptions:
-    """The flags of the command."""
+    """The options of the command."""
 
     measures: tuple[str, ...]
     query_type: str | None
@@ -28,13 +28,13 @@ class CompareOptions:
     results: Path
     as_json: bool
     prices: Path | None = None
-    """A price table of one's own."""
+    """A price table of the user."""
     margin: float | None = None
-    """In points; None: what the configs say."""
+    """In points. None: from the configs of the runs."""
 
 
 def compare(names: Sequence[str], options: CompareOptions) -> None:
-    """Compare the named runs, print what came out, and write it to `out` where that is given."""
+    """Compare the named runs, print the comparison, and write it to the folder `out` if given."""
     against = find_runs(options.results, [options.against]) if options.against is not None else []
     choice = Choice(options.measures, options.query_type, next(iter(against), None), options.margin)
     runs = find_runs(options.results, names)

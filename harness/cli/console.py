@@ -1,4 +1,4 @@
-"""Where the commands print."""
+"""Consoles and lines for standard output and standard error."""
 
 import os
 import shlex
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from harness.display.safe_console import SafeConsole
 
 _PIPE_COLUMNS = 120
-"""A log or a pipe has no width of its own; rich would break tables at 80."""
+"""Width without a terminal (log, pipe); rich would break tables at 80 columns."""
 
 
 def open_console(*, stderr: bool = False, quiet: bool = False) -> "SafeConsole":
-    """A console as wide as the terminal, or wide enough for our tables where there is none."""
+    """A console as wide as the terminal, or 120 columns without one."""
     from harness.display.safe_console import SafeConsole
 
     console = SafeConsole(stderr=stderr, quiet=quiet)
@@ -27,27 +27,27 @@ def open_console(*, stderr: bool = False, quiet: bool = False) -> "SafeConsole":
 
 
 def same_command() -> str:
-    """The command line as it was given, for messages that say how to go on."""
+    """The current command line, for messages that say how to resume."""
     return shlex.join(["rag-harness", *sys.argv[1:]])
 
 
 def show_bug(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """The traceback of what nobody expected, as every other line: for `sys.excepthook`."""
+    """Print the traceback of an unexpected error, without keys or control characters (for `sys.excepthook`)."""
     import traceback
 
     complain("".join(traceback.format_exception(kind, error, trace)).rstrip())
 
 
 def complain(line: str) -> None:
-    """One line on standard error, whoever asked to be quiet; what it quotes steers no terminal."""
+    """Print one line to standard error, even with `--quiet`; keys and control characters are removed."""
     sys.stderr.write(cleaned(line) + "\n")
 
 
 def note_usage_data() -> None:
-    """One line where the user's environment lets libraries send usage data or traces."""
+    """Print a note if the user's environment lets libraries send usage data or traces."""
     if wanted := usage_data_wanted():
         from harness.cli.subprocess_guard import ENV
 
-        # The process that started this one has said it.
+        # A guarded child process does not repeat the note of its parent.
         if ENV not in os.environ:
             complain(f"note: your environment lets libraries send usage data or traces: {', '.join(wanted)}")

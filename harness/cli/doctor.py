@@ -1,4 +1,4 @@
-"""`rag-harness doctor`: what is installed, reachable and missing, and the fix for each."""
+"""`rag-harness doctor`: checks the installation and says how to fix each problem."""
 
 import os
 import shutil
@@ -22,14 +22,14 @@ from harness.models.weights import cache_dir, cached_path
 from harness.registry import SYSTEMS
 
 _FIRST = "bench"
-"""The extra that `make bench` and the first minutes need."""
+"""The extra that `make bench` needs."""
 _FOR_DEVELOPERS = {"build", "dev", "testing"}
 _ROOM_BYTES = 2_000_000_000
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at."""
+    """The result of one check."""
 
     what: str
     state: Literal["ok", "missing", "optional"]
@@ -38,7 +38,7 @@ class Finding:
 
 
 def print_checkup(results: Path) -> int:
-    """Print every finding; 2 if something that `make bench` needs is missing."""
+    """Run and print all checks. Returns exit code 2 if something that `make bench` needs is missing, else 0."""
     findings = [*_python(), *_packages(), *_systems(), *_weights(), *_data(), *_folders(results), *_servers()]
     console = open_console()
     for finding in findings:
@@ -57,7 +57,7 @@ def _python() -> Iterator[Finding]:
 
 
 def _packages() -> Iterator[Finding]:
-    """The extras of this distribution as its own metadata lists them."""
+    """Check the extras listed in the package metadata."""
     for extra, wanted in listed_extras().items():
         lacking = [said for one in wanted if (said := _lacking(one))]
         if not lacking:
@@ -67,19 +67,19 @@ def _packages() -> Iterator[Finding]:
 
 
 def _systems() -> Iterator[Finding]:
-    """What each system needs beyond packages and models, with its default parameters."""
+    """Run each system's preflight check with default parameters."""
     for name in SYSTEMS.names():
         try:
             spec = SYSTEMS.load(name)
             if spec.preflight:
                 spec.preflight(spec.index_params(), spec.answer_params())
-                yield Finding(f"system {name}", "ok", "what it needs is there")
+                yield Finding(f"system {name}", "ok", "requirements are met")
         except HarnessError as error:
             yield Finding(f"system {name}", "missing", error.what, error.fix)
 
 
 def listed_extras() -> dict[str, list[Requirement]]:
-    """Extra -> what it asks for, without those that are for developers or made of others."""
+    """Requirements by extra, without developer extras and extras that only combine others."""
     said = metadata(DISTRIBUTION)
     wanted = [Requirement(line) for line in said.get_all("Requires-Dist") or ()]
     extras = {
@@ -91,7 +91,7 @@ def listed_extras() -> dict[str, list[Requirement]]:
 
 
 def _lacking(wanted: Requirement) -> str:
-    """What is wrong with a package; empty where it is there in a version that fits."""
+    """A description of the problem with a package; empty if a suitable version is installed."""
     try:
         found = version(wanted.name)
     except PackageNotFoundError:
@@ -110,7 +110,9 @@ def _weights() -> Iterator[Finding]:
         if path:
             yield Finding(weights.name, "ok", f"{path} ({size})")
         else:
-            yield Finding(weights.name, "optional", f"not here ({size})", "downloaded when a run first needs it")
+            yield Finding(
+                weights.name, "optional", f"not downloaded ({size})", "downloaded when a run first needs it"
+            )
 
 
 def _data() -> Iterator[Finding]:
@@ -119,7 +121,11 @@ def _data() -> Iterator[Finding]:
     if folder.is_dir():
         yield Finding("data directory", "ok", f"{folder}: {', '.join(sorted(_subfolders(folder))) or 'empty'}")
     else:
-        fix = "correct RAG_HARNESS_DATA" if named else "set RAG_HARNESS_DATA, or let the hub provide (extra hub)"
+        fix = (
+            "correct RAG_HARNESS_DATA"
+            if named
+            else "set RAG_HARNESS_DATA, or install the extra hub to download data"
+        )
         yield Finding("data directory", _need(bool(named)), f"no folder {folder}", fix)
 
 
@@ -142,7 +148,7 @@ def _folders(results: Path) -> Iterator[Finding]:
 
 
 def _servers() -> Iterator[Finding]:
-    """Whether each provider of generators is fit to be asked, with its defaults."""
+    """Check whether each generator provider is reachable with its defaults."""
     specs, refusals = PROVIDERS.load_all()
     yield from (Finding("provider", "missing", error.what, error.fix) for error in refusals)
     for spec in specs:
@@ -155,11 +161,11 @@ def _servers() -> Iterator[Finding]:
         except HarnessError as error:
             yield Finding(f"provider {spec.name}", "optional", error.what, error.fix)
         else:
-            yield Finding(f"provider {spec.name}", "ok", f"it can be asked{where}")
+            yield Finding(f"provider {spec.name}", "ok", f"reachable{where}")
 
 
 def _with_defaults(spec: ProviderSpec) -> GeneratorConfig | None:
-    """None of a provider that has no defaults, such as one that needs a URL, or that does not generate."""
+    """The default config of a provider; None if it has none (for example it needs a URL) or cannot generate."""
     if "generator" not in spec.roles:
         return None
     for model in (None, "any"):

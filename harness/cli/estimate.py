@@ -1,4 +1,4 @@
-"""`rag-harness estimate`: what a config will take, before anything is paid."""
+"""`rag-harness estimate`: the expected cost of a config, before any model is called."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -23,8 +23,8 @@ _COLUMNS = ("to answer", "index", "calls", "tokens in", "tokens out", "USD", "mi
 
 
 def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) -> None:
-    """Print what each cell still takes, the judges beside it, where the figures are from, and what so many queries
-    can tell apart.
+    """Print the remaining cost of each run and of its judges, the basis of each figure, and the smallest
+    difference that the sample can detect.
     """
     with Reporter().reading() as progress:
         planned = [(config, plan_cells(config, progress)) for config in configs]
@@ -55,7 +55,7 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
 
 
 def _estimates(planned: Sequence[tuple[BenchConfig, Sequence[Cell]]], results: Path) -> Iterator[Estimate]:
-    """Of each cell; one that several configs name is run once, by the first of them."""
+    """Estimate each run once; a run named by several configs belongs to the first of them."""
     known, paid = set[str](), set[str]()
     for config, cells in planned:
         new = [cell for cell in cells if cell.run_id not in known]
@@ -95,7 +95,7 @@ def _by_evaluator(estimates: Sequence[Estimate]) -> dict[str, list[PhaseEstimate
 
 
 def _notes(estimates: Sequence[Estimate]) -> list[str]:
-    """Each once, after the cells that it is about."""
+    """The notes of all runs, each once; a note that is not about all runs starts with their ids."""
     about: dict[str, list[str]] = {}
     for estimate in estimates:
         phases = phases_left(estimate)
@@ -103,7 +103,7 @@ def _notes(estimates: Sequence[Estimate]) -> list[str]:
         if any(phase.seconds is None for phase in phases):
             notes.append(f"minutes are not known yet: {SAMPLE_FIRST}")
         if estimate.index_is_built and estimate.n_left:
-            notes.append(f"the index costs nothing now; built anew: {_in_words(estimate.index)}")
+            notes.append(f"the index is built and costs nothing; to rebuild it: {_in_words(estimate.index)}")
         for name, phase in estimate.judging.items():
             notes += [f"judging by {name}: {note}" for note in phase.notes]
         for note in dict.fromkeys(notes):

@@ -1,4 +1,4 @@
-"""`rag-harness evaluate`, and what is said of the evaluation at the end of `run`."""
+"""`rag-harness evaluate`, and the messages about the evaluation at the end of `run`."""
 
 import json
 import signal
@@ -19,11 +19,11 @@ from harness.store import find_runs
 
 
 def evaluate_named(names: Sequence[str], options: EvaluateOptions, *, as_json: bool) -> int:
-    """Score the named runs, print the table; returns the exit code."""
+    """Score the named runs and print the scores. Returns the exit code."""
     runs = find_runs(options.results, names)
     if needs_child_process(runs, options) and (code := run_apart()) is not None:
         return code
-    with resumable("no judgement that was paid for is lost"):
+    with resumable("all paid judgements are kept"):
         evaluation = evaluate_all(runs, options)
     if as_json:
         shown = [_as_json(one) for outcome, _ in evaluation.outcomes for one in outcome.evaluated]
@@ -45,7 +45,7 @@ def evaluate_named(names: Sequence[str], options: EvaluateOptions, *, as_json: b
 
 @contextmanager
 def resumable(kept: str) -> Iterator[None]:
-    """Say of an interrupt, or of being told to end, what is kept and how to go on."""
+    """On Ctrl-C or SIGTERM raise RunInterrupted with a message that says what is kept and how to resume."""
     count_stops()
     ends = signal.signal(signal.SIGTERM, _interrupt)
     try:
@@ -61,25 +61,25 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 
 def conclude(outcomes: Outcomes) -> int:
-    """Say what could not be scored and return the exit code; an evaluator that could not work raises its error.
+    """Print each scoring problem and return the exit code. Raises the error of an evaluator that could not run.
 
-    One that the budget stopped raises nothing: see `say_stopped`.
+    An evaluator stopped by the budget raises nothing; `say_stopped` reports it.
     """
     lines = troubles(outcomes)
     for line in lines:
-        # Said even if quiet: it explains the exit code.
-        complain(f"{line}. What was judged is kept; to go on: {same_command()}")
+        # Printed even with --quiet, because it explains the exit code.
+        complain(f"{line}. All judgements are kept. To retry: {same_command()}")
     if error := refused(outcomes):
         raise error
     return EXIT_TOLERANCE if lines else EXIT_DONE
 
 
 def say_stopped(reached: BudgetReached, spending: Spending, progress: str) -> int:
-    """Say on one line, even if quiet, that the budget stopped the command, and how to go on; the exit code."""
+    """Print, even with `--quiet`, that the budget stopped the command and how to resume. Returns the exit code."""
     go_on = " ".join(filter(None, (same_command(), spending.larger(reached))))
     complain(
-        f"stopped at the budget ({reached.what}): {spending.report()}; {progress}. Nothing paid is lost. "
-        f"To go on: {go_on}"
+        f"stopped at the budget ({reached.what}): {spending.report()}; {progress}. All paid results are kept. "
+        f"To resume: {go_on}"
     )
     return EXIT_USER
 

@@ -1,4 +1,4 @@
-"""`rag-harness import`: a run from answers that were produced elsewhere."""
+"""`rag-harness import`: creates a run from answers of another tool."""
 
 import shlex
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from harness.runner.importing.importer import ImportResult, import_run
 
 
 def import_file(request: ImportRequest, results: Path) -> None:
-    """Import, and say what was done and what comes next."""
+    """Import the answers, print the result and the next command."""
     result = import_run(request, results)
     console = open_console()
     for line in [_said(request, result), *_notes(result), f"next: {_next(result, results)}"]:
@@ -20,20 +20,20 @@ def import_file(request: ImportRequest, results: Path) -> None:
 
 
 def parse_pairs(option: str, words: Sequence[str]) -> dict[str, str]:
-    """KEY=VALUE words as a mapping; `ConfigError` for one that is none, or a key that is given twice."""
+    """Parse KEY=VALUE arguments. Raises ConfigError for a malformed pair or a key with two values."""
     pairs: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not equals or not key or not value:
-            raise ConfigError(f"{option} {word!r} is not a pair", f"write {option} KEY=VALUE")
+            raise ConfigError(f"{option} {word!r} is not of the form KEY=VALUE", f"write {option} KEY=VALUE")
         if pairs.setdefault(key, value) != value:
-            raise ConfigError(f"{option} names {key!r} twice", "name it once")
+            raise ConfigError(f"{option} gives {key!r} two values", "give it once")
     return pairs
 
 
 def _said(request: ImportRequest, result: ImportResult) -> str:
     if result.was_there:
-        return f"{result.run.run_id} holds these answers already: left as it is"
+        return f"{result.run.run_id} already has these answers: nothing to do"
     failed = f", {counted(result.n_failed, 'query', 'queries')} failed" if result.n_failed else ""
     return f"imported {counted(result.n_answers, 'answer')} of {request.label}{failed}: {result.run.run_id}"
 

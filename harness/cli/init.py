@@ -1,4 +1,4 @@
-"""`rag-harness init`: a config file to begin with."""
+"""`rag-harness init`: writes a config file to start from."""
 
 import shlex
 from pathlib import Path
@@ -9,15 +9,15 @@ from harness.core.errors import ConfigError, explained_io
 
 
 def begin_config(file: Path) -> None:
-    """Write the file, and say what comes next. ConfigError where one is there already, StoreError where it cannot
-    be written.
-    """
+    """Write the file and print the next commands. ConfigError if it exists, StoreError if it cannot be written."""
     with explained_io("write", file):
         try:
             with file.open("x", encoding="utf-8") as opened:
                 opened.write(template(file.name))
         except FileExistsError as error:
-            raise ConfigError(f"{file} is there already", "name another: rag-harness init other.yaml") from error
+            raise ConfigError(
+                f"{file} already exists", "choose another name: rag-harness init other.yaml"
+            ) from error
     console, named = open_console(), shlex.quote(str(file))
     console.print(f"wrote {file}", soft_wrap=True)
     for what in ("plan", "run"):

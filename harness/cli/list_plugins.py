@@ -82,8 +82,8 @@ _LISTS: dict[str, tuple[PluginKind[Any], Callable[[Any], Rows]]] = {
 
 
 def print_list(kind: str, *, as_json: bool) -> None:
-    """Print what of a kind is registered, as a table or as a JSON array of objects; what is broken is named in a
-    line each and left out.
+    """Print the plug-ins of a kind as a table or as a JSON array. Plug-ins that cannot be loaded are skipped, with
+    one line each.
     """
     registered, rows_of = _LISTS[kind]
     specs, refusals = registered.load_all()
@@ -120,5 +120,5 @@ def _defaults(fields: object) -> dict[str, object]:
 
 def _default(field: FieldInfo) -> object:
     if field.is_required():
-        return "(to be named)"
+        return "(required)"
     return field.default.model_dump(mode="json") if isinstance(field.default, BaseModel) else field.default

@@ -1,4 +1,4 @@
-"""`rag-harness`: the commands, in workflow order. Heavy imports wait until a command runs."""
+"""`rag-harness`: the commands, in workflow order. Heavy imports happen inside the commands."""
 
 import os
 import sys
@@ -36,14 +36,14 @@ from harness.cli.process_start import prepare_process
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted, refusal_of_system
 
 _JOBS = ("decide", "understand", "keep", "extend")
-"""Those of `harness.protocols.commands.Job`, which takes longer to import than to print the help."""
+"""The values of `harness.protocols.commands.Job`, repeated here because importing it would slow down `--help`."""
 
 
 class CommandsByJob(TyperGroup):
-    """`--help` lists the commands by what they are for."""
+    """Groups the commands in `--help` by job."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """A section a job; each line is the command's whole first sentence."""
+        """Write one section per job; each line is the command's first sentence."""
         commands = [command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
         for job in _JOBS:
             rows = [
@@ -57,8 +57,8 @@ class CommandsByJob(TyperGroup):
 
 app = typer.Typer(
     cls=CommandsByJob,
-    epilog="First, in seconds, without a language model: "
-    "`rag-harness run --set models.generator.provider=none`. What is missing: `rag-harness doctor`.",
+    epilog="Quick start without a language model: "
+    "`rag-harness run --set models.generator.provider=none`. To check the installation: `rag-harness doctor`.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -76,26 +76,26 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def options(
-    version: Annotated[  # noqa: ARG001 - its callback prints it
-        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
+    version: Annotated[  # noqa: ARG001 - the callback prints it
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Compare RAG architectures on your data: right answers, evidence found, cost, latency, CPU and RAM."""
+    """Compare RAG architectures on your data: accuracy, retrieval, cost, latency, CPU and RAM."""
     from harness.models.weights import cache_dir
 
     note_usage_data()
-    # matplotlib's list of fonts; a user without a home has none.
+    # For matplotlib's font list. A user without a home folder has no cache folder.
     with suppress(RuntimeError, HarnessError):
         os.environ.setdefault("MPLCONFIGDIR", str(cache_dir() / "matplotlib"))
 
 
 @app.command(rich_help_panel="decide")
 def init(
-    file: Annotated[Path, typer.Argument(help="The file to write.", metavar="FILE")] = Path("rag-harness.yaml"),
+    file: Annotated[Path, typer.Argument(help="File to write.", metavar="FILE")] = Path("rag-harness.yaml"),
 ) -> None:
     """Write a config file to start from.
 
-    It holds every key with its default and what it means. Nothing is overwritten.
+    It contains every key with its default and its meaning. An existing file is not overwritten.
 
     Example: rag-harness init my-bench.yaml
     """
@@ -106,7 +106,7 @@ def init(
 
 @app.command("list", rich_help_panel="extend")
 def list_command(kind: Annotated[Listed, typer.Argument()], as_json: JsonOption = False) -> None:
-    """List what is installed: systems, data sets, metrics and more.
+    """List installed plug-ins: systems, data sets, metrics and more.
 
     Example: rag-harness list measures
     """
@@ -127,9 +127,9 @@ def plan(
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a config would run, and what is done already.
+    """Show which runs a config contains, and which are done.
 
-    A line for each run, with its id: done, partial or missing. Calls no model.
+    One line per run with its id and status: done, partial or missing. No model is called.
 
     Example: rag-harness plan --config configs/sweeps/top_k.yaml
     """
@@ -155,9 +155,9 @@ def estimate(
 ) -> None:
     """Estimate tokens, dollars and minutes before you pay.
 
-    For each run of a config and its judges: what is still to be done. Calls no model.
+    Lists the remaining work of each run and of its judges. No model is called.
 
-    From the corpus, the systems' prompts and what earlier runs under --results measured; without any, the most.
+    Based on the corpus, the prompts and earlier runs under --results; without earlier runs, an upper bound.
 
     Example: rag-harness estimate --config configs/bench/openai.yaml
     """
@@ -182,22 +182,22 @@ def run(
     results: ResultsOption = Path("results"),
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Answer failed queries again.")] = False,
     fresh_index: Annotated[
-        bool, typer.Option("--fresh-index", help="Build indexes anew, pay for them again, measure their seconds.")
+        bool, typer.Option("--fresh-index", help="Rebuild indexes: pays again, measures the time.")
     ] = False,
-    records_only: Annotated[bool, typer.Option("--records-only", help="Neither evaluate nor report.")] = False,
+    records_only: Annotated[
+        bool, typer.Option("--records-only", help="Answer only; do not evaluate or report.")
+    ] = False,
     executor: ExecutorOption = None,
     ray_address: RayAddressOption = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder of the report.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Folder for the report.")] = None,
     as_json: JsonOption = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress: the path of the report alone, on standard output.")
-    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the path of the report.")] = False,
 ) -> None:
     """Run systems on sampled queries, score them, write a report.
 
-    Stopped anywhere, the same command resumes.
+    If it is interrupted, the same command resumes it.
 
-    Several configs run one after another and end in one report; what is set here holds for each.
+    Several configs run one after another and share one report. Options override the same key in each config.
 
     Examples:
 
@@ -205,13 +205,13 @@ def run(
 
       rag-harness run -c configs/bench/default.yaml -d multihop_rag --set dataset.sample.per_type=5
 
-      rag-harness run --docs papers --questions asked.jsonl -s naive -s kg    (your own documents)
+      rag-harness run --docs papers --questions asked.jsonl -s naive -s kg    (your documents)
 
-      rag-harness run --set models.generator.provider=none    (retrieval alone)
+      rag-harness run --set models.generator.provider=none    (retrieval only)
 
-      rag-harness run -s naive -s kg -d demo --set race.margin=5    (until it is settled which to choose)
+      rag-harness run -s naive -s kg -d demo --set race.margin=5    (stop once the choice is clear)
 
-      rag-harness run -s naive -s python:my_module:my_function    (a pipeline of your own: docs/your-pipeline.md)
+      rag-harness run -s naive -s python:my_module:my_function    (your pipeline: docs/your-pipeline.md)
 
       rag-harness run -c configs/bench/retrieval.yaml -c configs/bench/demo.yaml
 
@@ -239,36 +239,38 @@ def run(
 
 @app.command("import", rich_help_panel="keep")
 def import_command(
-    file: Annotated[Path, typer.Argument(help="One JSON object a line.", metavar="FILE.jsonl")],
-    name: Annotated[str, typer.Option("--name", "-n", help="What to call the system that answered.")],
+    file: Annotated[Path, typer.Argument(help="Answers, one JSON object per line.", metavar="FILE.jsonl")],
+    name: Annotated[str, typer.Option("--name", "-n", help="Name of the system that answered.")],
     dataset: DatasetOption = None,
     docs: DocsOption = None,
     questions: QuestionsOption = None,
     include: IncludeOption = None,
-    subset: Annotated[str | None, typer.Option("--subset", help="A named part of the data set.")] = None,
+    subset: Annotated[str | None, typer.Option("--subset", help="Name of a part of the data set.")] = None,
     where: Annotated[
-        list[str] | None, typer.Option("--where", metavar="FIELD=VALUE", help="Only rows with this value.")
+        list[str] | None, typer.Option("--where", metavar="FIELD=VALUE", help="Import only rows with this value.")
     ] = None,
     field: Annotated[
-        list[str] | None, typer.Option("--field", metavar="OURS=THEIRS", help="E.g. answer=model_answer.")
+        list[str] | None,
+        typer.Option("--field", metavar="OURS=THEIRS", help="Map a field, e.g. answer=model_answer."),
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="PROVIDER/NAME", help="Prices the tokens: openai/gpt-4o-mini.")
+        str | None,
+        typer.Option("--model", metavar="PROVIDER/NAME", help="Model for prices, e.g. openai/gpt-4o-mini."),
     ] = None,
     like: Annotated[
-        str | None, typer.Option("--like", metavar="RUN", help="Share this run's sample, to be compared with it.")
+        str | None, typer.Option("--like", metavar="RUN", help="Use the sample of this run, to compare with it.")
     ] = None,
     evaluators: EvaluatorsOption = None,
     skip_unknown: Annotated[
-        bool, typer.Option("--skip-unknown", help="Leave out rows whose query the data set does not hold.")
+        bool, typer.Option("--skip-unknown", help="Skip rows whose query is not in the data set.")
     ] = False,
     results: ResultsOption = Path("results"),
 ) -> None:
-    """Import answers that another tool produced, to score them here.
+    """Import answers of another tool, to score them here.
 
-    A row has `query` (the text) or `query_id`, and `answer` or `error`; it may have `contexts` (texts, or objects
+    Each row has `query` (the text) or `query_id`, and `answer` or `error`. Optional: `contexts` (texts, or objects
     with text, doc_ids, score, kind), `input_tokens`, `output_tokens`, `cached_tokens`, `model_calls`, `latency_s`,
-    `repeat` (from 0) and `started_at`. What is left out is unknown, never 0.
+    `repeat` (from 0) and `started_at`. A missing number is unknown, not 0.
 
     Examples:
 
@@ -303,7 +305,7 @@ def evaluate(
     runs: RunsArgument,
     evaluators: EvaluatorsOption = None,
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="Evaluators, judges and prices from this file.")
+        Path | None, typer.Option("--config", "-c", help="Config with evaluators, judges and prices.")
     ] = None,
     settings: SetOption = None,
     prices: PricesOption = None,
@@ -313,11 +315,11 @@ def evaluate(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Score saved answers again; no system is called.
+    """Score saved answers again, without calling any system.
 
-    Judgements are kept, and paid once.
+    Judgements are kept, so each is paid only once.
 
-    Without --config a run says which evaluators; the judge and its key are what you say, or the default.
+    Without --config, the evaluators come from the config of the run, and the judge from --set or the defaults.
 
     Examples:
 
@@ -344,13 +346,13 @@ def report(
     runs: RunsArgument,
     measure: RankOption = None,
     margin: MarginOption = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the report.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the report.")] = None,
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
 ) -> None:
-    """Write the report of runs: page, figures and tables.
+    """Write a report of runs: page, figures and tables.
 
-    report.html, summary.md and summary.csv; the main tables are printed too.
+    Writes report.html, summary.md and summary.csv, and prints the main tables.
 
     Examples:
 
@@ -371,7 +373,7 @@ def compare(
     ] = None,
     query_type: Annotated[str | None, typer.Option("--query-type", help="Only queries of this type.")] = None,
     against: Annotated[
-        str | None, typer.Option("--against", metavar="RUN", help="Compare only with this run.")
+        str | None, typer.Option("--against", metavar="RUN", help="Compare every run with this one only.")
     ] = None,
     margin: MarginOption = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for tables and query ids.")] = None,
@@ -381,7 +383,7 @@ def compare(
 ) -> None:
     """Compare runs query by query, with intervals and tests.
 
-    A difference that may be chance is shown as a tie.
+    A difference that could be chance is reported as a statistical tie.
 
     Example: rag-harness compare demo--naive demo--recursive --measures accuracy,latency_s
     """
@@ -394,8 +396,8 @@ def compare(
 
 @app.command(rich_help_panel="understand")
 def show(
-    run: Annotated[str, typer.Argument(help="A run id, a unique part of one, or a path.", metavar="RUN")],
-    query_id: Annotated[str | None, typer.Argument(help="One query; without it, the whole run.")] = None,
+    run: Annotated[str, typer.Argument(help="Run id, unique part of one, or path.", metavar="RUN")],
+    query_id: Annotated[str | None, typer.Argument(help="Query id; omit it to show the whole run.")] = None,
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
 ) -> None:
@@ -411,14 +413,14 @@ def show(
 @app.command(rich_help_panel="extend")
 def new(
     kind: Annotated[Creatable, typer.Argument()],
-    name: Annotated[str, typer.Argument(help="Small letters, digits and dashes.", metavar="NAME")],
-    into: Annotated[Path, typer.Option("--into", metavar="DIR", help="The folder that is to hold it.")] = Path(),
+    name: Annotated[str, typer.Argument(help="Lower-case letters, digits and dashes.", metavar="NAME")],
+    into: Annotated[Path, typer.Option("--into", metavar="DIR", help="Parent folder of the package.")] = Path(),
 ) -> None:
-    """Create a package for a plug-in of your own.
+    """Create a package for your own plug-in.
 
-    For a system, data set, evaluator, provider or report section: it installs, runs and passes its contract.
+    The package is a small working example: it installs, runs and passes the contract tests. Then change it.
 
-    It starts as a small one that works, to be changed. What each part of it is for: docs/README.md.
+    What each part does, and how to write a provider or a report section: docs/README.md.
 
     Examples:
 
@@ -433,16 +435,16 @@ def new(
 
 @app.command(rich_help_panel="extend")
 def doctor(results: ResultsOption = Path("results")) -> None:
-    """Check what is installed and reachable, and how to fix it."""
+    """Check the installation and show how to fix it."""
     from harness.cli.doctor import print_checkup
 
     raise typer.Exit(print_checkup(results))
 
 
 def main() -> None:
-    """The console script: one line and exit 2 for what the user can fix, 130 when interrupted."""
+    """The console script. Exit 2 with one line for what the user can fix, 130 when interrupted."""
     sys.excepthook = show_bug
-    # For what libraries start; our own processes are started with it anyway.
+    # For processes that libraries start; our own processes get it explicitly.
     os.environ["PYTHONSAFEPATH"] = "1"
     try:
         prepare_process()
@@ -457,7 +459,7 @@ def main() -> None:
         try:
             app()
         finally:
-            sys.stdout.flush()  # What cannot be written is said here, and not while Python ends.
+            sys.stdout.flush()  # Report a write error here, not at interpreter exit.
     except HarnessError as error:
         complain(f"error: {error}")
         sys.exit(EXIT_USER)

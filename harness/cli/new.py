@@ -1,4 +1,4 @@
-"""`rag-harness new`: a package for a plug-in of one's own, made from the example of its kind."""
+"""`rag-harness new`: creates a plug-in package from the example of its kind."""
 
 import keyword
 import re
@@ -19,12 +19,12 @@ _NAME = re.compile(r"[a-z][a-z0-9]*([-_][a-z0-9]+)*")
 _LONGEST = 50
 _KINDS: dict[str, PluginKind[Any]] = {"system": SYSTEMS, "dataset": DATASETS, "evaluator": EVALUATORS}
 _CHOICES = {"system": "--system {}", "dataset": "--dataset {}", "evaluator": "--set evaluators=[{}]"}
-"""How `run` is told to take one."""
+"""The options of `run` that select a plug-in."""
 
 
 @dataclass(frozen=True)
 class _Example:
-    """A package that ships, and the names that stand in it."""
+    """A shipped example package and the names to replace in it."""
 
     folder: Path
     distribution: str
@@ -40,16 +40,16 @@ class _Example:
     def files(self) -> dict[str, str]:
         """Relative path -> text."""
         paths = {str(path.relative_to(self.folder)): path for path in sorted(self.folder.rglob("*"))}
-        # Folders that begin so hold what tools leave behind, such as compiled code.
+        # Folders that start with . or _ hold tool output, such as compiled code.
         kept = {place: path for place, path in paths.items() if not re.search(r"(^|/)[._][^/]*/", place)}
         return {place: path.read_text("utf-8") for place, path in kept.items() if path.is_file()}
 
     def renamed(self, text: str, name: str) -> str:
-        """`text` with the names of the package `name`: its distribution, its module, what it registers, and what
-        begins with that, such as measures."""
+        """`text` with the example's names replaced: distribution, module, registered name, and names that
+        start with the registered name, such as measures."""
         distribution, own = re.escape(self.distribution), rf"(?<![\w-]){re.escape(self.registered)}"
         as_it_is, as_python = rf"{distribution}|{own}(?![\w-])", rf"{_module(self.distribution)}|{own}(?=_)"
-        # In one pass: the new name may hold the old one.
+        # One pass, because the new name may contain the old one.
         return re.sub(
             rf"(?P<as_it_is>{as_it_is})|{as_python}",
             lambda found: name if found["as_it_is"] else _module(name),
@@ -58,9 +58,9 @@ class _Example:
 
 
 def create(kind: str, name: str, into: Path) -> None:
-    """Write the package into a new folder of `into`, and say what comes next. Nothing is overwritten.
+    """Write the package into a new folder of `into` and print the next commands. Nothing is overwritten.
 
-    ConfigError: the name cannot be, or is taken. StoreError: the folder cannot be written.
+    ConfigError: the name is invalid or taken. StoreError: the folder cannot be written.
     """
     folder = into / name
     _check(kind, name, folder)
@@ -83,15 +83,15 @@ def _check(kind: str, name: str, folder: Path) -> None:
     if not _NAME.fullmatch(name) or keyword.iskeyword(module) or len(name) > _LONGEST:
         raise ConfigError(
             f"'{printable(name)}' cannot name a package",
-            f"small letters, digits and dashes, at most {_LONGEST}, no word of Python's, such as my-{kind}",
+            f"use at most {_LONGEST} lower-case letters, digits and dashes, no Python keyword, e.g. my-{kind}",
         )
     if name in _KINDS[kind].names():
-        raise ConfigError(f"the {noun} '{name}' is registered already", "choose another name")
+        raise ConfigError(f"the {noun} '{name}' is already registered", "choose another name")
     if folder.exists() or folder.is_symlink():
-        raise ConfigError(f"{folder} is there already", "choose another name, or another folder with --into")
-    # A package of that name would hide the other one, or be hidden by it, or lie among its own tests.
+        raise ConfigError(f"{folder} already exists", "choose another name, or another folder with --into")
+    # A package of that name would shadow the module, be shadowed by it, or clash with its own tests.
     if module == "tests" or find_spec(module):
-        raise ConfigError(f"there is a module '{module}' already", "choose another name")
+        raise ConfigError(f"a module '{module}' already exists", "choose another name")
 
 
 def _next(kind: str, name: str, folder: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""Flags that several commands have, each with its help."""
+"""Options that several commands share."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,63 +7,54 @@ import typer
 
 ConfigsOption = Annotated[
     list[Path] | None,
-    typer.Option("--config", "-c", help="A YAML file, see configs/bench; repeat it for one after another."),
+    typer.Option("--config", "-c", metavar="FILE", help="YAML config; repeat to run several in turn."),
 ]
 SystemOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--system",
-        "-s",
-        help="A system's name, or your pipeline, e.g. http://127.0.0.1:8000/ask; repeat it to compare several.",
-    ),
+    typer.Option("--system", "-s", metavar="NAME", help="System, or URL of your pipeline; repeat to compare."),
 ]
-DatasetOption = Annotated[str | None, typer.Option("--dataset", "-d", help="A data set's name.")]
+DatasetOption = Annotated[str | None, typer.Option("--dataset", "-d", help="Name of a data set.")]
 DocsOption = Annotated[
     Path | None,
-    typer.Option(
-        "--docs", metavar="FOLDER", help="Your own documents, e.g. --docs papers --questions asked.jsonl."
-    ),
+    typer.Option("--docs", metavar="FOLDER", help="Folder of your documents; use with --questions."),
 ]
 QuestionsOption = Annotated[
     Path | None,
-    typer.Option("--questions", metavar="FILE", help="Questions about them, e.g. --questions asked.jsonl."),
+    typer.Option("--questions", metavar="FILE", help="Your questions about --docs, e.g. asked.jsonl."),
 ]
 IncludeOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--include", metavar="PATTERN", help="Read these files of --docs though ignored or secret, e.g. '*.pem'."
-    ),
+    typer.Option("--include", metavar="PATTERN", help="Also read ignored or secret files, e.g. '*.pem'."),
 ]
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Overrides one key, e.g. answer.top_k=8.")
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override one key, e.g. answer.top_k=8.")
 ]
 ExecutorOption = Annotated[
     str | None,
-    typer.Option("--executor", metavar="local|ray", help="Run on this machine, or on a Ray cluster."),
+    typer.Option("--executor", metavar="local|ray", help="Run on this machine or on a Ray cluster."),
 ]
 RayAddressOption = Annotated[
-    str | None, typer.Option("--ray-address", metavar="HOST:PORT", help="Of the cluster; default: this machine's.")
+    str | None,
+    typer.Option("--ray-address", metavar="HOST:PORT", help="Address of the cluster; default: this machine."),
 ]
-NAMES = "Names, a comma between, or a flag for each."
+NAMES = "Comma-separated names, or repeat the option."
 EvaluatorsOption = Annotated[list[str] | None, typer.Option("--evaluators", "-e", metavar="NAMES", help=NAMES)]
-ResultsOption = Annotated[Path, typer.Option("--results", help="Where runs are kept.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value for scripts.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
+ResultsOption = Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Folder of the runs.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value, for scripts.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
 PricesOption = Annotated[
-    Path | None, typer.Option("--prices", help="A price table of your own, as configs/prices.yaml.")
+    Path | None, typer.Option("--prices", metavar="FILE", help="Your price table, like configs/prices.yaml.")
 ]
 RankOption = Annotated[
-    str | None, typer.Option("--measure", "-m", help="The measure that ranks; default: the data set's own.")
+    str | None, typer.Option("--measure", "-m", help="Metric to rank by; default: from the data set.")
 ]
 MarginOption = Annotated[
     float | None,
-    typer.Option(
-        "--margin", min=0.01, max=100, help="Points by which a run may be worse and count as good; default: 5."
-    ),
+    typer.Option("--margin", min=0.01, max=100, help="Points a run may be worse and still as good; default: 5."),
 ]
 RunsArgument = Annotated[list[str], typer.Argument(help="Run ids, unique parts of them, or paths.", metavar="RUN")]
 
 
 def words(texts: list[str] | None) -> tuple[str, ...]:
-    """Names, with commas between or each with a flag of its own."""
+    """Split names that are separated by commas or given by repeating an option."""
     return tuple(filter(None, (word.strip() for text in texts or () for word in text.split(","))))

@@ -19,7 +19,7 @@ _MOST_SKIPPED = 30
 
 
 def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) -> None:
-    """Print each cell: run id, status, and whether its index is there; and what so many queries can tell apart."""
+    """Print each run with its status and index, and the smallest difference that the sample can detect."""
     with Reporter().reading() as progress:
         planned = [(config, plan_cells(config, progress)) for config in configs]
     race = [line for config, own in planned for line in race_lines(config, own)]
@@ -48,9 +48,9 @@ def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) 
 
 
 def _read_lines(cell: Cell) -> Iterator[str]:
-    """What there is to know of its data set, and what was left out when that was read."""
+    """Notes about the data set, and what was skipped when reading it."""
     name, skipped = cell.dataset.name, cell.dataset.skipped
     yield from (f"{name}: {note}" for note in cell.dataset.notes)
     yield from (f"{name}: skipped {line}" for line in skipped[:_MOST_SKIPPED])
     if (more := len(skipped) - _MOST_SKIPPED) > 0:
-        yield f"{name}: {more:,} more were skipped, which --json lists"
+        yield f"{name}: {more:,} more were skipped; --json lists all"

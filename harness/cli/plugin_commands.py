@@ -1,4 +1,4 @@
-"""Commands that plug-ins add: found by name, imported only where one of them may be meant."""
+"""Commands of plug-ins, imported only when one of them may be needed."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -13,15 +13,15 @@ from harness.store import find_runs
 
 
 class PluggedRuntime:
-    """See `harness.protocols.CommandRuntime`."""
+    """Implements `harness.protocols.CommandRuntime`."""
 
     def scored_by(self, run: str, results: Path) -> frozenset[str]:
-        """The evaluators whose scores a run has."""
+        """The evaluators that have scored a run."""
         found = find_runs(results, [run])[0]
         return frozenset(evaluation.evaluator for evaluation in found.evaluations())
 
     def open(self, choice: AnswerChoice) -> AbstractContextManager[OpenedAnswer]:
-        """The answer with its evaluator's models."""
+        """Open the answer together with the models of its evaluator."""
         from harness.api.evaluating import open_answer
 
         return open_answer(choice)
@@ -32,14 +32,14 @@ class PluggedRuntime:
 
 
 def add_plugged(app: typer.Typer, own: Sequence[str], asked: str | None) -> None:
-    """Add the command that is `asked` for, or all of them where it is none of theirs, as for `--help`. One whose
-    name the app has already, or that cannot be loaded, is left out with one line.
+    """Add the plug-in command `asked`, or all of them if `asked` is not one (such as `--help`). A command that
+    cannot be loaded, or has the name of a built-in one, is skipped with one line.
     """
     specs, refusals = ([COMMANDS.load(asked)], []) if asked in COMMANDS.names() else COMMANDS.load_all()
     for refusal in refusals:
         complain(f"left out: {refusal}")
     for spec in specs:
         if spec.name in own:
-            complain(f"left out: a plug-in registers the command '{spec.name}', which is the harness's own")
+            complain(f"left out: a plug-in registers the command '{spec.name}', which is built in")
             continue
         app.command(spec.name, rich_help_panel=spec.job)(spec.build(PluggedRuntime()))

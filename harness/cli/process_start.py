@@ -1,4 +1,4 @@
-"""What every command needs of its process before it starts: standard streams, names in UTF-8, a home folder."""
+"""Prepares the process for every command: standard streams, UTF-8 names, home folder, open files."""
 
 import io
 import os
@@ -11,38 +11,38 @@ from harness.core.errors import ConfigError, StoreError, refusal_of_system
 
 _STDOUT, _STDERR = 1, 2
 _LEAST_FILES = 64
-"""With fewer, libraries abort where they cannot open one."""
+"""With fewer file descriptors, some libraries abort."""
 
 
 def prepare_process() -> None:
-    """Make the streams usable and refuse names that are not UTF-8. ConfigError before anything is done or paid."""
+    """Make the streams usable and check the environment. Raises ConfigError before anything is done or paid."""
     _prepare_streams()
     try:
         Path.home()
     except RuntimeError:
-        # A container may run with any uid. Libraries ask for the home folder while they are imported; a cache that
-        # has no place is one line when it is needed.
+        # A container may run under a uid without a home folder, which libraries look up while they are imported.
+        # A missing cache folder is reported when it is needed.
         os.environ["HOME"] = "/nonexistent"
     _check_names()
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed < _LEAST_FILES:
-        raise ConfigError(f"only {allowed} files may be open at once", "raise the limit: ulimit -n 256")
+        raise ConfigError(f"only {allowed} files can be open at once", "raise the limit: ulimit -n 256")
 
 
 class _Output(io.FileIO):
-    """Standard output or error, which may be lost while a command works.
+    """Standard output or error that survives a failing write.
 
-    Where nobody reads the output any more (`| head -1`), the command ends without a word. Where it cannot be
-    written, that is a StoreError. Without standard error the work goes on: nobody could be told.
+    A closed pipe (`| head -1`) ends the command silently with exit code 0. Another write error on standard output
+    is a StoreError; on standard error it is ignored, because there is nowhere to report it.
     """
 
     def write(self, content: Any, /) -> int:
-        """See `io.RawIOBase.write`."""
+        """Write as `io.RawIOBase.write` does."""
         try:
             return super().write(content)
         except OSError as error:
             null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, self.fileno())  # What is written later, also at exit, does not fail again.
+            os.dup2(null, self.fileno())  # Later writes, also at exit, succeed.
             os.close(null)
             if self.fileno() == _STDERR:
                 return len(content)
@@ -57,12 +57,12 @@ def _prepare_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # It was closed (`>&-`): the next file that is opened, such as a database, would get its number and
-            # everything that is printed.
+            # It was closed (`>&-`). The next opened file, such as a database, would get this descriptor and
+            # with it all printed output.
             os.open(os.devnull, os.O_RDWR)
     if sys.stdin is None:
         sys.stdin = io.TextIOWrapper(io.FileIO(0, closefd=False), encoding="utf-8")
-    # Tests, and programs that call `main`, may have streams of their own.
+    # Tests, and programs that call `main`, may have replaced the streams.
     if sys.stdout is sys.__stdout__:
         sys.stdout = _losable(sys.stdout, _STDOUT)
     if sys.stderr is sys.__stderr__:
@@ -74,16 +74,16 @@ def _losable(stream: TextIO | None, number: int) -> TextIO:
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding=stream.encoding if stream else "utf-8",
-        errors="backslashreplace",  # A locale without UTF-8 has no letter for much of what is printed.
+        errors="backslashreplace",  # A locale without UTF-8 cannot encode everything.
         line_buffering=number == _STDERR or raw.isatty(),
     )
 
 
 def _check_names() -> None:
-    """Other processes, and files in JSON, have to name what the command line and the current folder name."""
+    """Reject names that are not UTF-8, which JSON files and child processes cannot represent."""
     try:
         folder = os.getcwd()  # noqa: PTH109 - a text
-    except OSError:  # It was deleted; a command that needs it says so.
+    except OSError:  # It was deleted; a command that needs it reports that.
         folder = ""
     for name in (*sys.argv[1:], folder):
         if any("\ud800" <= char <= "\udfff" for char in name):

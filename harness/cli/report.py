@@ -16,16 +16,16 @@ from harness.store import RunDir, find_runs
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """What the command line says beyond the runs."""
+    """The options of the command, without the runs."""
 
     out: Path | None
     results: Path
     prices: Path | None = None
-    """A price table of one's own."""
+    """A price table of the user."""
     measure: str | None = None
-    """The one that ranks; None: what the runs' configs or their data set say."""
+    """The metric to rank by. None: from the configs of the runs, or from their data set."""
     margin: float | None = None
-    """In points, by how much a run may be worse and count as good; None: what the configs say."""
+    """By how many points a run may be worse and still count as good. None: from the configs."""
 
 
 def report_runs(names: Sequence[str], options: ReportOptions) -> None:
@@ -36,8 +36,8 @@ def report_runs(names: Sequence[str], options: ReportOptions) -> None:
 
 
 def print_report(runs: Sequence[RunDir], options: ReportOptions, prices: Prices, console: Console) -> Path:
-    """Write the report of runs to `out` (default: results/reports/<id of these runs>), print its table and return
-    its page.
+    """Write the report to `out` (default: results/reports/<id of these runs>), print its tables, return the path
+    of its page.
     """
     folder = options.out or options.results / "reports" / short_digest(sorted(run.run_id for run in runs))
     chapters = load_chapters(runs, prices, options.measure, options.margin)

@@ -18,21 +18,21 @@ from harness.runner.executor import needs_own_process
 
 @dataclass(frozen=True)
 class RunOutput:
-    """What the command prints, and where its report goes."""
+    """What the command prints, and the folder for its report."""
 
     out: Path | None
     as_json: bool
 
 
 def run_all(configs: Sequence[BenchConfig], options: RunOptions, shown: RunOutput) -> int:
-    """Run every cell of each config, evaluate, report once; returns the exit code."""
+    """Run all configs, evaluate, write one report. Returns the exit code."""
     if not options.records_only:
         from harness.report import check_report
 
         check_report()
     if needs_own_process(configs) and (code := run_apart()) is not None:
         return code
-    with resumable("nothing answered is lost"):
+    with resumable("all answers are kept"):
         benches = run_benches(configs, options)
         if any(bench.outcome for bench in benches):
             _report(benches, options, shown)
@@ -43,8 +43,8 @@ def run_all(configs: Sequence[BenchConfig], options: RunOptions, shown: RunOutpu
     for bench in benches:
         if bench.shortened and not options.quiet:
             complain(
-                f"the budget ended the turns ({bench.shortened_by}): every system has answered the same "
-                f"{bench.shortened}. To go on: {same_command()}"
+                f"budget exhausted ({bench.shortened_by}): every system has answered the same "
+                f"{bench.shortened}. To resume: {same_command()}"
             )
     *_, last = benches
     if last.stopped:
@@ -59,7 +59,7 @@ def _report(benches: Sequence[Benchmark], options: RunOptions, shown: RunOutput)
     runs = [run for bench in benches for run in bench.runs]
     page = print_report(runs, ReportOptions(shown.out, options.results), benches[-1].spending.prices, console)
     if options.quiet and not shown.as_json:
-        # All that is said, so that a shell can open it; as it is named, whatever it holds.
+        # The only output, so that a shell can open the page; printed unchanged.
         sys.stdout.write(f"{page}\n")
 
 

@@ -1,4 +1,4 @@
-"""Where sentences stand in a text, and the text with them marked."""
+"""Finds sentences in a text and highlights them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,14 +8,14 @@ from harness.core.records import Context, Document
 
 STYLE = "bold underline green"
 _AROUND = 160
-"""Characters on either side of a sentence that are shown with it."""
+"""Characters shown on each side of a sentence."""
 
 Place = tuple[int, int]
-"""Start and end in a text, in characters."""
+"""Start and end character offsets in a text."""
 
 
 def place_in(text: str, sentence: str) -> Place | None:
-    """Where a sentence stands, whatever the white space, as the retrieval measures look for it."""
+    """The place of a sentence, ignoring white space as the retrieval metrics do; None if it is not in the text."""
     places = [place for place, char in enumerate(text) if not char.isspace()]
     wanted = "".join(sentence.split())
     start = "".join(text.split()).find(wanted) if wanted else -1
@@ -23,7 +23,7 @@ def place_in(text: str, sentence: str) -> Place | None:
 
 
 def places_of(sentences: Sequence[Context], context: Context) -> dict[int, Place]:
-    """Those that stand in a context of one of their documents, by number from 1."""
+    """Places in the context of those sentences that share a document with it, by sentence number from 1."""
     found = {
         nth: place_in(context.text, sentence.text)
         for nth, sentence in enumerate(sentences, start=1)
@@ -33,7 +33,7 @@ def places_of(sentences: Sequence[Context], context: Context) -> dict[int, Place
 
 
 def around(sentence: Context, documents: Mapping[str, Document]) -> Text:
-    """A sentence, marked, within what stands around it in its document; alone where that is not known."""
+    """A highlighted sentence with the text around it in its document; alone if its place is unknown."""
     span = sentence.span
     whole = documents[span.doc_id].text if span and span.doc_id in documents else ""
     if span is None or whole[span.start : span.end] != sentence.text:
@@ -45,7 +45,7 @@ def around(sentence: Context, documents: Mapping[str, Document]) -> Text:
 
 
 def marked(text: str, places: Mapping[int, Place]) -> Text:
-    """The text with those places in a style of their own."""
+    """The text with these places highlighted."""
     shown = Text(text)
     for start, end in places.values():
         shown.stylize(STYLE, start, end)

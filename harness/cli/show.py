@@ -1,4 +1,4 @@
-"""`rag-harness show`: a run, or one query of it, for a person to read."""
+"""`rag-harness show`: prints a run, or one query of it."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -26,9 +26,9 @@ _LONGEST_EXPLANATION = 300
 
 
 def show_run(name: str, query_id: str | None, results: Path, prices: Path | None = None) -> None:
-    """Print the run's table and its queries, or everything about one query."""
+    """Print the tables and queries of a run, or everything about one query."""
     run = find_runs(results, [name])[0]
-    run.manifest()  # A run of a newer version is refused before anything of it is printed.
+    run.manifest()  # Rejects a run of a newer version before printing.
     console = open_console()
     if query_id is None:
         _show_all(run, prices_of_runs([run], prices), console)
@@ -58,7 +58,7 @@ def _show_all(run: RunDir, prices: Prices, console: Console) -> None:
                 printable(" / ".join(row.reference.answers), _LONGEST_CELL),
             )
         )
-    note = "s: latency; of what timed out at least the limit (≥), of what failed or was replayed or cached none."
+    note = "s: latency. A timeout shows its limit (≥); failed, replayed and cached answers have no latency."
     table = Table("queries", "Queries", header, tuple(rows), note=note)
     print_table(table, console, min(console.width, WIDTH), titled=False)
     render_terminal(chapters, console)
@@ -66,7 +66,7 @@ def _show_all(run: RunDir, prices: Prices, console: Console) -> None:
 
 
 def _latencies(frame: Frame, records: Sequence[RunRecord], prices: Prices) -> dict[str, Quantity]:
-    """Seconds by query id, of each that the report counts: see `harness.statistics.cost`."""
+    """Latency in seconds by query id, for the queries that the report counts."""
     found = cost_values(frame, query_scores(records, {}, prices, frame.query_limit_s)).get("latency_s")
     late = {record.query_id for record in records if record.status == "timeout"}
     values = found.values if found else {}
@@ -105,7 +105,7 @@ def _show_record(console: Console, record: RunRecord, reference: Reference, plac
 
 
 def _show_context(console: Console, name: str, context: Context, reference: Reference, place: str) -> None:
-    """The text with every gold fact that stands in it marked, by a style and, for whoever sees none, by number."""
+    """Print a context with its gold facts highlighted; the title gives their numbers."""
     text, held = Text(context.text), []
     for nth, evidence in enumerate(reference.evidence, start=1):
         if fact := place_in(text.plain, evidence.fact):
@@ -123,7 +123,7 @@ def _show_context(console: Console, name: str, context: Context, reference: Refe
 
 
 def _score_tables(scores: Sequence[Score], measures: Mapping[str, Sequence[str]]) -> Iterable[Table]:
-    """A table for each evaluator, in its own order; last what no evaluator of the run names."""
+    """One table per evaluator, in the evaluator's order of measures, then one for all other measures."""
     left = {score.measure for score in scores}
     for evaluator, own in [*measures.items(), ("other", ())]:
         names = own or sorted(left)
@@ -141,7 +141,7 @@ def _score_row(score: Score) -> tuple[str, ...]:
 
 
 def timing_table(cost: Cost) -> Table:
-    """The seconds of one answer, stage by stage."""
+    """The seconds of one answer by stage."""
     times = {"wall": cost.wall_s, "throttled": cost.throttled_s, "latency": cost.latency_s}
     rows = [(name, number(seconds)) for name, seconds in times.items()]
     rows += [(f"stage {printable(name)}", number(seconds)) for name, seconds in cost.stages_s.items()]
@@ -150,7 +150,7 @@ def timing_table(cost: Cost) -> Table:
 
 
 def _saved(cost: Cost) -> str:
-    """Why these seconds are no latency; empty: they are one."""
+    """Why these seconds are not a latency; empty if they are."""
     replayed, cached = counted(cost.replayed_calls, "call"), counted(cost.cached_texts, "vector")
     parts = [
         *([f"{replayed} replayed from the journal"] if cost.replayed_calls else []),
@@ -160,11 +160,11 @@ def _saved(cost: Cost) -> str:
 
 
 def usage_table(cost: Cost) -> Table:
-    """Calls and tokens of one answer, by model."""
+    """Model calls and tokens of one answer by model."""
     header = ("model", "calls", "input tokens", "output tokens", "cached tokens")
     rows = tuple((_named(role), *_used(usage, role)) for role, usage in cost.usage.items())
     cut = sum(usage.cut_calls for usage in cost.usage.values())
-    note = f"{cut:,} of the replies were cut off at max_tokens." if cut else ""
+    note = f"{cut:,} replies were cut off at max_tokens." if cut else ""
     return Table("usage", "Model calls", header, rows, note=note)
 
 
@@ -196,6 +196,6 @@ def _answer(record: RunRecord | None) -> str:
 
 
 def print_panel(console: Console, title: str, text: Text) -> None:
-    """A text under its title, whatever either holds."""
+    """Print a text in a titled box; control characters in the title are escaped."""
     shown = Panel(text, title=Text(printable(title, WIDTH)), title_align="left")
     console.print(shown, width=min(console.width, WIDTH))

@@ -1,5 +1,5 @@
-"""A command in a process of its own, followed by this one: Ray ends whoever has joined a cluster that is lost, in
-the middle of whatever it does, and what a user is told then is said by who has not.
+"""Runs a command in a child process. Ray kills a process that has joined a cluster when the cluster is lost; the
+parent process survives and reports it.
 """
 
 import os
@@ -16,14 +16,13 @@ from harness.core.errors import ServiceUnavailable
 from harness.core.process_environment import python_command, python_environment
 
 ENV = "RAG_HARNESS_APART"
-"""The two ends of pipes that the process apart has: one tells it that this process is there, one that it ended in
-order."""
+"""Passes two pipe descriptors to the child: one closes when the parent dies, the other reports an orderly exit."""
 _ENDED = b"."
 
 
 def run_apart() -> int | None:
-    """Run the same command again in a process of its own and give its exit code; None in that process, which is to
-    do the work. ServiceUnavailable where it died before its end.
+    """Run the same command in a child process and return its exit code; return None in the child, which then does
+    the work. ServiceUnavailable if the child died before it finished.
     """
     if told := os.environ.pop(ENV, None):
         _live_with(*map(int, told.split()))
@@ -33,7 +32,7 @@ def run_apart() -> int | None:
     command = python_command("harness.cli.main", *sys.argv[1:])
     env = python_environment(**{ENV: f"{is_here} {ends}"})
     with _Handed() as handed:
-        # In a session of its own, so that a terminal tells this process alone of Ctrl-C.
+        # In a session of its own, so that Ctrl-C in a terminal reaches only this process.
         with subprocess.Popen(command, env=env, pass_fds=(is_here, ends), start_new_session=True) as process:
             os.close(is_here)
             os.close(ends)
@@ -49,17 +48,17 @@ def run_apart() -> int | None:
             return 128 + handed.number
     how = f"exit {code}" if code >= 0 else f"signal {-code}"
     raise ServiceUnavailable(
-        f"the process that had joined the cluster is gone ({how}): the cluster's first machine may be lost",
-        "start the cluster again, then run the same command again: nothing answered is lost",
+        f"lost the Ray cluster, the worker process ended early ({how}): its head node may be down",
+        "start the cluster again and rerun the same command; all answers are kept",
     )
 
 
 class _Handed:
-    """Signals that end this process are handed to another, whose end is then that of this one."""
+    """Forwards SIGTERM and SIGINT to a child process instead of ending this one."""
 
     def __init__(self) -> None:
         self.number = 0
-        """Of the last; 0: there was none."""
+        """The last signal; 0 if none came."""
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -71,7 +70,7 @@ class _Handed:
             signal.signal(number, handler)
 
     def to(self, process: "subprocess.Popen[bytes]") -> None:
-        """That process, also what came before it was there."""
+        """Forward to this process, including a signal that came before it started."""
         self._process = process
         if self.number:
             process.send_signal(self.number)
@@ -83,9 +82,9 @@ class _Handed:
 
 
 def _live_with(is_here: int, ends: int) -> None:
-    """End when the process that started this one is gone, however; tell it of an end in order."""
+    """Exit when the parent process is gone; report an orderly exit to it."""
     for pipe in (is_here, ends):
-        # What this process starts must not be waited for.
+        # Grandchildren must not keep the pipes open.
         os.set_inheritable(pipe, False)
 
     def end_with_it() -> None:

@@ -1,4 +1,4 @@
-"""YAML and `--set` become one checked `BenchConfig`; a matrix becomes its points."""
+"""Reads YAML and `--set` into a validated `BenchConfig`, and expands a matrix into single configs."""
 
 from harness.config.load import load_config
 from harness.config.matrix import expand

@@ -1,4 +1,4 @@
-"""From YAML and `--set` to a `BenchConfig`, or one line that names the mistake."""
+"""Loads a `BenchConfig` from YAML and `--set`; every mistake is a ConfigError of one line."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -18,9 +18,10 @@ Tree = dict[str, Any]
 
 
 def load_config(source: Path | Mapping[str, Any] | None, settings: Sequence[str] = ()) -> BenchConfig:
-    """The config in a file, or in a mapping of its keys (None: all defaults), with `key.sub=value` settings on
-    top, later ones winning. A setting for all systems holds for those, too, for which the file has a value of its
-    own.
+    """Load a config from a file or a mapping of keys (None: all defaults).
+
+    `settings` (`key.sub=value`) override the source; the last one wins. A setting of a shared key, such as
+    `answer.top_k`, also overrides `per_system` values of that key.
 
     Raises ConfigError: unknown key (with the nearest known one), wrong value, unreadable file.
     """
@@ -28,7 +29,7 @@ def load_config(source: Path | Mapping[str, Any] | None, settings: Sequence[str]
     for setting in settings:
         key, value = parse_setting(setting)
         if key.startswith("matrix."):
-            # An axis is itself a dotted key: matrix.answer.top_k=[1,5].
+            # The rest of the key is the axis, itself a dotted key: matrix.answer.top_k=[1,5].
             axes = tree.get("matrix")
             tree["matrix"] = {**(axes if isinstance(axes, Mapping) else {}), key.removeprefix("matrix."): value}
         else:
@@ -38,7 +39,7 @@ def load_config(source: Path | Mapping[str, Any] | None, settings: Sequence[str]
 
 
 def _take_from_systems(tree: Tree, key: str) -> None:
-    """Take a shared key, such as `answer.top_k`, from where single systems have a value for it."""
+    """Remove the `per_system` values of a shared key, such as `answer.top_k`."""
     half, dot, name = key.partition(".")
     systems = tree.get("per_system")
     if not dot or half not in ("index", "answer") or not isinstance(systems, dict):
@@ -49,7 +50,7 @@ def _take_from_systems(tree: Tree, key: str) -> None:
 
 
 def read_yaml(path: Path) -> Tree:
-    """The mapping in a YAML file; of the configs that ship, the path in the repository is enough."""
+    """Read a YAML file as a mapping. A shipped config can be named by its path in the repository."""
     path = config_path(path)
     try:
         tree = parse_yaml(read_plain(path, MOST_BYTES).decode("utf-8"))
@@ -63,16 +64,16 @@ def read_yaml(path: Path) -> Tree:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path} is not UTF-8", "save it as UTF-8") from error
     except yaml.YAMLError as error:
-        raise ConfigError(f"{path} is not YAML ({_yaml_reason(error)})", "correct that line") from error
+        raise ConfigError(f"{path} is not valid YAML ({_yaml_reason(error)})", "correct that line") from error
     if tree is None:
         return {}
     if not isinstance(tree, dict):
-        raise ConfigError(f"{path} holds no mapping of keys", "start with lines such as 'systems: [naive]'")
+        raise ConfigError(f"{path} contains no mapping of keys", "start with lines such as 'systems: [naive]'")
     return tree
 
 
 def parse_setting(setting: str) -> tuple[str, Any]:
-    """`answer.top_k=8` -> ("answer.top_k", 8); the value is read as YAML."""
+    """Parse `answer.top_k=8` into ("answer.top_k", 8); the value is YAML."""
     key, equals, text = _at_equals(setting)
     if not equals or not key.strip():
         raise ConfigError(f"--set {setting[:80]}", "write it as key=value, such as --set answer.top_k=8")
@@ -83,7 +84,7 @@ def parse_setting(setting: str) -> tuple[str, Any]:
 
 
 def value_at(config: BenchConfig, key: str) -> Any:
-    """What a config has at a dotted key; None where it has nothing there."""
+    """The value of a dotted key in a config; None if the key is not there."""
     found: Any = config.model_dump(mode="json")
     for part in _parts(key):
         found = found.get(part) if isinstance(found, Mapping) else None
@@ -91,7 +92,7 @@ def value_at(config: BenchConfig, key: str) -> Any:
 
 
 def set_value(tree: Tree, key: str, value: Any) -> None:
-    """Set a dotted key in a nested mapping, in place; a plain value on the way is replaced by a mapping."""
+    """Set a dotted key in a nested mapping, in place. A plain value on the way is replaced by a mapping."""
     *parents, last = _parts(key)
     for part in parents:
         below = tree.get(part)
@@ -101,7 +102,7 @@ def set_value(tree: Tree, key: str, value: Any) -> None:
 
 
 def _parts(key: str) -> list[str]:
-    """Of a dotted key; what stands in quotes is one, such as a URL: `per_system."http://host:1/ask".answer.version`."""
+    """Split a dotted key; a quoted part may contain dots: `per_system."http://host:1/ask".answer.version`."""
     quoted = key.split('"')
     if len(quoted) % 2 == 0:
         raise ConfigError(f"{key[:80]}: a quotation mark is missing", "write it as in TOML")
@@ -116,7 +117,7 @@ def _parts(key: str) -> list[str]:
 
 
 def _at_equals(setting: str) -> tuple[str, str, str]:
-    """The first sign of equality that does not stand in quotes parts them."""
+    """Split at the first `=` outside quotes."""
     for at, sign in enumerate(setting):
         if sign == "=" and setting[:at].count('"') % 2 == 0:
             return setting[:at], sign, setting[at + 1 :]
@@ -124,7 +125,7 @@ def _at_equals(setting: str) -> tuple[str, str, str]:
 
 
 def build_config(tree: Tree) -> BenchConfig:
-    """Check a tree of keys against the schema."""
+    """Validate a tree of keys against the schema; ConfigError for the first mistake."""
     try:
         check_values(tree)
     except ValueError as error:
@@ -136,8 +137,8 @@ def build_config(tree: Tree) -> BenchConfig:
 
 
 def explain(error: ValidationError, model: type[BaseModel], prefix: str = "") -> tuple[str, str]:
-    """(what, fix) for the first mistake in a validation error, in words of the config file."""
-    # An unknown key explains itself best; pydantic lists union members one by one, so it may come late.
+    """Describe the first mistake of a validation error as (what, fix), with keys as in the config file."""
+    # Report an unknown key first: pydantic lists the union members one by one, so it may come late.
     details = sorted(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
     detail = details[0]
     path = [str(part) for part in detail["loc"] if not _is_union_tag(str(part))]
@@ -145,9 +146,9 @@ def explain(error: ValidationError, model: type[BaseModel], prefix: str = "") ->
     if detail["type"] == "extra_forbidden":
         return f"unknown key '{key}'", nearest(path[-1], _known_keys(model, path[:-1]))
     if key == "dataset.sample":
-        return f"{key}: {str(detail['input'])[:80]!r} is no sample", "write full, or set per_type (and seed)"
+        return f"{key}: {str(detail['input'])[:80]!r} is not a sample", "write full, or set per_type (and seed)"
     problem = str(detail["msg"]).removeprefix("Value error, ")
-    # A wrong URL may hold a password, a wrong variable name be the key, what is sent hold one: none is repeated.
+    # These values may contain a password or a key, so they are not repeated.
     given = "" if key.endswith(("base_url", "api_key_env", "extra")) else f", not {str(detail['input'])[:80]!r}"
     where = f"{key}: " if key else ""
     return f"{where}{problem[0].lower()}{problem[1:]}{given}", ""
@@ -161,7 +162,7 @@ def _known_keys(model: type[BaseModel], path: Sequence[str]) -> list[str]:
     for part in path:
         field = model.model_fields.get(part)
         if field is None:
-            # Below a free mapping such as per_system.<name>: its value type is the section.
+            # A key of a free mapping, such as per_system.<name>: its values have the section's fields.
             continue
         model = _section_of(field.annotation) or model
     return list(model.model_fields)

@@ -1,4 +1,4 @@
-"""The points of a sweep."""
+"""Expands the matrix of a sweep."""
 
 import itertools
 from collections.abc import Mapping
@@ -13,17 +13,20 @@ _MOST_CELLS = 10_000
 
 
 def expand(config: BenchConfig) -> list[BenchConfig]:
-    """One config per cell, in a stable order: each names exactly one system and has no matrix."""
+    """One config per combination, in a stable order. Each has exactly one system and no matrix."""
     axes: dict[str, tuple[Any, ...]] = {"system": config.systems, **config.matrix}
     if not all(axes.values()):
         raise ConfigError("nothing to run: an empty list of systems or matrix values", "name at least one")
     if (n_cells := prod(map(len, axes.values()))) > _MOST_CELLS:
-        raise ConfigError(f"{n_cells:,} cells", f"name at most {_MOST_CELLS:,} combinations of systems and values")
+        raise ConfigError(
+            f"the matrix has {n_cells:,} combinations",
+            f"name at most {_MOST_CELLS:,} combinations of systems and values",
+        )
     points = [dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values())]
     _refuse_unknown_axes(config, axes)
     kept = [point for point in points if not any(_fits(rule, point) for rule in config.exclude)]
     if not kept:
-        raise ConfigError("nothing to run: `exclude` leaves no cell", "remove a rule")
+        raise ConfigError("nothing to run: `exclude` removes every combination", "remove a rule")
     return [_at(config, point) for point in kept]
 
 
@@ -36,7 +39,8 @@ def _refuse_unknown_axes(config: BenchConfig, axes: Mapping[str, Any]) -> None:
         unknown = [key for key in rule if key not in axes]
         if unknown or not rule:
             raise ConfigError(
-                f"exclude: '{', '.join(unknown) or 'an empty rule'}' is no axis", f"axes are: {', '.join(axes)}"
+                f"exclude: '{', '.join(unknown) or 'an empty rule'}' is not an axis",
+                f"axes are: {', '.join(axes)}",
             )
 
 

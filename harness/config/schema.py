@@ -1,4 +1,4 @@
-"""Every key a config file may hold, with its default and what it means."""
+"""The keys of a config file, with defaults and meanings. `rag-harness init` prints these docstrings."""
 
 import json
 import os
@@ -12,90 +12,90 @@ from harness.core.sanitize import OWN_PLACE, check_url, check_variable, without_
 
 
 class ConfigSection(BaseModel):
-    """Base of every section: immutable, unknown keys refused, no NaN."""
+    """Base of every section: immutable, rejects unknown keys and NaN."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def check_extra(extra: dict[str, Any]) -> dict[str, Any]:
-    """Parameters that may be sent beside our own, or ValueError."""
+    """Validate additional request parameters; ValueError if one is reserved or contains a key."""
     for name in extra:
         if name in _SET_BY:
-            raise ValueError(f"must not hold '{name}': {_SET_BY[name]}")
+            raise ValueError(f"must not contain '{name}': {_SET_BY[name]}")
     try:
         written = json.dumps(extra, allow_nan=False)
     except (TypeError, ValueError):
-        raise ValueError("must hold what JSON can say: texts, numbers, lists, mappings") from None
+        raise ValueError("must contain only JSON values: texts, numbers, lists, mappings") from None
     if without_keys(written) != written:
-        raise ValueError(f"must hold no key: {OWN_PLACE}")
+        raise ValueError(f"must not contain a key: {OWN_PLACE}")
     return extra
 
 
 def check_names(send_as: dict["Sendable", str | None]) -> dict["Sendable", str | None]:
-    """Other names of our own parameters, or ValueError."""
+    """Validate the names under which our parameters are sent; ValueError for a wrong one."""
     if "max_tokens" in send_as and send_as["max_tokens"] is None:
-        raise ValueError("must name what max_tokens is sent as: without it nothing bounds what a reply costs")
+        raise ValueError("must give max_tokens a name: without it the cost of a reply has no limit")
     taken = [name for name in send_as.values() if name in _SET_BY and name not in send_as]
     if taken and taken != ["max_completion_tokens"]:
-        raise ValueError(f"must not send anything as '{taken[0]}', which is sent as itself")
+        raise ValueError(f"must not send anything as '{taken[0]}', which is a parameter of its own")
     return send_as
 
 
 _SET_BY = {
-    "model": "it has a key of its own in the config",
-    "temperature": "it has a key of its own in the config",
-    "max_tokens": "it has a key of its own in the config",
-    "max_completion_tokens": "max_tokens is sent as it where the server wants that (see send_as)",
-    "seed": "it has a key of its own in the config",
-    **dict.fromkeys(("messages", "input", "system", "response_format"), "the harness sends it"),
-    **dict.fromkeys(("stream", "stream_options"), "the usage of a streamed call would not be counted"),
-    "n": "one reply is asked for, and read",
-    "encoding_format": "the harness sends it",
-    **dict.fromkeys(("api_key", "api-key", "authorization"), "the variable that api_key_env names holds the key"),
+    "model": "it has its own key in the config",
+    "temperature": "it has its own key in the config",
+    "max_tokens": "it has its own key in the config",
+    "max_completion_tokens": "max_tokens is sent under this name if the server requires it (see send_as)",
+    "seed": "it has its own key in the config",
+    **dict.fromkeys(("messages", "input", "system", "response_format"), "the harness sets it"),
+    **dict.fromkeys(("stream", "stream_options"), "token usage of a streamed call would not be counted"),
+    "n": "the harness requests and reads one reply",
+    "encoding_format": "the harness sets it",
+    **dict.fromkeys(("api_key", "api-key", "authorization"), "the key comes from the variable in api_key_env"),
 }
-"""Why a parameter is none of `extra`."""
+"""Parameters that `extra` must not contain, with the reason."""
 Sendable = Literal["temperature", "max_tokens", "seed", "response_format"]
-"""What we send that a server may refuse."""
+"""Parameters of ours that a server may reject."""
 LONGEST_S = 1e8
-"""Three years: what is longer, clocks and sockets cannot count."""
+"""Three years: clocks and sockets cannot handle more."""
 MOST_AT_ONCE = 10_000
 NO_MODEL = "none"
-"""The provider of a role that nobody plays."""
+"""The provider of an unused role."""
 LOCAL_EXECUTOR = "local"
 """The value of `runner.executor` for this machine."""
 DATASET_PLACES = {"path": "--docs FOLDER", "questions": "--questions FILE"}
-"""What a data set may be given by a key of its own, and the flag of each; all else is one of its options."""
+"""Keys of the data set with a command-line option, and that option. All other keys are data set options."""
 OWN_DOCUMENTS = "files"
-"""The data set of documents in a folder: what `--docs` means where no data set is named."""
+"""The data set for a folder of documents, used for `--docs` without `--dataset`."""
 
 
 class SampleConfig(ConfigSection):
     """A stratified sample."""
 
     per_type: int = Field(50, ge=1)
-    """Queries of each type (all of a type that has fewer)."""
+    """Queries of each type; all of them if a type has fewer."""
     seed: int = 42
-    """Which of them are drawn."""
+    """Random seed of the sample."""
 
 
 class DatasetConfig(ConfigSection):
-    """Which queries over which documents."""
+    """The queries and the documents."""
 
     name: str = "demo"
-    """`rag-harness list datasets`."""
+    """For the names: `rag-harness list datasets`."""
     subset: str | None = None
-    """A named part of the data set, such as v2.1 of ms_marco; None: its default."""
+    """Name of a part of the data set, such as v2.1 of ms_marco; None: its default part."""
     path: str | None = None
-    """Where it lies, for a data set that has no place of its own, as `files`: a folder of documents (`--docs`). In
-    no run id: the digest of what was read is. Begins with `~` where it is in the home folder."""
+    """Folder of the data set `files` (`--docs`), and of any other that has no fixed location. Not in the run id,
+    which has the digest of the content. A path in the home folder begins with `~`."""
     questions: str | None = None
-    """A file of questions about its documents (`--questions`). Likewise."""
+    """File with questions about its documents (`--questions`). Not in the run id either."""
     options: dict[str, Any] = {}
-    """The data set's own, as ms_marco's distractors. Likewise."""
+    """Options of the data set, such as the distractors of ms_marco. Not in the run id either."""
     sample: SampleConfig | Literal["full"] = SampleConfig()
-    """So many queries of each type, drawn by a seed; or `full`, which is meant where `questions` names a file."""
+    """A sample of each query type, or `full` for all queries. Default `full` if `questions` is set."""
     corpus: Literal["full", "cited"] = "full"
-    """`full`: every document; `cited`: only those that the data set attaches to a sampled query (easier)."""
+    """`full`: all documents; `cited`: only those that the data set attaches to a sampled query (easier)."""
 
     @model_validator(mode="before")
     @classmethod
@@ -111,42 +111,43 @@ class DatasetConfig(ConfigSection):
 
 
 class ModelConfig(ConfigSection):
-    """What any model role has in common."""
+    """Keys that all model roles share."""
 
     role: ClassVar[str]
-    """Its place under `models`, and the name under which its calls are counted."""
+    """The key under `models`, and the name under which calls are counted."""
     provider: str
-    """`rag-harness list providers`."""
+    """For the names: `rag-harness list providers`."""
     model: str | None = None
-    """A name the provider knows; None: its default."""
+    """Name of the model at the provider; None: the provider's default."""
     base_url: str | None = None
-    """Where its server is; None: the provider's own."""
+    """URL of the server; None: the provider's own."""
     api_key_env: str | None = None
-    """The name of the environment variable that holds the key; the key itself never stands in a config."""
+    """Name of the environment variable with the key. The key itself must not be in a config."""
     timeout_s: float = Field(600.0, gt=0, le=LONGEST_S)
-    """One HTTP request."""
+    """Time limit of one HTTP request."""
     max_retries: int = Field(6, ge=0, le=100)
-    """Of a call, after a failure that may pass. A 429 is none: it is tried again while the server answers any."""
+    """Retries of a call after a transient failure. Not for 429: it is retried while the server answers other
+    calls."""
     max_concurrency: int = Field(8, ge=1, le=MOST_AT_ONCE)
-    """Requests under way at once; halved at every 429, regained slowly."""
+    """Maximum number of parallel requests; halved after every 429, then slowly increased again."""
     requests_per_minute: float | None = Field(None, gt=0)
-    """What the provider allows."""
+    """Rate limit of the provider."""
     tokens_per_minute: float | None = Field(None, gt=0)
-    """Likewise, prompts and replies together. Without both they are what it says (x-ratelimit-*),
-    or what it is seen to let through; waiting for them is no latency."""
+    """Rate limit of the provider, prompt and completion tokens together. Without both limits, the harness uses the
+    headers x-ratelimit-* or learns from 429 replies. Waiting for a rate limit is not latency."""
     max_retry_after_s: float = Field(120.0, gt=0, le=LONGEST_S)
-    """The longest wait that a server can ask for (Retry-After): then it is asked again."""
+    """Longest Retry-After that is respected; then the call is sent again."""
     max_throttled_s: float = Field(900.0, gt=0, le=LONGEST_S)
-    """A server that answers nothing but 429 for so long stops the run, which resumes."""
+    """If a server answers nothing but 429 for this long, the run stops. It can be resumed."""
     options: dict[str, Any] = {}
-    """The provider's own: for local context_tokens, threads, path; for minilm threads; for azure api_version; for
-    fake its script."""
+    """Options of the provider. local: context_tokens, threads, path; minilm: threads; azure: api_version; fake:
+    its script."""
     extra: dict[str, Any] = {}
-    """Sent in every request as it stands, such as top_p or reasoning_effort; part of the run id."""
+    """Parameters added to every request, such as top_p or reasoning_effort. Part of the run id."""
 
     @property
     def is_none(self) -> bool:
-        """Whether nobody plays the role."""
+        """Whether the role is unused."""
         return self.provider == NO_MODEL
 
     @field_validator("base_url")
@@ -171,18 +172,18 @@ class GeneratorConfig(ModelConfig):
     role: ClassVar[str] = "generator"
     provider: str = "local"
     """local, openai, azure, anthropic, ollama, vllm, openai-compatible (needs base_url), fake, or none (retrieval
-    alone)."""
+    only)."""
     temperature: float | None = Field(0.0, ge=0)
-    """Sent to the server where not None, as the seed is."""
+    """Sampling temperature; None: not sent."""
     max_tokens: int = Field(256, ge=1)
-    """Of a reply; a model that reasons spends them on that first."""
+    """Maximum completion tokens of a reply. A reasoning model also spends them on reasoning."""
     reasoning_tokens: int = Field(0, ge=0)
-    """Room for that, added to what any call may take: many set a limit of their own. It is paid as output."""
+    """Added to the limit of every call for reasoning; many calls set a limit of their own. Paid as output."""
     seed: int | None = 0
-    """Of its sampling, for servers that know one."""
+    """Sampling seed, for servers that support one; None: not sent."""
     send_as: dict[Sendable, str | None] = {}
-    """What the server wants by another name, or not at all (`{max_tokens: max_completion_tokens, seed: null}`).
-    Without it the same is learnt from its refusal, once."""
+    """Parameters that the server expects under another name, or not at all
+    (`{max_tokens: max_completion_tokens, seed: null}`). Otherwise this is learnt once, from its error."""
 
     @field_validator("send_as")
     @classmethod
@@ -196,144 +197,145 @@ class EmbedderConfig(ModelConfig):
     role: ClassVar[str] = "embedder"
     provider: str = "minilm"
     """minilm (all-MiniLM-L6-v2, on this machine), sentence-transformers, openai, ollama, vllm, fake, ..., or none
-    for systems that embed nothing."""
+    for systems without an embedder."""
     batch_size: int = Field(32, ge=1)
-    """Texts in one request, and between two commits to the embedding cache."""
+    """Texts per request, and per write to the embedding cache."""
 
 
 class JudgeConfig(GeneratorConfig):
-    """The model that judges answers; in no run id, its cost is not the system's."""
+    """The model that judges answers. Not in the run id; its cost is not the system's."""
 
     role: ClassVar[str] = "judge"
     model: str | None = None
-    """None: the provider's default; for local qwen2.5-coder-1.5b, since a smaller one cannot judge."""
+    """None: the provider's default. For local this is qwen2.5-coder-1.5b, because a smaller one cannot judge."""
     max_tokens: int = Field(1024, ge=1)
     """Judgements list statements one by one, so they are longer than answers."""
 
 
 class JudgeEmbedderConfig(EmbedderConfig):
-    """The embedder of evaluators that compare meanings: the same for every run, whatever its system has."""
+    """The embedder of evaluators that compare meanings. The same for all runs, whatever embedder they use."""
 
     role: ClassVar[str] = "judge_embedder"
 
 
 class ModelsConfig(ConfigSection):
-    """Which model plays which role."""
+    """The model of each role."""
 
     generator: GeneratorConfig = GeneratorConfig()
     embedder: EmbedderConfig = EmbedderConfig()
     judge: JudgeConfig = JudgeConfig()
-    """For evaluators that ask a model; none is started for those that do not."""
+    """Used by evaluators that need a judge; not started otherwise."""
     judge_embedder: JudgeEmbedderConfig = JudgeEmbedderConfig()
 
 
 class LimitsConfig(ConfigSection):
-    """Limits that can change a result, and so are part of the run id."""
+    """Limits that can change a result. They are part of the run id."""
 
     query_timeout_s: float = Field(600.0, gt=0, le=LONGEST_S)
-    """A query without an answer by then has failed; waiting for a provider's limit does not count."""
+    """A query without an answer after this time has failed. Waiting for a rate limit does not count."""
     concurrency: int = Field(1, ge=1, le=MOST_AT_ONCE)
-    """Queries answered side by side. 1 gives clean latencies on one machine."""
+    """Queries answered in parallel. 1 gives undisturbed latencies on one machine."""
 
 
 class RunnerConfig(ConfigSection):
-    """How a run is watched, and where; changes no result and no run id."""
+    """Where and how runs are executed. Not in the run id."""
 
     resources_interval_s: float = Field(2.0, gt=0, le=LONGEST_S)
-    """Between two samples of CPU and RAM."""
+    """Seconds between two samples of CPU and RAM."""
     failure_tolerance: float = Field(0.1, ge=0, le=1)
-    """The share of failed queries beyond which the command exits with 3."""
+    """If more than this share of queries fails, the command exits with 3."""
     executor: str = LOCAL_EXECUTOR
-    """Where systems and evaluators run: `local`, on this machine, one configuration after another; `ray`, on the
-    machines of a Ray cluster, with configurations and parts of their queries side by side."""
+    """Where systems and evaluators run. `local`: on this machine, one configuration after another. `ray`: on the
+    machines of a Ray cluster, with configurations and parts of their queries in parallel."""
     ray_address: str | None = None
-    """HOST:PORT of the cluster. `local`: a cluster of this machine only, started for this command. None: the
+    """HOST:PORT of the cluster. `local`: a cluster on this machine only, started for this command. None: the
     cluster that this machine belongs to."""
     workers: int | None = Field(None, ge=1, le=MOST_AT_ONCE)
-    """At most so many at once on the cluster; None: one for each of its processors."""
+    """Maximum number of workers on the cluster; None: one per processor."""
 
 
 class BudgetConfig(ConfigSection):
-    """What a benchmark may take at most; in no run id. None: no limit.
+    """Maximum spend of a benchmark. Not in the run id. None: no limit.
 
-    It stops before a limit is passed, and the same command with a larger one goes on: `--set budget.usd=2`.
+    The run stops before a limit is exceeded. To resume, repeat the command with a larger one: `--set
+    budget.usd=2`.
 
-    Dollars and tokens are counted over all that the cells of the config have paid so far, whenever that was: their
-    answers, the indexes and the judgements that they were the ones to pay. What a journal replays is paid no more.
+    Dollars and tokens include all that the runs of this config have paid at any time: their answers, indexes and
+    judgements. Calls replayed from the journal are not paid again.
     """
 
     usd: float | None = Field(None, gt=0)
-    """US dollars by configs/prices.yaml. A model without a price there is refused before anything starts."""
+    """US dollars at configs/prices.yaml. A model without a price is rejected before anything starts."""
     tokens: int | None = Field(None, gt=0)
-    """Input and output tokens, as the servers of the models count them, local ones too; minilm counts none."""
+    """Prompt and completion tokens as counted by the model servers, local ones included. minilm counts none."""
     minutes: float | None = Field(None, gt=0, le=LONGEST_S)
-    """Wall time of one command over this config: each resume has all of them again. Weights that are fetched first
-    do not count."""
+    """Wall time of one command; a resumed command has the full time again. Downloads of model weights before the
+    start do not count."""
 
 
 class RaceConfig(ConfigSection):
-    """Cells race: they take turns, and who is shown to be worse than another is asked no more. It is decided when
-    one is left, or all that are left are within the margin of each other.
+    """A race between systems. They take turns, and systems that are significantly worse than another are
+    eliminated. The race ends when one is left, or when all that are left are within the margin of each other.
 
-    All that a race states is true together with a chance of 1 - alpha at least, over all pairs, however often one
-    looks: after every query it does. By the measure that ranks, which no model may judge.
+    All statements of a race together are true with probability 1 - alpha at least, although it tests every pair
+    after every query. It uses the primary metric, which must not need a judge.
     """
 
     margin: float | None = Field(None, gt=0, le=100)
-    """In points; None: that of the config."""
+    """In points; None: the margin of the config."""
     alpha: float = Field(0.05, gt=0, le=0.5)
-    """The chance that anything it states is wrong, at most."""
+    """Largest probability that any statement of the race is wrong."""
 
 
 class SystemOverrides(ConfigSection):
     """Parameters for one system only."""
 
     index: dict[str, Any] = {}
-    """In place of the shared ones."""
+    """Overrides shared index parameters."""
     answer: dict[str, Any] = {}
-    """Likewise."""
+    """Overrides shared answer parameters."""
 
 
 class BenchConfig(ConfigSection):
-    """One benchmark: the cells it spans are systems x matrix, minus exclude."""
+    """One benchmark: systems x matrix, minus exclude. Each combination is a run."""
 
     systems: tuple[str, ...] = ("naive",)
-    """What is compared: `rag-harness list systems`."""
+    """The systems to compare; for the names: `rag-harness list systems`."""
     dataset: DatasetConfig = DatasetConfig()
     models: ModelsConfig = ModelsConfig()
     index: dict[str, Any] = {}
-    """Index parameters for every selected system that has them; a key that none has is refused."""
+    """Index parameters, for every selected system that has them. A key that no system has is an error."""
     answer: dict[str, Any] = {}
-    """Answer parameters, likewise."""
+    """Answer parameters, for every selected system that has them."""
     answer_style: AnswerStyle | None = None
-    """`short`: a word or name; `sentence`: one or two sentences. None: as the data set's references are."""
+    """`short`: a word or name; `sentence`: one or two sentences. None: like the data set's reference answers."""
     per_system: dict[str, SystemOverrides] = {}
-    """A system's name -> its own `index` and `answer`."""
+    """Parameters for single systems: a name with its own `index` and `answer`."""
     limits: LimitsConfig = LimitsConfig()
     runner: RunnerConfig = RunnerConfig()
     budget: BudgetConfig = BudgetConfig()
     schedule: Literal["cells", "interleaved"] = "cells"
-    """In no run id. `cells`: one after another. `interleaved`: cells take turns in one random order of queries,
-    drawn from `seed` and stratified by type, so that all of them hold the same first ones when the budget ends.
-    They are then done over those, evaluators that need no model score them, beyond the minutes if need be, and the
-    same command goes on."""
+    """Not in the run id. `cells`: one run after another. `interleaved`: runs take turns over the same queries, in
+    a random order drawn from `seed` and stratified by type, so that all have answered the same queries when the
+    budget is exhausted. They are then complete over those queries, and evaluators without a model score them, if
+    need be beyond the minutes. The same command resumes."""
     race: RaceConfig | None = None
-    """In no run id. Implies `schedule: interleaved`; `race: {}` is one with the defaults."""
+    """Not in the run id. Implies `schedule: interleaved`; `race: {}` uses the defaults."""
     prices: str | None = None
-    """A price table of your own (as configs/prices.yaml), whose entries come before those that ship."""
+    """Your price table, in the form of configs/prices.yaml. Its entries override those."""
     seed: int = 0
-    """Of whatever a system draws."""
+    """Random seed of the systems."""
     repeats: int = Field(1, ge=1, le=1000)
     """How often each query is answered."""
     evaluators: tuple[str, ...] = ("answer", "retrieval", "failure_analysis")
-    """What scores the answers: `rag-harness list evaluators`."""
+    """The evaluators that score the answers; for the names: `rag-harness list evaluators`."""
     measure: str | None = None
-    """The one that ranks the systems; None: the data set's own."""
+    """The primary metric, which ranks the systems; None: from the data set."""
     margin: float = Field(5.0, gt=0, le=100)
-    """In points, hundredths of what the measure ranges over: a system that is worse by less is as good."""
+    """In points, hundredths of the metric's range: a system that is worse by less than this is as good."""
     per_evaluator: dict[str, dict[str, Any]] = {}
-    """Parameters of an evaluator by its name (`per_evaluator.bertscore.model`)."""
+    """Parameters of an evaluator, by its name (`per_evaluator.bertscore.model`)."""
     matrix: dict[str, tuple[Any, ...]] = {}
-    """Dotted key -> values; every combination is a cell (`answer.top_k: [1, 5, 10]`)."""
+    """Dotted key -> values. Every combination is a run (`answer.top_k: [1, 5, 10]`)."""
     exclude: tuple[dict[str, Any], ...] = ()
-    """Combinations to leave out; each a set of dotted keys with their values."""
+    """Combinations to leave out, each a set of dotted keys with their values."""

@@ -1,4 +1,4 @@
-"""What ships beside the code: around the package in a repository, inside it where it was installed."""
+"""Finds the configs and examples that ship with the code, in a repository or in an installed package."""
 
 from pathlib import Path
 
@@ -7,17 +7,17 @@ _FOLDER = "configs"
 
 
 def shipped_configs() -> Path:
-    """The folder of the configs."""
+    """The folder of the shipped configs."""
     return _shipped(_FOLDER, _FOLDER)
 
 
 def shipped_examples() -> Path:
-    """The folder of plug-ins as packages of their own, one for each kind."""
+    """The folder of the example plug-in packages, one for each kind."""
     return _shipped("examples", "docs/examples")
 
 
 def config_path(path: Path) -> Path:
-    """`path`, or, where there is no such file, the one that ships under that name (`configs/bench/demo.yaml`)."""
+    """`path`, or the shipped config of that name if there is no such file (`configs/bench/demo.yaml`)."""
     if path.exists() or path.is_absolute():
         return path
     parts = path.parts[1:] if path.parts[:1] == (_FOLDER,) else path.parts
@@ -26,6 +26,6 @@ def config_path(path: Path) -> Path:
 
 
 def _shipped(bundled: str, in_repository: str) -> Path:
-    """As the wheel holds it (pyproject.toml, force-include), else as the repository does."""
+    """The bundled folder of an installed wheel (pyproject.toml, force-include), else the one in the repository."""
     inside = _PACKAGE / "_bundled" / bundled
     return inside if inside.is_dir() else _PACKAGE.parent / in_repository

@@ -1,4 +1,4 @@
-"""A config to begin with: every key of the schema with its default and what it means, in the schema's words."""
+"""Writes a config to start from: every key with its default and the schema's docstring."""
 
 import ast
 import inspect
@@ -17,29 +17,29 @@ _SET = {
     *("systems", "dataset", "dataset.name", "dataset.sample", "evaluators"),
     *("models", "models.generator", "models.generator.provider", "models.embedder", "models.embedder.provider"),
 }
-"""What most change first; the others are there as comments."""
+"""The keys that users change first; all others are commented out."""
 _LIKE = {
     "models.embedder": "generator, from model to extra",
     "models.judge": "generator",
     "models.judge_embedder": "embedder",
 }
-"""Sections that have the keys of another, and which: only what is their own is repeated."""
+"""Sections that share the keys of another one; only their own keys are printed."""
 _WIDTH = 100
 _HEAD = """\
-# A benchmark: each system below answers the same queries, and a report says what differs. As it stands it needs no
-# key and no server: a small language model is fetched and runs on this machine. `provider: none` under generator
-# compares what is found, without any language model.
+# A benchmark: each system below answers the same queries, and a report shows which differences are real. As it is,
+# this config needs no key and no server: a small language model is downloaded and runs on this machine. With
+# `provider: none` under generator it compares retrieval only, without a language model.
 #
-#   rag-harness plan -c {name}        what would run, and what it is called; costs nothing
+#   rag-harness plan -c {name}        lists the runs and their status; costs nothing
 #   rag-harness estimate -c {name}    calls, tokens, dollars, minutes
-#   rag-harness run -c {name}         stopped anywhere, the same command goes on
+#   rag-harness run -c {name}         if interrupted, the same command resumes it
 #
-# A key that stands behind # has the value it has anyway: take the # away, and those above it, and change it."""
+# A key behind # has the value shown. To change it, remove the # from it and from the keys above it."""
 
 
 def template(name: str) -> str:
-    """The text of a config called `name`: as it stands, and with every # before a key taken away, it is the
-    defaults.
+    """The text of a config file called `name`. It equals the defaults, as it is and with every # before a key
+    removed.
     """
     return "\n".join([_HEAD.format(name=name), *_section(BenchConfig, "", 0)]) + "\n"
 
@@ -73,12 +73,12 @@ def _keys(kind: type[BaseModel], path: str) -> list[str]:
 
 
 def _value(default: Any) -> str:
-    """In one line of YAML."""
+    """A value as one line of YAML."""
     return yaml.safe_dump(default, default_flow_style=True, width=10_000).removesuffix("...\n").strip()
 
 
 def _in_yaml(text: str) -> str:
-    """On one line, in words of the file."""
+    """A docstring on one line, with YAML's word for None."""
     return re.sub(r"\bNone\b", "null", " ".join(text.split()))
 
 
@@ -88,7 +88,7 @@ def _doc_of(kind: type[BaseModel], key: str, documented: Mapping[str, Mapping[st
 
 
 def _docstrings() -> dict[str, dict[str, str]]:
-    """Class -> field -> what stands below it in the schema's source."""
+    """The docstring below each field in the schema's source, by class and field."""
     found: dict[str, dict[str, str]] = {}
     for node in ast.parse(inspect.getsource(schema)).body:
         if isinstance(node, ast.ClassDef):

@@ -1,4 +1,4 @@
-"""What a config may be made of before anybody looks at its keys: bounded trees of plain values."""
+"""Size and type limits of a config, checked before its keys: bounded trees of plain values."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
@@ -7,25 +7,25 @@ from typing import Any, NamedTuple
 import yaml
 
 MOST_BYTES = 1_000_000
-"""Of a file."""
+"""Largest config file."""
 _MOST_VALUES = 100_000
 _DEEPEST = 40
 _LONGEST_TEXT = 1_000_000
 Path = tuple[str, ...]
-"""The keys from the top to a value."""
+"""The keys from the root to a value."""
 
 
 class Part(NamedTuple):
-    """A value and where it stands."""
+    """A value and its path."""
 
     path: Path
     value: Any
 
 
 def parse_yaml(text: str) -> Any:
-    """What a YAML text says; `yaml.YAMLError` for whatever cannot be read, or grows when its aliases are followed.
+    """Parse a YAML text. Raises `yaml.YAMLError` if it is invalid or expands to too many values through aliases.
 
-    Values are not looked at: see `check_values`.
+    The types of values are checked by `check_values`.
     """
     try:
         loader = _Shallow(text)
@@ -35,12 +35,12 @@ def parse_yaml(text: str) -> Any:
     except RecursionError as error:
         raise yaml.MarkedYAMLError(problem="nested too deeply") from error
     except (ValueError, AttributeError, OverflowError, TypeError, KeyError) as error:
-        # A date that no calendar has, a number of 5,000 digits, a tag that does not fit.
-        raise yaml.MarkedYAMLError(problem=f"a value that cannot be: {str(error)[:200]}") from error
+        # An impossible date, a number of 5,000 digits, a tag that does not fit.
+        raise yaml.MarkedYAMLError(problem=f"an impossible value: {str(error)[:200]}") from error
 
 
 class _Shallow(yaml.SafeLoader):
-    """Gives up where others would recurse."""
+    """Limits the nesting, so that no later recursion overflows."""
 
     _depth = 0
 
@@ -53,21 +53,21 @@ class _Shallow(yaml.SafeLoader):
         return node
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        """Refuses a key that stands there twice: the first, such as a budget, would be lost without a word."""
+        """Reject a duplicate key: the first value, such as a budget, would be lost silently."""
         node = super().compose_mapping_node(anchor)
         seen = set[tuple[str, str]]()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode):
                 named = key.tag, key.value
                 if named in seen:
-                    problem = f"'{key.value[:80]}' stands there twice"
+                    problem = f"'{key.value[:80]}' appears twice"
                     raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
                 seen.add(named)
         return node
 
 
 def check_values(tree: Any) -> None:
-    """ValueError unless every value of a config is one that JSON knows and a file can hold, in a bounded tree."""
+    """Raise ValueError unless all values are JSON values that fit into a file, in a bounded tree."""
     _check_size(tree, _below_value)
 
 
@@ -79,7 +79,7 @@ def _refuse_growing(node: yaml.Node | None) -> None:
 
 
 def _check_size(root: Any, below: Callable[[Any, Path], Iterable[Part]]) -> None:
-    """Bounds hold for the tree that aliases spell, which a program would walk: a few lines can spell billions."""
+    """Check the limits on the expanded tree: with aliases, a few lines can expand to billions of values."""
     seen, left = 0, [Part((), root)]
     while left:
         part = left.pop()
@@ -102,7 +102,7 @@ def _below_value(value: Any, path: Path) -> Iterable[Part]:
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                raise ValueError(f"{_named((*path, str(key)))}: this key is no text, put quotes around it")
+                raise ValueError(f"{_named((*path, str(key)))}: this key is not a text, put quotes around it")
             _check_text(key, path)
         return [Part((*path, key), one) for key, one in value.items()]
     if isinstance(value, str):
@@ -111,19 +111,19 @@ def _below_value(value: Any, path: Path) -> Iterable[Part]:
         pass
     elif isinstance(value, int | float):
         if not -(2.0**63) <= value < 2.0**63:
-            raise ValueError(f"{_named(path)}: no number within 64 bits")
+            raise ValueError(f"{_named(path)}: not a number within 64 bits")
     elif isinstance(value, Sequence) and not isinstance(value, bytes | bytearray):
         return [Part((*path, str(place)), one) for place, one in enumerate(value)]
     elif isinstance(value, date | bytes | set):
-        raise ValueError(f"{_named(path)}: read as a {type(value).__name__}, put quotes around a text")
+        raise ValueError(f"{_named(path)}: parsed as a {type(value).__name__}, put quotes around a text")
     return ()
 
 
 def _check_text(text: str, path: Path) -> None:
     if len(text) > _LONGEST_TEXT:
-        raise ValueError(f"{_named(path)}: a text of more than {_LONGEST_TEXT:,} characters")
+        raise ValueError(f"{_named(path)}: a text longer than {_LONGEST_TEXT:,} characters")
     if "\0" in text or (not text.isascii() and text.encode(errors="ignore").decode() != text):
-        raise ValueError(f"{_named(path)}: a character that no file can hold")
+        raise ValueError(f"{_named(path)}: a character that UTF-8 files cannot contain")
 
 
 def _named(path: Path) -> str:
@@ -131,7 +131,7 @@ def _named(path: Path) -> str:
 
 
 def flatten(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Dotted key -> leaf; an empty mapping has none."""
+    """Dotted key -> leaf value; an empty mapping contributes nothing."""
     leaves: dict[str, Any] = {}
     for key, value in tree.items():
         if isinstance(value, Mapping):

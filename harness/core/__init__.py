@@ -1,1 +1,1 @@
-"""Records, errors, hashing, and the reading of text and files that others wrote."""
+"""Records, errors, hashing, and safe handling of text and files from outside."""

@@ -1,4 +1,4 @@
-"""Files that somebody else may have made: only what is a file, and no more of it than there may be."""
+"""Opens files that may come from others: regular files only, up to a maximum size."""
 
 import errno
 import os
@@ -9,27 +9,27 @@ from pathlib import Path
 from typing import BinaryIO
 
 PlaceStamp = tuple[tuple[str, int, int, int], ...]
-"""How files stand on a disk: path, size, number, and when it last changed."""
+"""The state of files: path, size, inode number, and time of the last status change."""
 
-# A pipe that nobody writes to would be waited for.
+# Without O_NONBLOCK, opening a pipe without a writer would block.
 _AT_ONCE = os.O_NONBLOCK | os.O_CLOEXEC
 _NO_FILE = "a pipe or device, not a file"
 
 
 def open_plain(path: Path) -> BinaryIO:
-    """The file, to be read. OSError where it is a folder, or a pipe or device, which might never end."""
+    """Open a regular file for reading. OSError for a folder, pipe or device."""
     return os.fdopen(_opened(path, os.O_RDONLY), "rb")
 
 
 def open_to_append(path: Path) -> BinaryIO:
-    """The file, begun where it is not there, to be written at its end (and read, and cut). OSError as in
-    `open_plain`, and where it is a link: what is written would land elsewhere.
+    """Open a regular file for appending, reading and truncating; create it if needed. OSError as in `open_plain`,
+    and for a link, because the data would be written elsewhere.
     """
     return os.fdopen(_opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW), "ab+")
 
 
 def read_plain(path: Path, most_bytes: int) -> bytes:
-    """All of it; OSError as in `open_plain`, and where it is longer than that."""
+    """Read a whole file. OSError as in `open_plain`, and if it is longer than `most_bytes`."""
     with open_plain(path) as file:
         content = file.read(most_bytes + 1)
     if len(content) > most_bytes:
@@ -38,9 +38,9 @@ def read_plain(path: Path, most_bytes: int) -> bytes:
 
 
 def stamp(place: Path) -> PlaceStamp:
-    """How a file, or all that lies in a folder, stands there now; another stamp wherever a byte may have changed.
+    """The state of a file, or of all files in a folder. It changes whenever any byte may have changed.
 
-    Links are not followed, and what cannot be looked at has no part in it.
+    Links are not followed; entries that cannot be accessed are ignored.
     """
     folders, found = [str(place)], [_state(str(place), os.stat)]
     while folders:
@@ -57,29 +57,29 @@ def _state(path: str, look: Callable[[str], os.stat_result]) -> tuple[str, int, 
         seen = look(path)
     except (OSError, ValueError):
         return path, 0, 0, 0
-    # Nobody sets the time of a change of state: tools that keep a file's own time change it.
+    # Tools that preserve a file's modification time still change its status time, which nobody can set.
     return path, seen.st_size, seen.st_ino, seen.st_ctime_ns
 
 
 def without_home(path: str) -> str:
-    """The path as others may read it: with `~` for the home folder, which names its user."""
+    """The path with `~` for the home folder, whose name contains the user name."""
     home = str(from_home("~"))
     inside = path.startswith(home + os.sep) or path == home
     return "~" + path[len(home) :] if inside and len(home) > 1 else path
 
 
 def from_home(path: str) -> Path:
-    """The path with its home folder; as it is written where nobody knows that folder."""
-    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path's own raises where there is no such user.
+    """The path with `~` expanded; unchanged if the home folder is unknown."""
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises for an unknown user.
 
 
 def _opened(path: Path, how: int) -> int:
     try:
         descriptor = os.open(path, how | _AT_ONCE, 0o666)
-    except ValueError as error:  # A path that no file can have holds a NUL.
-        raise OSError(errno.EINVAL, "no path of a file", str(path)) from error
+    except ValueError as error:  # The path contains a NUL.
+        raise OSError(errno.EINVAL, "not a valid path", str(path)) from error
     except OSError as error:
-        if error.errno == errno.ENXIO:  # A socket, or a pipe that nobody reads.
+        if error.errno == errno.ENXIO:  # A socket, or a pipe without a reader.
             raise OSError(errno.EINVAL, _NO_FILE, str(path)) from error
         raise
     kind = os.fstat(descriptor).st_mode

@@ -1,17 +1,17 @@
-"""Every way a run can go wrong, as one tree.
+"""The errors of the harness as one tree.
 
 ```
 HarnessError              the user can fix it: one line (what and how), exit 2
-├── ConfigError           a key, value, name or flag that cannot be
-├── DataError             a data directory or file that is missing, truncated or not what it says
+├── ConfigError           a wrong key, value, name or option
+├── DataError             a data directory or file that is missing, truncated or invalid
 ├── StoreError            a run directory that is locked, damaged, newer, or not writable
-├── ModelUnavailable      a provider, key, server or weight file that is not there
-├── ServiceUnavailable    another server that a system needs, such as a graph database, is not there or not fit
-├── BudgetReached         what comes next would pass the budget: the run stops before it and stays resumable
+├── ModelUnavailable      a missing provider, key, server or weight file
+├── ServiceUnavailable    another server that a system needs, such as a graph database, is missing or unsuitable
+├── BudgetReached         the next step would exceed the budget: the run stops before it and can be resumed
 └── MissingDependency     an optional package that this choice needs
-RunInterrupted            Ctrl-C or SIGTERM: exit 130, the run is resumable
+RunInterrupted            Ctrl-C or SIGTERM: exit 130, the run can be resumed
 ```
-A failure of one query is not an exception here: it is a `RunRecord`. Anything else that escapes is a bug
+The failure of a single query is not an exception: it is a `RunRecord`. Any other exception that escapes is a bug
 and shows its traceback, exit 1.
 """
 
@@ -26,18 +26,18 @@ from pathlib import Path
 from harness.core.sanitize import cleaned
 
 DISTRIBUTION = "rag-bench-harness"
-"""What a package index calls it; the command is `rag-harness`."""
+"""Name on the package index; the command is `rag-harness`."""
 EXIT_DONE, EXIT_BUG, EXIT_USER, EXIT_TOLERANCE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
 
 
 def _bounded(text: str) -> str:
-    """Both ends of it: what is long is a name that somebody else gave."""
+    """The start and the end of a long text; long texts are usually names given by others."""
     return text if len(text) <= 2000 else f"{text[:1500]} … {text[-400:]}"
 
 
 class HarnessError(Exception):
-    """Something the user can fix. `what` happened and `fix` are printed as one line, exit 2; whatever they quote,
-    no key stands in them and nothing that a terminal obeys.
+    """A problem that the user can fix. `what` happened and how to `fix` it are printed as one line, exit 2. Keys
+    and control characters are removed from both.
     """
 
     def __init__(self, what: str, fix: str = "") -> None:
@@ -52,11 +52,11 @@ class HarnessError(Exception):
 
 
 class ConfigError(HarnessError):
-    """A key, value, name or flag that cannot be."""
+    """A wrong key, value, name or option."""
 
 
 class DataError(HarnessError):
-    """A data directory or file that is missing, truncated or not what it says."""
+    """A data directory or file that is missing, truncated or invalid."""
 
 
 class StoreError(HarnessError):
@@ -64,18 +64,18 @@ class StoreError(HarnessError):
 
 
 class ModelUnavailable(HarnessError):
-    """A provider, key, server or weight file that is not there; the run stops and stays resumable."""
+    """A missing provider, key, server or weight file. The run stops and can be resumed."""
 
 
 class ServiceUnavailable(HarnessError):
-    """Another server that a system needs, such as a graph database: down, refusing the password, too old."""
+    """Another server that a system needs, such as a graph database: down, password refused, too old."""
 
 
 class BudgetReached(HarnessError):
-    """What comes next would pass the budget of the config; what was paid is kept, a larger budget goes on."""
+    """The next step would exceed the budget. Paid results are kept; a larger budget resumes the run."""
 
     def __init__(self, what: str, *, usd: float = 0.0, tokens: int = 0) -> None:
-        """`usd`, `tokens`: what the call that did not fit may take."""
+        """`usd`, `tokens`: the most that the rejected call could have cost."""
         super().__init__(what)
         self.usd = usd
         self.tokens = tokens
@@ -86,16 +86,16 @@ class MissingDependency(HarnessError):
 
 
 class RunInterrupted(Exception):
-    """Ctrl-C or SIGTERM: nothing already paid for is lost."""
+    """Ctrl-C or SIGTERM. Everything already paid for is kept."""
 
 
 def install(extra: str) -> str:
-    """The command that brings what an extra of this distribution lists."""
+    """The command that installs an extra of this distribution."""
     return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
 def need(extra: str, *modules: str) -> None:
-    """Raise MissingDependency where a module that an extra brings is not installed; quick, it imports nothing."""
+    """Raise MissingDependency if a module of an extra is not installed. Fast, because nothing is imported."""
     missing = [name for name in modules if find_spec(name) is None]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
@@ -103,7 +103,7 @@ def need(extra: str, *modules: str) -> None:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint naming the known word nearest to `name`, or the list of known words."""
+    """A hint with the known word nearest to `name`, or with all known words."""
     words = sorted(known)
     close = difflib.get_close_matches(name, words, n=1, cutoff=0.5)
     return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(words) or 'none'}"
@@ -111,7 +111,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 @contextmanager
 def explained_io(doing: str, path: Path) -> Iterator[None]:
-    """Turn what the operating system refuses (full disk, no permission) into one `StoreError` line."""
+    """Turn an OSError (full disk, no permission) into a `StoreError` of one line."""
     try:
         yield
     except OSError as error:
@@ -120,13 +120,13 @@ def explained_io(doing: str, path: Path) -> Iterator[None]:
 
 
 def refusal_of_system(error: OSError | MemoryError) -> HarnessError | None:
-    """The line for what nobody explained nearer to its cause; None: the user cannot fix it, so it is a bug."""
+    """A HarnessError for an unhandled system error; None if the user cannot fix it, so that it is a bug."""
     number = errno.ENOMEM if isinstance(error, MemoryError) else error.errno
     if number not in _OS_REASONS:
         return None
     reason, fix = _OS_REASONS[number]
     path = getattr(error, "filename", None)
-    # A descriptor is a file too, and its number helps nobody.
+    # The number of a file descriptor would not help the user.
     named = "" if path is None or isinstance(path, int) else f" {os.fsdecode(path)}"
     return StoreError(f"cannot use{named}: {reason}" if named else reason, fix)
 

@@ -1,4 +1,4 @@
-"""What makes two runs the same run: canonical JSON, the bytes of weights, and their hashes."""
+"""Hashes of values and files; two runs with equal hashes are the same run."""
 
 import hashlib
 import json
@@ -10,7 +10,7 @@ RUN_ID_HEX = 12
 
 
 def canonical_json(value: Any) -> str:
-    """One spelling for one value: sorted keys, no spaces, no NaN (ValueError)."""
+    """Canonical JSON: sorted keys, no spaces. ValueError for NaN."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
@@ -27,11 +27,11 @@ def file_digest(path: Path) -> str:
 
 @cache
 def folder_digest(folder: Path) -> str:
-    """SHA-256 of the names and bytes of every file below `folder`, read once in a process."""
+    """SHA-256 of the names and bytes of all files below `folder`, cached per process."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     return digest({path.relative_to(folder).as_posix(): file_digest(path) for path in files})
 
 
 def short_digest(value: Any) -> str:
-    """The first 12 hex digits of `digest(value)`: the tail of a run or index id."""
+    """The first 12 hex digits of `digest(value)`, used in run and index ids."""
     return digest(value)[:RUN_ID_HEX]

@@ -1,4 +1,4 @@
-"""What the operating system says of this process: memory, time, user, and whether it was suspended."""
+"""Facts about this process from the operating system: memory, time, user, and whether it was suspended."""
 
 import getpass
 import re
@@ -14,7 +14,7 @@ _PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)
 
 
 def user_name() -> str | None:
-    """The login of whoever runs it; None where the system has no name for that user, as in containers."""
+    """The login name; None if the system has no name for the user, as in containers."""
     try:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):  # OSError from Python 3.13 on.
@@ -22,14 +22,14 @@ def user_name() -> str | None:
 
 
 def peak_rss_bytes() -> int:
-    """The most memory it held at once since its program began.
+    """Peak resident memory of this process since its program started.
 
-    On Linux not `ru_maxrss`: a new program inherits that from whoever started it, so that a small system asked for
-    from a large notebook would be as large as the notebook.
+    Not `ru_maxrss` on Linux: a new program inherits it from its parent, so a small system started from a large
+    notebook would appear as large as the notebook.
     """
     if _STATUS.exists() and (peak := _PEAK.search(_STATUS.read_text())):
         return 1024 * int(peak[1])
-    # In kilobytes, on macOS in bytes.
+    # Kilobytes on Linux, bytes on macOS.
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
@@ -40,10 +40,8 @@ _stops = 0
 
 
 def count_stops() -> None:
-    """From now on count how often this process is suspended (SIGSTOP, Ctrl-Z). To be called before any thread is
-    started.
-    """
-    # A blocked signal waits to be looked for. A handler may run in another thread, after the first answers came.
+    """Start counting how often this process is suspended (SIGSTOP, Ctrl-Z). Call it before any thread starts."""
+    # A blocked signal stays pending until queried. A handler may run in another thread, after the first answers.
     signal.pthread_sigmask(signal.SIG_BLOCK, _CONTINUED)
 
 
@@ -58,17 +56,17 @@ def n_stops() -> int:
 
 
 class Stopwatch:
-    """The time since it was made."""
+    """Time since its creation."""
 
     def __init__(self) -> None:
         self._began, self._cpu, self._n_stops = time.monotonic(), time.process_time(), n_stops()
 
     @property
     def wall_s(self) -> float | None:
-        """None: the process was suspended, and nobody knows for how long."""
+        """Wall time; None if the process was suspended, for an unknown time."""
         return None if n_stops() != self._n_stops else time.monotonic() - self._began
 
     @property
     def cpu_s(self) -> float:
-        """Processor time of this process."""
+        """CPU time of this process."""
         return time.process_time() - self._cpu

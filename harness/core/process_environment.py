@@ -1,4 +1,4 @@
-"""The environment of processes: libraries send no usage data, Python imports nothing from the current folder."""
+"""Environment of child processes: no usage data from libraries, no Python imports from the current folder."""
 
 import os
 import sys
@@ -14,19 +14,19 @@ _NO_USAGE_DATA = {
     "LANGSMITH_TRACING": "false",  # langchain: questions, contexts and answers
 }
 _ALSO_TRACE = ("LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING_V2", "LANGCHAIN_TRACING")
-"""Other names of LANGSMITH_TRACING. All but the last outrank it, so they are only looked at."""
+"""Other names of LANGSMITH_TRACING. All but the last override it, so they are only checked, not set."""
 _YES, _NO = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
 
 
 def turn_off_usage_data(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Before any library is imported. A variable that the user set to the opposite stays."""
+    """Turn off usage data; call it before any library is imported. Variables that the user enabled are kept."""
     wanted = set(usage_data_wanted(environment))
-    # Also where the user said no in a word that the library does not know.
+    # Also if the user disabled it with a value that the library does not know.
     environment.update({name: value for name, value in _NO_USAGE_DATA.items() if name not in wanted})
 
 
 def usage_data_wanted(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """The variables by which the user lets a library send usage data or traces."""
+    """Variables with which the user enabled usage data or traces of a library."""
     expected = {**_NO_USAGE_DATA, **dict.fromkeys(_ALSO_TRACE, "false")}
     return [
         name
@@ -36,16 +36,16 @@ def usage_data_wanted(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def python_command(module: str, *words: str) -> list[str]:
-    """`python -m module`, which imports nothing from the current folder; see `python_environment`."""
+    """A `python -m module` command without imports from the current folder; use it with `python_environment`."""
     return [sys.executable, "-P", "-m", module, *words]
 
 
 def python_environment(**changes: str) -> dict[str, str]:
-    """This process's environment, with `changes`, for a Python that imports nothing from the current folder and
-    neither does any other that it starts.
+    """This process's environment with `changes`, so that neither the child nor its children import Python modules
+    from the current folder.
     """
     environment = {**os.environ, **changes, "PYTHONSAFEPATH": "1"}
-    # An empty entry is the current folder: what `PYTHONPATH=$PYTHONPATH:/more` leaves where there was none.
+    # An empty entry means the current folder: `PYTHONPATH=$PYTHONPATH:/more` creates one if it was unset.
     folders = map(Path, environment.pop("PYTHONPATH", "").split(os.pathsep))
     if others := [str(folder.absolute()) for folder in folders if folder != Path()]:
         environment["PYTHONPATH"] = os.pathsep.join(others)

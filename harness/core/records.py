@@ -1,4 +1,4 @@
-"""The nouns: what every stage reads and writes. Frozen, strict, no NaN.
+"""The records that all stages read and write: frozen, strict, without NaN.
 
 Units are in the names (`_s` seconds, `_bytes`, `_usd`). A quantity that was not measured is None, never 0.
 """
@@ -12,56 +12,56 @@ ContextKind = Literal["passage", "triplet", "summary", "sentence"]
 Phase = Literal["index", "answer"]
 RunStatus = Literal["ok", "error", "timeout"]
 ScoreStatus = Literal["scored", "imputed", "failed", "missing", "not_applicable"]
-"""`missing`: there was no record to score, the run is unfinished."""
+"""`missing`: there was no record to score, because the run is unfinished."""
 AnswerStyle = Literal["short", "sentence"]
-"""How answers are worded: a word, name or short phrase; or a sentence or two."""
+"""Form of an answer: `short` is a word, name or phrase; `sentence` is one or two sentences."""
 Dimension = Literal["factual_correctness", "context_relevancy", "response_relevancy", "faithfulness"]
-"""What a person says of an answer, from 1 to 5 each (Dong et al.): is it right, do the contexts bear on the
-question, does it answer the question, does it say only what the contexts say."""
+"""What a person labels from 1 to 5 (Dong et al.): is the answer right, are the contexts relevant to the question,
+does the answer address the question, and is every statement supported by the contexts?"""
 
 
 class Record(BaseModel):
-    """Base of every noun: immutable, no unknown fields, no coercion, no NaN or infinity."""
+    """Base of all records: immutable, no unknown fields, no coercion, no NaN or infinity."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
 
 class Document(Record):
-    """One text of the corpus."""
+    """A document of the corpus."""
 
     doc_id: str
     text: str
     title: str = ""
     metadata: dict[str, str] = {}
-    """Such as source, author, published_at, category, url. Never gold, never tags."""
+    """For example source, author, published_at, category, url. Never gold data or tags."""
 
 
 class Query(Record):
-    """What a system is asked. Nothing else, so that no gold can leak into a system."""
+    """A query as given to a system, without any gold data that could leak."""
 
     query_id: str
     text: str
 
 
 class Evidence(Record):
-    """One gold fact and the document that states it."""
+    """A gold fact and the document that contains it."""
 
     doc_id: str
     fact: str
 
 
 class Reference(Record):
-    """The gold side of a query; only evaluators see it."""
+    """The gold data of a query; only evaluators see it."""
 
     query_id: str
     query_type: str
     answers: tuple[str, ...]
-    """Any of them is right. Empty: the data set gives no reference, so accuracy is not applicable."""
+    """Accepted answers. Empty: the data set has no reference answer, so accuracy does not apply."""
     evidence: tuple[Evidence, ...] = ()
 
 
 class Span(Record):
-    """A place in a document: `document.text[start:end]`, in characters."""
+    """A range of characters in a document: `document.text[start:end]`."""
 
     doc_id: str
     start: int
@@ -69,7 +69,7 @@ class Span(Record):
 
 
 class Triplet(NamedTuple):
-    """One statement as a graph holds it."""
+    """A statement in a graph."""
 
     head: str
     relation: str
@@ -77,53 +77,52 @@ class Triplet(NamedTuple):
 
 
 class Context(Record):
-    """One piece of what the generator saw, in rank order."""
+    """A text given to the generator, in rank order."""
 
     text: str
     doc_ids: tuple[str, ...]
     kind: ContextKind = "passage"
     triplets: tuple[Triplet, ...] = ()
-    """What `text` says, where it puts statements of a graph into words: nobody has to read them out of it."""
+    """The statements that `text` expresses, so that they need not be extracted again."""
     score: float | None = None
     span: Span | None = None
-    """Where it comes from; its document's text there is part of `text` (a heading may stand before it)."""
+    """Origin in the document. Its text is part of `text`, which may begin with a heading."""
 
     @property
     def is_own_text(self) -> bool:
-        """Whether it is text of a document; else it says something of documents in other words."""
+        """Whether it is literal text of a document rather than a paraphrase."""
         return self.kind in {"passage", "sentence"}
 
 
 class Places(Record):
-    """Passages by where they stand in documents: their texts stand in the corpus. Each document is named once, and
-    all places are one text, since every query has dozens of them and few readers ask.
+    """Locations of passages whose texts are in the corpus. Each document id is stored once and all locations are
+    one string, because a query has dozens of them and they are rarely read.
     """
 
     doc_ids: tuple[str, ...] = ()
     at: str = Field("", pattern=r"^([0-9]+:[0-9]+-[0-9]+( [0-9]+:[0-9]+-[0-9]+)*)?$")
-    """`0:1100-2300`, with spaces between them: the number of the document in `doc_ids`, and as in a `Span` start
-    and end."""
+    """`0:1100-2300`, separated by spaces: index of the document in `doc_ids`, start and end as in `Span`."""
 
     @classmethod
     def of(cls, spans: Iterable[Span]) -> Self:
-        """Those, in their order."""
+        """The locations of these spans, in order."""
         numbers: dict[str, int] = {}
         at = [f"{numbers.setdefault(one.doc_id, len(numbers))}:{one.start}-{one.end}" for one in spans]
         return cls(doc_ids=tuple(numbers), at=" ".join(at))
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of passages."""
         return self.at.count(":")
 
     @model_validator(mode="after")
     def _names_its_documents(self) -> Self:
         if any(int(place.partition(":")[0]) >= len(self.doc_ids) for place in self.at.split()):
-            raise ValueError("a place is in a document that is not named")
+            raise ValueError("a location refers to an unknown document")
         return self
 
     @property
     def spans(self) -> Iterator[tuple[str, int, int]]:
-        """(doc_id, start, end) of each."""
+        """(doc_id, start, end) of each passage."""
         for place in self.at.split():
             number, _, span = place.partition(":")
             start, _, end = span.partition("-")
@@ -131,62 +130,62 @@ class Places(Record):
 
 
 class Step(Record):
-    """One named intermediate step of an answer, as text."""
+    """A named intermediate step of an answer, as text."""
 
     name: str
     content: str
 
 
 class Prediction(Record):
-    """What a system returns for one query."""
+    """The result of a system for one query."""
 
     answer: str | None
-    """None only where the run has no generator (provider `none`: retrieval alone)."""
+    """None only if the run has no generator (provider `none`: retrieval only)."""
     contexts: tuple[Context, ...] = ()
     evidence: tuple[Context, ...] = ()
-    """Sentences the system offers as proof, each with its span."""
+    """Sentences that the system offers as evidence, each with its span."""
     trace: tuple[Step, ...] = ()
     retrieved: Places | None = None
-    """What the search for the question found, best first, further down than what `contexts` took of it: so that a
-    fact that is not in the contexts has a rank. Nobody hands it to a generator. None: not kept."""
+    """Locations of all retrieved passages, best first, beyond those used in `contexts`, so that a fact missing in
+    the contexts has a rank. They are not given to a generator. None: not recorded."""
 
 
 OWN_MODELS = "own"
-"""In place of a model role: models of a pipeline's own, whose calls nobody metered. What is counted there is as
-the pipeline reports it."""
+"""Used in place of a model role for models of an external pipeline. Their usage is as reported by the pipeline,
+not metered."""
 
 
 class Usage(Record):
-    """What the calls to one model used, as its server counted."""
+    """Usage of one model, as counted by its server."""
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-    """The part of `input_tokens` that the server took from its prompt cache."""
+    """The part of `input_tokens` read from the server's prompt cache."""
     reasoning_tokens: int = 0
-    """The part of `output_tokens` that the model thought with and nobody is shown, where the server tells; 0 too
-    where nobody looked, as in records of before this was counted."""
+    """The part of `output_tokens` spent on hidden reasoning, if the server reports it. 0 also if it was not
+    counted, as in older records."""
     unmetered_calls: int = 0
-    """Calls whose answer carried no usage: the token counts are then lower bounds. More of them than `calls`: how
-    many calls there were is not known either (answers that were produced elsewhere)."""
+    """Calls without usage in the reply; the token counts are then lower bounds. If larger than `calls`, the number
+    of calls is unknown too (imported answers)."""
     cut_calls: int = 0
-    """Calls whose reply the server ended at `max_tokens` (`finish_reason` length); 0 too where nobody looked, as
-    in records of before this was counted."""
+    """Calls whose reply ended at `max_tokens` (`finish_reason` length). 0 also if it was not counted, as in older
+    records."""
 
     @property
     def is_used(self) -> bool:
-        """Whether the model was called, as far as anybody knows."""
+        """Whether the model was called, as far as known."""
         return self != Usage()
 
     @property
     def has_tokens(self) -> bool:
-        """Whether any token was counted."""
+        """Whether any tokens were counted."""
         return bool(self.input_tokens or self.output_tokens)
 
     @property
     def calls_are_known(self) -> bool:
-        """Whether `calls` is a count: tokens without a call were counted where nobody counted calls."""
+        """Whether `calls` is a count. Tokens without calls mean that the calls were not counted."""
         return bool(self.calls or not self.is_used) and self.unmetered_calls <= self.calls
 
     def __add__(self, other: "Usage") -> "Usage":
@@ -194,12 +193,12 @@ class Usage(Record):
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields})
 
     def __sub__(self, other: "Usage") -> "Usage":
-        """Field-wise difference, nowhere less than 0."""
+        """Field-wise difference, at least 0."""
         return Usage(**{name: max(0, getattr(self, name) - getattr(other, name)) for name in Usage.model_fields})
 
 
 def less(usage: Mapping[str, Usage], told: Iterable[Mapping[str, Usage]]) -> dict[str, Usage]:
-    """What of `usage`, by model role, is not in `told`."""
+    """`usage` by model role minus the usages in `told`, at least 0."""
     left = dict(usage)
     for roles in told:
         left.update({role: left[role] - used for role, used in roles.items() if role in left})
@@ -207,52 +206,52 @@ def less(usage: Mapping[str, Usage], told: Iterable[Mapping[str, Usage]]) -> dic
 
 
 class Cost(Record):
-    """What one query, or one index, took. Measured by the runner, never reported by a system, but under
-    `OWN_MODELS`; of answers that were imported, what their file says.
+    """The cost of one query or of an index. Measured by the runner, except for `OWN_MODELS` (reported by a
+    pipeline) and imported answers (from their file).
     """
 
     wall_s: float | None
-    """From being asked to having the answer. None: not measured."""
+    """Seconds from question to answer. None: not measured."""
     throttled_s: float | None = 0.0
-    """The part of `wall_s` in which a model call was open and every open one waited for a limit that its provider
-    set (429, Retry-After, a rate that the user gave because of it). None: not known; latency is then all of it."""
+    """The part of `wall_s` in which all open model calls waited for a limit of the provider (429, Retry-After, a
+    given rate). None: unknown; latency then includes it."""
     stages_s: dict[str, float] = {}
-    """Seconds by stage name. Stages may overlap, so they need not sum to wall_s."""
+    """Seconds by stage. Stages may overlap, so the sum may differ from wall_s."""
     usage: dict[str, Usage] = {}
-    """By model role: generator, embedder, judge, judge_embedder; or `OWN_MODELS`, as a pipeline reports it."""
+    """By model role: generator, embedder, judge, judge_embedder; or `OWN_MODELS`."""
     cpu_s: float | None = None
-    """CPU seconds of the system's process, of an index also of those that read texts for it elsewhere; None where
-    queries ran side by side."""
+    """CPU seconds of the system's process; for an index also of remote extraction workers. None if queries ran in
+    parallel."""
     peak_rss_bytes: int | None = None
     embedder_rss_bytes: int | None = None
-    """The part of it that loading the embedder within the process took, its library included. None: none was
-    loaded there, or it was not measured."""
+    """The part of it used by an embedder loaded in the process, with its library. None: no such embedder, or not
+    measured."""
     embedded_texts: int = 0
-    """Texts whose vectors were computed."""
+    """Number of texts embedded."""
     cached_texts: int = 0
-    """Texts whose vectors came from the content cache: wall_s is then not that of a first build."""
+    """Texts with a vector from the cache; wall_s is then not that of a first build."""
     replayed_calls: int = 0
-    """Calls answered from the journal of an earlier attempt or build: timing is then not a latency."""
+    """Calls replayed from the journal of an earlier attempt or build; the time is then not a latency."""
     saved_s: float | None = None
-    """Seconds that replayed calls and cached texts took when they were made: with `wall_s` about what a first
-    build takes, if it did nothing else beside its calls. None: nothing was saved, or it is not known."""
+    """Seconds that replayed calls and cached texts took originally. With `wall_s`, approximately the time of a
+    first build. None: nothing was saved, or unknown."""
     replayed_from: dict[str, dict[str, Usage]] = {}
-    """What the replayed calls used, by the run that paid for them, then by model role. Part of `usage`."""
+    """Usage of the replayed calls by the run that paid, then by model role. Part of `usage`."""
     cached_from: dict[str, int] = {}
-    """`cached_texts` by the run that computed their vectors; empty name: not known."""
+    """`cached_texts` by the run that computed the vectors; empty name: unknown."""
     cached_usage: dict[str, dict[str, Usage]] = {}
-    """What a server took to compute those vectors, by the same runs, then by model role. Part of `usage`, and of
-    that of the query, index or run that computed them."""
+    """Usage of the server that computed those vectors, by the same runs, then by model role. Part of `usage` here,
+    and of the query, index or run that computed them."""
 
     @property
     def shared_usage(self) -> list[tuple[str, dict[str, Usage]]]:
-        """What was there already: (the run that paid, usage by role)."""
+        """Usage that an earlier run paid: (run, usage by role)."""
         return [*self.replayed_from.items(), *self.cached_usage.items()]
 
     @property
     def latency_s(self) -> float | None:
-        """Wall time without `throttled_s`; waiting for our own cap, for a server's queue and for a retry after any
-        failure but a 429 is latency. None where it was not measured.
+        """Wall time without `throttled_s`. Waiting for our own concurrency limit, for a server's queue, or to
+        retry after any failure except 429 is part of it. None if not measured.
         """
         return None if self.wall_s is None else self.wall_s - (self.throttled_s or 0.0)
 
@@ -261,13 +260,13 @@ class Failure(Record):
     """Why a query has no prediction."""
 
     kind: str
-    """The exception's class name, or `crash` or `timeout`; of an imported answer `Imported` (its file names the
-    error) or `NoAnswer`."""
+    """The exception's class name, `crash` or `timeout`; for imported answers `Imported` (error given in the file)
+    or `NoAnswer`."""
     message: str
 
 
 class RunRecord(Record):
-    """One query of one run: one line of records.jsonl."""
+    """One query of a run: a line of records.jsonl."""
 
     query_id: str
     repeat: int
@@ -276,7 +275,7 @@ class RunRecord(Record):
     failure: Failure | None = None
     cost: Cost
     attempt: int
-    """1 for the first answer; a retry of a failed query appends a line with the next number, which then counts."""
+    """1 for the first answer. A retry of a failed query appends a line with the next number, which replaces it."""
     started_at: str
     """UTC, ISO 8601."""
 
@@ -289,7 +288,7 @@ class RunRecord(Record):
 
 
 class IndexStats(Record):
-    """What a system says it built. None: this system has no such thing."""
+    """Size of an index as reported by its system. None: does not apply to this system."""
 
     documents: int
     chunks: int | None = None
@@ -298,30 +297,28 @@ class IndexStats(Record):
     communities: int | None = None
     failed_chunks: int | None = None
     passages: Places | None = None
-    """Where every stored passage stands: a fact that none of them holds was cut where documents were. None: not
-    told."""
+    """Locations of all stored passages. A fact in none of them was cut by chunking. None: not reported."""
     is_elsewhere: bool = Field(False, exclude_if=lambda value: not value)
-    """The system answers from an index that it has already: nothing was built here, and nobody knows what that
-    took."""
+    """The system uses an existing external index. Nothing was built here, and its cost is unknown."""
     notes: tuple[str, ...] = ()
-    """Anything a reader should know, such as documents that held no text."""
+    """Notes for readers, such as documents without text."""
 
 
 class IndexRecord(Record):
-    """index.json: what the index is, what it cost, and who paid."""
+    """index.json: the index, its cost, and who paid for it."""
 
     index_id: str
     stats: IndexStats
     cost: Cost
     bytes_on_disk: int
     built_by: str
-    """The run that built it and paid for it."""
+    """The run that built and paid for the index."""
     reused_from: str | None = None
-    """In a run that found the index already built: `built_by`; None in the run that built it."""
+    """`built_by` in a run that reused the index; None in the run that built it."""
 
 
 class Score(Record):
-    """One measure of one record: a value, or why there is none."""
+    """One metric of one record: a value, or the reason why there is none."""
 
     query_id: str
     repeat: int
@@ -330,14 +327,13 @@ class Score(Record):
     value: float | None = None
     explanation: str = ""
     share_read: float | None = Field(None, ge=0, le=1)
-    """Of a score that a judge of contexts made: the part of their characters that it was shown. None: no judge, or
-    one that reads no contexts."""
+    """For a judge that reads contexts: the part of their characters that it saw. None: no such judge."""
     label: str = Field("", exclude_if=lambda label: not label)
-    """Which of the measure's labels the answer has; empty: none of them."""
+    """The label of the answer, for metrics with labels; empty: none."""
 
     @property
     def said(self) -> str:
-        """The explanation, and how much of the contexts stands behind it."""
+        """The explanation, with the share of the contexts that the judge read."""
         return said_of(self.explanation, self.share_read)
 
     @model_validator(mode="after")
@@ -348,7 +344,7 @@ class Score(Record):
 
 
 def said_of(explanation: str, share_read: float | None) -> str:
-    """See `Score.said`."""
+    """The text of `Score.said`."""
     if share_read is None:
         return explanation
     read = f"{100 * share_read:.0f} % of the contexts read"
@@ -356,76 +352,76 @@ def said_of(explanation: str, share_read: float | None) -> str:
 
 
 class Annotation(Record):
-    """What one person said of one answer, in one respect: one line of annotations/<annotator>.jsonl. Of several
-    on the same, the last counts.
+    """A label by one person for one answer and dimension: a line of annotations/<annotator>.jsonl. The last one
+    for the same answer and dimension counts.
     """
 
     query_id: str
     run: str
-    """Run id; of its first repeat."""
+    """Run id; the annotation is for the first repeat."""
     annotator: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,59}$")
     dimension: Dimension | None
-    """None: `note` is on the answer as a whole."""
+    """None: `note` is about the whole answer."""
     label: int | None = Field(None, ge=1, le=5)
-    """None: they cannot tell, or took back what they had said."""
+    """None: the person cannot tell, or removed the label."""
     cannot_tell: bool = False
     note: str = Field("", max_length=4_000)
     at: str = ""
-    """UTC, ISO 8601; empty: not known."""
+    """UTC, ISO 8601; empty: unknown."""
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
         if self.label is not None and (self.cannot_tell or self.dimension is None):
-            raise ValueError("a label is of one dimension, and excludes that nobody can tell")
+            raise ValueError("a label needs a dimension and excludes cannot_tell")
         return self
 
 
 class EvaluationRecord(Record):
-    """scores/<evaluator>.json: what scored a run, and what that cost. Never a part of the system's cost."""
+    """scores/<evaluator>.json: how a run was scored, at what cost, which is not part of the system's."""
 
     evaluator: str
     version: str
     params: dict[str, JsonValue] = {}
-    """With every default."""
+    """All parameters, including defaults."""
     models: dict[str, dict[str, JsonValue]] = {}
-    """Role -> provider, model, ...: which judge, which embedder."""
+    """Judge and embedder: role -> provider, model, ..."""
     weights: dict[str, str] = {}
-    """Name -> digest of what it loads by itself, such as a parser."""
+    """Digests of other weights that it loads, such as a parser, by name."""
     measures: tuple[str, ...] = ()
     binary: tuple[str, ...] = ()
-    """Of `measures`: those whose values are 0 or 1."""
+    """The measures whose values are 0 or 1."""
     twins: dict[str, str] = {}
-    """Measure -> the measure that it stands in for: a reader is shown how they correlate."""
+    """Measure -> the judged measure that it stands in for; reports show their correlation."""
     cost: Cost
-    """`usage` counts every judgement as if it had been asked for; `replayed_from` is the part that was there."""
+    """`usage` counts all judgements, including those replayed from the journal, which are in `replayed_from`."""
 
 
 class RaceDrop(Record):
-    """A run that a race asked no further, because it is worse than another."""
+    """A run eliminated from a race, because it is significantly worse than another."""
 
     run_id: str
     after: int
-    """So many queries."""
+    """After how many queries."""
     against: str
-    """Run id of that one."""
+    """Id of the run that is better."""
     low: float
     high: float
-    """Between how many points it is behind that one."""
+    """Interval of the difference, in points, by which it is worse."""
 
 
 class RaceGap(Record):
-    """Two runs that a race did not part."""
+    """Two runs without a significant difference in a race."""
 
     a: str
     b: str
     low: float
     high: float
-    """Between how many points `a` is ahead of `b`."""
+    """Interval of the difference `a` minus `b`, in points."""
 
 
 class RaceRecord(Record):
-    """race.json: what a race of several runs established, the same in each of them. All that it states is true
-    with a chance of 1 - `alpha` at least, however often one looked. Points are hundredths of the measure's span.
+    """race.json: the result of a race, the same in each of its runs. All its statements are true together with
+    probability 1 - `alpha` at least, despite repeated testing. Points are hundredths of the metric's range.
     """
 
     measure: str
@@ -433,84 +429,84 @@ class RaceRecord(Record):
     """In points."""
     alpha: float
     n_queries: int
-    """Looked at, of `n_drawn`."""
+    """Number of queries used, out of `n_drawn`."""
     n_drawn: int
     ended: Literal["decided", "queries", "budget", "broken"]
-    """How; `queries`: there was none left; `broken`: a system could answer no more."""
+    """Why it ended; `queries`: none left; `broken`: a system could not continue."""
     entrants: tuple[str, ...]
-    """Run ids; those of baselines are not among them."""
+    """Run ids, without baselines."""
     left: tuple[str, ...]
-    """The best first."""
+    """Run ids not eliminated, best first."""
     dropped: tuple[RaceDrop, ...] = ()
     gaps: tuple[RaceGap, ...] = ()
-    """Of those that are left."""
+    """Differences between the runs that are left."""
 
 
 class ExpectedCalls(Record):
-    """Model calls of one kind that an index, or a query, is expected to make."""
+    """Expected model calls of one kind, for an index or a query."""
 
     calls: float
-    """How many; a fraction where they are a mean over queries."""
+    """Number of calls; a fraction if it is a mean over queries."""
     input_characters: float
-    """Of one prompt, all its messages together."""
+    """Characters of one prompt, all messages together."""
     output_tokens_most: float
-    """Of one reply: the `max_tokens` that is sent with the prompt. Kinds are told apart by it."""
+    """Largest reply: the `max_tokens` sent with the prompt. It distinguishes the kinds of calls."""
 
 
 class Work(Record):
-    """What an index, or a query, is expected to ask of models."""
+    """Expected use of models, for an index or a query."""
 
     calls: tuple[ExpectedCalls, ...] = ()
-    """Of the generator."""
+    """Calls of the generator."""
     embedded_texts: float = 0.0
     embedded_characters: float = 0.0
-    """Of all these texts together."""
+    """Characters of all embedded texts together."""
 
 
 class Expected(Record):
-    """What a system says it will do, from the corpus, the queries and its parameters alone."""
+    """A system's own estimate of its work, from the corpus, the queries and its parameters."""
 
     index: Work
     query: Work
-    """Of one query: the mean over the queries."""
+    """Work of one query: the mean over the queries."""
     most: str = ""
-    """Where this is the most there can be: what would have to happen, such as "3 rounds, none of which finds a
-    passage again". Empty: it is what is to be expected."""
+    """If this is an upper bound: the case in which it is reached, such as "3 rounds, none of which finds a passage
+    again". Empty: it is the expected work."""
     notes: tuple[str, ...] = ()
-    """What else is assumed."""
+    """Further assumptions."""
 
 
 class PhaseEstimate(Record):
-    """What one phase is expected to take. None: not known."""
+    """Expected cost of one phase. None: unknown."""
 
     calls: float | None = None
     input_tokens: float | None = None
     output_tokens: float | None = None
     cached_tokens: float | None = None
-    """The part of `input_tokens` that the server is expected to take from its prompt cache."""
+    """The part of `input_tokens` expected from the server's prompt cache."""
     embedder_tokens: float | None = None
-    """Sent to an embedder that counts tokens."""
+    """Tokens sent to an embedder that counts them."""
     usd: float | None = None
     seconds: float | None = None
     basis: str = "unknown"
-    """What the figures are from: `formula`, `formula, corrected by 3 runs`, `earlier runs`, `unknown`."""
+    """Basis of the figures: `formula`, `formula, corrected by 3 runs`, `earlier runs`, `unknown`."""
     notes: tuple[str, ...] = ()
 
 
 class Estimate(Record):
-    """estimate.json: what a run was expected to take when it began, with nothing reused."""
+    """estimate.json: the expected cost of a run when it started, without any reuse."""
 
     run_id: str
     index: PhaseEstimate
     answer: PhaseEstimate
-    """Of every query and repeat."""
+    """For all queries and repeats."""
     judging: dict[str, PhaseEstimate] = {}
-    """By evaluator, of those that call a model at a server: every answer scored anew."""
+    """By evaluator with a model on a server: the cost of scoring all answers."""
     expected: Expected | None = None
-    """By the system's formula, uncorrected: later estimates learn from its errors. None: it has none."""
+    """By the system's formula, uncorrected; later estimates learn from its errors. None: no formula."""
     index_is_built: bool = False
-    """Then it costs nothing now."""
+    """Whether the index exists already, so that it costs nothing."""
     n_answers: int
-    """(query, repeat) pairs of the whole run."""
+    """Number of (query, repeat) pairs of the run."""
     n_left: int
-    """Those of them that had no record yet."""
+    """How many of them had no record yet."""

@@ -1,9 +1,9 @@
-"""Text that comes from outside (servers, libraries, files of others): no key is left in it, and what a terminal
-would obey is shown instead. It is applied where such text enters: replies (`models/heard`), errors
-(`HarnessError`), failures and logs of workers. Consoles make everything that they print visible.
+"""Sanitizes text from outside (servers, libraries, files of others): removes keys and escapes control characters.
+It is applied where such text enters: replies (`models/sanitized_reply`), errors (`HarnessError`), failures and
+worker logs. Consoles escape everything they print.
 
-A key is the value of a variable of the environment that a model role names (`keep_secret`), or one whose name says
-that it is a secret (`NEO4J_PASSWORD`, `HF_TOKEN`).
+A key is the value of an environment variable that a model role names (`keep_secret`), or of one whose name
+indicates a secret (`NEO4J_PASSWORD`, `HF_TOKEN`).
 """
 
 import base64
@@ -18,31 +18,31 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 MASK = "***"
 _SHORTEST = 8
-"""Characters of a key; what is shorter is a placeholder, and would be found in ordinary words."""
+"""Shortest key in characters. Shorter values are placeholders, and would match ordinary words."""
 _SAYS_SECRET = re.compile(r"(key|token|secret|password|passwd|passphrase|credentials?)(_?\d+)?$", re.IGNORECASE)
 _IN_CODE = re.compile(rb"\\u00(2[b-f]|[3467][0-9a-f]|5[0-9abdef])", re.IGNORECASE)
-OWN_PLACE = "put the key into a variable of the environment and name that in api_key_env"
+OWN_PLACE = "put the key into an environment variable and name the variable in api_key_env"
 _HOLDS_KEY = re.compile(
     r"/(sk|pk|rk|hf|gsk|xai|ghp|key|token)[-_=][\w.~+=-]{8,}"
-    # Long, in both cases and with digits: an id of an account or a deployment is in one case.
+    # Long, with upper and lower case and digits: ids of accounts or deployments use one case.
     r"|/(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*\d)[\w.~+=-]{20,}(/|$)"
 )
-"""A part of a path as keys look."""
+"""A path segment that looks like a key."""
 _names: set[str] = set()
 _made: set[str] = set()
 
 
 def check_url(url: str | None) -> str | None:
-    """A base_url that a client can use and that holds no secret, or ValueError."""
+    """Return a base_url that is usable and contains no secret; ValueError otherwise."""
     if url is None:
         return None
     if set(url) & {"@", "?", "#", ";", "\\"}:
-        raise ValueError(f"must hold no user, password, query or fragment: {OWN_PLACE}")
+        raise ValueError(f"must not contain a user, password, query or fragment: {OWN_PLACE}")
     if _HOLDS_KEY.search(unquote(url)) or without_keys(url) != url:
-        raise ValueError(f"must hold no key in its path: {OWN_PLACE}")
+        raise ValueError(f"must not contain a key in its path: {OWN_PLACE}")
     try:
         parts = urlsplit(url)
-        # As every client encodes it: labels that are empty or too long are no host.
+        # Encoded as clients do: empty or too long labels are not a valid host.
         host = (parts.hostname or "").encode("idna")
         usable = parts.scheme in {"http", "https"} and bool(host) and parts.port != 0 and url.isprintable()
     except ValueError:
@@ -53,48 +53,46 @@ def check_url(url: str | None) -> str | None:
 
 
 def check_variable(name: str | None) -> str | None:
-    """The name of an environment variable, or ValueError: whoever puts the key itself there is told in time."""
+    """Return the name of an environment variable; ValueError for anything else, such as the key itself."""
     if name is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise ValueError("must be the name of an environment variable, such as OPENAI_API_KEY, never the key")
     return name
 
 
 def keep_secret(*names: str | None) -> None:
-    """From now on the values of these variables of the environment are taken out of what comes from outside."""
+    """Remove the values of these environment variables from all text from outside, from now on."""
     _names.update(filter(None, names))
 
 
 def keep_made(key: str) -> None:
-    """Likewise a key that was made here, for a server that was started here."""
+    """The same for a key that was generated for a local server."""
     _made.add(key)
 
 
 def secret_names() -> tuple[str, ...]:
-    """What `keep_secret` was told, for another process."""
+    """The names given to `keep_secret`, to pass them to another process."""
     return tuple(sorted(_names))
 
 
 def without_keys(text: str) -> str:
-    """The text without any key, however it is written there: plain, in a URL, in JSON, HTML or base64."""
+    """The text without keys in any encoding: plain, in a URL, in JSON, HTML or base64."""
     named = (name for name in os.environ if _SAYS_SECRET.search(name) and not os.environ[name].startswith("/"))
     return _forms(_values({*_names, *named})).taken_out(text)
 
 
 def reply_without_keys(content: bytes) -> bytes:
-    """A model's reply without the keys of model roles. No other secret was ever sent to its server, and a password
-    may be a word of an answer.
+    """A model's reply without the keys of model roles. Other secrets are not removed: they were never sent to the
+    server, and a password may be an ordinary word of an answer.
     """
     forms = _forms(_values(_names))
-    # JSON may spell any letter as \u0073: where that hides a key, the reply is read with the letters themselves.
+    # JSON may encode a letter as \u0073. If that hides a key, the decoded form is used.
     spelled = _IN_CODE.sub(lambda code: bytes([int(code[1], 16)]), content) if b"\\u00" in content else content
     read = forms.taken_out_of(spelled)
     return forms.taken_out_of(content) if read == spelled else read
 
 
 def visible(text: str) -> str:
-    r"""The text with every character that is not shown, or changes how others are, as its escape (`\x1b`); line
-    breaks and tabs stay.
-    """
+    r"""The text with invisible and direction-changing characters escaped (`\x1b`), except line breaks and tabs."""
     text = text.replace("\r\n", "\n")
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text
@@ -102,12 +100,12 @@ def visible(text: str) -> str:
 
 
 def cleaned(text: str) -> str:
-    """`visible`, `without_keys`."""
+    """The text without keys and with control characters escaped."""
     return visible(without_keys(text))
 
 
 def is_hidden(char: str) -> bool:
-    """Whether it is a control, invisible or direction-changing character, or ends a line without being one."""
+    """Whether a character is a control, invisible or direction-changing one, or a Unicode line separator."""
     return unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
@@ -121,17 +119,17 @@ def _values(names: Iterable[str]) -> frozenset[str]:
 
 
 class _Forms:
-    """All ways to write some keys."""
+    """All encodings of some keys."""
 
     def __init__(self, keys: Iterable[str]) -> None:
         plain = {form for key in keys for form in _written(key)}
-        # Escaped once more: the reply in JSON that quotes JSON, the library's message that quotes bytes.
+        # Escaped once more: JSON that quotes JSON, a library's message that quotes bytes.
         escaped = {again for form in plain for again in (form, _in_json(form), repr(form)[1:-1])}
         written = {form.lower() for form in escaped | set(map(_in_json, escaped)) if len(form) >= _SHORTEST}
         self._forms = sorted(written, key=len, reverse=True)
 
     def taken_out(self, text: str) -> str:
-        """Of a text; upper and lower case are one."""
+        """Mask the keys in a text, ignoring case."""
         lower = text.lower()
         for form in self._forms:
             if form in lower:
@@ -139,7 +137,7 @@ class _Forms:
         return text
 
     def taken_out_of(self, content: bytes) -> bytes:
-        """Of bytes, which are never decoded as a whole: what nobody else wrote stays as it is."""
+        """Mask the keys in bytes, without decoding them, so that everything else is unchanged."""
         lower = content.lower()
         for form in map(os.fsencode, self._forms):
             if form in lower:
@@ -157,7 +155,8 @@ def _written(key: str) -> Iterator[str]:
     octets = os.fsencode(key)
     yield from (quote(octets), quote(octets, safe=""), quote_plus(octets))
     for before in range(3):
-        # What stands before the key and behind it changes the letters at its ends: of `user:key` it is the middle.
+        # Neighbouring bytes change the letters at both ends of the key in base64, as in `user:key`; use the
+        # middle.
         padded = base64.b64encode(b"\0" * before + octets).decode()
         middle = padded[(before * 8 + 5) // 6 : (before + len(octets)) * 8 // 6]
         yield from (middle, middle.replace("+", "-").replace("/", "_"))

@@ -1,4 +1,4 @@
-"""Data sets: what is asked, of which corpus, and the gold side. `load_dataset` is the way in."""
+"""Data sets: queries, documents, reference answers and gold evidence. `load_dataset` is the entry point."""
 
 from harness.datasets.sampling import (
     CorpusChoice,

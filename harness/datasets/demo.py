@@ -1,4 +1,4 @@
-"""Our own small corpus, in the schema of MultiHop-RAG: runs anywhere, needs no data directory."""
+"""The demo: a small corpus of our own in the schema of MultiHop-RAG. It needs no data directory."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from harness.protocols import DatasetSpec, RawDataset
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _FOLDERS = (_PACKAGE.parent / "data" / "demo", _PACKAGE / "_bundled" / "data" / "demo")
-"""In a checkout, and in an installed wheel."""
+"""The folder in a checkout and in an installed wheel."""
 
 
 def load(subset: str) -> RawDataset:
-    """The whole demo; there is only one subset, and RAG_HARNESS_DATA plays no part."""
+    """Load the whole demo. It has one subset and ignores RAG_HARNESS_DATA."""
     del subset
     corpus, queries = (files.read_json_rows(_path(name)) for name in ("corpus.json", "queries.json"))
     return build(corpus, queries, prefix="demo")
@@ -26,7 +26,9 @@ def _path(name: str) -> Path:
         path = files.find_in(folder, name)
         if path:
             return path
-    raise DataError(f"the demo's {name} is not in {_FOLDERS[0]}", f"reinstall {DISTRIBUTION} or restore data/demo")
+    raise DataError(
+        f"file {name} of the demo is missing in {_FOLDERS[0]}", f"reinstall {DISTRIBUTION} or restore data/demo"
+    )
 
 
 SPEC = DatasetSpec(

@@ -1,4 +1,4 @@
-"""Finding and reading data files: plain or gzip, strictly UTF-8. Everything wrong is one `DataError` line."""
+"""Finds and reads data files, plain or gzip, in UTF-8. Every problem is a `DataError` of one line."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ ENV = "RAG_HARNESS_DATA"
 
 
 def data_dir() -> Path:
-    """The data directory: what RAG_HARNESS_DATA names, else `data` in the current directory.
+    """The data directory: RAG_HARNESS_DATA, or `data` in the current directory.
 
-    A folder that was named but is not there is a `DataError`, so that a typing error never turns into a
+    DataError if RAG_HARNESS_DATA names a folder that does not exist, so that a typing error never causes a
     download. The default folder need not exist.
     """
     named = os.environ.get(ENV, "")
@@ -39,28 +39,28 @@ def data_dir() -> Path:
     folder = Path(named).expanduser()
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"
-        raise DataError(f"{ENV} names {folder}, which {what}", f"point {ENV} at the data folder, or unset it")
+        raise DataError(f"{ENV} is set to {folder}, which {what}", f"set {ENV} to the data folder, or unset it")
     return folder
 
 
 def find(relative: str) -> Path | None:
-    """The file `relative`, or the same name + `.gz`, in the data directory; None if neither is there."""
+    """The file `relative` or `relative`.gz in the data directory; None if neither exists."""
     return find_in(data_dir(), relative)
 
 
 def find_in(folder: Path, relative: str) -> Path | None:
-    """The file `relative`, or the same name + `.gz`, in `folder`; the plain one first."""
+    """The file `relative` or `relative`.gz in `folder`, the plain one first; None if neither exists."""
     for path in (folder / relative, folder / f"{relative}.gz"):
         try:
             if path.is_file():
                 return path
         except OSError as error:
-            raise DataError(f"{path} cannot be looked up: {error.strerror}", "check its permissions") from error
+            raise DataError(f"{path} cannot be accessed: {error.strerror}", "check its permissions") from error
     return None
 
 
 def list_folder(relative: str) -> list[Path]:
-    """What lies in the folder `relative` of the data directory, sorted; empty if it is not there."""
+    """The content of the folder `relative` of the data directory, sorted; empty if the folder does not exist."""
     folder = data_dir() / relative
     try:
         return sorted(folder.iterdir()) if folder.is_dir() else []
@@ -69,7 +69,7 @@ def list_folder(relative: str) -> list[Path]:
 
 
 def read_text(path: Path) -> str:
-    """The whole file as text, unpacked if its name ends in `.gz`; a byte order mark is dropped."""
+    """The whole file as text, decompressed if its name ends in `.gz`, without a byte order mark."""
     return _decoded(path)
 
 
@@ -79,7 +79,7 @@ def _decoded(path: Path, values_of: Callable[[bytes], int] | None = None) -> str
             data = _unpacked(path, file) if path.suffix == ".gz" else file.read()
         if values_of:
             refuse_too_many(path, values_of(data), len(data))
-        # utf-8-sig drops a byte order mark, which some spreadsheets write and no parser expects
+        # utf-8-sig drops a byte order mark, which some spreadsheets write and parsers do not expect.
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 (byte {error.start})", FIX) from error
@@ -87,18 +87,20 @@ def _decoded(path: Path, values_of: Callable[[bytes], int] | None = None) -> str
 
 @contextmanager
 def read_intact(path: Path) -> Iterator[None]:
-    """What goes wrong while `path` is read and unpacked within is one line."""
+    """Turn errors of reading or decompressing `path` within the block into a DataError."""
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise DataError(f"{path} is not intact gzip ({error})", FIX) from error
     except OSError as error:
         reason = error.strerror or str(error)
-        raise DataError(f"{path} cannot be read: {reason}", "check that it is a file you may read") from error
+        raise DataError(
+            f"{path} cannot be read: {reason}", "check that it is a file and its permissions"
+        ) from error
 
 
 def _unpacked(path: Path, file: BinaryIO) -> bytes:
-    """What gzip packed, as long as it is no more than any text would be."""
+    """Decompress a gzip file, up to the size limit."""
     size = os.fstat(file.fileno()).st_size
     with gzip.GzipFile(fileobj=file) as unpacking:
         data = unpacking.read(most_bytes(size) + 1)
@@ -107,23 +109,23 @@ def _unpacked(path: Path, file: BinaryIO) -> bytes:
 
 
 def read_json(path: Path) -> object:
-    """The file's one JSON value; NaN and Infinity are refused."""
+    """The file's single JSON value; NaN and Infinity are rejected."""
     return parse_json(_decoded(path, values_of_json), str(path))
 
 
 def read_json_object(path: Path) -> FileEntry:
-    """The JSON object that the file holds."""
+    """The JSON object in the file."""
     return as_entry(str(path), read_json(path))
 
 
 def read_json_rows(path: Path) -> list[FileEntry]:
-    """The objects of the JSON array that the file holds."""
+    """The objects of the JSON array in the file."""
     return as_entries(str(path), read_json(path))
 
 
 def iter_jsonl(path: Path) -> Iterator[FileEntry]:
-    """The objects of a file with one JSON object a line; blank lines are skipped."""
-    # Not splitlines(): it would also split at the U+2028 that a JSON string may hold as it is.
+    """The objects of a file with one JSON object per line; blank lines are skipped."""
+    # Not splitlines(): it would also split at U+2028, which a JSON string may contain unescaped.
     for number, line in enumerate(_decoded(path, values_of_json).split("\n"), start=1):
         if line.strip():
             where = f"{path} line {number}"
@@ -131,9 +133,9 @@ def iter_jsonl(path: Path) -> Iterator[FileEntry]:
 
 
 def read_csv(path: Path, delimiter: str) -> list[FileEntry]:
-    """The rows of a CSV file by the names in its first line; every row must have as many fields as that.
+    """Rows of a CSV file by the column names in its first line. Every row must have the same number of fields.
 
-    Carriage returns are dropped first: a lone one inside a field (uda_qa) would break its row in two.
+    Carriage returns are dropped first, because a single one inside a field (uda_qa) would split the row.
     """
     text = _decoded(path, values_of_lines).replace("\r", "")
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -153,7 +155,7 @@ def read_csv(path: Path, delimiter: str) -> list[FileEntry]:
 
 
 def read_rows(path: Path) -> list[FileEntry]:
-    """The rows of a `.json` array, `.jsonl` or `|`-separated `.csv` file, plain or gzip."""
+    """Rows of a `.json` array, `.jsonl` or `|`-separated `.csv` file, plain or gzip."""
     kind = Path(path.stem if path.suffix == ".gz" else path.name).suffix
     if kind == ".csv":
         return read_csv(path, "|")
@@ -161,7 +163,7 @@ def read_rows(path: Path) -> list[FileEntry]:
 
 
 def parse_json(text: str, where: str) -> object:
-    """The one JSON value of a text; `where` it was read, for messages. NaN and Infinity are refused."""
+    """The single JSON value of a text; `where` names its source in messages. NaN and Infinity are rejected."""
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:

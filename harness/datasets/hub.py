@@ -1,4 +1,4 @@
-"""Rows of a data set: from the data directory, or else from the Hugging Face hub."""
+"""Rows of a data set from the data directory, or else from the Hugging Face hub."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from harness.models.huggingface_hub_files import hub_is_reachable
 
 
 class HubRows(Protocol):
-    """Rows of a table, each read when it is asked for."""
+    """Rows of a table, read on demand."""
 
     def __iter__(self) -> Iterator[Mapping[str, object]]:
-        """One after another."""
+        """Iterate over the rows."""
         ...
 
     def __len__(self) -> int:
-        """How many there are."""
+        """The number of rows."""
         ...
 
     def __getitem__(self, place: int, /) -> Mapping[str, object]:
-        """The one at that place."""
+        """The row at this position."""
         ...
 
 
 @dataclass(frozen=True)
 class HubTable:
-    """One table of one data set on the hub."""
+    """One table of a data set on the hub."""
 
     repo: str
     config: str | None = None
@@ -48,14 +48,14 @@ class HubTable:
 
 @dataclass(frozen=True)
 class RowDraw:
-    """So many rows of a table, drawn by a seed: fewer are a part of more."""
+    """A random draw of rows. With the same seed, a smaller draw is a subset of a larger one."""
 
     most: int | None
-    """None: all of them."""
+    """Number of rows; None: all."""
     seed: int
 
     def places(self, whole: int) -> list[int]:
-        """The places of those that are drawn, in order, of a table of so many rows."""
+        """The sorted positions of the drawn rows in a table of `whole` rows."""
         places = list(range(whole))
         if self.most is None or self.most >= whole:
             return places
@@ -65,7 +65,7 @@ class RowDraw:
 
 @dataclass(frozen=True)
 class DrawnRows:
-    """Rows of a table, and how many it has."""
+    """Drawn rows, and the size of the whole table."""
 
     rows: list[FileEntry]
     whole: int
@@ -75,16 +75,16 @@ _ALL = RowDraw(None, 0)
 
 
 def load_rows(relative: str, table: HubTable) -> list[FileEntry]:
-    """The rows of the file `relative` in the data directory or, where that file is not there, of `table`.
+    """The rows of the file `relative` in the data directory or, if there is no such file, of `table` on the hub.
 
-    Raises `DataError` if neither can be read or there is no row, `MissingDependency` if the file is not
-    there and the `datasets` package is not installed.
+    DataError: neither can be read, or it is empty. MissingDependency: no such file, and the package `datasets` is
+    not installed.
     """
     return load_drawn(relative, table, _ALL).rows
 
 
 def load_drawn(relative: str, table: HubTable, draw: RowDraw) -> DrawnRows:
-    """Of the same rows those that are drawn: of a table of the hub the others are not read into memory."""
+    """The drawn rows of the file or table. Other rows of a hub table are not read into memory."""
     path = files.find(relative)
     if path is None:
         found = _hub_rows(relative, table, draw)
@@ -92,14 +92,14 @@ def load_drawn(relative: str, table: HubTable, draw: RowDraw) -> DrawnRows:
         rows = files.read_rows(path)
         found = DrawnRows([rows[place] for place in draw.places(len(rows))], len(rows))
     if not found.rows:
-        raise DataError(f"{path or table} holds no rows", f"put the full {relative} in the data directory")
+        raise DataError(f"{path or table} has no rows", f"put the full {relative} in the data directory")
     return found
 
 
 def fetch(table: HubTable) -> HubRows:
-    """Download `table` through the `datasets` library (its cache is used) and return its rows in order."""
+    """Download `table` with the package `datasets`, which caches it, and return its rows in order."""
     if not hub_is_reachable():
-        # What is in the library's cache is still read; what is not fails at once instead of in half a minute.
+        # Offline mode still reads the library's cache, and anything else fails at once, not after half a minute.
         os.environ["HF_HUB_OFFLINE"] = "1"
     import datasets
 
@@ -112,7 +112,7 @@ def fetch(table: HubTable) -> HubRows:
 
 
 def _checked_downloads() -> object:
-    """What downloads for the library, each file held to its bounds before it is read: most formats have none."""
+    """A download manager that checks the size limits of each file before it is read; most formats have none."""
     import datasets
     from datasets.utils.py_utils import NestedDataStructure
 
@@ -127,23 +127,25 @@ def _checked_downloads() -> object:
 
 
 def _hub_rows(relative: str, table: HubTable, draw: RowDraw) -> DrawnRows:
-    missing = f"{relative} is not in the data directory {files.data_dir()}"
+    missing = f"{relative} is missing in the data directory {files.data_dir()}"
     command = fetched_by_hand(relative)
     by_hand = f", or run: {command}" if command else ""
-    ours = f"set {files.ENV} to a folder holding {relative}"
+    ours = f"set {files.ENV} to a folder with {relative}"
     try:
         held = fetch(table)
         whole = len(held)
         rows = [(place, held[place]) for place in draw.places(whole)]
     except DataError as error:
-        raise DataError(f"{missing}, and of {table} on the hub, {error.what}", f"{ours}{by_hand}") from error
+        raise DataError(
+            f"{missing}, and {table} on the hub is not usable: {error.what}", f"{ours}{by_hand}"
+        ) from error
     except ImportError as error:
         what = f"{missing}, and the hub needs the 'datasets' package ({error})"
         raise MissingDependency(what, f"{ours}, or {install('hub')}{by_hand}") from error
-    except Exception as error:  # the library raises a dozen unrelated types, from ValueError to OSError
-        # Of a damaged table the library says only that it could not be made; why stands below that.
+    except Exception as error:  # The library raises many unrelated types.
+        # For a damaged table the library's message is unspecific; the reason is in the cause.
         cause = error.__cause__ or error
         reason = f"{type(cause).__name__}: {' '.join(str(cause).split())[:160]}"
-        what = f"{missing}, and the Hugging Face hub did not give {table} ({reason})"
+        what = f"{missing}, and the Hugging Face hub did not provide {table} ({reason})"
         raise DataError(what, f"{ours}, or connect to the network and try again{by_hand}") from error
     return DrawnRows([as_entry(f"hub {table} row {place + 1}", row) for place, row in rows], whole)

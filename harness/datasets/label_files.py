@@ -1,7 +1,7 @@
-"""Labels by people as a table of their own: CSV with the columns query_id, run, annotator, dimension and label.
+"""Human labels as CSV with the columns query_id, run, annotator, dimension, label and note.
 
-One row is what one annotator said of one answer in one respect. `label` is a whole number from 1 to 5,
-`cannot tell`, or empty for a gap. `harness.extensions.meta_evaluation.label_sheet` reads such a table, and others.
+A row is the label of one annotator for one answer and dimension: a whole number from 1 to 5, `cannot tell`, or
+empty for no label. `harness.extensions.meta_evaluation.label_sheet` reads this and other tables.
 """
 
 from collections.abc import Iterable
@@ -15,16 +15,16 @@ LABEL_COLUMNS = ("query_id", "run", "annotator", "dimension", "label", "note")
 CANNOT_TELL = "cannot tell"
 _CANNOT_TELL = frozenset({CANNOT_TELL, "cannot_tell", "?", "0", "n/a"})
 _LABELS = {str(number): number for number in range(1, 6)} | {f"{number}.0": number for number in range(1, 6)}
-"""A spreadsheet may write whole numbers as fractions."""
+"""Spreadsheets may write whole numbers as decimals."""
 
 
 def labels_text(annotations: Iterable[Annotation]) -> str:
-    """Such a file; a note on an answer as a whole is a row without a dimension."""
+    """The CSV text. A note about the whole answer is a row without a dimension."""
     return sheet_text(LABEL_COLUMNS, map(_cells, annotations))
 
 
 def label_in(cell: str, where: str) -> int | None:
-    """The label that a cell holds; None: it says that nobody can tell. DataError: it is neither."""
+    """The label in a cell; None for `cannot tell`. DataError for anything else."""
     said = cell.strip().casefold()
     if said in _CANNOT_TELL:
         return None
@@ -37,7 +37,7 @@ def label_in(cell: str, where: str) -> int | None:
 
 
 def cells_of(row: FieldRow) -> dict[str, str]:
-    """What a row says, by column."""
+    """The cells of a row by column."""
     return {name: read_cell(str(value)).strip() for name, value in row.fields.items()}
 
 

@@ -1,4 +1,4 @@
-"""MS MARCO QA (Bajaj et al. 2016), train split: real Bing queries, each with about ten web passages."""
+"""MS MARCO QA (Bajaj et al. 2016), train split: Bing queries, each with about ten web passages."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _ID_HEX = 12
 
 
 class MsMarcoParams(Params):
-    """How much of the train split."""
+    """The part of the train split."""
 
     queries: int | None = Field(1000, ge=1)
-    """Drawn with `seed`; their passages are the corpus, and so those of the others what distracts from a query's
-    own. None: all, which is several hundred thousand passages."""
+    """Number of queries, drawn with `seed`. Their passages are the corpus, so the passages of other queries are
+    distractors. None: all queries, with several hundred thousand passages."""
     seed: int = 42
 
 
@@ -37,7 +37,7 @@ _DEFAULTS = MsMarcoParams()
 
 
 def load(subset: str, params: MsMarcoParams = _DEFAULTS, progress: ReadingProgress = untold) -> RawDataset:
-    """Version `v1.1` or `v2.1`: of the sample in the data directory, or of the train split of the hub."""
+    """Load version `v1.1` or `v2.1`: the sample in the data directory, or the train split from the hub."""
     del progress
     drawn = load_drawn(
         _FILES[subset], HubTable("microsoft/ms_marco", subset), RowDraw(params.queries, params.seed)
@@ -57,27 +57,27 @@ def _drawn_notes(raw: RawDataset, whole: int, params: MsMarcoParams) -> Iterator
 
 
 def build(entries: Sequence[FileEntry], subset: str) -> RawDataset:
-    """Rows of this schema as a data set: one document per distinct passage, whichever query it came with."""
+    """Build a data set from rows of this schema: one document per distinct passage."""
     pool = _Pool(subset)
     rows = tuple(_row(entry, subset, pool) for entry in entries)
     return RawDataset(documents=tuple(pool.documents.values()), rows=rows, notes=_notes(rows))
 
 
 class _Pool:
-    """The distinct passages met so far."""
+    """The distinct passages so far."""
 
     def __init__(self, subset: str) -> None:
         self.subset = subset
         self.documents: dict[str, Document] = {}
-        """By passage text."""
+        """Documents by passage text."""
         self._taken: set[str] = set()
 
     def add(self, text: str, url: str) -> str:
-        """The doc_id of this passage. A passage met at two urls keeps the first."""
+        """The doc_id of a passage. A passage with several URLs keeps the first."""
         if text not in self.documents:
             digest = hashlib.sha256(text.encode()).hexdigest()
             doc_id = f"{self.subset}:{digest[:_ID_HEX]}"
-            # The whole train split has millions of passages: two of them may well share 12 digits.
+            # The train split has millions of passages, so two may share 12 digits.
             doc_id = f"{self.subset}:{digest}" if doc_id in self._taken else doc_id
             self._taken.add(doc_id)
             metadata = {"url": url} if url else {}
@@ -113,9 +113,9 @@ def _passages(passages: FileEntry, pool: _Pool) -> tuple[tuple[str, ...], tuple[
 
 
 def _answers(entry: FileEntry) -> tuple[str, ...]:
-    """The right answers, well-formed ones last; (null answer,) where the annotators found none."""
+    """The reference answers, well-formed ones last. (null answer,) if the annotators found no answer."""
     given = [text.strip() for text in entry.texts("answers")]
-    # Some conversions of the hub spell "no such answer" as the text "[]".
+    # Some conversions on the hub write "no such answer" as the text "[]".
     rewritten = entry.fields.get("wellFormedAnswers")
     given += [text.strip() for text in entry.texts("wellFormedAnswers")] if isinstance(rewritten, list) else []
     answers = tuple(dict.fromkeys(text for text in given if text and text not in (_NO_ANSWER, "[]")))
@@ -128,8 +128,8 @@ def _notes(rows: Sequence[DatasetRow]) -> tuple[str, ...]:
     null = sum(reference.answers == (_NULL_ANSWER,) for reference in references)
     unselected = sum(not reference.evidence for reference in references) - null
     counted = (
-        (empty, "have no reference answer: accuracy is not applicable to them"),
-        (null, f"are marked '{_NO_ANSWER}': the right answer is '{_NULL_ANSWER}', without evidence"),
+        (empty, "have no reference answer: accuracy does not apply"),
+        (null, f"are marked '{_NO_ANSWER}': the reference answer is '{_NULL_ANSWER}', without evidence"),
         (unselected, "have no selected passage: no evidence"),
     )
     return tuple(f"{count:,} of {len(rows):,} queries {what}" for count, what in counted if count)

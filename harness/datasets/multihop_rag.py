@@ -1,4 +1,4 @@
-"""MultiHop-RAG (Tang and Yang 2024): 2,556 queries over 609 news articles, each with its evidence."""
+"""MultiHop-RAG (Tang and Yang 2024): 2,556 queries over 609 news articles, with gold evidence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _METADATA = ("source", "author", "category")
 
 
 def load(subset: str) -> RawDataset:
-    """The whole benchmark; there is only one subset."""
+    """Load the whole benchmark; it has one subset."""
     del subset
     corpus = load_rows(_CORPUS, HubTable(_REPO, "corpus"))
     queries = load_rows(_QUERIES, HubTable(_REPO, "MultiHopRAG"))
@@ -27,10 +27,11 @@ def load(subset: str) -> RawDataset:
 
 
 def build(corpus: Sequence[FileEntry], queries: Sequence[FileEntry], *, prefix: str) -> RawDataset:
-    """Rows of this schema as a data set: a document's id is its url, a query's its number in file order.
+    """Build a data set from rows of this schema. The id of a document is its URL, that of a query its number in
+    the file.
 
-    Every query must cite documents of the corpus; a text is kept as it stands, so that a fact that is a
-    part of its article's body stays one.
+    Every query must cite documents of the corpus. Texts are unchanged, so that a fact stays a literal part of its
+    article.
     """
     documents: dict[str, Document] = {}
     for entry in corpus:

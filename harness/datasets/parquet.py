@@ -1,6 +1,6 @@
-"""How much a Parquet file unpacks to, read batch by batch by a process that may take little memory.
+"""Measures the unpacked size of a Parquet file, batch by batch, in a process with a memory limit.
 
-`python -m harness.datasets.parquet FILE` ends with 0, or with 2 and the reason on standard output.
+`python -m harness.datasets.parquet FILE` exits with 0, or with 2 and the reason on standard output.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     import pyarrow
 
 _MOST_MEMORY = 400_000_000
-"""Bytes of data of this process; where a system does not hold it to them, counting alone does."""
+"""Memory limit of this process in bytes. On systems that do not enforce it, only the counting limits the size."""
 _ROWS = 256
-"""Few, so that one long value that is named again and again is counted before it is many times in memory."""
+"""Small batches, so that a long repeated value is counted before it fills the memory."""
 
 
 def measure(path: Path) -> None:
-    """Raise `DataError` where the file unpacks to more than it may, by its own account or by reading it."""
+    """Raise DataError if the file unpacks to more than allowed, by its metadata or by its content."""
     import pyarrow.parquet
 
     size = path.stat().st_size
@@ -41,7 +41,7 @@ def measure(path: Path) -> None:
 
 
 def _size(array: pyarrow.Array) -> tuple[int, int]:
-    """Bytes of what it spells, and how many values, inside of lists and structs too; nothing counted as shared."""
+    """Bytes and number of values of a column, including nested values; repeated values count every time."""
     import pyarrow
     import pyarrow.types as kinds
 
@@ -62,7 +62,7 @@ def _size(array: pyarrow.Array) -> tuple[int, int]:
 
 
 def main() -> int:
-    """Measure the file that the command line names; the exit code."""
+    """Measure the file named on the command line; returns the exit code."""
     import pyarrow
 
     path = Path(sys.argv[1])

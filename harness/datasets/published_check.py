@@ -1,7 +1,7 @@
-"""Whether rows are those that were published under a data set's name, wherever they came from.
+"""Checks whether rows are those published under a data set's name, wherever they came from.
 
-What is held against each other is what rows say, not the bytes of a file: packed or not, from the data directory
-or the hub, in any order of fields, they are the same rows. A figure of other rows is not one of that data set.
+It compares the content of the rows, not file bytes: compressed or not, from the data directory or the hub, in any
+order of fields. Results on other rows are not comparable with published figures.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from harness.datasets.row_fields import FileEntry
 
 @dataclass(frozen=True)
 class PublishedRows:
-    """A file of a data set as its authors published it, or of it the sample that was drawn for this harness."""
+    """A file of a data set as published, or the sample of it that was drawn for this harness."""
 
     source: str
-    """Where it was taken from, with the commit, and what it is called there."""
+    """Origin with commit and name."""
     n_rows: int
     content: str
-    """`content_digest` of its rows."""
+    """`content_digest` of the rows."""
     url: str = ""
-    """Where a person can get the file itself; empty: nowhere alone."""
+    """Download URL of the file; empty: none."""
     on_hub: bool = False
-    """The table of the hub holds these rows and no others; else it is not known what it should hold."""
+    """Whether the hub table has exactly these rows; otherwise its expected rows are unknown."""
 
 
 _MULTIHOP = "yixuantt/MultiHop-RAG @ 3dd4d4e79fc9"
@@ -81,12 +81,12 @@ PUBLISHED: Mapping[str, PublishedRows] = {
         "edd39618c4a70ba630521f9a34143008db6d8c42056005dcc9ee6090f1ce9468",
     ),
 }
-"""By the file's place in the data directory."""
+"""By path in the data directory."""
 
 
 def departures(rows: Mapping[str, Sequence[FileEntry]]) -> tuple[str, ...]:
-    """A line for each file whose rows are not the published ones; `rows` are by the file's place. Of rows that
-    came from the hub only where it is known what the hub holds.
+    """One line for each file whose rows are not the published ones. `rows`: by path in the data directory. Rows
+    from the hub are checked only if the expected rows of the hub table are known.
     """
     lines = []
     for place, found in rows.items():
@@ -96,7 +96,7 @@ def departures(rows: Mapping[str, Sequence[FileEntry]]) -> tuple[str, ...]:
         own = content_digest(found)
         if own != known.content:
             lines.append(
-                f"{place} is not what was published, so nothing measured on it is a figure of that data set: "
+                f"{place} differs from the published file, so results are not comparable with published figures: "
                 f"{len(found):,} rows, content {own[:12]}, instead of {known.n_rows:,}, content "
                 f"{known.content[:12]} ({known.source})"
             )
@@ -104,15 +104,15 @@ def departures(rows: Mapping[str, Sequence[FileEntry]]) -> tuple[str, ...]:
 
 
 def fetched_by_hand(*places: str) -> str:
-    """The command that puts these files where they are looked for; empty where none of them is to be had alone."""
+    """The command that downloads these files to their place; empty if none can be downloaded alone."""
     known = [(place, PUBLISHED[place].url) for place in places if place in PUBLISHED and PUBLISHED[place].url]
     parts = [f"-o {shlex.quote(str(data_dir() / place))} {url}" for place, url in known]
     return f"curl -fL --create-dirs {' '.join(parts)}" if parts else ""
 
 
 def content_digest(rows: Iterable[FileEntry]) -> str:
-    """SHA-256 of what rows say, 64 hex digits. A field that says nothing is as good as none, and a number as
-    the text of its digits: a CSV file, a JSON file and a table of the hub spell them differently.
+    """SHA-256 of the content of rows, 64 hex digits. An empty field equals a missing one, and a number equals its
+    digits as text, because CSV, JSON and hub tables write them differently.
     """
     return digest([_plain(row.fields) for row in rows])
 

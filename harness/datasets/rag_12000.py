@@ -1,4 +1,4 @@
-"""neural-bridge/rag-dataset-12000, train split: one question and answer for each raw web text."""
+"""neural-bridge/rag-dataset-12000, train split: one question and answer per raw web text."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ _FIELDS = ("context", "question", "answer")
 
 
 def load(subset: str) -> RawDataset:
-    """The first 100 rows in the data directory, or the whole train split of the hub."""
+    """Load the first 100 rows from the data directory, or the whole train split from the hub."""
     del subset
     rows = load_rows(_FILE, HubTable("neural-bridge/rag-dataset-12000"))
     return replace(build(rows), departures=departures({_FILE: rows}))
 
 
 def build(entries: Sequence[FileEntry]) -> RawDataset:
-    """Rows of this schema as a data set: one document per distinct context, named after its first row.
+    """Build a data set from rows of this schema: one document per distinct context, named after its first row.
 
-    A query is named otherwise than its document: pipelines of others are told its name with the question.
-    The data set marks no fact, so the evidence of a query is its whole context. Rows with an empty field
-    (the hub has a few) are left out, with a note.
+    Query ids differ from document ids, because external pipelines receive the query id with the question. The data
+    set marks no facts, so the evidence of a query is its whole context. Rows with an empty field (the hub has a
+    few) are left out, with a note.
     """
     documents: dict[str, Document] = {}
     rows = []

@@ -1,4 +1,4 @@
-"""One row of a data file or of a hub table, and typed access to its fields."""
+"""A row of a data file or hub table, with typed access to its fields."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ FIX = "put an intact copy in its place (data/README.md says where each file come
 
 @dataclass(frozen=True)
 class FileEntry:
-    """An object with named fields that knows where it was read.
+    """An object with named fields and its location.
 
-    Each getter returns what its name says or raises a one-line `DataError` naming the place and the field.
-    No text it returns holds half a surrogate pair, so whatever it returns can be hashed and written.
+    Each getter returns the typed value or raises a DataError with location and field. Texts contain no unpaired
+    surrogates, so they can be hashed and written.
     """
 
     where: str
@@ -24,7 +24,7 @@ class FileEntry:
     fields: Mapping[str, object]
 
     def text(self, name: str, *, blank: bool = False) -> str:
-        """The string in `name`, as it stands; blank ones are refused unless `blank`."""
+        """The string in `name`; a blank one is rejected unless `blank`."""
         value = self._get(name)
         if not isinstance(value, str):
             raise self._wrong(name, "text", value)
@@ -33,22 +33,22 @@ class FileEntry:
         return self._encodable(name, value)
 
     def nullable_text(self, name: str) -> str:
-        """The string in `name`; empty where it is null."""
+        """The string in `name`; empty if it is null."""
         return "" if self._get(name) is None else self.text(name, blank=True)
 
     def optional_text(self, name: str) -> str:
-        """The string in `name`; empty where it is null or the field is absent."""
+        """The string in `name`; empty if it is null or missing."""
         return self.nullable_text(name) if name in self.fields else ""
 
     def identifier(self, name: str) -> str:
-        """The id in `name` as text: JSON files hold it as a number, CSV files as a string."""
+        """The id in `name` as text. JSON files contain numbers, CSV files strings."""
         value = self._get(name)
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)
         return self.text(name)
 
     def moment(self, name: str) -> str:
-        """The time in `name` in ISO 8601: files hold it as text, the hub may hold a datetime (UTC if naive)."""
+        """The time in `name` in ISO 8601. Files contain a text, the hub possibly a datetime (UTC if naive)."""
         value = self.fields.get(name)
         if isinstance(value, datetime):
             return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
@@ -87,30 +87,30 @@ class FileEntry:
         return DataError(f"{self.where}: field '{name}' must be {wanted}, not {kind_of(value)}", FIX)
 
     def _encodable(self, name: str, value: str) -> str:
-        # JSON can spell half a surrogate pair, which no UTF-8 file can hold: it would surface only when
-        # the record is written.
+        # JSON can contain an unpaired surrogate, which UTF-8 files cannot: it would fail later, when the record is
+        # written.
         try:
             value.encode()
         except UnicodeEncodeError as error:
-            raise DataError(f"{self.where}: field '{name}' holds an unpaired surrogate", FIX) from error
+            raise DataError(f"{self.where}: field '{name}' contains an unpaired surrogate", FIX) from error
         return value
 
 
 def as_entry(where: str, value: object) -> FileEntry:
-    """`value` as an `Entry`, or a `DataError` if it is no object."""
+    """`value` as a `FileEntry`; DataError if it is not an object."""
     if not isinstance(value, Mapping):
         raise DataError(f"{where}: expected an object, found {kind_of(value)}", FIX)
     return FileEntry(where, value)
 
 
 def as_entries(where: str, value: object) -> list[FileEntry]:
-    """`value` as a list of objects, numbered from 1 in messages, or a `DataError`."""
+    """`value` as a list of objects, numbered from 1 in messages; DataError if it is not."""
     if not isinstance(value, list):
         raise DataError(f"{where}: expected an array of objects, found {kind_of(value)}", FIX)
     return [as_entry(f"{where} row {number}", item) for number, item in enumerate(value, start=1)]
 
 
 def kind_of(value: object) -> str:
-    """What JSON calls the type of `value`."""
+    """The JSON name of the type of `value`."""
     names = {dict: "an object", list: "an array", str: "text", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number" if isinstance(value, int | float) else type(value).__name__)

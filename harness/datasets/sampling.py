@@ -1,4 +1,4 @@
-"""From a whole data set to the part a run uses: the same part for the same sample, anywhere."""
+"""Selects the queries and documents of a run; the same sample gives the same selection everywhere."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ CorpusChoice = Literal["full", "cited"]
 
 @dataclass(frozen=True)
 class QuerySample:
-    """How many queries of each type, and which draw of them."""
+    """The number of queries per type, and the seed."""
 
     per_type: int
     seed: int
 
     def __post_init__(self) -> None:
         if self.per_type < 1:
-            raise ConfigError(f"sample per_type is {self.per_type}", "take at least 1, or no sample at all")
+            raise ConfigError(f"sample per_type is {self.per_type}", "use at least 1, or no sample")
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """What one run works on."""
+    """The queries, references and documents of a run."""
 
     name: str
     subset: str
     documents: tuple[Document, ...]
     queries: tuple[Query, ...]
     references: tuple[Reference, ...]
-    """One for each query, in the same order."""
+    """One per query, in the same order."""
     type_mix: dict[str, int]
-    """Queries of each type in the whole data set, before sampling: the weights of its natural mix."""
+    """Number of queries per type in the whole data set: the weights of the natural mix."""
     notes: tuple[str, ...]
-    """What a reader must know, such as queries left out and why."""
+    """Notes for the report, such as how many queries were left out and why."""
     digest: str
-    """SHA-256 of the documents, queries and references above: changes with any letter of them."""
+    """SHA-256 of the documents, queries and references."""
     is_as_published: bool = True
-    """False: rows under this name are not those that were published; `notes` say which."""
+    """False: the rows differ from the published ones; `notes` name the files."""
     title: str = ""
-    """What a report calls it; empty: its name."""
+    """Display name in reports; empty: `name`."""
     answer_style: AnswerStyle = "short"
-    """How its references are worded, and so how answers are asked for."""
+    """The form of the reference answers, and so of the requested answers."""
     primary_measure: str = ""
-    """The measure that ranks systems on it."""
+    """The primary metric, which ranks systems."""
     skipped: tuple[str, ...] = ()
-    """What was left out when it was read: a line each."""
+    """What was skipped when reading, one line each."""
 
 
 def load_dataset(
@@ -64,9 +64,9 @@ def load_dataset(
     corpus: CorpusChoice = "full",
     params: Params | None = None,
 ) -> Dataset:
-    """Load `spec`'s `subset` (None: its default) as its `params` say (None: their defaults) and select from it.
+    """Load a subset (None: the default) with `params` (None: the defaults) and select from it as `select` does.
 
-    What can be refused without reading is refused first: see `select`.
+    What can be rejected without reading is rejected first.
     """
     chosen = checked_subset(spec, subset)
     return select(spec, spec.read(chosen, params), subset=chosen, sample=sample, corpus=corpus)
@@ -75,13 +75,14 @@ def load_dataset(
 def select(
     spec: DatasetSpec, raw: RawDataset, *, subset: str, sample: QuerySample | None, corpus: CorpusChoice
 ) -> Dataset:
-    """The sampled queries (None: every one), and the documents that the run may search.
+    """The sampled queries (None: all), and the documents that the run may search.
 
-    The draw is stratified: `per_type` queries of each type, all where there are fewer (with a note). It
-    depends on the seed, the type and that type's queries alone, and a larger `per_type` keeps what a
-    smaller one drew. `cited` keeps only the documents that the data set attaches to a sampled query.
-    Queries and documents stay in data-set order. Raises `ConfigError` for an unknown subset, `DataError`
-    for a data set that contradicts itself or leaves no query or no document.
+    The sample is stratified: `per_type` queries of each type, or all of a type that has fewer (with a note). It
+    depends only on the seed, the type and that type's queries, and a larger `per_type` contains the smaller
+    sample. `cited` keeps only the documents that the data set attaches to a sampled query. Queries and documents
+    stay in data-set order.
+
+    ConfigError: unknown subset. DataError: the data set is inconsistent, or no query or no document is left.
     """
     checked_subset(spec, subset)
     _check_raw(spec.name, raw)
@@ -112,14 +113,14 @@ def select(
 
 
 def select_queries(dataset: Dataset, query_ids: Collection[str]) -> Dataset:
-    """Of a whole data set the queries of these ids, in data-set order, over all of its documents.
+    """The data set reduced to the queries with these ids, in data-set order, with all documents.
 
-    The type mix stays that of the whole. Raises `DataError` where the data set lacks one, or none is named.
+    The type mix stays that of the whole data set. DataError: an unknown id, or no id.
     """
     unknown = sorted(set(query_ids) - {query.query_id for query in dataset.queries})
     if unknown or not query_ids:
         missing = f"has no query '{unknown[0]}'" if unknown else "is left without a query"
-        raise DataError(f"{dataset.name} ({dataset.subset}) {missing}", "name queries that it holds")
+        raise DataError(f"{dataset.name} ({dataset.subset}) {missing}", "use ids of its queries")
     queries = tuple(query for query in dataset.queries if query.query_id in query_ids)
     references = tuple(one for one in dataset.references if one.query_id in query_ids)
     chosen = _digest(dataset.documents, queries, references)
@@ -136,21 +137,21 @@ def _draw(rows: tuple[DatasetRow, ...], sample: QuerySample) -> tuple[tuple[Data
         indices = by_type[query_type]
         if len(indices) < sample.per_type:
             notes.append(f"only {len(indices):,} of the {sample.per_type:,} wanted queries of type '{query_type}'")
-        # Its own generator: a type more or less in the data set leaves the draws of the others alone.
+        # One generator per type: adding or removing a type does not change the samples of the others.
         Random(f"{sample.seed}/{query_type}").shuffle(indices)  # noqa: S311 - a sample, not a secret
         kept += indices[: sample.per_type]
     return tuple(rows[index] for index in sorted(kept)), tuple(notes)
 
 
 def checked_subset(spec: DatasetSpec, subset: str | None) -> str:
-    """That subset, or the default; `ConfigError` where there is no such one."""
+    """The subset, or the default one; ConfigError if it is unknown."""
     if subset is not None and subset not in spec.subsets:
         raise ConfigError(f"{spec.name} has no subset '{subset}'", nearest(subset, spec.subsets))
     return spec.subsets[0] if subset is None else subset
 
 
 def _check_raw(name: str, raw: RawDataset) -> None:
-    """Refuse what no score could be trusted on, wherever the loader came from."""
+    """Reject an inconsistent data set, whose scores could not be trusted."""
     doc_ids = _unique(name, "doc_id", (document.doc_id for document in raw.documents))
     _unique(name, "query_id", (row.query.query_id for row in raw.rows))
     for row in raw.rows:

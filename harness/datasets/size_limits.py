@@ -1,4 +1,4 @@
-"""What a data file may hold: a few bytes can spell gigabytes, packed or as millions of values of nothing."""
+"""Size limits of data files: a few bytes can expand to gigabytes, by compression or as millions of tiny values."""
 
 import codecs
 import gzip
@@ -14,54 +14,54 @@ from harness.datasets.row_fields import FIX
 
 _ALWAYS_BYTES = 64_000_000
 _MOST_TIMES = 100
-"""What a packed text may grow by; ours grow by 3 to 10."""
+"""Largest expansion of a compressed text; ours expand by a factor of 3 to 10."""
 _ALWAYS_VALUES = 4_000_000
 _BYTES_A_VALUE = 16
 ROW_WEIGHS = 8
-"""A row in memory, in values of about 50 bytes: its fields' names, its place, its object."""
+"""Weight of a row, counted in values of about 50 bytes: field names, position and object."""
 _BLOCK = 1 << 20
 _GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
 _BEFORE_JSON = b"\xef\xbb\xbf \t\r\n"
 
 
 def most_bytes(file_bytes: int) -> int:
-    """What a file of that size may unpack to, in bytes."""
+    """Largest unpacked size in bytes for a file of this size."""
     return max(_ALWAYS_BYTES, _MOST_TIMES * file_bytes)
 
 
 def most_values(text_bytes: int) -> int:
-    """How many values may be in so many unpacked bytes; a row counts as `ROW_WEIGHS` of them."""
+    """Largest number of values in so many unpacked bytes; a row counts as `ROW_WEIGHS` values."""
     return _ALWAYS_VALUES + text_bytes // _BYTES_A_VALUE
 
 
 def refuse_too_many(path: Path, values: int, text_bytes: int) -> None:
-    """A `DataError` where there are more than `most_values`: each takes far more memory than its bytes here."""
+    """Raise DataError for more than `most_values`, because a value needs far more memory than its bytes here."""
     if values > most_values(text_bytes):
         raise DataError(
-            f"{path} holds {values:,} values and rows in {text_bytes:,} bytes, too many to be data", FIX
+            f"{path} contains {values:,} values and rows in {text_bytes:,} bytes, too many to be data", FIX
         )
 
 
 def refuse_too_long(path: Path, file_bytes: int, unpacked: int) -> None:
-    """A `DataError` where that is more than `most_bytes`."""
+    """Raise DataError for more than `most_bytes`."""
     if unpacked > (most := most_bytes(file_bytes)):
-        raise DataError(f"{path} unpacks to more than {most:,} bytes ({file_bytes:,} bytes as it lies here)", FIX)
+        raise DataError(f"{path} unpacks to more than {most:,} bytes (the file has {file_bytes:,} bytes)", FIX)
 
 
 def values_of_json(text: bytes) -> int:
-    """About how many values it spells, an object as `ROW_WEIGHS`: counted before they are made."""
+    """Approximate number of values in a JSON text, counted without parsing; an object counts as `ROW_WEIGHS`."""
     return text.count(b"[") + text.count(b",") + ROW_WEIGHS * text.count(b"{")
 
 
 def values_of_lines(text: bytes) -> int:
-    """About how many values lines of cells spell, a line as `ROW_WEIGHS`."""
+    """Approximate number of values in lines of cells; a line counts as `ROW_WEIGHS`."""
     return sum(map(text.count, (b"|", b",", b"\t"))) + ROW_WEIGHS * text.count(b"\n")
 
 
 def check_foreign(path: Path) -> None:
-    """Raise `DataError` unless a library may read it: text, gzip or Parquet, and no more of it than there may be.
+    """Raise DataError unless a library may read the file: text, gzip or Parquet, within the size limits.
 
-    What is packed in another way says nothing of its size before it is unpacked, and is refused.
+    Other compressed formats are rejected, because their unpacked size is unknown before unpacking.
     """
     try:
         with open_plain(path) as file:
@@ -74,7 +74,7 @@ def check_foreign(path: Path) -> None:
         raise DataError(f"{path} is not intact gzip ({error})", FIX) from error
     except OSError as error:
         raise DataError(
-            f"{path} cannot be read: {error.strerror}", "check that it is a file you may read"
+            f"{path} cannot be read: {error.strerror}", "check that it is a file and its permissions"
         ) from error
 
 
@@ -107,7 +107,7 @@ def _refuse_binary(path: Path, start: bytes) -> None:
 
 
 def _check_parquet(path: Path) -> None:
-    # In a process of its own: pages may be longer than the file says, and are unpacked before they can be counted.
+    # In a child process: pages may be longer than declared, and are unpacked before they can be counted.
     done = subprocess.run(
         python_command("harness.datasets.parquet", str(path)),
         env=python_environment(ARROW_DEFAULT_MEMORY_POOL="system"),
@@ -118,4 +118,4 @@ def _check_parquet(path: Path) -> None:
         check=False,
     )
     if done.returncode:
-        raise DataError(done.stdout.strip()[:500] or f"{path} could not be read within bounds", FIX)
+        raise DataError(done.stdout.strip()[:500] or f"{path} could not be read within the size limits", FIX)

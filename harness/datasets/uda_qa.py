@@ -1,8 +1,8 @@
 """UDA-QA (Hui et al. 2024): Wikipedia questions on prose (nq) and on tables (feta).
 
-The corpus is what can be built without the 1.6 GB of source pages: for each page its gold passages or
-tables, and the full page where its text is in `uda_qa/docs_text/`. NQ texts stay tokenised as they are
-(spaces around punctuation, doubled back-ticks), so that every fact is a literal part of its document.
+The corpus is built without the 1.6 GB of source pages: a document contains the gold passages or tables of a page,
+and the full page if its text is in `uda_qa/docs_text/`. NQ texts stay tokenised (spaces around punctuation,
+doubled back-ticks), so that every fact is a literal part of its document.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PAGES = "uda_qa/docs_text"
 
 
 def load(subset: str) -> RawDataset:
-    """The questions of `nq`, of `feta`, or of both (`all`), with a corpus of the pages they are about."""
+    """Load the questions of `nq`, of `feta`, or of both (`all`), with a corpus of their pages."""
     parts = [make() for name, make in (("nq", _load_nq), ("feta", _load_feta)) if subset in ("all", name)]
     return RawDataset(
         documents=tuple(document for part in parts for document in part.documents),
@@ -40,7 +40,7 @@ def load(subset: str) -> RawDataset:
 
 
 def build_nq(entries: Sequence[FileEntry], pages: Mapping[str, str]) -> RawDataset:
-    """NQ rows as a data set: one document per page name, since one page comes in many revisions (urls).
+    """Build a data set from NQ rows: one document per page name, because a page has many revisions (URLs).
 
     Its text is its distinct gold passages in file order, then the full page from `pages`.
     """
@@ -66,9 +66,9 @@ def build_nq(entries: Sequence[FileEntry], pages: Mapping[str, str]) -> RawDatas
 def build_feta(
     entries: Sequence[FileEntry], tables: Mapping[str, GoldTable], pages: Mapping[str, str]
 ) -> RawDataset:
-    """Feta rows as a data set: one document per page name, its tables as lines, then the full page.
+    """Build a data set from feta rows: one document per page name, with its tables as lines, then the full page.
 
-    A question whose gold table is not in `tables` is left out, and the notes say how many.
+    Questions whose gold table is not in `tables` are left out, with a note.
     """
     found: dict[str, dict[tuple[tuple[str, ...], ...], GoldTable]] = {}
     urls: dict[str, str] = {}
@@ -92,7 +92,7 @@ def build_feta(
     notes = [_easier("feta", "tables", documents.keys() & pages.keys(), len(documents))]
     if left_out := len(entries) - len(rows):
         of = f"{left_out:,} of {len(entries):,} questions"
-        notes.append(f"feta: {of} left out: their gold table is not in the data directory")
+        notes.append(f"feta: {of} left out: their gold table is missing in the data directory")
     return RawDataset(documents=tuple(documents.values()), rows=tuple(rows), notes=tuple(notes))
 
 
@@ -104,7 +104,7 @@ def _easier(subset: str, gold: str, paged: Collection[str], n_documents: int) ->
 
 
 def clean_url(url: str) -> str:
-    """The url without its HTML escapes and doubled slashes."""
+    """The URL without HTML escapes and doubled slashes."""
     return re.sub(r"(?<!:)/{2,}", "/", html.unescape(url))
 
 
@@ -114,25 +114,23 @@ def _load_nq() -> RawDataset:
 
 
 def _load_feta() -> RawDataset:
-    # Not through the hub: its feta rows come without their tables, so nothing could be built from them.
+    # Not from the hub, whose feta rows come without tables.
     path = files.find(_FETA_FILE)
     if path is None:
-        what = f"{_FETA_FILE} is not in the data directory {files.data_dir()} (the hub has no feta tables)"
+        what = f"{_FETA_FILE} is missing in the data directory {files.data_dir()} (the hub has no feta tables)"
         by_hand = fetched_by_hand(_FETA_FILE, BENCH_FILE)
-        raise DataError(
-            what, f"set {files.ENV} to a folder holding it, or choose the subset nq, or run: {by_hand}"
-        )
+        raise DataError(what, f"set {files.ENV} to a folder with it, or choose the subset nq, or run: {by_hand}")
     rows, sources = files.read_rows(path), read_table_files()
     raw = build_feta(rows, gold_tables(sources), _read_pages("feta"))
     absent = [name for name in TABLE_FILES if name not in sources]
-    notes = (f"feta: without {', '.join(absent)}, which are not in the data directory",) if absent else ()
+    notes = (f"feta: without {', '.join(absent)}, which are missing in the data directory",) if absent else ()
     return replace(raw, notes=raw.notes + notes, departures=departures({_FETA_FILE: rows, **sources}))
 
 
 def _read_pages(subset: str) -> dict[str, str]:
-    """The full pages at hand, by page name; none is no error."""
-    # Listed, not looked up by name: a page name from the data cannot reach outside the folder.
-    # Backwards, so that a plain file has the last word over its .gz.
+    """The full pages in the data directory by page name; there may be none."""
+    # Listed, not looked up by name, so that a page name cannot point outside the folder. In reverse order, so that
+    # a plain file overrides its .gz.
     listed = reversed(files.list_folder(f"{_PAGES}/{subset}"))
     found = {name: path for path in listed if (name := _page_name(path))}
     return {name: _page(found[name]) for name in sorted(found)}
@@ -169,7 +167,7 @@ SPEC = DatasetSpec(
     name="uda_qa",
     summary="UDA-QA on Wikipedia: questions on prose (nq) and on tables (feta)",
     load=load,
-    # First what the hub serves: whoever has nothing yet gets that.
+    # The subset on the hub comes first, so that it is the default without a data directory.
     subsets=("nq", "feta", "all"),
     primary_measure="token_f1",
     answer_style="sentence",

@@ -1,4 +1,4 @@
-"""The tables behind UDA-QA's feta questions, and how a table becomes text."""
+"""The tables of UDA-QA's feta questions, and their form as text."""
 
 from __future__ import annotations
 
@@ -21,52 +21,50 @@ class UdaTable:
 
     title: str
     section: str
-    """Empty where the source does not say."""
+    """Empty if the source does not name it."""
     rows: tuple[tuple[str, ...], ...]
 
     def line(self, row: int) -> str:
-        """The row as text: `header: value; header: value`, without its empty cells."""
+        """The row as text: `header: value; header: value`, without empty cells."""
         header = self.rows[0]
         named = ((header[i] if i < len(header) else "", cell) for i, cell in enumerate(self.rows[row]))
         return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)
 
     def text(self) -> str:
-        """Title, section and every row below the header, one a line."""
+        """Title, section and all rows below the header, one per line."""
         lines = [self.title, self.section, *(self.line(row) for row in range(1, len(self.rows)))]
         return "\n".join(line for line in lines if line)
 
 
 @dataclass(frozen=True)
 class GoldTable:
-    """The table of one question and the rows that hold its highlighted cells, in table order."""
+    """The table of a question, and the rows with highlighted cells in table order."""
 
     table: UdaTable
     rows: tuple[int, ...]
 
     def facts(self) -> tuple[str, ...]:
-        """The highlighted rows as lines of the table's text. A highlighted header adds none: it is in each."""
+        """The highlighted rows as lines of the table's text, without the header, which is part of each line."""
         lines = (self.table.line(row) for row in self.rows if row > 0)
         return tuple(dict.fromkeys(line for line in lines if line))
 
 
 def read_table_files() -> dict[str, list[FileEntry]]:
-    """The rows of every source of tables that is in the data directory, by its place there. Raises `DataError` if
-    there is none at all.
-    """
+    """The rows of every table file in the data directory, by path. DataError if there is no such file."""
     found: dict[str, list[FileEntry]] = {}
     for name in TABLE_FILES:
         if path := files.find(name):
             is_one = name == BENCH_FILE
             found[name] = [files.read_json_object(path)] if is_one else list(files.iter_jsonl(path))
     if not found:
-        what = f"no table of the feta questions is in {files.data_dir()} (the hub has none)"
+        what = f"the tables of the feta questions are missing in {files.data_dir()} (the hub has none)"
         ways = f"put {' or '.join(TABLE_FILES)} there, or choose the subset nq"
         raise DataError(what, f"{ways}, or run: {fetched_by_hand(BENCH_FILE)}")
     return found
 
 
 def gold_tables(sources: Mapping[str, Sequence[FileEntry]]) -> dict[str, GoldTable]:
-    """The gold tables by q_uid. Of two sources of one, FeTaQA's own row counts, which names the section."""
+    """The gold tables by q_uid. If there are two sources, FeTaQA's own row wins, because it has the section."""
     tables: dict[str, GoldTable] = {}
     for name, rows in sources.items():
         found = (item for pages in rows for item in _bench(pages)) if name == BENCH_FILE else _fetaqa(rows)
@@ -92,7 +90,7 @@ def _gold(entry: FileEntry, title: str, section: str) -> GoldTable:
     for cells in entry.values("table_array"):
         if not isinstance(cells, list) or not all(isinstance(cell, str) for cell in cells):
             raise DataError(f"{entry.where}: field 'table_array' must be a list of lists of texts", FIX)
-        # a line break in a cell would break its row's line in two
+        # A line break in a cell would split the row's line.
         rows.append(tuple(" ".join(cell.split()) for cell in cells))
     if not rows:
         raise DataError(f"{entry.where}: field 'table_array' is empty", FIX)

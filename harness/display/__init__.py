@@ -1,5 +1,4 @@
-"""What tables, figures and sections are, before anybody renders them: values stay values, names are made
-printable."""
+"""Tables, figures and sections as values that a renderer formats; names are made printable."""
 
 from harness.display.number_format import bare, beside, format_value, interval
 from harness.display.text_format import NOTHING, counted, file_name, number, printable

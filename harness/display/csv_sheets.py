@@ -1,4 +1,4 @@
-"""Sheets that a person fills in: CSV as spreadsheets read it, in which no cell is a formula."""
+"""CSV sheets for people to fill in, readable by spreadsheets, without formulas."""
 
 import csv
 import io
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _BOM = "\ufeff"
-"""By which a spreadsheet knows UTF-8."""
+"""Byte order mark, by which spreadsheets recognise UTF-8."""
 
 
 def sheet_text(names: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
-    """The whole file: a header, and the cells of each row by name, empty where it has none."""
+    """The CSV text: a header and the cells of each row by column name; missing cells are empty."""
     text = io.StringIO()
     writer = csv.DictWriter(text, names, restval="")
     writer.writeheader()
@@ -20,7 +20,7 @@ def sheet_text(names: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
 
 
 def read_cell(cell: str) -> str:
-    """What a cell of such a sheet says: without the apostrophe that keeps it from being a formula."""
+    """The value of a cell, without the apostrophe that protects it from being a formula."""
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
 
 

@@ -1,6 +1,6 @@
-"""Where in a document something stands, in words: read off the text, so that every corpus that is kept says it.
+"""Page and section of a position in a document, derived from its text.
 
-Page breaks are form feeds, headings lines as Markdown writes them (`## Keys`): readers of files write both so.
+Page breaks are form feeds, headings are in Markdown (`## Keys`); the readers of all file formats write them so.
 """
 
 import re
@@ -14,7 +14,7 @@ _LONGEST = 80
 
 
 class HeadingLine(NamedTuple):
-    """A heading of a text."""
+    """A heading in a text."""
 
     start: int
     level: int
@@ -22,7 +22,7 @@ class HeadingLine(NamedTuple):
 
 
 def headings(text: str) -> Iterator[HeadingLine]:
-    """Every heading, in order; what stands between fences is code."""
+    """All headings, in order; fenced code is ignored."""
     fence = ""
     for line in _LINE.finditer(text.replace(_PAGE_BREAK, "\n")):
         if line["fence"]:
@@ -32,12 +32,12 @@ def headings(text: str) -> Iterator[HeadingLine]:
 
 
 def has_places(text: str) -> bool:
-    """Whether there is anything to say of where something stands in it."""
+    """Whether the text has pages or headings."""
     return _PAGE_BREAK in text or ("#" in text and next(headings(text), None) is not None)
 
 
 class PlacesOfText:
-    """The pages and headings of one text."""
+    """The pages and headings of a text."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -46,7 +46,9 @@ class PlacesOfText:
         self._starts = [one.start for one in self._headings]
 
     def said(self, start: int, end: int) -> str:
-        """`page 12, 3.1 Ovens`, `pages 12-13`; empty where nothing is known. The section is where it begins."""
+        """Page and section, such as `page 12, 3.1 Ovens` or `pages 12-13`; empty if there are none. The section is
+        that of `start`.
+        """
         own = self._text[start:end]
         start += len(own) - len(own.lstrip())
         end -= len(own) - len(own.rstrip())

@@ -1,4 +1,4 @@
-"""How values are written, wherever they are shown."""
+"""Formats values for all renderers."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from harness.display.text_format import NOTHING, number
 from harness.display.types import Entry, NumberForm, Quantity, Rank, Several
 
 LEAST_CHANCE = 0.001
-"""A smaller p value is said to be below it."""
+"""Smaller p values are shown as below this."""
 _DECIMALS: dict[NumberForm, int] = {"share": 3, "coefficient": 2, "%": 1}
 
 
 def format_value(entry: Entry) -> str:
-    """The whole of it: `0.770 [0.707, 0.823] (n = 41 of 50)`, `1-3`, `2.1 / 3.0`; words as they stand."""
+    """The complete text: `0.770 [0.707, 0.823] (n = 41 of 50)`, `1-3`, `2.1 / 3.0`; texts are unchanged."""
     if isinstance(entry, Quantity):
         return f"{bare(entry)} {beside(entry)}".rstrip()
     if isinstance(entry, Rank):
@@ -24,7 +24,7 @@ def format_value(entry: Entry) -> str:
 
 
 def bare(quantity: Quantity) -> str:
-    """The value alone: `0.770`, `≥ 2,208`, `41 of 50`, `+0.060`."""
+    """Only the value: `0.770`, `≥ 2,208`, `41 of 50`, `+0.060`."""
     value = _finite(quantity.value)
     if value is None:
         return NOTHING
@@ -35,12 +35,12 @@ def bare(quantity: Quantity) -> str:
 
 
 def beside(quantity: Quantity) -> str:
-    """What stands behind the value: its interval, its population, its mark."""
+    """What follows the value: interval, population, mark."""
     return " ".join(filter(None, (interval(quantity), _population(quantity), quantity.mark)))
 
 
 def interval(quantity: Quantity) -> str:
-    """`[0.707, 0.823]`; empty where there is none."""
+    """`[0.707, 0.823]`; empty if there is none."""
     low, high = _finite(quantity.low), _finite(quantity.high)
     if _finite(quantity.value) is None or low is None or high is None:
         return ""
@@ -59,7 +59,7 @@ def _population(quantity: Quantity) -> str:
 
 
 def _figure(quantity: Quantity, value: float) -> str:
-    """What rounds to zero has no sign."""
+    """The formatted number; a value that rounds to zero has no sign."""
     if quantity.unit == "p":
         return f"<{LEAST_CHANCE}" if value < LEAST_CHANCE else f"{value:.3f}"
     if decimals := _DECIMALS.get(quantity.unit):

@@ -1,4 +1,4 @@
-"""How figures look and are written: as wide as two columns of a page, the same bytes for the same data."""
+"""Style and output of figures: two columns wide, and the same bytes for the same data."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NewFigure = Callable[..., "Figure"]
-"""matplotlib's Figure, within `plotting`."""
+"""matplotlib's Figure, provided by `plotting`."""
 
-# Okabe & Ito (2008), told apart with every kind of colour blindness; yellow last, it is weak on white.
+# Okabe & Ito (2008), distinguishable with colour blindness; yellow is last, because it is weak on white.
 PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#000000", "#F0E442")
 GREY = "#555555"
 LIGHT = "#DDDDDD"
 WIDTH_IN = 7.1
 HALF_IN = 4.6
-"""Of a figure that stands beside another on the page: its letters stay readable on a phone."""
+"""Width of figures placed side by side on the page, readable on a phone."""
 _THEME = {
     **{colour.lower(): f"var(--c{number})" for number, colour in enumerate(PALETTE, start=1)},
     GREY.lower(): "var(--muted)",
@@ -36,13 +36,13 @@ _THEME = {
     "#ffffff": "var(--card)",
     "#000000": "var(--ink)",
 }
-"""Colours of a file -> those of the page, which is light or dark; the palette's black is the page's ink."""
+"""Colours of the SVG -> colours of the page, which has a light and a dark mode; black is the text colour."""
 _NOT_FOR_A_PAGE = re.compile(r"<metadata>.*?</metadata>|<style.*?</style>|; font-family: 'DejaVu Sans'", re.DOTALL)
 _TOLD = "told-"
 _LONGEST_TIP = 300
 _PNG_DPI = 200
 _PACKING = {"compress_level": 3}
-"""Of a PNG: half the time of the default for an eighth more bytes."""
+"""PNG settings: half the time of the default for 1/8 more bytes."""
 _POINTS_AN_INCH = 72
 _STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -58,9 +58,9 @@ _STYLE: dict[str, Any] = {
     "xtick.labelcolor": "black",
     "ytick.labelcolor": "black",
     "legend.frameon": False,
-    # A dollar sign in a name is a dollar sign.
+    # Show dollar signs in names literally.
     "text.parse_math": False,
-    # A figure says its layout itself: see `settle`.
+    # Layout is done once, in `settle`.
     "figure.autolayout": False,
     "figure.constrained_layout.use": False,
     "svg.hashsalt": "rag-harness",
@@ -70,24 +70,24 @@ _STYLE: dict[str, Any] = {
 
 @contextmanager
 def plotting() -> Iterator[NewFigure]:
-    """matplotlib's Figure in our style; needs no display and leaves the caller's settings alone."""
+    """Provide matplotlib's Figure in our style; needs no display and keeps the caller's settings."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingDependency("figures need matplotlib", install("report")) from error
     with mpl.rc_context(), warnings.catch_warnings():
-        # A file `matplotlibrc` in the current folder changes nothing.
+        # Ignore a file `matplotlibrc` in the current folder.
         mpl.rcdefaults()
         mpl.rcParams.update(_STYLE)
-        # A name in a script that the font lacks is drawn as boxes; that is no reason to fail or to chatter.
+        # Characters missing in the font are drawn as boxes; no warning is needed.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         yield Figure
 
 
 def settle(figure: Figure) -> None:
-    """Give everything in it its place, as the letters of an SVG file are measured, and keep it there: matplotlib
-    draws a figure that has a layout engine, be it the one called "none", once more for every file.
+    """Compute the layout once with SVG text sizes, then fix it: with any layout engine, even "none", matplotlib
+    would repeat the layout for every file.
     """
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
@@ -100,17 +100,17 @@ def settle(figure: Figure) -> None:
 
 
 def tell(artist: Artist, text: str) -> None:
-    """Say this where somebody points at it, in the page and in the SVG file."""
+    """Set the tooltip of an element, on the page and in the SVG file."""
     artist.set_gid(_TOLD + text.encode(errors="replace").hex())
 
 
 def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
-    """Write `stem`.svg and `stem`.png into `folder`."""
+    """Write `stem`.svg and `stem`.png into `folder`; returns both paths."""
     paths = [folder / f"{stem}.svg", folder / f"{stem}.png"]
     with explained_io("write figures in", folder):
         folder.mkdir(parents=True, exist_ok=True)
         settle(figure)
-        # No date and no version in the file: the same runs give the same bytes.
+        # No date or version in the file, so that the same runs give the same bytes.
         svg = io.StringIO()
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
         paths[0].write_text(_with_titles(svg.getvalue()), encoding="utf-8", newline="\n")
@@ -119,7 +119,7 @@ def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
 
 
 def publish(drawing: Drawing, out: Path, folder: str = "figures") -> Picture:
-    """Write the drawing into `out`/`folder` as SVG and PNG, and make it ready for the page."""
+    """Write the drawing into `out`/`folder` as SVG and PNG, and prepare it for the page."""
     paths = save(drawing.figure, out / folder, drawing.stem)
     relative = tuple(path.relative_to(out) for path in paths)
     return Picture(
@@ -135,7 +135,7 @@ def publish(drawing: Drawing, out: Path, folder: str = "figures") -> Picture:
 
 
 def page_svg(figure: Figure, stem: str) -> str:
-    """The figure as an <svg> element to stand in a page: see `Picture.svg`. Call it inside `plotting()`."""
+    """The figure as an <svg> element for the page (`Picture.svg`). Call it inside `plotting()`."""
     import matplotlib as mpl
 
     text = io.StringIO()
@@ -143,9 +143,9 @@ def page_svg(figure: Figure, stem: str) -> str:
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
-    # A <style> in the page would be a style of the page; its fonts are the page's, too.
+    # A <style> element would apply to the whole page, whose fonts are used instead.
     svg = _with_titles(_NOT_FOR_A_PAGE.sub("", svg))
-    # Groups are named figure_1, axes_1 and so on in every figure; only what is referred to needs its name.
+    # matplotlib repeats ids such as figure_1 in every figure; keep only ids that are referenced, with a prefix.
     used = set(re.findall(r"(?:url\(#|xlink:href=\"#)([^)\"]+)", svg))
     svg = re.sub(r' id="([^"]*)"', lambda found: _named(found[1], stem) if found[1] in used else "", svg)
     svg = re.sub(r"(url\(#|xlink:href=\"#)", rf"\g<1>{stem}-", svg)
@@ -153,7 +153,7 @@ def page_svg(figure: Figure, stem: str) -> str:
 
 
 def _with_titles(svg: str) -> str:
-    """With an SVG title, which browsers show as a tip, in the group of everything that was told something."""
+    """Turn the ids set by `tell` into SVG titles, which browsers show as tooltips."""
     return re.sub(rf'<g id="{_TOLD}([0-9a-f]*)">', lambda found: f"<g><title>{_told(found[1])}</title>", svg)
 
 

@@ -1,4 +1,4 @@
-"""Numbers and names as text. Names come from data sets, models and errors, so they are never trusted."""
+"""Numbers and names as text. Names come from data sets, models and errors, so they are untrusted."""
 
 import re
 from math import isfinite
@@ -17,31 +17,31 @@ def printable(text: str, longest: int = LONGEST_NAME) -> str:
 
 
 def markdown(text: str, longest: int = LONGEST_NAME) -> str:
-    """`printable`, with everything escaped that Markdown or HTML would read as more than letters."""
+    """`printable`, with all special characters of Markdown and HTML escaped."""
     safe = re.sub(r"([\\`*\[\]<>|~#$])|(?<!\w)_|_(?!\w)", r"\\\g<0>", printable(text, longest))
     safe = safe.replace("&", "&amp;").replace("://", ":\\//").replace("www.", "www\\.")
     return re.sub(r"^([-+=]|\d+(?=[.)]))", r"\\\1" if not safe[:1].isdigit() else r"\1\\", safe)
 
 
 def csv_name(text: str) -> str:
-    """`printable`, and no formula when a spreadsheet opens the file (an apostrophe goes in front)."""
+    """`printable`, with an apostrophe in front if a spreadsheet would take it for a formula."""
     name = printable(text, 200)
     return f"'{name}" if name.startswith(("=", "+", "-", "@")) else name
 
 
 def file_name(text: str) -> str:
-    """A part of a file name: letters, digits, point, dash and underscore only."""
+    """The text as part of a file name: only letters, digits, point, dash and underscore."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip(".") or "unnamed"
 
 
 def type_name(query_type: str) -> str:
-    """A query type without the `_query` that every one of them ends in."""
+    """A query type without the suffix `_query`."""
     return printable(query_type.removesuffix("_query") or query_type, 24)
 
 
 def number(value: float | None) -> str:
-    """Whole numbers with thousands separated (`2,208`), others to three digits (`3.85`, `0.00124`, `1.2e-05`);
-    zero has no sign, and what is not finite is not known.
+    """Whole numbers with thousands separators (`2,208`), others with three digits (`3.85`, `0.00124`, `1.2e-05`).
+    Zero has no sign; None and non-finite numbers are shown as a dash.
     """
     if value is None or not isfinite(value):
         return NOTHING

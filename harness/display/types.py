@@ -1,4 +1,4 @@
-"""What a report is made of, before it is a page, a file or a terminal: the same numbers whoever shows them."""
+"""The parts of a report as values, independent of the output (page, file, terminal)."""
 
 from __future__ import annotations
 
@@ -11,86 +11,86 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NumberForm = Literal["", "share", "coefficient", "%", "count", "p"]
-"""How a number is written: three significant digits; three decimals, for what lies between -1 and 1; two decimals;
-in per cent; a whole number; a chance, which is never 0."""
+"""Format of a number: "" three significant digits; share: three decimals, for values between -1 and 1;
+coefficient: two decimals; % in per cent; count: a whole number; p: a p value, never shown as 0."""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number of a table with all that belongs to it; a renderer writes it."""
+    """A number in a table with its interval, counts and format."""
 
     value: float | None
-    """None: not measured or not applicable; never 0. What is no number, or not finite, is not known either."""
+    """None: not measured or not applicable, never 0. Non-finite values are treated the same."""
     low: float | None = None
     high: float | None = None
-    """Limits of its 95 % interval."""
+    """Limits of the 95 % interval."""
     n: int | None = None
-    """Over how many values it is, where that stands beside it."""
+    """Number of values it is based on, if shown."""
     of: int | None = None
-    """How many values there should be; of a count, how many there are in all."""
+    """Number of values there should be; for a count, the total."""
     unit: NumberForm = ""
     at_least: bool = False
-    """It is a lower bound."""
+    """Whether it is a lower bound."""
     signed: bool = False
-    """A difference: what is above 0 says so."""
+    """Whether it is a difference, shown with a plus sign if positive."""
     mark: str = ""
-    """Behind it, such as `>` for a row that is better."""
+    """Shown after the number, such as `>` for a better row."""
 
 
 @dataclass(frozen=True)
 class Rank:
-    """The places that a run may have, from 1."""
+    """The possible ranks of a run, from 1."""
 
     best: int
     worst: int
 
     @property
     def is_tied(self) -> bool:
-        """Whether it shares them with others."""
+        """Whether several ranks are possible."""
         return self.best != self.worst
 
 
 @dataclass(frozen=True)
 class Several:
-    """Numbers that belong together, such as a mean and a maximum."""
+    """Related numbers in one cell, such as a mean and a maximum."""
 
     quantities: tuple[Quantity, ...]
     between: str = " / "
 
 
 Entry = str | Quantity | Rank | Several | None
-"""What a table holds in one place: words, or values; None: nothing is known."""
+"""The content of a table cell: text or values; None: unknown."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Names and values, escaped and formatted for nothing: every renderer does that for itself."""
+    """A table of unescaped, unformatted values; each renderer escapes and formats them."""
 
     name: str
-    """A file name without an ending, unique in its chapter."""
+    """File name without extension, unique in its chapter."""
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[Entry, ...], ...]
-    """As long as the header, each; the first entry says whose row it is."""
+    """Each row is as long as the header; its first entry names the row."""
     note: str = ""
-    """One sentence on how to read it."""
+    """One sentence on how to read the table."""
     is_detail: bool = False
-    """A terminal does without it."""
+    """Not shown in a terminal."""
     is_long: bool = False
-    """A terminal shows its first rows."""
+    """A terminal shows only the first rows."""
     details: frozenset[str] = frozenset()
-    """Columns, by their heading, that a terminal does without."""
+    """Headings of columns that are not shown in a terminal."""
 
     @property
     def word_columns(self) -> tuple[bool, ...]:
-        """Which columns hold words; the first always does."""
+        """Which columns contain text; the first always does."""
         columns = range(1, len(self.header))
         return (True, *(any(isinstance(row[at], str) and row[at] for row in self.rows) for at in columns))
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure and what is to be said of it; see `Picture`."""
+    """A figure before it is written, with its texts; `Picture` explains them."""
 
     stem: str
     title: str
@@ -101,46 +101,46 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure that was drawn."""
+    """A figure that was written to files."""
 
     stem: str
     title: str
     caption: str
-    """What it shows, over how many queries, and how to read it."""
+    """What the figure shows, over how many queries, and how to read it."""
     alt: str
-    """What it shows in words with its main numbers, for whoever cannot see it."""
+    """Description with the main numbers, for readers who cannot see the figure."""
     paths: tuple[Path, ...]
     """SVG and PNG, relative to the report."""
     svg: str
-    """For the page: text as text, colours as the page's variables, no id that another picture has."""
+    """For the page: text as text, colours as variables of the page, ids unique on the page."""
     width_pt: float
     smallest_letters_pt: float
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a section says, without its pictures."""
+    """The content of a section, without pictures."""
 
     paragraphs: Sequence[str] = ()
     items: Sequence[str] = ()
-    """A list below them."""
+    """A list, shown below the paragraphs."""
     tables: Sequence[Table] = ()
     code: Sequence[str] = ()
-    """Commands, one a line."""
+    """Commands, one per line."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """One part of a chapter."""
+    """A section of a chapter."""
 
     key: str
-    """Its anchor: letters, digits and dashes."""
+    """Anchor of the section: letters, digits and dashes."""
     title: str
     content: Content = Content()
     pictures: tuple[Picture, ...] = ()
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has nothing to show."""
+        """Whether there is nothing to show."""
         shown = self.content
         return not (self.pictures or shown.paragraphs or shown.items or shown.tables or shown.code)

@@ -1,7 +1,8 @@
-"""The contracts: what a system, a data set, an evaluator and a model promise each other.
+"""The contracts of plug-ins: systems, data sets, evaluators, models and commands.
 
-A stranger adds a system by one folder that exports a `SystemSpec`, registered under the entry-point group
-`rag_harness.systems`; data sets (`rag_harness.datasets`) and evaluators (`rag_harness.evaluators`) likewise.
+To add a system, write a package that exports a `SystemSpec` and register it under the entry-point group
+`rag_harness.systems`. Data sets (`rag_harness.datasets`) and evaluators (`rag_harness.evaluators`) work the same
+way.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The contract of a command that a plug-in adds to `rag-harness`, to look closer at what it scored."""
+"""The contract of a command that a plug-in adds to `rag-harness`."""
 
 from __future__ import annotations
 
@@ -14,64 +14,64 @@ from harness.protocols.systems import Params
 
 @dataclass(frozen=True)
 class AnswerChoice:
-    """One answer of a run, and what is to look at it."""
+    """An answer of a run, and the evaluator to examine it."""
 
     run: str
-    """A run id, a unique part of one, or a path."""
+    """Run id, unique part of one, or path."""
     query_id: str
     evaluator: str
     repeat: int = 0
     config: Path | None = None
-    """Parameters and judges from this file, not the run's."""
+    """Parameters and judges come from this file instead of the run."""
     settings: Sequence[str] = ()
-    """`key=value`, on top."""
+    """`key=value` settings that override the config."""
     results: Path = Path("results")
     quiet: bool = False
 
 
 @dataclass(frozen=True)
 class OpenedAnswer:
-    """The answer, and what its evaluator is built with."""
+    """A saved answer, with everything needed to build its evaluator."""
 
     run_id: str
     case: ScoringInput
-    """With every measure of the evaluator, whether or not it applies."""
+    """Has all measures of the evaluator, including those that do not apply."""
     facts: RunFacts
     params: Params
-    """Of the evaluator."""
+    """Parameters of the evaluator."""
     runtime: EvaluationRuntime
-    """What was judged before is not paid again."""
+    """Judgements made before are replayed, not paid again."""
 
 
 Job = Literal["decide", "understand", "keep", "extend"]
-"""What a command is for; `rag-harness --help` lists the commands by it."""
+"""The group of a command in `rag-harness --help`."""
 
 
 class CommandRuntime(Protocol):
-    """What the harness hands to a command."""
+    """The services of the harness for a command."""
 
     def scored_by(self, run: str, results: Path) -> frozenset[str]:
-        """The evaluators whose scores a run has. ConfigError: no such run."""
+        """The evaluators that have scored the run. ConfigError: no such run."""
         ...
 
     def open(self, choice: AnswerChoice) -> AbstractContextManager[OpenedAnswer]:
-        """The answer with its evaluator's models, closed at the end.
+        """Open an answer with its evaluator's models; they are closed at the end.
 
-        ConfigError: no such run or query, no answer to it, a wrong parameter.
+        ConfigError: no such run or query, the query has no answer, or a parameter is wrong.
         """
         ...
 
     def say(self, line: str) -> None:
-        """Print one plain line."""
+        """Print one line of plain text."""
         ...
 
 
 @dataclass(frozen=True)
 class CommandSpec:
-    """How a command presents itself to the registry; the name of its entry point is what users type."""
+    """Describes a command to the registry. The name of its entry point is what users type."""
 
     name: str
     build: Callable[[CommandRuntime], Callable[..., None]]
-    """build(runtime) -> a function as Typer has them: its parameters are the options, its docstring the help. It
-    imports what is heavy when it is called, since `--help` builds every command."""
+    """build(runtime) -> a Typer function: its parameters are the options, its docstring the help. Import heavy
+    packages inside it, because `--help` builds every command."""
     job: Job = "extend"

@@ -1,4 +1,4 @@
-"""The contract of a data set: what is asked, of which corpus, and the gold side."""
+"""The contract of a data set: queries, documents, reference answers and gold evidence."""
 
 from __future__ import annotations
 
@@ -10,79 +10,78 @@ from harness.core.records import AnswerStyle, Document, Query, Reference
 from harness.protocols.systems import Params
 
 ClusterBy = Literal["document", "query"]
-"""What makes queries of a data set alike, so that they are no independent draws: `document`, the one that their
-reference cites most; `query`, nothing."""
+"""How queries form clusters, which are not independent: `document`, by the document that their reference cites
+most; `query`, each query is its own cluster."""
 
 
 class ReadingProgress(Protocol):
-    """Who is told how far the reading of a data set is."""
+    """Receives the progress of reading a data set."""
 
     def __call__(self, done: int, total: int, doing: str) -> None:
-        """Such as (120, 10000, "documents")."""
+        """For example (120, 10000, "documents")."""
         ...
 
 
 def untold(done: int, total: int, doing: str) -> None:
-    """Nobody is told."""
+    """Ignore the progress."""
 
 
 @dataclass(frozen=True)
 class DatasetRow:
-    """One query of a data set with its gold side."""
+    """A query with its gold data."""
 
     query: Query
     reference: Reference
     doc_ids: tuple[str, ...]
-    """Every document the data set attaches to this query: what `dataset.corpus=cited` keeps."""
+    """All documents attached to this query; `dataset.corpus=cited` keeps these."""
 
 
 @dataclass(frozen=True)
 class RawDataset:
-    """A whole data set as its loader read it, before sampling."""
+    """A whole data set before sampling."""
 
     documents: tuple[Document, ...]
     rows: tuple[DatasetRow, ...]
     notes: tuple[str, ...] = ()
-    """What a reader must know, such as queries left out and why; kept in the run."""
+    """Notes for the report, such as how many queries were left out and why; saved in the run."""
     departures: tuple[str, ...] = ()
-    """In what it is not what was published under its name, a line for each; reports then say beside the name that
-    it is not."""
+    """Differences from the published data set, one line each; reports then mark it as not the published one."""
     title: str = ""
-    """What a report calls it, where the name of its spec is that of many; empty: that name."""
+    """Display name in reports, if the name of the spec is too general; empty: the name of the spec."""
     answer_style: AnswerStyle | None = None
-    """How its references are worded, and so how answers are asked for; None: as the spec says."""
+    """The form of the reference answers, and so of the requested answers; None: as in the spec."""
     primary_measure: str = ""
-    """The measure that ranks systems on it; empty: that of the spec."""
+    """The primary metric, which ranks systems; empty: that of the spec."""
     skipped: tuple[str, ...] = ()
-    """Files or rows that were left out, each with why: a line for each, which `rag-harness plan` shows. In no run:
-    the notes count them."""
+    """Skipped files or rows with the reason, one line each, shown by `rag-harness plan`. Not saved in the run,
+    whose notes only have their number."""
 
 
 @dataclass(frozen=True)
 class DatasetSpec:
-    """How a data set presents itself to the registry."""
+    """Describes a data set to the registry."""
 
     name: str
     summary: str
     load: Callable[..., RawDataset]
-    """load(subset) -> RawDataset; raises DataError with one line that says what is missing and how to get it. With
-    `params`: load(subset, params, progress), where `progress(done, total, doing)` may be called while it reads."""
+    """load(subset) -> RawDataset. Raises DataError with one line that says what is missing and how to get it. With
+    `params`: load(subset, params, progress); call `progress(done, total, doing)` while reading if you like."""
     subsets: tuple[str, ...] = ("default",)
-    """The first is the default."""
+    """The first one is the default."""
     primary_measure: str = ""
-    """The measure that ranks systems on it, unless a config or `--measure` names another, such as `token_f1` where
-    references are sentences. Empty: the first that every scored run has."""
+    """The primary metric, which ranks systems unless a config or `--measure` names another; for example `token_f1`
+    if references are sentences. Empty: the first metric that all scored runs have."""
     answer_style: AnswerStyle = "short"
-    """How its references are worded, and so how answers are asked for."""
+    """The form of the reference answers, and so of the requested answers."""
     cluster_by: ClusterBy = "document"
-    """What its queries have in common: documents that many of them cite, or nothing."""
+    """How queries are clustered: by documents that many of them cite, or not at all."""
     params: type[Params] | None = None
-    """What a config may say of it besides a subset; None: nothing. Its fields `path` and `questions` are the keys
-    `dataset.path` and `dataset.questions` (a place and a file of questions: `--docs`, `--questions`), any other
-    field is a key under `dataset.options`. None of it is in a run id: the digest of what was read is."""
+    """Options besides a subset; None: there are none. The fields `path` and `questions` are the keys
+    `dataset.path` and `dataset.questions` (`--docs`, `--questions`), any other field is a key under
+    `dataset.options`. They are not in the run id, which has the digest of the content instead."""
 
     def read(self, subset: str, params: Params | None = None, progress: ReadingProgress = untold) -> RawDataset:
-        """The whole data set; `params` is an instance of `self.params`, None: its defaults."""
+        """Load the whole data set. `params`: an instance of `self.params`; None: its defaults."""
         if self.params is None:
             return self.load(subset)
         given: Any = self.params() if params is None else params

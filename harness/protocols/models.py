@@ -1,4 +1,4 @@
-"""What a model promises to whoever calls it: metered, journaled, limited and retried below this line."""
+"""The contracts of models. Metering, journal, rate limits and retries happen behind these interfaces."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     Vectors = NDArray[np.float32]
 
 Role = Literal["generator", "embedder"]
-"""What a model does for a system."""
+"""The role of a model for a system."""
 EvaluatorRole = Literal["judge", "judge_embedder"]
-"""What a model does for an evaluator."""
+"""The role of a model for an evaluator."""
 
 
 class Message(NamedTuple):
-    """One turn of a chat prompt."""
+    """A message of a chat prompt."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
 class ChatModel(Protocol):
-    """A metered language model: every call is journaled, counted, limited and retried below this line."""
+    """A metered language model. Journal, token counts, rate limits and retries happen behind this interface."""
 
     async def complete(
         self,
@@ -34,51 +34,51 @@ class ChatModel(Protocol):
         max_tokens: int | None = None,
         json_schema: Mapping[str, Any] | None = None,
     ) -> str:
-        """The model's reply as text; with `json_schema`, text the server constrained to that schema.
+        """The reply as text; with `json_schema`, the server constrains the text to that schema.
 
-        Raises `harness.core.errors.ModelUnavailable` where no query can succeed (server down, key refused), and
-        the client's own exception where this one call failed.
+        Raises `harness.core.errors.ModelUnavailable` if no query can succeed (server down, key refused), and the
+        client's exception if only this call failed.
         """
         ...
 
 
 @runtime_checkable
 class LetterModel(Protocol):
-    """A metered language model whose log probabilities can be read."""
+    """A metered language model with log probabilities."""
 
     async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
-        """How likely the reply begins with each of these letters, as shares of all that begin with one of them:
-        one call of one token, read from its log probabilities.
+        """Probabilities that the reply begins with each of these letters, normalised over these letters. One call
+        with one token.
 
-        Raises `harness.core.errors.ModelUnavailable` where the server gives none, and ValueError where none of the
-        letters is among the likely replies.
+        Raises `harness.core.errors.ModelUnavailable` if the server returns no log probabilities, and ValueError if
+        none of the letters is among the likely replies.
         """
         ...
 
 
 class Embedder(Protocol):
-    """A metered embedding model; rows are unit vectors, float32."""
+    """A metered embedding model; vectors are unit vectors, float32."""
 
     async def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Shape (len(texts), d). Cached by content across runs: the same text is embedded once."""
+        """Shape (len(texts), d). Cached by content across runs, so the same text is embedded once."""
         ...
 
     async def embed_query(self, text: str) -> Vectors:
-        """Shape (d,). Never taken from another run's cache, so that latency stays honest."""
+        """Shape (d,). Not cached across runs, so that the latency is real."""
         ...
 
 
 class Entailment(Protocol):
-    """A model that says what follows from a sentence (natural language inference)."""
+    """A natural language inference model."""
 
     async def shares(self, premises: Sequence[str], hypothesis: str) -> list[float]:
-        """How likely each premise entails the hypothesis, 0 to 1, beside neutral and contradiction."""
+        """Probability from 0 to 1 that each premise entails the hypothesis, against neutral and contradiction."""
         ...
 
 
 class Reranker(Protocol):
-    """A model that reads a question and a passage together, a cross-encoder; in this process, without tokens."""
+    """A cross-encoder, which reads question and passage together. Runs in this process and counts no tokens."""
 
     async def scores(self, question: str, passages: Sequence[str]) -> list[float]:
-        """How well each passage fits, the higher the better; finite, and comparable within one question only."""
+        """Relevance of each passage, higher is better; finite, and comparable only within one question."""
         ...

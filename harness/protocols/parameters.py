@@ -1,4 +1,4 @@
-"""Types for parameters of plug-ins that have to do with servers."""
+"""Parameter types for plug-ins that use servers."""
 
 from typing import Annotated
 
@@ -19,6 +19,6 @@ def _kept(name: str) -> str:
 
 
 PlainUrl = Annotated[str, AfterValidator(_plain)]
-"""A URL that a client can use and that holds no user, password, query or key."""
+"""A usable URL without user, password, query or key."""
 KeyVariable = Annotated[str, AfterValidator(_kept)]
-"""The name of an environment variable that holds a key. Once it is named, its value stands in no record or log."""
+"""Name of an environment variable with a key. Its value is then removed from all records and logs."""

@@ -1,4 +1,4 @@
-"""The contract of a system: one RAG architecture under test."""
+"""The contract of a system: a RAG architecture under test."""
 
 from __future__ import annotations
 
@@ -27,49 +27,50 @@ from harness.protocols.models import ChatModel, Embedder, Entailment, Reranker, 
 
 @dataclass(frozen=True)
 class LentModels:
-    """The models of a run behind an OpenAI-compatible URL on this machine, for code that knows nothing of ours.
+    """The models of a run behind an OpenAI-compatible URL on this machine, for external code.
 
-    Every call passes the seam: journaled, counted for the query that is under way, limited, within the budget.
+    All calls are journaled, counted for the current query, rate-limited, and within the budget.
     """
 
     base_url: str
     api_key: str
-    """Made for this process; it opens nothing else."""
+    """A key for this server, generated for this process."""
     model: str
-    """What the generator is called there; any other name means the same model. Empty: there is none."""
+    """Name of the generator; any other name means the same model. Empty: there is none."""
     embedding_model: str
-    """Likewise."""
+    """Name of the embedder; any other name means the same model. Empty: there is none."""
 
 
 class Runtime(Protocol):
-    """What the harness hands to a system. Everything in it is metered."""
+    """The services of the harness for a system. Everything is metered."""
 
     @property
     def index_dir(self) -> Path:
-        """The only folder a system writes to; empty when `index` is called, shared by processes that answer."""
+        """The only folder a system may write to. Empty when `index` is called; shared by answering processes."""
         ...
 
     @property
     def seed(self) -> int:
-        """For whatever is random."""
+        """Seed for anything random."""
         ...
 
     @property
     def chat(self) -> ChatModel | None:
-        """The generator. None where the config has none (retrieval alone): retrieve, and answer None.
+        """The generator. None if the config has none (retrieval only): then retrieve, and return None as the
+        answer.
 
-        RuntimeError in a phase whose roles do not name it.
+        RuntimeError in a phase whose roles do not include it.
         """
         ...
 
     @property
     def embedder(self) -> Embedder:
-        """The embedder of the run; RuntimeError in a phase whose roles do not name it."""
+        """The embedder; RuntimeError in a phase whose roles do not include it."""
         ...
 
     @property
     def reranker(self) -> Reranker:
-        """The cross-encoder that the spec names for these answer parameters; RuntimeError where it names none.
+        """The cross-encoder that the spec names for these answer parameters; RuntimeError if it names none.
 
         The first use loads it, which takes seconds: use it in load().
         """
@@ -77,124 +78,123 @@ class Runtime(Protocol):
 
     @property
     def entailment(self) -> Entailment:
-        """What the spec names for these answer parameters: a model of inference, which the first use loads (use it
-        in load()), or the generator. RuntimeError where it names none.
+        """The inference model that the spec names for these answer parameters: a model that the first use loads
+        (use it in load()), or the generator. RuntimeError if it names none.
         """
         ...
 
     @property
     def answer_style(self) -> AnswerStyle:
-        """How answers are to be worded: what the data set asks for, unless the config says otherwise."""
+        """The form of the requested answers: from the config, or else from the data set."""
         ...
 
     async def answer(self, question: str, contexts: Sequence[Context]) -> str | None:
-        """The answer to `question` from `contexts`, in rank order: one generation under the contract that every
-        system here answers under, timed as the stage `generate`. None without a generator.
+        """The answer to `question` from `contexts` in rank order: one generation with the prompt that all systems
+        share, timed as the stage `generate`. None without a generator.
 
-        Whoever prompts in other words is compared under another contract, and should say so.
+        A system with its own prompt is compared under different conditions and should say so.
         """
         ...
 
     @property
     def gold(self) -> Mapping[str, Sequence[Evidence]]:
-        """Reference evidence by query id, for a system whose spec says `sees_gold`; empty for every other."""
+        """Gold evidence by query id, if the spec has `sees_gold`; otherwise empty."""
         ...
 
     @property
     def retrieves_only(self) -> bool:
-        """Whether the run has no generator, so that no answer is scored: one should not be paid for."""
+        """Whether the run has no generator, so that answers are not scored and need not be generated."""
         ...
 
     async def lend(self) -> LentModels:
-        """Open the models that the spec names for this phase to code of others, until the process ends. Where two
-        queries are under way, a call has to tell whose it is: by `lent_url`.
+        """Make the models of this phase available to external code until the process ends. If queries run in
+        parallel, calls must use `lent_url` to identify their query.
         """
         ...
 
     def lent_url(self) -> str:
-        """The base URL whose calls are the current query's, whatever else is under way; after `lend`."""
+        """The base URL for calls of the current query; available after `lend`."""
         ...
 
     def routed(self, route: Route) -> System:
-        """The system of a route that the spec names, over its own stored index, which other runs share: not loaded
-        yet. Whoever routes loads it in load(), hands it queries, and leaves closing it to the runner.
-        RuntimeError in index(), and for a route that the spec does not name.
+        """The system of a route named by the spec, not loaded yet, with its own stored index, which other runs
+        share. Load it in load(); the runner closes it. RuntimeError in index(), and for an unknown route.
         """
         ...
 
     def own_usage(self, usage: Usage | None) -> None:
-        """What the current query (or index) has used of models that nobody meters, by its own account; None: it
-        does not say. The last word counts, and none does where calls of the generator were metered.
+        """Report the usage of models that are not metered, for the current query or the index; None: unknown. The
+        last report counts, and is ignored if calls of the generator were metered.
         """
         ...
 
     def warn(self, line: str) -> None:
-        """Say what whoever runs this should know, in one line; the same line is shown once."""
+        """Show a warning of one line to the user; repeated lines are shown once."""
         ...
 
     def stage(self, name: str) -> AbstractContextManager[None]:
-        """Time a part of the work under `name`: `with runtime.stage("retrieve"): ...`."""
+        """Time a part of the work as the stage `name`: `with runtime.stage("retrieve"): ...`."""
         ...
 
     def progress(self, done: int, total: int, doing: str) -> None:
-        """Say how far index() is, such as (12, 56, "extracting"): the bar shows it, with ETA and cost."""
+        """Report the progress of index() for the progress bar, such as (12, 56, "extracting")."""
         ...
 
 
 class System(Protocol):
-    """One RAG architecture. It never reports its own tokens, time or memory: the runner measures."""
+    """A RAG architecture. It does not measure its own tokens, time or memory; the runner does."""
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Build the index under `runtime.index_dir`. A killed build starts again in an empty folder: what
-        models answered is replayed from the journal, so nothing is paid twice.
+        """Build the index in `runtime.index_dir`. After a kill, the build starts again in an empty folder; model
+        calls are replayed from the journal, so nothing is paid twice.
         """
         ...
 
     async def load(self) -> None:
-        """Open the stored index in a fresh process; called once before the first `answer`."""
+        """Open the stored index in a new process; called once before the first `answer`."""
         ...
 
     async def answer(self, query: Query) -> Prediction:
-        """Answer one query; may be called concurrently, and cancelled at any await when its time is up.
+        """Answer one query. May be called concurrently, and cancelled at any await when the time limit is reached.
 
-        An exception becomes that query's record.
+        An exception is recorded as the failure of this query.
         """
         ...
 
     def close(self) -> None:
-        """Release everything; called once, also where load() or index() failed or never came."""
+        """Release all resources; called once, also if load() or index() failed or was not called."""
         ...
 
 
 class Params(BaseModel):
-    """Base of parameters: immutable, unknown keys refused."""
+    """Base of parameters: immutable, rejects unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Route(Params):
-    """A system that a router hands queries to, with parameters of its own."""
+    """A system that a router sends queries to, with its parameters."""
 
     system: str
-    """As in a config's `systems`."""
+    """As in `systems` of a config."""
     index: dict[str, JsonValue] = {}
     answer: dict[str, JsonValue] = {}
 
     @property
     def key(self) -> str:
-        """The same for routes that say the same."""
+        """Equal for equal routes."""
         return json.dumps(self.model_dump(), sort_keys=True)
 
     @property
     def spoken(self) -> str:
-        """As people read it: `naive top_k=5`."""
+        """For display: `naive top_k=5`."""
         own = ", ".join(f"{key}={value}" for half in (self.index, self.answer) for key, value in half.items())
         return f"{self.system} {own}".rstrip()
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Documents under their digest; equal and hashed by it alone, so that what is read from them can be cached."""
+    """Documents with their digest. Equality and hash use only the digest, so that results can be cached."""
 
     digest: str
     documents: Sequence[Document] = field(compare=False, repr=False)
@@ -202,25 +202,25 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Workload:
-    """What a run is to do, as far as it can be known before it starts. Never the gold side."""
+    """The work of a run, as known before it starts, without gold data."""
 
     corpus: Corpus
     queries: Sequence[Query]
     answer_tokens: int
-    """`max_tokens` of a call that names none itself."""
+    """Default `max_tokens` of a call."""
     answer_style: AnswerStyle = "short"
 
 
 @dataclass(frozen=True)
 class Roles:
-    """The models that the two phases of a system call."""
+    """The model roles that each phase of a system calls."""
 
     index: frozenset[Role]
     answer: frozenset[Role]
 
 
 BY_GENERATOR = "generator"
-"""In place of a model of inference: one letter of the generator, see `LetterModel`."""
+"""In place of an inference model: a one-letter reply of the generator (`LetterModel`)."""
 NO_ROLE: frozenset[Role] = frozenset()
 EMBEDS: frozenset[Role] = frozenset({"embedder"})
 GENERATES: frozenset[Role] = frozenset({"generator"})
@@ -228,73 +228,75 @@ GENERATES: frozenset[Role] = frozenset({"generator"})
 
 @dataclass(frozen=True)
 class SystemSpec:
-    """How a system presents itself to the registry."""
+    """Describes a system to the registry."""
 
     name: str
     version: str
-    """Part of the run id: raise it when the same parameters would answer differently."""
+    """Part of the run id. Change it when the same parameters would give different answers."""
     summary: str
     """One line for `rag-harness list systems`."""
     index_params: type[Params]
     answer_params: type[Params]
     build: Callable[[Any, Any, Runtime], System]
-    """build(index_params, answer_params, runtime), usually the class itself. Opens nothing: index() and load() do.
-    The two halves stand apart so that a change of answer_params reuses the index that index_params determine."""
+    """build(index_params, answer_params, runtime), usually the class itself. It must not open anything; index()
+    and load() do. The parameters are separate, so that a change of answer_params reuses the index."""
     index_roles: frozenset[Role] | Callable[[Any], frozenset[Role]]
-    """The models that index() calls, or a function of index_params where they decide it. A model that neither
-    phase names is not built, fetched or checked, and is no part of what identifies a run; one that index() does
-    not name is no part of what identifies the index."""
+    """The model roles that index() calls, or a function of index_params. A model that no phase names is not loaded
+    or checked, and not part of the run id; one that index() does not name is not part of the index id."""
     answer_roles: frozenset[Role] | Callable[[Any, Any], frozenset[Role]]
-    """The models that load() and answer() call, or a function of index_params and answer_params."""
+    """The model roles that load() and answer() call, or a function of index_params and answer_params."""
     index_kind: str = ""
-    """Two systems that name the same kind share stored indexes; empty: this system's own (name/version)."""
+    """Systems with the same kind share stored indexes; empty: only this system's (name/version)."""
     weights: Callable[[Any], Mapping[str, str]] | None = None
-    """weights(index_params) -> digest by name of whatever learnt weights index() loads by itself, such as a
-    parser: part of what identifies the index."""
+    """weights(index_params) -> digests by name of other model weights that index() loads, such as a parser. Part
+    of the index id."""
     reranker: Callable[[Any], str | None] | None = None
-    """reranker(answer_params) -> the cross-encoder in `runtime.reranker` as `harness.models.rerankers` names it;
-    None: none. Its weights are part of what identifies a run, and it is checked before anything is paid."""
+    """reranker(answer_params) -> name of the cross-encoder for `runtime.reranker`, as in
+    `harness.models.rerankers`; None: none. Its weights are part of the run id, and it is checked before anything
+    is paid."""
     entailment: Callable[[Any], str | None] | None = None
-    """entailment(answer_params) -> the model of inference in `runtime.entailment` as `harness.models.entailment`
-    names it, or `BY_GENERATOR`; None: none. As a reranker, it is checked first and identifies a run."""
+    """entailment(answer_params) -> name of the model for `runtime.entailment`, as in `harness.models.entailment`,
+    or `BY_GENERATOR`; None: none. It is checked before anything is paid and is part of the run id."""
     servers: Callable[[Any], Sequence[str]] | None = None
-    """servers(index_params) -> the URLs of servers that it uses besides models, such as a database: what of them
-    runs on this machine is sampled as the system's database."""
+    """servers(index_params) -> URLs of servers it uses besides models, such as a database. Those on this machine
+    are monitored as the system's database."""
     preflight: Callable[[Any, Any], None] | None = None
-    """preflight(index_params, answer_params) raises HarnessError where what they need is not there (a package, a
-    database server). Called before anything is fetched, started or paid; it must be quick and change nothing."""
+    """preflight(index_params, answer_params) raises HarnessError if a requirement (package, database server) is
+    missing. Called before anything is downloaded, started or paid; it must be quick and change nothing."""
     expect: Callable[[Any, Any, Workload], Expected] | None = None
-    """expect(index_params, answer_params, workload): the calls and texts that these parameters lead to, for
-    `rag-harness estimate`; a second or two for a large corpus, no model. None: only earlier runs can tell."""
+    """expect(index_params, answer_params, workload): the expected calls and texts, for `rag-harness estimate`. It
+    may take a second or two for a large corpus and must not call a model. None: only earlier runs give an
+    estimate."""
     at: Callable[[str], SystemSpec] | None = None
-    """at(target) -> the system `name:target`, such as one behind a URL; ConfigError where there can be none. Its
-    spec is called so too, or by another spelling that loads the same. What has `at` is no system itself, but how
-    such systems are named."""
+    """at(target) -> the spec of the system `name:target`, such as one behind a URL; ConfigError if it cannot
+    exist. The returned spec has that name, or another one that loads the same. A spec with `at` is not a system
+    itself, but a scheme for such names."""
     target: str = ""
-    """With `at`: what stands behind the name, for whoever asks, such as `//127.0.0.1:8000/ask`."""
+    """With `at`: an example of a target for the help, such as `//127.0.0.1:8000/ask`."""
     routes: Callable[[Any], Sequence[Route]] | None = None
-    """routes(answer_params) -> the systems that it hands queries to. The runner resolves each as if it were
-    named in the config, builds its index under its own id, or finds it there, and lends it in `Runtime.routed`;
-    what they need of models, packages and servers is checked, identified and paid as theirs."""
+    """routes(answer_params) -> the systems that it sends queries to. The runner resolves each as if the config
+    named it, builds or reuses its index, and provides it in `Runtime.routed`. Their models, packages and servers
+    are checked, part of the ids, and paid like those of any system."""
     own_models: bool = False
-    """It may call models of its own, which nobody meters (`Runtime.own_usage`), and prompts as it likes."""
+    """It may call models of its own without metering (`Runtime.own_usage`), and use its own prompts."""
     is_elsewhere: bool = False
-    """It works in a process of its own, at the URL that `servers` names: that one is watched where it is on this
-    machine, and what only asks it counts for nothing."""
+    """It runs in another process at the URL in `servers`. That process is monitored if it is on this machine, and
+    the calling process is not counted."""
     notes: tuple[str, ...] = ()
-    """What every report says of its runs, a sentence each."""
+    """Notes on its runs that every report prints, one sentence each."""
     sees_gold: bool = False
-    """Gets the reference evidence in `runtime.gold`, which no other system sees."""
+    """Receives the gold evidence in `runtime.gold`, which other systems never see."""
     baseline: str = ""
-    """For what is no contender but a mark to read the others by: one sentence that every report prints."""
+    """For a baseline, which is excluded from the ranking: one sentence that every report prints. Empty otherwise.
+    """
 
     @property
     def stored_index_kind(self) -> str:
-        """The kind under which indexes are stored and found again."""
+        """The kind under which its indexes are stored."""
         return self.index_kind or f"{self.name}/{self.version}"
 
     def roles(self, index_params: Params, answer_params: Params) -> Roles:
-        """The models that a run with these parameters calls."""
+        """The model roles of a run with these parameters."""
         index, answer = self.index_roles, self.answer_roles
         return Roles(
             index=index(index_params) if callable(index) else index,
@@ -302,18 +304,18 @@ class SystemSpec:
         )
 
     def own_weights(self, index_params: Params) -> dict[str, str]:
-        """`weights` of these parameters; empty where the system names none."""
+        """`weights` for these parameters; empty if there are none."""
         return dict(self.weights(index_params)) if self.weights else {}
 
     def own_reranker(self, answer_params: Params) -> str | None:
-        """`reranker` of these parameters; None where the system names none."""
+        """`reranker` for these parameters; None if there is none."""
         return self.reranker(answer_params) if self.reranker else None
 
     def own_entailment(self, answer_params: Params) -> str | None:
-        """`entailment` of these parameters; None where the system names none."""
+        """`entailment` for these parameters; None if there is none."""
         return self.entailment(answer_params) if self.entailment else None
 
     def own_routes(self, answer_params: Params) -> list[Route]:
-        """`routes` of these parameters, each once; empty where the system hands queries to no other."""
+        """`routes` for these parameters, without duplicates; empty if there are none."""
         found = self.routes(answer_params) if self.routes else ()
         return list({route.key: route for route in found}.values())

@@ -1,15 +1,15 @@
-"""The run directory: the only room that writes in it.
+"""Reads and writes run directories; no other package writes to them.
 
 ```
 results/<dataset>--<system>--<12 hex>/
   manifest.json   sample.jsonl   estimate.json   index.json   calls.sqlite   records.jsonl   resources.csv
   records.damaged.jsonl   worker.log   scores/<evaluator>.jsonl   scores/<evaluator>.json   reach.json   race.json
   dialects.json   spread.json   annotations/<annotator>.jsonl   done.json
-results/indexes/<12 hex>/     an index, its own calls.sqlite and index.json; shared by every run that needs it
-results/corpora/<12 hex>.jsonl    the documents an index is built from
-results/judge/calls.sqlite    every judgement of every evaluation
-results/asked/calls.sqlite    what runs were asked besides their queries
-results/dialects.json         what servers of models refuse, or want by another name
+results/indexes/<12 hex>/     an index with its index.json; shared by all runs that need it
+results/corpora/<12 hex>.jsonl    the documents of an index
+results/judge/calls.sqlite    all judgements of all evaluations
+results/asked/calls.sqlite    questions asked to runs with `ask`
+results/dialects.json         parameters that model servers reject or expect under another name
 ```
 """
 

@@ -1,8 +1,8 @@
-"""annotations/<annotator>.jsonl in a run's folder: what people said of its answers.
+"""annotations/<annotator>.jsonl in a run directory: human labels of its answers.
 
-A file for each person, so that two can work at once, beside an evaluation too. A line is on the disk before it is
-counted and has a check of its own; a torn last line is cut by whoever writes next, other damage is told. No digest
-of the run covers them: they may come years later.
+There is one file per person, so that several people can work at once, even during an evaluation. Each line has a
+checksum and is written to disk before it counts. The next writer cuts a torn last line; other damage is an error.
+No checksum of the run covers these files, because they may be added years later.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,22 +19,20 @@ from harness.store.run_dir import RunDir
 from harness.store.score_writer import refuse_link
 
 _FOLDER = "annotations"
-_FIX = "restore the file, or delete that line: what it said is then not labelled, and all others count"
+_FIX = "restore the file, or delete that line: only its label is lost"
 Said = tuple[str, str, str | None]
 """(query_id, annotator, dimension)."""
 
 
 def read_annotations(run: RunDir) -> list[Annotation]:
-    """What counts of every annotator, by name and query: the last of what one said of the same. Damage is one
-    `StoreError` line.
-    """
+    """The latest annotations, sorted by annotator and query. StoreError if a file is damaged."""
     folder = run.path / _FOLDER
     found = [one for path in sorted(folder.glob("*.jsonl")) for one in _lines(path, _run_id(run))]
     return counting_annotations(found)
 
 
 def counting_annotations(found: Iterable[Annotation]) -> list[Annotation]:
-    """The last of those on the same, without those that were taken back, by annotator, query and dimension."""
+    """The last annotation for each answer, annotator and dimension, without removed ones, sorted by annotator."""
     last: dict[tuple[str, Said], Annotation] = {
         (one.run, (one.query_id, one.annotator, one.dimension)): one for one in found
     }
@@ -43,14 +41,14 @@ def counting_annotations(found: Iterable[Annotation]) -> list[Annotation]:
 
 
 class AnnotationLog:
-    """Appends what one person says of one run; only while it is `opened`."""
+    """Appends the annotations of one person for one run. Created by `opened_annotations`."""
 
     def __init__(self, run: RunDir, annotator: str) -> None:
         self.run_id = _run_id(run)
         self._path = _path(run, annotator)
 
     def append(self, annotations: Iterable[Annotation]) -> None:
-        """They are on the disk when this returns."""
+        """Append annotations; they are on disk when this returns."""
         lines = b"".join(with_check(one, self.run_id) for one in annotations)
         if lines:
             atomic_files.append_bytes(self._path, lines)
@@ -58,7 +56,7 @@ class AnnotationLog:
 
 @contextmanager
 def opened_annotations(run: RunDir, annotator: str) -> Iterator[AnnotationLog]:
-    """The log, alone while it is open; a torn last line is cut. StoreError: somebody else has it open."""
+    """Open the log exclusively and cut a torn last line. StoreError: another process has it open."""
     path = _path(run, annotator)
     refuse_link(path.parent)
     with lock.exclusive(path.with_name(f".{path.stem}.lock"), wait_s=0.2):
@@ -72,7 +70,7 @@ def _path(run: RunDir, annotator: str) -> Path:
     except ValidationError as error:
         raise ConfigError(
             f"--annotator {annotator[:60]!r} cannot be a file name",
-            "letters, digits, '.', '_' and '-' only, 60 at most, such as --annotator ada",
+            "use at most 60 letters, digits, '.', '_' and '-', e.g. --annotator ada",
         ) from error
     return run.path / _FOLDER / f"{annotator}.jsonl"
 
@@ -91,13 +89,13 @@ def _lines(path: Path, run_id: str) -> Iterator[Annotation]:
 def _annotation(line: bytes, run_id: str, annotator: str) -> Annotation:
     body, is_checked = without_check(line, lambda: run_id)
     if not is_checked:
-        raise ValueError("it has no check")
+        raise ValueError("it has no checksum")
     one = Annotation.model_validate_json(body)
     if (one.run, one.annotator) != (run_id, annotator):
-        raise ValueError(f"it is of '{one.annotator}' on {one.run}")
+        raise ValueError(f"it belongs to annotator '{one.annotator}' and run {one.run}")
     return one
 
 
 def _run_id(run: RunDir) -> str:
-    """As its manifest has it, wherever the directory was moved."""
+    """The run id in the manifest, which stays the same if the directory is moved."""
     return run.manifest().run_id

@@ -1,4 +1,4 @@
-"""What a journal says of calls that were made: how long prompts and replies were, and how long they took."""
+"""Statistics of calls in a journal: lengths of prompts and replies, and durations."""
 
 import json
 import operator
@@ -15,25 +15,25 @@ from harness.store.checksums import row_check
 from harness.store.paid_calls import COLUMNS
 
 PREFLIGHT = "preflight"
-"""The scope of calls that only find out whether a model answers: their lengths tell nothing."""
+"""Scope of calls that only test whether a model answers; excluded, because their lengths are not typical."""
 LATEST = 500
-"""Calls that are read of one journal, at most: rates need no more."""
+"""Most calls read from one journal; enough for estimates."""
 _MOST_SPANS = 50_000
 _LONGEST_REQUEST = 1 << 22
-"""Bytes; a request beyond it is passed over."""
+"""Longest request in bytes; longer ones are skipped."""
 
 _TELLING = f"scope NOT LIKE '{PREFLIGHT}/%'"
 _LATEST = f"FROM calls WHERE metered = 1 AND {_TELLING} ORDER BY started_at DESC LIMIT ?"
 _CHECKED = f"SELECT {', '.join(COLUMNS)}, row_check {_LATEST}"
 _UNCHECKED = f"SELECT {', '.join(COLUMNS)}, NULL {_LATEST}"
-"""Of a journal of an earlier version."""
+"""For a journal of an earlier version, without checksums."""
 _TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
 _SPANS = f"SELECT scope, paid_by, started_at, wall_s FROM calls WHERE role = ? AND {_TELLING} LIMIT ?"  # noqa: S608
 
 
 @dataclass(frozen=True)
 class CallSpan:
-    """When one call was under way."""
+    """Start and end of a call."""
 
     scope: str
     paid_by: str
@@ -44,34 +44,34 @@ class CallSpan:
 
 @dataclass(frozen=True)
 class AskedCall:
-    """One call of a chat model."""
+    """A call of a chat model."""
 
     scope: str
     role: str
     model: str
     characters: int
-    """Of its prompt, all messages together."""
+    """Length of the prompt, all messages together."""
     max_tokens: int
-    """Of its reply; 0 where the request set no limit."""
+    """Limit of the reply; 0 if the request set none."""
     input_tokens: int
     output_tokens: int
     cached_tokens: int
     started_s: float
-    """Seconds since 1970, when it was asked; it may then have waited for its turn."""
+    """Time of the request in seconds since 1970; it may have waited after that."""
     wall_s: float
     paid_by: str
 
 
 def latest_calls(path: Path, most: int = LATEST) -> list[AskedCall]:
-    """The chat calls among the latest `most` metered calls; none where there is no journal or none can be read.
+    """The chat calls among the latest `most` metered calls; empty if the journal is missing or unreadable.
 
-    Reads only, also while a run writes. Estimates are made from it, so what is damaged is passed over.
+    Read-only, also while a run writes. Damaged rows are skipped, because the result is only used for estimates.
     """
     return list(_asked(_rows(path, _CHECKED, (most,)) or _rows(path, _UNCHECKED, (most,))))
 
 
 def call_spans(path: Path, role: str) -> list[CallSpan]:
-    """When the calls of `role` were under way, in no order; likewise."""
+    """Start and end of the calls of `role`, unordered; empty if the journal is missing or unreadable."""
     found = []
     for scope, paid_by, started_at, wall_s in _rows(path, _SPANS, (role, _MOST_SPANS)):
         try:
@@ -85,7 +85,8 @@ def call_spans(path: Path, role: str) -> list[CallSpan]:
 def _rows(path: Path, query: str, values: tuple[object, ...]) -> list[Any]:
     if not path.is_file():
         return []
-    # Without a log beside it nobody writes; then not even a shared-memory file is made, as in a read-only folder.
+    # Without a write-ahead log there is no writer. `immutable` then avoids creating files, as in a read-only
+    # folder.
     written = path.with_name(f"{path.name}-wal").exists()
     how = "mode=ro" if written else "immutable=1"
     try:
@@ -121,7 +122,7 @@ def _unpacked(packed: bytes) -> bytes:
 
 
 def _characters(message: Any) -> int:
-    """Of one message; its content is a text, or parts with texts."""
+    """Characters of a message, whose content is a text or a list of parts."""
     content = message["content"]
     if isinstance(content, str):
         return len(content)

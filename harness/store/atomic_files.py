@@ -1,4 +1,4 @@
-"""Writing so that a crash leaves either the old file or the new one, and reading what a crash left."""
+"""Atomic writing (a crash leaves the old or the new file), and reading of files after a crash."""
 
 import fcntl
 import glob
@@ -18,18 +18,18 @@ from harness.core.hashing import file_digest
 from harness.store import checksums, safe_open
 from harness.store.checksums import FileSeal
 
-RUN_AGAIN = "run the same command again, `rag-harness run` or `import`: it is mended, and nothing is paid twice"
-MOVE_AWAY = "move it away and run the same command again: no call that was paid is paid twice"
+RUN_AGAIN = "run the same command again, `rag-harness run` or `import`: it is repaired, and nothing is paid twice"
+MOVE_AWAY = "move it away and run the same command again: no call is paid twice"
 R = TypeVar("R", bound=BaseModel)
 
 
 def write_atomic(path: Path, text: str) -> None:
-    """Replace `path` by `text` in one step; after a crash it holds the old text or the new, never a part."""
+    """Replace the text of `path` atomically."""
     write_atomic_bytes(path, text.encode())
 
 
 def digest_if_there(path: Path) -> str | None:
-    """SHA-256 of the file; None: there is no such file."""
+    """SHA-256 of the file; None if it does not exist."""
     with explained_io("read", path):
         try:
             return file_digest(path)
@@ -38,8 +38,8 @@ def digest_if_there(path: Path) -> str | None:
 
 
 def write_unless_changed(path: Path, text: str, known: str | None) -> bool:
-    """`write_atomic`, if the file still has the digest `known` (see `digest_if_there`) when it is replaced. False:
-    somebody else has written it meanwhile, and it is left as it is.
+    """Replace the text atomically if the file still has the digest `known` (from `digest_if_there`). Returns
+    False, and changes nothing, if another process has changed the file.
     """
 
     def check() -> None:
@@ -54,11 +54,11 @@ def write_unless_changed(path: Path, text: str, known: str | None) -> bool:
 
 
 class _ChangedError(Exception):
-    """The file is not the one that was read."""
+    """The file has changed since it was read."""
 
 
 def write_atomic_bytes(path: Path, content: bytes, before_replacing: Callable[[], None] | None = None) -> None:
-    """Likewise. What `before_replacing` raises leaves the old file."""
+    """Replace the content of `path` atomically. An error in `before_replacing` keeps the old file."""
     with explained_io("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with open_partial(path) as file:
@@ -76,9 +76,9 @@ def write_atomic_bytes(path: Path, content: bytes, before_replacing: Callable[[]
 
 
 def open_partial(path: Path) -> BinaryIO:
-    """A new file beside `path`, of this writer alone: others may write the same file, such as a corpus that two
-    runs need. Its path is its `name`; it is locked while it is open, so move it to `path` before it is closed.
-    What killed writers left, which nobody locks, is removed.
+    """Create a temporary file next to `path` for this writer; other processes may write the same target. It is
+    locked while open, so rename it to `path` (its path is `name`) before closing it. Temporary files of killed
+    writers, which are not locked, are removed.
     """
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
         with suppress(OSError), open_plain(left) as file:
@@ -86,7 +86,7 @@ def open_partial(path: Path) -> BinaryIO:
             left.unlink()
     while True:
         file = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial").open("xb")
-        with suppress(OSError):  # Some file systems have no locks: nothing is removed there.
+        with suppress(OSError):  # Some file systems have no locks; nothing is removed there.
             fcntl.flock(file, fcntl.LOCK_EX)
         if os.fstat(file.fileno()).st_nlink:
             return file
@@ -94,23 +94,23 @@ def open_partial(path: Path) -> BinaryIO:
 
 
 def write_json(path: Path, record: BaseModel, closes: Iterable[Path] = ()) -> None:
-    """Write one record as indented JSON, atomically, sealed together with the files that it closes."""
+    """Write a record as indented JSON atomically, with checksums of itself and of the files in `closes`."""
     write_atomic(path, checksums.sealed(record, closes))
 
 
 def read_json(path: Path, kind: type[R], fix: str = RUN_AGAIN) -> R:
-    """Read one record; a file that is damaged or does not fit its seal is one `StoreError` line with `fix`."""
+    """Read a record; StoreError with `fix` if the file is damaged or does not match its checksum."""
     return checked(path, checksums.opened(path, read_object(path, fix), fix)[0], kind, fix)
 
 
 def read_closing(path: Path, kind: type[R], fix: str = RUN_AGAIN) -> tuple[R, Mapping[str, FileSeal] | None]:
-    """Likewise, with the files that it closes; None: an earlier version wrote it, and it says nothing of them."""
+    """Read a record and the checksums of the files it closes (None: an earlier version wrote none)."""
     tree, closes = checksums.opened(path, read_object(path, fix), fix)
     return checked(path, tree, kind, fix), closes
 
 
 def checked(path: Path, tree: dict[str, object], kind: type[R], fix: str = RUN_AGAIN) -> R:
-    """The record that the JSON object in `path` is; a damaged one is one `StoreError` line."""
+    """Validate the JSON object of `path` as a record; StoreError with `fix` if it is damaged."""
     try:
         return kind.model_validate_json(json.dumps(tree))
     except (ValidationError, ValueError) as error:
@@ -118,12 +118,12 @@ def checked(path: Path, tree: dict[str, object], kind: type[R], fix: str = RUN_A
 
 
 def write_jsonl(path: Path, records: Iterable[BaseModel]) -> None:
-    """Write one record a line, atomically."""
+    """Write one record per line, atomically."""
     write_atomic(path, "".join(record.model_dump_json() + "\n" for record in records))
 
 
 def append_bytes(path: Path, lines: bytes) -> None:
-    """Append whole lines and have them on the disk before returning."""
+    """Append whole lines; they are on disk when this returns."""
     with explained_io("append to", path), open_to_append(path) as file:
         file.write(lines)
         file.flush()
@@ -131,7 +131,7 @@ def append_bytes(path: Path, lines: bytes) -> None:
 
 
 def repair_tail(path: Path) -> bool:
-    """Cut a last line that a crash left without its end; True if there was one."""
+    """Cut an incomplete last line, left by a crash. Returns True if there was one."""
     if not path.exists():
         return False
     with explained_io("repair", path), open_to_append(path) as file:
@@ -139,7 +139,9 @@ def repair_tail(path: Path) -> bool:
         keep = size
         while keep > 0:
             if size - keep > safe_open.LONGEST_LINE:
-                raise StoreError(f"{path} ends in a line of more than {safe_open.LONGEST_LINE:,} bytes", MOVE_AWAY)
+                raise StoreError(
+                    f"{path} ends with a line longer than {safe_open.LONGEST_LINE:,} bytes", MOVE_AWAY
+                )
             start = max(0, keep - 65536)
             file.seek(start)
             end_of_line = file.read(keep - start).rfind(b"\n")
@@ -154,12 +156,12 @@ def repair_tail(path: Path) -> bool:
 
 
 def iter_jsonl(path: Path, kind: type[R], fix: str = RUN_AGAIN) -> Iterator[R]:
-    """Yield one record a line. Damage is named by its line, a last line without its end included."""
+    """Yield one record per line. StoreError names a damaged or incomplete line."""
     if not path.exists():
         return
     for number, line in enumerate(safe_open.lines(path, fix), start=1):
         if not line.endswith(b"\n"):
-            raise StoreError(f"{path} line {number} is torn", fix)
+            raise StoreError(f"{path} line {number} is incomplete", fix)
         try:
             yield kind.model_validate_json(line)
         except ValidationError as error:
@@ -171,18 +173,18 @@ def _reason(error: ValueError) -> str:
 
 
 def first_error(error: ValidationError) -> str:
-    """The first thing pydantic complains about, in a few words."""
+    """The first error of a validation, in a few words."""
     detail = error.errors()[0]
     where = ".".join(str(part) for part in detail["loc"])
     return f"{where}: {detail['msg']}" if where else str(detail["msg"])
 
 
 def read_object(path: Path, fix: str = RUN_AGAIN) -> dict[str, object]:
-    """The JSON object in `path` without any schema: for looking at a version before trusting the rest."""
+    """The JSON object in `path` without validation, to check the schema version first."""
     try:
         value = json.loads(safe_open.text(path, fix))
     except (ValueError, RecursionError) as error:
-        raise StoreError(f"{path} is damaged (no JSON: {error})", fix) from error
+        raise StoreError(f"{path} is damaged (not JSON: {error})", fix) from error
     if not isinstance(value, dict):
-        raise StoreError(f"{path} is damaged (no JSON object)", fix)
+        raise StoreError(f"{path} is damaged (not a JSON object)", fix)
     return value

@@ -1,4 +1,4 @@
-"""Of several attempts at one query the last counts."""
+"""Selects the last of several attempts at a query."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -8,18 +8,18 @@ from harness.core.records import RunRecord, RunStatus
 RecordKey = tuple[str, int]
 """(query_id, repeat)."""
 Records = Mapping[RecordKey, RunRecord]
-"""What `RunDir.records` gives."""
+"""The type of `RunDir.records`."""
 
 
 class Ending(NamedTuple):
-    """A record without what it says."""
+    """Attempt number and status of a record, without its content."""
 
     attempt: int
     status: RunStatus
 
 
 def counting(records: Iterable[RunRecord]) -> dict[RecordKey, RunRecord]:
-    """Of every attempt, in the order written, those that count: see `RunDir.records`."""
+    """The record with the highest attempt for each query and repeat; `records` are in the order written."""
     counts: dict[RecordKey, RunRecord] = {}
     for record in records:
         key = (record.query_id, record.repeat)
@@ -29,7 +29,7 @@ def counting(records: Iterable[RunRecord]) -> dict[RecordKey, RunRecord]:
 
 
 def endings_of(records: Iterable[RunRecord]) -> dict[RecordKey, Ending]:
-    """Likewise, one record in memory at a time."""
+    """The same without content; keeps only one record in memory at a time."""
     endings: dict[RecordKey, Ending] = {}
     for record in records:
         key = (record.query_id, record.repeat)

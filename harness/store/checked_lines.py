@@ -1,4 +1,4 @@
-"""Lines of files that grow: each says itself whether it is whole, and of which run."""
+"""Lines of growing files, each with a checksum that also covers the run id."""
 
 import re
 import zlib
@@ -10,14 +10,14 @@ _CHECK = re.compile(rb',"check":"([0-9a-f]{8})"\}$')
 
 
 def with_check(record: BaseModel, run_id: str) -> bytes:
-    """The record as one line, with its end."""
+    """The record as a line with checksum and line break."""
     line = record.model_dump_json().encode()
     return line[:-1] + b',"check":"%08x"}\n' % _check_of(line, run_id)
 
 
 def without_check(line: bytes, run_id: Callable[[], str]) -> tuple[bytes, bool]:
-    """The record's JSON, and whether there was a check, which earlier versions did not write. ValueError: it does
-    not fit.
+    """The JSON of a line, and whether it had a checksum (earlier versions wrote none). ValueError if it does not
+    match.
     """
     body = line.rstrip(b"\n")
     found = _CHECK.search(body)
@@ -25,7 +25,7 @@ def without_check(line: bytes, run_id: Callable[[], str]) -> tuple[bytes, bool]:
         return body, False
     body = body[: found.start()] + b"}"
     if int(found[1], 16) != _check_of(body, run_id()):
-        raise ValueError("it does not fit its check, or is of another run")
+        raise ValueError("it does not match its checksum, or belongs to another run")
     return body, True
 
 

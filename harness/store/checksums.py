@@ -1,9 +1,9 @@
-"""Seals: what a JSON file of the store says of itself and of the files that it closes.
+"""Checksums in the JSON files of the store, under the key `seal`: of the file itself, and of the files it closes.
 
 ```
 {..., "seal": {"sha256": "<of everything else>", "files": {"sample.jsonl": {"lines": 8, "sha256": "..."}}}}
 ```
-A file without one was written by an earlier version; nothing is known of it then.
+A file without this key was written by an earlier version and is not checked.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ _NO_FILE = "move it away and run the same command again"
 
 
 class FileSeal(BaseModel):
-    """What a closed file held."""
+    """Lines and checksum of a closed file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -34,7 +34,7 @@ class FileSeal(BaseModel):
 
 
 class Seal(BaseModel):
-    """The last key of a JSON file."""
+    """The value of the key `seal`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -43,7 +43,7 @@ class Seal(BaseModel):
 
 
 def sealed(record: BaseModel, closes: Iterable[Path] = ()) -> str:
-    """The record as indented JSON with its seal; `closes` are files in its folder, as they are now."""
+    """The record as indented JSON with checksums, also of the files `closes` in the same folder."""
     tree: dict[str, Any] = json.loads(record.model_dump_json())
     found = {path.name: _seal_of(path, _NO_FILE).model_dump() for path in closes if path.exists()}
     seal = {"files": found} if found else {}
@@ -52,9 +52,8 @@ def sealed(record: BaseModel, closes: Iterable[Path] = ()) -> str:
 
 
 def opened(path: Path, tree: Mapping[str, Any], fix: str) -> tuple[dict[str, Any], Mapping[str, FileSeal] | None]:
-    """(what a JSON file says without its seal, the files that it closes); None: it has no seal.
-
-    A seal that does not fit is a `StoreError` with `fix`.
+    """(content of a JSON file without checksums, checksums of the files it closes). The second is None if the file
+    has no checksums. StoreError with `fix` if the checksum does not match.
     """
     rest = {key: value for key, value in tree.items() if key != SEAL}
     if SEAL not in tree:
@@ -66,25 +65,25 @@ def opened(path: Path, tree: Mapping[str, Any], fix: str) -> tuple[dict[str, Any
     except (ValidationError, ValueError, RecursionError):
         is_whole = False
     if not is_whole:
-        raise StoreError(f"{path} does not fit its digest: it was damaged, or changed by hand", fix)
+        raise StoreError(f"{path} does not match its checksum: it was damaged or edited", fix)
     return rest, seal.files
 
 
 def check_closed(path: Path, closes: Mapping[str, FileSeal], by: str, fix: str) -> None:
-    """Raise StoreError with `fix` where a file is not what the file `by`, which closed it, says of it."""
+    """Raise StoreError with `fix` if a file does not match its checksum in the file `by`, which closed it."""
     seal = closes.get(path.name)
     if seal is None:
-        raise StoreError(f"{by} beside {path} says nothing of it", fix)
+        raise StoreError(f"{by} has no checksum of {path}", fix)
     if not path.exists():
-        raise StoreError(f"{path} is gone, and {by} says that it held {seal.lines:,} lines", fix)
+        raise StoreError(f"{path} is missing; according to {by} it had {seal.lines:,} lines", fix)
     found = _seal_of(path, fix)
     if found != seal:
         lines = f" ({found.lines:,} of {seal.lines:,} lines)" if found.lines != seal.lines else ""
-        raise StoreError(f"{path} does not fit its digest in {by}{lines}", fix)
+        raise StoreError(f"{path} does not match its checksum in {by}{lines}", fix)
 
 
 def row_check(values: Iterable[object]) -> int:
-    """CRC-32 of the columns of a row of a database, kept beside them."""
+    """CRC-32 of the columns of a database row, stored in the row."""
     found = 0
     for value in values:
         found = zlib.crc32((value if isinstance(value, bytes) else repr(value).encode()) + b"\0", found)

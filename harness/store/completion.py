@@ -1,4 +1,4 @@
-"""done.json: what closes a finished run, and whether it still fits."""
+"""done.json, the completion marker of a run, with the checksums of its files."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,19 +11,19 @@ from harness.store.stat_cache import Remembered, stamp_of
 
 
 class Closing:
-    """Reads and writes one done.json."""
+    """Reads and writes done.json of a run."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._fitting = Remembered[Done]()
 
     def write(self, done: Done, closed: Iterable[Path]) -> None:
-        """Close these files as they are now."""
+        """Write the marker with checksums of these files."""
         atomic_files.write_json(self._path, done, closed)
 
     def read(self, closed: Iterable[Path], endings: Callable[[], Iterable[Ending]]) -> Done | None:
-        """The footer; None: there is none. StoreError: it does not fit `closed`, or, where an earlier version
-        wrote it, the number of `endings`.
+        """The marker; None if there is none. StoreError if it does not match the files `closed` or, when written
+        by an earlier version, the number of `endings`.
         """
         if not self._path.exists():
             return None
@@ -32,19 +32,19 @@ class Closing:
             return self._fitting.get((self._path, *closed), lambda: self._checked(closed, endings))
         except StoreError:
             if stamp_of([self._path]) != stamp:
-                # A run was reopened or closed meanwhile.
+                # The run was reopened or closed meanwhile.
                 return self.read(closed, endings)
             raise
 
     def check(self, path: Path, fix: str) -> None:
-        """Raise StoreError with `fix` where `path` is not what it was when the run was closed."""
+        """Raise StoreError with `fix` if `path` has changed since the run was closed."""
         if self._path.exists():
             _, closes = atomic_files.read_closing(self._path, Done)
             if closes and path.name in closes:
                 checksums.check_closed(path, closes, self._path.name, fix)
 
     def remove(self) -> None:
-        """Open the run again."""
+        """Remove the marker, so that the run is open again."""
         with explained_io("reopen", self._path.parent):
             self._path.unlink(missing_ok=True)
 
@@ -58,7 +58,7 @@ class Closing:
             if (there.count(True), there.count(False)) != (done.n_ok, done.n_error):
                 n_closed = done.n_ok + done.n_error
                 raise StoreError(
-                    f"{self._path} speaks of {n_closed:,} answers, {done.n_error:,} of them failed, and the run "
+                    f"{self._path} counts {n_closed:,} answers, {done.n_error:,} of them failed, but the run "
                     f"has {len(there):,}, {there.count(False):,} of them failed",
                     atomic_files.RUN_AGAIN,
                 )

@@ -1,8 +1,7 @@
-"""Records of which there may be a hundred thousand: all but the last few thousand are blocks of compressed JSON, a
-tenth as large as objects are.
+"""Containers for a hundred thousand records: all but the last few thousand are kept as blocks of compressed JSON,
+a tenth of the size of objects.
 
-Who goes through them in their order has the objects of one block at a time; in any other order each look-up costs
-a block.
+Iteration in order decompresses one block at a time; each random access may decompress a block.
 """
 
 from __future__ import annotations
@@ -14,32 +13,32 @@ from typing import Any, Generic, TypeVar
 from pydantic import TypeAdapter
 
 BLOCK = 256
-"""Records in one. Fewer have less in common that is written once; more take longer to look up one."""
+"""Records per block. Smaller blocks compress less; larger ones are slower to access."""
 KEPT = 4_096
-"""The last so many stay objects: most runs have no more, and take no time for what they need not."""
+"""The last records stay uncompressed; most runs have no more than this."""
 _QUICKLY = 1
-"""Of zlib's levels."""
+"""Compression level of zlib."""
 
 T = TypeVar("T")
 K = TypeVar("K")
 
 
 class Packed(Generic[T]):
-    """In the order added. What comes out equals what went in, and may be another object each time."""
+    """A compressed list. Records read back are equal to those added, but may be new objects each time."""
 
     def __init__(self, kind: Any, records: Iterable[T] = ()) -> None:
-        """`kind`: the type of one, as pydantic reads it from JSON."""
+        """`kind`: type of the records, which pydantic can read from JSON."""
         self._schema: TypeAdapter[list[T]] = TypeAdapter(list[kind])
         self._blocks: list[bytes] = []
         self._open: list[T] = []
-        """The last, which are no block yet."""
+        """The last records, not yet in a block."""
         self._seen: tuple[int, list[T]] = (-1, [])
-        """The block that was looked into last."""
+        """The last decompressed block and its number."""
         for record in records:
             self.append(record)
 
     def append(self, record: T) -> None:
-        """One more."""
+        """Append a record."""
         self._open.append(record)
         if len(self._open) == KEPT + BLOCK:
             block, self._open = self._open[:BLOCK], self._open[BLOCK:]
@@ -54,7 +53,7 @@ class Packed(Generic[T]):
         yield from self._open
 
     def __getitem__(self, number: int) -> T:
-        """One by its place from 0 on."""
+        """The record at a position from 0."""
         block, place = divmod(number, BLOCK)
         if block >= len(self._blocks):
             return self._open[number - BLOCK * len(self._blocks)]
@@ -63,13 +62,13 @@ class Packed(Generic[T]):
         return self._seen[1][place]
 
     def at(self, numbers: Iterable[int]) -> list[T]:
-        """Those at these places, in this order; each block is looked into once."""
+        """The records at these positions, in this order; each block is decompressed once."""
         listed = list(numbers)
         found = {number: self[number] for number in sorted(listed)}
         return [found[number] for number in listed]
 
     def is_same(self, other: Packed[T]) -> bool:
-        """Whether both hold the same in the same order: the same JSON makes the same blocks."""
+        """Whether both contain the same records in the same order. Equal JSON gives equal blocks."""
         return self._blocks == other._blocks and self._open == other._open
 
     def _read(self, block: bytes) -> list[T]:
@@ -77,19 +76,21 @@ class Packed(Generic[T]):
 
 
 class PackedByKey(Mapping[K, T]):
-    """By key, in the order in which they were put; of several under one key the last counts, at its own place."""
+    """A compressed mapping, in the order of insertion. A later record for a key replaces the earlier one, at its
+    own position.
+    """
 
     def __init__(self, kind: Any) -> None:
-        """`kind` as for `Packed`."""
+        """`kind`: type of the records, as for `Packed`."""
         self.all: Packed[T] = Packed(kind)
-        """Those too that do not count."""
+        """All records, including replaced ones."""
         self.numbers: dict[K, int] = {}
-        """The place in `all` of what each key stands for, ascending."""
+        """Position in `all` of the record for each key, ascending."""
 
     def put(self, key: K, record: T, *, counts: bool = True) -> None:
-        """One more; what does not count is not found by its key."""
+        """Add a record; with `counts=False` it is not stored under its key."""
         if counts:
-            # A key that is there would keep its place, which is that of a record that counts no longer.
+            # Without pop, the key would keep the position of the replaced record.
             self.numbers.pop(key, None)
             self.numbers[key] = len(self.all)
         self.all.append(record)
@@ -98,11 +99,11 @@ class PackedByKey(Mapping[K, T]):
         return self.all[self.numbers[key]]
 
     def at(self, keys: Iterable[K]) -> list[T]:
-        """Of each of these, in this order."""
+        """The records for these keys, in this order."""
         return self.all.at(self.numbers[key] for key in keys)
 
     def is_same(self, other: PackedByKey[K, T]) -> bool:
-        """Whether both hold the same under the same keys."""
+        """Whether both contain the same records under the same keys."""
         if self.numbers.keys() != other.numbers.keys():
             return False
         if self.numbers == other.numbers and self.all.is_same(other.all):

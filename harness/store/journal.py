@@ -1,4 +1,4 @@
-"""calls.sqlite: every answered model call, once, so that nothing is paid twice."""
+"""calls.sqlite: the journal of all answered model calls, so that nothing is paid twice."""
 
 import sqlite3
 import zlib
@@ -46,14 +46,14 @@ _RESERVED = "SELECT paid_by, role, SUM(input_tokens), SUM(output_tokens) FROM re
 
 
 _REMAKE = (
-    "restore it from a copy, or save what can be read (`sqlite3 OLD .recover | sqlite3 NEW`), or delete it: the"
-    " calls it holds are made again"
+    "restore it from a copy, or save what can be read (`sqlite3 OLD .recover | sqlite3 NEW`), or delete it and pay"
+    " for its calls again"
 )
 
 
 @dataclass(frozen=True)
 class CallKey:
-    """Which call: the n-th time this request was made for this role within this scope."""
+    """Identifies a call: the n-th time that this request was made for this role in this scope."""
 
     scope: str
     """`index`, or `answer/<query_id>/<repeat>/<attempt>`."""
@@ -64,7 +64,7 @@ class CallKey:
 
 @dataclass(frozen=True)
 class StoredCall:
-    """An answered call: bodies as bytes, never headers, so never a key."""
+    """An answered call. Bodies are stored as bytes, headers (and so keys) never."""
 
     model: str
     request: bytes
@@ -73,24 +73,24 @@ class StoredCall:
     wall_s: float
     started_at: str
     paid_by: str = ""
-    """The run that made the call; `Journal.add` fills it in."""
+    """The run that paid for the call; set by `Journal.add`."""
 
 
 class Journal:
-    """Append-only; a committed call survives kill -9, and one that was damaged since is told and made again.
+    """An append-only journal. Committed calls survive kill -9; a damaged call is reported and made again.
 
-    A run's is used by one process at a time. Those that all indexes and all judgements share (`shared`) are used
-    by many: two that make the same call at once both pay, and the first answer is kept.
+    The journal of a run is used by one process at a time. Journals of all indexes or all judgements (`shared`) are
+    used by many: if two make the same call at once, both pay, and the first answer is kept.
     """
 
     def __init__(
         self, path: Path, *, payer: str = "", shared: bool = False, tell: Callable[[str], None] = lambda _: None
     ) -> None:
-        """`tell` is given a line for every call that is found damaged."""
+        """`tell` receives a line for each damaged call."""
         self._path = path
         self._tell = tell
         self.payer = payer
-        """The run that pays for what is added from now on."""
+        """The run that pays for calls added from now on."""
         self._insert = "INSERT OR IGNORE" if shared else "INSERT"
         _check_place(path, shared=shared)
         with _explained(path):
@@ -107,12 +107,12 @@ class Journal:
         there = {row[1] for row in self._db.execute("PRAGMA table_info(calls)")}
         for name, kind in _ADDED.items():
             if name not in there:
-                # A journal of an earlier version; another process may be adding the column too.
+                # Journal of an earlier version. Another process may add the column at the same time.
                 with suppress(sqlite3.OperationalError):
                     self._db.execute(f"ALTER TABLE calls ADD COLUMN {name} {kind}")
 
     def find(self, key: CallKey) -> StoredCall | None:
-        """The call if it was answered before; one whose row is damaged was not."""
+        """The stored call; None if it is missing or damaged."""
         place = (key.scope, key.role, key.request_digest, key.occurrence)
         with _explained(self._path):
             query = f"SELECT {', '.join(COLUMNS)}, row_check FROM calls {_AT}"  # noqa: S608 - our own names
@@ -124,20 +124,20 @@ class Journal:
             if found is None:
                 self._forget(place)
         if found is None:
-            self._tell(f"{self._path}: a damaged call is made again ({key.role}, {key.scope})")
+            self._tell(f"{self._path}: a damaged call ({key.role}, {key.scope}) is made again")
         return found
 
     def _forget(self, place: tuple[str, str, str, int]) -> None:
-        """Take a damaged call out; the tokens that its row speaks of stay paid, as far as they can be."""
+        """Delete a damaged call; its recorded tokens, if plausible, still count as paid."""
         with at_once(self._db):
             self._db.execute(_RESERVE_CALL, (*place, _MOST_TOKENS, _MOST_TOKENS))
             self._db.execute(f"DELETE FROM calls {_AT}", place)  # noqa: S608
 
     def reserve(self, role: str, at_most: Usage) -> int:
-        """Note that a call by `payer` is about to be made, and return the note's id.
+        """Record that `payer` is about to make a call, and return the id of this reservation.
 
-        Until it is cancelled, or its call is added, `at_most` counts as paid: nobody knows what a server charges
-        for a call that was cut off, by kill -9 too.
+        Until the reservation is cancelled or the call is added, `at_most` counts as paid, because a server may
+        charge for an interrupted call.
         """
         with _explained(self._path):
             noted = self._db.execute(
@@ -147,15 +147,15 @@ class Journal:
         return int(noted.lastrowid or 0)
 
     def cancel(self, reservation: int) -> None:
-        """The reserved call was not paid."""
+        """Remove a reservation whose call was not paid."""
         with _explained(self._path):
             self._db.execute("DELETE FROM reservations WHERE id=?", (reservation,))
 
     def add(self, key: CallKey, call: StoredCall, *, reservation: int | None = None) -> StoredCall:
-        """Keep an answered call, paid by `payer`, and return what is kept: of a shared journal the call of another
-        process that was quicker. In a run's own journal the same key twice is a bug and raises.
+        """Save an answered call, paid by `payer`, and return the saved call. In a shared journal this may be the
+        call of another process that was faster. In a run's own journal, a duplicate key is a bug and raises.
 
-        Its `reservation` goes at the same moment, unless the call is not kept or its tokens were not counted.
+        The `reservation` is removed in the same transaction, unless the call is not saved or has no token counts.
         """
         usage = call.usage
         values = (
@@ -175,12 +175,12 @@ class Journal:
         return call if added.rowcount else (self.find(key) or call)
 
     def add_fault(self, at: str, scope: str, role: str, reason: str, waited_s: float) -> None:
-        """Keep what went wrong with a call and how long was waited because of it."""
+        """Record a failed attempt and the waiting time it caused."""
         with _explained(self._path):
             self._db.execute("INSERT INTO faults VALUES (?,?,?,?,?)", (at, scope, role, reason, waited_s))
 
     def paid(self) -> list[tuple[str, str, Usage]]:
-        """(run, role, usage) of each run's calls, and of each run's reservations; damaged calls are told."""
+        """(run, role, usage) of the calls and of the reservations of each run; damaged calls are reported."""
         calls = PaidCalls()
         try:
             with _explained(self._path):
@@ -191,22 +191,22 @@ class Journal:
                 (run, role, Usage(input_tokens=read, output_tokens=wrote)) for run, role, read, wrote in reserved
             ]
         except ValueError as error:
-            raise StoreError(f"{self._path} is damaged (tokens that are no counts)", _REMAKE) from error
+            raise StoreError(f"{self._path} is damaged (invalid token counts)", _REMAKE) from error
         if calls.n_damaged:
-            counted = "their tokens count as the most they can have been"
+            counted = "their tokens are counted as the largest possible number"
             self._tell(f"{self._path}: damaged calls: {calls.n_damaged:,}; {counted}")
         return [*calls.usage(), *held]
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the database."""
         self._db.close()
 
 
 def paid_by_runs(path: Path, tell: Callable[[str], None] = lambda _: None) -> dict[tuple[str, str], Usage]:
-    """(run, role) -> what that run has paid in a journal, with what is still reserved as if it were used.
+    """(run, role) -> usage paid by that run in a journal, including open reservations.
 
-    Calls that the server did not count stand in with their reservation, if they had one. `tell` is given a line
-    where calls are damaged.
+    Calls without token counts are counted by their reservation, if they have one. `tell` receives a line if calls
+    are damaged.
     """
     total: dict[tuple[str, str], Usage] = {}
     if path.exists():
@@ -217,7 +217,7 @@ def paid_by_runs(path: Path, tell: Callable[[str], None] = lambda _: None) -> di
 
 
 def _stored(values: Sequence[Any]) -> StoredCall | None:
-    """The call that a row holds; None: an earlier version wrote it, and it can be read no more."""
+    """The call in a row; None if it is unreadable."""
     model, request, response, tokens_in, tokens_out, cached, metered, wall_s, started_at, payer = values[4:]
     try:
         usage = Usage(
@@ -234,11 +234,11 @@ def _stored(values: Sequence[Any]) -> StoredCall | None:
 
 
 def _check_place(path: Path, *, shared: bool) -> None:
-    """A database is opened by a library, which would write through a link."""
+    """Reject links, because SQLite would write to their targets, and anything that is not a file."""
     if path.is_symlink() and not shared:
-        raise StoreError(f"{path} is a link, through which nothing is written", "put the file itself there")
+        raise StoreError(f"{path} is a link, which is not written through", "put the file itself there")
     if path.exists() and not path.is_file():
-        raise StoreError(f"cannot use {path} (it is no file)", "move it away and run the same command again")
+        raise StoreError(f"cannot use {path} (it is not a file)", "move it away and run the same command again")
 
 
 @contextmanager

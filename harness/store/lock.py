@@ -1,4 +1,4 @@
-"""One writer per directory, also across processes and after kill -9."""
+"""Locks that allow one writer per directory, across processes and after kill -9."""
 
 import fcntl
 import os
@@ -12,11 +12,12 @@ from harness.core.errors import StoreError, explained_io
 
 @contextmanager
 def exclusive(path: Path, *, wait_s: float = 10.0, of: Path | None = None) -> Iterator[int]:
-    """Hold the lock file `path`; yields its descriptor. `of`: what it protects, for messages; None: its folder.
+    """Hold the lock file `path` exclusively; yields its descriptor. `of`: the protected path for messages
+    (default: the folder of the lock file).
 
-    The lock belongs to the open file, so a child process that inherits the descriptor keeps it until it too
-    has gone: a killed parent's last worker and the resuming process never write at the same time. (The
-    `filelock` package closes the descriptor to children, so it cannot promise that.)
+    The lock belongs to the open file, so a child process that inherits the descriptor holds it until it exits. The
+    last worker of a killed parent and a resuming process therefore never write at the same time. (The package
+    `filelock` closes the descriptor in children, so it cannot ensure this.)
     """
     with explained_io("lock", path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -31,7 +32,7 @@ def exclusive(path: Path, *, wait_s: float = 10.0, of: Path | None = None) -> It
 
 @contextmanager
 def shared(path: Path, *, wait_s: float = 3600.0) -> Iterator[None]:
-    """Hold the lock file `path` together with others that hold it so, and never beside one that is `exclusive`."""
+    """Hold the lock file `path` together with other `shared` holders, but never beside an `exclusive` one."""
     with explained_io("lock", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
@@ -52,6 +53,6 @@ def _acquire(descriptor: int, protected: Path, wait_s: float, how: int = fcntl.L
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise StoreError(
-                    f"another process is working in {protected}", "wait for it, or stop it, then run again"
+                    f"another process is working in {protected}", "wait for it or stop it, then run again"
                 ) from None
             time.sleep(0.1)

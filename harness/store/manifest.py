@@ -1,4 +1,4 @@
-"""The header and the footer of a run, and the sample between them."""
+"""The files that describe a run: manifest.json, done.json, and the rows of sample.jsonl."""
 
 import json
 from typing import Any, Self
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from harness.core.records import Query, Record, Reference
 
 SCHEMA_VERSION = 7
-"""Raised when a run directory of this version could be misread by an older one."""
+"""Increase it when an older version could misread a run directory of this version."""
 _ABSENT = object()
 _KINDS: dict[str, type | tuple[type, ...]] = {
     "identity.dataset": dict,
@@ -33,27 +33,28 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "dataset.corpus_digest": (str, type(None)),
     "dataset.notes": list,
 }
-"""What readers of a manifest take for granted, where it stands there."""
+"""Types that readers of a manifest rely on, for keys that are present."""
 
 
 class Manifest(BaseModel):
-    """manifest.json: what the run is. Written first, never changed."""
+    """manifest.json: the identity of a run. Written first, never changed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     schema_version: int
     run_id: str
     identity: dict[str, Any]
-    """What was hashed into the run id: everything that determines the result, and nothing else."""
+    """Everything that determines the result, and nothing else; the run id is a hash of it."""
     config: dict[str, Any]
-    """The resolved config of this cell, with every default."""
+    """The resolved config of this run, including defaults."""
     dataset: dict[str, Any]
     """Name, subset, digest, type_mix (queries per type in the whole data set), counts and notes."""
     index_id: str
     baseline: str = ""
-    """Of a run that is no contender but a mark to read the others by: the sentence that every report prints."""
+    """For a baseline, which is excluded from the ranking: the sentence that every report prints. Empty otherwise.
+    """
     notes: tuple[str, ...] = ()
-    """What every report says of this run."""
+    """Notes on this run that every report prints."""
     machine: dict[str, Any]
     packages: dict[str, str]
     git_commit: str
@@ -71,18 +72,18 @@ class Manifest(BaseModel):
 
     @property
     def is_imported(self) -> bool:
-        """Whether the answers were produced elsewhere: nothing ran here, and there is no index."""
+        """Whether the answers were imported: nothing ran here, and there is no index."""
         return "imported" in self.identity
 
     @property
     def has_generator(self) -> bool:
-        """Whether anything writes answers. An import has some, whoever wrote them."""
+        """Whether the run has answers, from a generator or by import."""
         played_by = (self.identity.get("models") or {}).get("generator")
         return self.is_imported or (played_by is not None and played_by.get("provider") != "none")
 
 
 class Done(BaseModel):
-    """done.json: written last. Without it a run is resumable."""
+    """done.json: the completion marker, written last. Without it a run can be resumed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -93,7 +94,7 @@ class Done(BaseModel):
 
 
 class SampleRow(Record):
-    """One line of sample.jsonl: a sampled query and its gold side."""
+    """One line of sample.jsonl: a sampled query and its reference."""
 
     query: Query
     reference: Reference

@@ -1,4 +1,4 @@
-"""What servers of models want otherwise than it is asked: learnt once from a refusal, kept for all who ask."""
+"""Parameters that model servers reject or expect under another name: learnt once, shared by all processes."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -9,39 +9,39 @@ from pydantic import BaseModel, ConfigDict
 from harness.core.errors import explained_io
 from harness.store import atomic_files
 
-_FIX = "delete it: what servers refuse is learnt again"
+_FIX = "delete it: rejected parameters are learnt again"
 
 
 class Dialect(BaseModel):
-    """How one model of one server is asked."""
+    """The parameter differences of one model on one server."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sent_as: dict[str, str | None] = {}
-    """Parameter, or `parameter=value` in JSON where it is refused at that value -> the name that it has there;
-    None: it is not sent."""
+    """Parameter -> its name on the server; None: not sent. The key is `parameter=value` (value in JSON) if only
+    that value is rejected."""
     taken: tuple[str, ...] = ()
-    """Of those, what the model was seen to take as it is."""
+    """Parameters that the model accepted unchanged."""
 
     def knows(self, parameter: str) -> bool:
-        """Whether it was seen to take or to refuse it."""
+        """Whether the parameter is known to be accepted or rejected."""
         return parameter in self.taken or parameter in self.sent_as
 
     def and_also(self, other: "Dialect") -> "Dialect":
-        """What either knows; where both do, this one."""
+        """Both combined; this one wins."""
         return Dialect(sent_as={**other.sent_as, **self.sent_as}, taken=_joined(other.taken, self.taken))
 
     @property
     def left_out(self) -> list[str]:
-        """What is not sent, and so decided by the model."""
+        """Parameters that are not sent, so that the model's default applies."""
         return sorted(parameter for parameter, name in self.sent_as.items() if name is None)
 
     def taking(self, parameters: Iterable[str]) -> "Dialect":
-        """The same, when it was seen to take these."""
+        """A copy in which these parameters are accepted."""
         return self.model_copy(update={"taken": _joined(self.taken, parameters)})
 
     def sending(self, parameter: str, name: str | None) -> "Dialect":
-        """The same, when it was seen to refuse this one."""
+        """A copy in which this parameter is rejected."""
         return self.model_copy(update={"sent_as": {**self.sent_as, parameter: name}})
 
 
@@ -56,7 +56,7 @@ class _Known(BaseModel):
 
 
 class SpokenDialects(BaseModel):
-    """dialects.json of a run: role -> how its model was asked, where it refused what the config says."""
+    """dialects.json of a run: the differences from the config in how the model of each role was called."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -64,9 +64,7 @@ class SpokenDialects(BaseModel):
 
 
 class Dialects:
-    """Server and model -> dialect, in a file that every process of a folder of results shares; without one, in
-    memory.
-    """
+    """Dialects by server and model, in a file shared by all processes of a results folder, or in memory."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
@@ -74,16 +72,16 @@ class Dialects:
 
     @classmethod
     def under(cls, results: Path) -> "Dialects":
-        """Those of a folder of results."""
+        """The dialects of a results folder."""
         return cls(results / "dialects.json")
 
     def of(self, server: str) -> Dialect:
-        """What is known by now, whoever learnt it."""
+        """The current dialect, including what other processes have learnt."""
         self._known = self._read()
         return self._known.servers.get(server, Dialect())
 
     def learn(self, server: str, change: Callable[[Dialect], Dialect]) -> Dialect:
-        """Change what is known of a server, as nobody else does meanwhile; returns it as it is now."""
+        """Change a dialect under a lock and return the changed one."""
         if self._path is None:
             return self._change(server, change)
         with explained_io("write to", self._path.parent):

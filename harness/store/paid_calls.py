@@ -1,4 +1,4 @@
-"""What the calls of a journal took, also where rows of it are damaged."""
+"""Sums the usage of the calls in a journal, including damaged rows."""
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,18 +11,18 @@ COLUMNS = (
     *("scope", "role", "request_digest", "occurrence", "model", "request", "response", "input_tokens"),
     *("output_tokens", "cached_tokens", "metered", "wall_s", "started_at", "paid_by"),
 )
-"""Of a call; what `row_check` is of, in this order. A row of an earlier version has none."""
+"""Columns of a call, in the order used by `row_check`. Rows of an earlier version have no checksum."""
 _TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
 _LONGEST_TEXT = 1 << 28
-"""Bytes of a request or response."""
+"""Largest request or response in bytes."""
 
 
 class PaidCalls:
-    """Sums by run and role.
+    """Sums of usage by run and role.
 
-    Of a damaged row nobody knows what is. Where its texts are not whole the damage is there, and its tokens count
-    as they are. Else they may be what is damaged, and the call counts with the most that it can have taken: a
-    token a byte.
+    In a damaged row, any column may be wrong. If its request or response cannot be decompressed, that is the
+    damage, and its token counts are used. Otherwise the counts may be wrong, and the call counts with its largest
+    possible usage: one token per byte.
     """
 
     def __init__(self) -> None:
@@ -30,27 +30,27 @@ class PaidCalls:
         self._sums: dict[tuple[str, str], list[int]] = {}
 
     def add(self, values: Sequence[Any], check: int | None) -> None:
-        """Count one row. ValueError where its tokens are no counts."""
+        """Add a row. ValueError if its token counts are invalid."""
         call = dict(zip(COLUMNS, values, strict=True))
         amounts = [call[name] for name in _TOKENS]
         if check not in (None, row_check(values)):
             self.n_damaged += 1
             amounts = _most_of(call) or amounts
         if not all(type(amount) is int and amount >= 0 for amount in amounts):
-            raise ValueError("tokens that are no counts")
+            raise ValueError("invalid token counts")
         sums = self._sums.setdefault((str(call["paid_by"]), str(call["role"])), [0, 0, 0, 0])
         for place, amount in enumerate((1, *amounts)):
             sums[place] += amount
 
     def usage(self) -> Iterator[tuple[str, str, Usage]]:
-        """(run, role, what its calls took)."""
+        """(run, role, usage) for each run and role."""
         names = ("calls", *_TOKENS)
         for (run, role), sums in self._sums.items():
             yield run, role, Usage(**dict(zip(names, sums, strict=True)))
 
 
 def _most_of(call: Mapping[str, Any]) -> list[int] | None:
-    """Of a call whose texts are whole."""
+    """The largest possible usage of a call; None if its texts are damaged."""
     try:
         return [len(unpacked(call["request"])), len(unpacked(call["response"])), 0]
     except (TypeError, ValueError, zlib.error):
@@ -58,9 +58,9 @@ def _most_of(call: Mapping[str, Any]) -> list[int] | None:
 
 
 def unpacked(packed: bytes) -> bytes:
-    """A request or response as it was; ValueError, TypeError or zlib.error where it is none, or far too long."""
+    """Decompress a request or response. ValueError, TypeError or zlib.error if it is damaged or far too long."""
     inflater = zlib.decompressobj()
     text = inflater.decompress(packed, _LONGEST_TEXT)
     if not inflater.eof:
-        raise ValueError("torn or too long")
+        raise ValueError("incomplete or too long")
     return text

@@ -1,6 +1,6 @@
-"""reach.json: over which of its queries a run is closed, where systems took turns until a budget was used up.
+"""reach.json: the queries over which an interleaved run is complete after its budget was exhausted.
 
-Without it, or where it names none, a closed run is one over its whole sample.
+Without this file, or if it names no queries, a closed run is complete over its whole sample.
 """
 
 from pathlib import Path
@@ -10,34 +10,34 @@ from pydantic import BaseModel, ConfigDict
 from harness.core.errors import explained_io
 from harness.store import atomic_files
 
-_FIX = "run the same command again: it goes on with all of its queries"
+_FIX = "run the same command again: it continues with all of its queries"
 
 
 class Reach(BaseModel):
-    """The queries over which a run was closed, and what closed it there."""
+    """The queries over which a run was closed, and why."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     query_ids: tuple[str, ...] = ()
-    """In the order in which they were taken; empty: all of the sample."""
+    """In the order answered; empty: the whole sample."""
     why: str = ""
-    """What ended it there, in words that stand behind "because"; empty: every query was answered."""
+    """Why it ended there, as the continuation of "because ..."; empty: all queries were answered."""
     looks: tuple[int, ...] = ()
-    """How many queries it held each time it was closed before, ascending: each was a look at the results."""
+    """Number of queries at each earlier closing, ascending. Each closing allowed a look at the results."""
 
 
 class ReachFile:
-    """Reads and writes one reach.json."""
+    """Reads and writes reach.json of a run."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def read(self) -> Reach | None:
-        """What it says; None: there is none. StoreError: it is damaged."""
+        """The content; None if there is no file. StoreError if it is damaged."""
         return atomic_files.read_json(self.path, Reach, _FIX) if self.path.exists() else None
 
     def close(self, query_ids: tuple[str, ...], why: str) -> None:
-        """Note where the run is closed; nothing is written of a run that was never closed early."""
+        """Record over which queries the run is closed. Writes nothing for a run that was never closed early."""
         earlier = self.read()
         if earlier is None and not query_ids:
             return
@@ -49,6 +49,6 @@ class ReachFile:
         atomic_files.write_json(self.path, Reach(query_ids=query_ids, why=why, looks=looks))
 
     def remove(self) -> None:
-        """Forget it."""
+        """Delete the file."""
         with explained_io("remove", self.path):
             self.path.unlink(missing_ok=True)

@@ -1,7 +1,7 @@
-"""records.jsonl: one line a record, each with a check of its own.
+"""records.jsonl: one record per line, each with its own checksum.
 
-The file grows for hours, so nothing can close it before its end: a line says itself whether it is whole, and of
-which run. What a crash tore off at its end is passed over; nothing else is.
+The file grows for hours, so a checksum of the whole file is only possible at its end; each line therefore has its
+own, which also covers the run id. Only an incomplete last line, left by a crash, is ignored.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,19 +22,19 @@ class RecordLines:
     """Reads and writes the records of one run."""
 
     def __init__(self, path: Path, run_id: Callable[[], str]) -> None:
-        """`run_id`: of the run that its lines are of, asked for when a line is checked."""
+        """`run_id`: returns the id of the run; called when a line is checked."""
         self.path = path
         self._damaged_path = path.with_name("records.damaged.jsonl")
         self._run_id = run_id
 
     def append(self, records: Iterable[RunRecord]) -> None:
-        """Append records; all are on the disk when this returns."""
+        """Append records; they are on disk when this returns."""
         run_id = self._run_id()
         atomic_files.append_bytes(self.path, b"".join(with_check(record, run_id) for record in records))
 
     def placed(self) -> Iterator[tuple[int, RunRecord]]:
-        """Every record in the order written, behind the byte at which it begins; damage, and a line that stands
-        twice, is one `StoreError` line.
+        """Every record with the byte offset of its line, in the order written. StoreError for a damaged or
+        duplicate line.
         """
         seen: set[_Attempt] = set()
         start = 0
@@ -46,7 +46,7 @@ class RecordLines:
             start += len(line)
 
     def at(self, starts: Sequence[int]) -> list[RunRecord]:
-        """The records that begin at these bytes, in that order."""
+        """The records at these byte offsets, in this order."""
         if not starts:
             return []
         with safe_open.opened(self.path, atomic_files.MOVE_AWAY) as file:
@@ -62,15 +62,15 @@ class RecordLines:
     def _damaged(self, error: ValueError, where: str = "") -> StoreError:
         return StoreError(
             f"{self.path}{where} is damaged ({_reason(error)})",
-            "run the same command again: its query alone is answered again, from what was paid",
+            "run the same command again: only its query is answered again, from the journal",
         )
 
     def whole(self) -> Iterator[RunRecord]:
-        """The records of the lines that are whole."""
+        """The records of all intact lines."""
         return (record for _, record in self._each_line() if record is not None)
 
     def since(self, start: int) -> tuple[list[RunRecord], int]:
-        """The records from byte `start` on, and where the next one will begin: for whoever reads along."""
+        """The records from byte offset `start`, and the offset of the next one, for following a growing file."""
         records: list[RunRecord] = []
         if self.path.exists():
             with safe_open.opened(self.path, atomic_files.MOVE_AWAY) as file:
@@ -82,7 +82,7 @@ class RecordLines:
         return records, start
 
     def set_aside(self) -> int:
-        """Move what is damaged, or stands there twice, into records.damaged.jsonl; how many lines that were."""
+        """Move damaged and duplicate lines to records.damaged.jsonl; returns their number."""
         damaged = [line for line, record in self._each_line() if record is None]
         if damaged:
             kept = [line for line, record in self._each_line() if record is not None]
@@ -91,11 +91,11 @@ class RecordLines:
         return len(damaged)
 
     def repair(self) -> bool:
-        """Cut a torn last line; True if there was one."""
+        """Cut an incomplete last line; returns True if there was one."""
         return atomic_files.repair_tail(self.path)
 
     def _each_line(self) -> Iterator[tuple[bytes, RunRecord | None]]:
-        """Every line, and the record that it is; None: it is damaged."""
+        """Every line with its record; None if the line is damaged."""
         seen = set[_Attempt]()
         for line in self._lines():
             try:
@@ -112,7 +112,7 @@ class RecordLines:
         record = RunRecord.model_validate_json(without_check(line, self._run_id)[0])
         attempt = record.query_id, record.repeat, record.attempt
         if attempt in seen:
-            raise ValueError(f"the answer to '{record.query_id}' stands there twice")
+            raise ValueError(f"the answer to '{record.query_id}' appears twice")
         seen.add(attempt)
         return record
 

@@ -1,4 +1,4 @@
-"""One run on disk."""
+"""The directory of one run."""
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,18 +27,18 @@ from harness.store.stat_cache import Remembered
 
 _Header = tuple[Manifest, Mapping[str, FileSeal] | None]
 _NEW_MANIFEST = (
-    "restore it, or delete it and run the same command again, `rag-harness run` or `import`: it is written anew,"
+    "restore it, or delete it and run the same command again, `rag-harness run` or `import`: it is written again,"
     " and no answer is lost"
 )
-_NEW_DIALECTS = "delete it and run the same command again: what the model refuses is learnt again"
+_NEW_DIALECTS = "delete it and run the same command again: rejected parameters are learnt again"
 _NEW_INDEX = "delete it and run the same command again: it is copied from the stored index"
 
 
 class RunDir:
     """Reads and writes one run directory. Every writing method survives kill -9 at any moment.
 
-    What is read back fits what closed it (see `seals`) or is one `StoreError` line that says the way out: the
-    manifest closes the sample, done.json the records, and what made scores closes the scores.
+    Data read back match their checksums, or raise a `StoreError` of one line with a way out. The manifest has the
+    checksum of the sample, done.json those of the records, and each evaluation that of its scores.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,7 +57,7 @@ class RunDir:
         self._race_path = path / "race.json"
         self._dialects_path = path / "dialects.json"
         self.spread = SpreadFile(path / "spread.json")
-        """Whether it was answered on several machines."""
+        """Whether the run was answered on several machines."""
         self._closing = Closing(path / "done.json")
         self._read_header = Remembered[_Header]()
         self._fitting_sample = Remembered[None]()
@@ -70,26 +70,26 @@ class RunDir:
         sample: Sequence[SampleRow],
         tell: Callable[[str], None] = lambda _: None,
     ) -> "RunDir":
-        """Start a run, or open the one of the same id that is already there: its files stay as they are, but for a
-        sample that is no longer what its manifest says, which is written again, and told in a line.
+        """Start a run, or open the existing one with the same id. Existing files are kept, except a sample that
+        does not match the manifest: it is written again and reported.
         """
         run = cls(results / manifest.run_id)
         if run._manifest_path.exists():
             if run.manifest().identity != manifest.identity:
                 raise StoreError(
-                    f"{run.path} holds another run with the same id", "move it away or use another --results"
+                    f"{run.path} contains another run with the same id", "move it away or use another --results"
                 )
             if lost := run._lost(sample):
                 atomic_files.write_jsonl(run._sample_path, sample)
                 tell(f"{run.run_id}: {lost}; the sample is written again")
             return run
-        # The manifest comes last: where it stands, the sample is complete.
+        # The manifest is written last: if it exists, the sample is complete.
         atomic_files.write_jsonl(run._sample_path, sample)
         atomic_files.write_json(run._manifest_path, manifest, [run._sample_path])
         return run
 
     def _lost(self, sample: Sequence[SampleRow]) -> str:
-        """What is wrong with the sample that is kept; empty: nothing."""
+        """What is wrong with the saved sample; empty if nothing."""
         try:
             n_rows = sum(1 for _ in self._drawn())
             return "" if n_rows or not sample else f"{self._sample_path} is empty"
@@ -97,7 +97,7 @@ class RunDir:
             return error.what
 
     def manifest(self) -> Manifest:
-        """The header; another schema version is refused in one line."""
+        """The manifest; StoreError for another schema version."""
         return self._header()[0]
 
     def _header(self) -> _Header:
@@ -119,35 +119,35 @@ class RunDir:
 
     @cached_property
     def _told_id(self) -> str:
-        """Its id as its manifest has it, wherever the directory was moved."""
+        """The run id in the manifest, which stays the same if the directory is moved."""
         return self.manifest().run_id if self._manifest_path.exists() else self.run_id
 
     def exclusive(self, *, wait_s: float = 10.0) -> AbstractContextManager[int]:
-        """Be the only writer; yields a descriptor that keeps the lock in a child that inherits it.
+        """Hold the writer's lock; yields a descriptor that keeps the lock in a child process that inherits it.
 
-        StoreError where scores would be written elsewhere, before they are paid for.
+        StoreError if scores would be written elsewhere (a link), before they are paid for.
         """
         refuse_link(self._scores_path)
         return lock.exclusive(self.path / ".lock", wait_s=wait_s)
 
     def sample(self) -> list[SampleRow]:
-        """The sampled queries with their references, in the data set's order; of a run that was closed early those
-        that it is closed over.
+        """The sampled queries with references, in data-set order. For a run that was closed early, only the
+        queries over which it is complete.
         """
         return list(self.iter_sample())
 
     def iter_sample(self) -> Iterator[SampleRow]:
-        """Likewise, one after the other."""
+        """The same, one at a time."""
         reached = self._reached()
         return self._drawn() if reached is None else self._reached_rows(reached)
 
     def sample_by_id(self) -> PackedByKey[str, SampleRow]:
-        """Likewise by query id: a tenth as large as the rows themselves."""
+        """The same by query id, compressed to a tenth of the size."""
         return rows_by_id(self.iter_sample())
 
     def sample_digest(self) -> str | None:
-        """The same for two runs whose samples are the same, which need not be read twice; None: not known, as of a
-        run that was closed early.
+        """A digest that is equal for equal samples, to avoid reading both. None if unknown, as for a run that was
+        closed early.
         """
         _, closes = self._header()
         seal = None if closes is None or self._reached() is not None else closes.get(self._sample_path.name)
@@ -176,22 +176,22 @@ class RunDir:
         expected = manifest.dataset.get("n_queries")
         if closes is None and isinstance(expected, int) and n_found != expected:
             raise StoreError(
-                f"{self._sample_path} holds {n_found:,} of {expected:,} queries", atomic_files.RUN_AGAIN
+                f"{self._sample_path} contains {n_found:,} of {expected:,} queries", atomic_files.RUN_AGAIN
             )
 
     def _check_sample(self, closes: Mapping[str, FileSeal]) -> None:
         checksums.check_closed(self._sample_path, closes, "manifest.json", atomic_files.RUN_AGAIN)
 
     def mend(self) -> list[str]:
-        """Take away what is damaged, so that it is made again, and say it: a torn or damaged record, an index.json
-        that cannot be read, a done.json that does not fit. Only for the writer; nothing that is whole is lost.
+        """Remove damaged parts, so that they are made again, and return messages about them: damaged records, an
+        unreadable index.json, a done.json that does not match. Only for the writer; intact data are kept.
         """
         said = []
         if self._lines.repair():
-            said.append("cut a torn last record; its query is answered again")
+            said.append("removed an incomplete last record; its query is answered again")
         if damaged := self._lines.set_aside():
             said.append(
-                f"{damaged:,} damaged records now stand in records.damaged.jsonl; their queries are answered again"
+                f"moved {damaged:,} damaged records to records.damaged.jsonl; their queries are answered again"
             )
         try:
             self.index()
@@ -214,48 +214,48 @@ class RunDir:
         return said
 
     def repair(self) -> bool:
-        """Cut a torn last line of the records; True if there was one."""
+        """Cut an incomplete last line of the records; returns True if there was one."""
         return self._lines.repair()
 
     def append_record(self, record: RunRecord) -> None:
-        """Append one record; it is on the disk when this returns."""
+        """Append one record; it is on disk when this returns."""
         self.append_records([record])
 
     def append_records(self, records: Iterable[RunRecord]) -> None:
-        """Append records; all are on the disk when this returns. A crash meanwhile leaves the first of them."""
+        """Append records; they are on disk when this returns. A crash meanwhile leaves the first of them."""
         self._lines.append(records)
 
     def iter_records(self) -> Iterator[RunRecord]:
-        """Every line, earlier attempts included, in the order written; of a run that was closed early those of the
-        queries that it is closed over.
+        """All records including earlier attempts, in the order written. For a run that was closed early, only
+        those of the queries over which it is complete.
         """
         return (record for _, record in self.iter_placed_records())
 
     def iter_placed_records(self) -> Iterator[tuple[int, RunRecord]]:
-        """Likewise, each behind its place: what `records_at` finds it by, for who cannot hold them all."""
+        """The same with the offset of each record for `records_at`, if they do not fit into memory."""
         self.done()
         reached = self._reached()
         placed = self._lines.placed()
         return placed if reached is None else (one for one in placed if one[1].query_id in reached)
 
     def records_at(self, places: Sequence[int]) -> list[RunRecord]:
-        """The records at these places, in that order."""
+        """The records at these offsets, in this order."""
         return self._lines.at(places)
 
     def records(self) -> dict[RecordKey, RunRecord]:
-        """The record that counts for each (query_id, repeat): the one of the highest attempt."""
+        """The record with the highest attempt for each (query_id, repeat)."""
         return counting(self.iter_records())
 
     def endings(self) -> dict[RecordKey, Ending]:
-        """How each of those ended: for who needs no more of them, and may not have room for them all."""
+        """Attempt and status of those records, if their content is not needed or does not fit into memory."""
         return endings_of(self.iter_records())
 
     def whole_endings(self) -> dict[RecordKey, Ending]:
-        """Likewise, of all lines that are whole: what a resumed run goes on from."""
+        """The same for all intact lines, for resuming a run."""
         return endings_of(self._lines.whole())
 
     def records_since(self, start: int) -> tuple[list[RunRecord], int]:
-        """Likewise, from byte `start` of their file, and where to go on: for the writer, who has mended them."""
+        """Records from byte offset `start` of the file, and the next offset. For the writer, after `mend`."""
         return self._lines.since(start)
 
     def write_index(self, index: IndexRecord) -> None:
@@ -263,81 +263,81 @@ class RunDir:
         atomic_files.write_json(self._index_path, index)
 
     def index(self) -> IndexRecord | None:
-        """index.json, or None where the index is not built yet."""
+        """index.json; None if the index is not built yet."""
         path = self._index_path
         if not path.exists():
             return None
         index = atomic_files.read_json(path, IndexRecord, _NEW_INDEX)
         if self._manifest_path.exists() and index.index_id != self.manifest().index_id:
-            raise StoreError(f"{path} is of another index than manifest.json says", _NEW_INDEX)
+            raise StoreError(f"{path} belongs to another index than manifest.json says", _NEW_INDEX)
         return index
 
     def append_resources(self, header: str, line: str) -> None:
-        """Append one sample to resources.csv; the header is written first."""
+        """Append one sample to resources.csv, with the header if the file is new."""
         with explained_io("append to", self._resources_path), open_to_append(self._resources_path) as file:
             begun = "" if file.tell() else f"{header}\n"
             file.write(f"{begun}{line}\n".encode())
 
     def resources_path(self) -> Path | None:
-        """resources.csv, or None where nothing was sampled."""
+        """resources.csv; None if nothing was sampled."""
         if not self._resources_path.exists():
             return None
         self._closing.check(self._resources_path, "delete it: the report then leaves out CPU and RAM")
         return self._resources_path
 
     def write_scores(self, evaluation: EvaluationRecord, scores: Iterable[Score]) -> None:
-        """Write scores/<evaluator>.jsonl, sorted, so that the same scores give the same bytes.
+        """Write scores/<evaluator>.jsonl sorted, so that equal scores give equal bytes.
 
-        What made them stands beside it as .json and closes it.
+        The evaluation is written next to it as .json, with the checksum of the scores.
         """
         with self.scores_to_write(evaluation.evaluator) as writer:
             writer.add(sorted(scores, key=score_key))
             writer.close(evaluation)
 
     def scores_to_write(self, evaluator: str) -> AbstractContextManager[ScoreWriter]:
-        """Likewise, part by part."""
+        """The same for scores that arrive in parts."""
         return ScoreWriter(self._scores_path, evaluator)
 
     def evaluations(self) -> list[EvaluationRecord]:
-        """What made the scores, by the evaluator's name."""
+        """The evaluations of this run, by evaluator name."""
         return [one.evaluation for one in read_evaluations(self._scores_path, self._evaluate_again)]
 
     def scores(self) -> list[Score]:
-        """Every score of every evaluator that has run."""
+        """All scores of all evaluators."""
         return [score for batch in self.score_lines().batches() for score in batch.scores]
 
     def score_lines(self) -> ScoreLines:
-        """Likewise, for who cannot hold them all."""
+        """The same, if they do not fit into memory."""
         return score_lines(self._scores_path, self._evaluate_again)
 
     @property
     def _evaluate_again(self) -> str:
-        return f"run `rag-harness evaluate {self.run_id}` again: judgements that were paid are not paid again"
+        return f"run `rag-harness evaluate {self.run_id}` again: paid judgements are replayed"
 
     def write_estimate(self, estimate: Estimate) -> None:
-        """Keep what the run is expected to take; the first one stays, however often the run is resumed."""
+        """Save the estimate of the run, unless an earlier one exists."""
         if not self._estimate_path.exists():
             atomic_files.write_json(self._estimate_path, estimate)
 
     def estimate(self) -> Estimate | None:
-        """What the run was expected to take when it began, or None where nobody estimated it."""
+        """The estimate made when the run started; None if there is none."""
         if not self._estimate_path.exists():
             return None
         return atomic_files.read_json(self._estimate_path, Estimate, "delete it: the run goes on without it")
 
     def keep_dialect(self, role: str, dialect: Dialect) -> None:
-        """Keep how the model of a role is asked otherwise than the config says: it holds for the whole run."""
+        """Save how calls to the model of a role differ from the config, for the whole run."""
         kept = self.dialects()
         if kept.get(role) != dialect:
             atomic_files.write_json(self._dialects_path, SpokenDialects(roles={**kept, role: dialect}))
 
     def dialects(self) -> Mapping[str, Dialect]:
-        """Role -> how its model was asked, where it refused what the config says."""
+        """Differences from the config in how models were called, by role."""
         path = self._dialects_path
         return atomic_files.read_json(path, SpokenDialects, _NEW_DIALECTS).roles if path.exists() else {}
 
     def write_race(self, race: RaceRecord | None) -> None:
-        """Keep what a race established, or forget an earlier one."""
+        """Save the result of a race, or delete an earlier one."""
         if race is not None:
             atomic_files.write_json(self._race_path, race)
         else:
@@ -345,16 +345,16 @@ class RunDir:
                 self._race_path.unlink(missing_ok=True)
 
     def race(self) -> RaceRecord | None:
-        """What the race in which the run was closed established; None: it was in none, or is open."""
+        """The result of the race in which the run was closed; None if there is none, or the run is open."""
         if not self._race_path.exists() or not self.done():
             return None
         return atomic_files.read_json(self._race_path, RaceRecord)
 
     def mark_done(self, done: Done, reached: Sequence[str] = (), why: str = "") -> None:
-        """Write done.json, the footer, which closes the records and what stands beside them.
+        """Write done.json, the completion marker, with the checksums of the other files.
 
-        `reached`: the queries over which the run is closed, where these are not all, and `why`. The others may
-        have records, which nobody is shown until the run is closed over them.
+        `reached`: the queries over which the run is closed, if not all, and `why`. Records of other queries are
+        hidden until the run is closed over them.
         """
         self._reach.close(tuple(reached), why)
         closed = (self._manifest_path, self._index_path, self._lines.path, self._resources_path)
@@ -362,36 +362,34 @@ class RunDir:
         self._closing.write(done, (*closed, *beside))
 
     def done(self) -> Done | None:
-        """The footer, or None where the run can still be resumed; one that does not fit what it closed is a
-        `StoreError`.
-        """
+        """The completion marker; None if the run can be resumed. StoreError if it does not match other files."""
         closed = (self._manifest_path, self._index_path, self._lines.path)
         beside = (self._reach.path, self._race_path, self._dialects_path, self.spread.path)
         return self._closing.read((*closed, *beside), lambda: self.whole_endings().values())
 
     def reach(self) -> Reach | None:
-        """Where a closed run was ended and looked at before; None: it is open, or was never closed early."""
+        """Over which queries a closed run is complete; None if it is open or was never closed early."""
         return self._reach.read() if self._reach.path.exists() and self.done() else None
 
     def _reached(self) -> frozenset[str] | None:
-        """The queries that a closed run is closed over; None: all."""
+        """The queries over which a closed run is complete; None: all."""
         reach = self.reach()
         return frozenset(reach.query_ids) if reach and reach.query_ids else None
 
     def is_closed(self) -> bool:
-        """Whether the run is done, and nothing of it is damaged or lost."""
+        """Whether the run is done and intact."""
         try:
             return self.done() is not None
         except StoreError:
             return False
 
     def reopen(self) -> None:
-        """Make a finished run resumable again (to retry its failed queries)."""
+        """Make a finished run resumable again, to retry its failed queries."""
         self._closing.remove()
 
 
 def rows_by_id(rows: Iterable[SampleRow]) -> PackedByKey[str, SampleRow]:
-    """Sampled queries by their id, in their order."""
+    """Sampled queries by id, in order."""
     found: PackedByKey[str, SampleRow] = PackedByKey(SampleRow)
     for row in rows:
         found.put(intern(row.query.query_id), row)

@@ -1,4 +1,4 @@
-"""Which runs names mean. A folder that was copied, as a backup say, is no second run."""
+"""Finds runs by name. A copy of a run directory, such as a backup, is not a second run."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -9,11 +9,10 @@ from harness.store.run_dir import RunDir
 
 
 def find_runs(results: Path, names: Sequence[str]) -> list[RunDir]:
-    """The runs that `names` mean: a path, a run id under `results`, or the unique beginning or end of one.
+    """The runs named by a path, a run id under `results`, or the unique beginning or end of one.
 
-    No names: every run under `results`, of copies the first. A name that fits none or several is one `ConfigError`
-    line, and so are two folders of which one is a copy of the other: both would be compared as if they had been
-    measured apart.
+    Without names: all runs under `results`, and of copies only the first. ConfigError if a name matches no run or
+    several, or if two named folders are copies of the same run, because a copy is not a second measurement.
     """
     known = sorted(path.parent for path in results.glob("*/manifest.json"))
     if not names:
@@ -21,7 +20,7 @@ def find_runs(results: Path, names: Sequence[str]) -> list[RunDir]:
         return [RunDir(path) for path in known if path not in copies]
     found = [_find_run(results, known, name) for name in names]
     for copy, first in _copies([run.path for run in found]):
-        raise ConfigError(f"{copy} is a copy of {first}", "name one of them: a copy is no second measurement")
+        raise ConfigError(f"{copy} is a copy of {first}", "name one of them: a copy is not a second measurement")
     return found
 
 
@@ -35,12 +34,14 @@ def _find_run(results: Path, known: Sequence[Path], name: str) -> RunDir:
     if len(fitting) == 1:
         return RunDir(fitting[0])
     if fitting:
-        raise ConfigError(f"'{name}' fits {len(fitting)} runs", "name one: " + ", ".join(p.name for p in fitting))
+        raise ConfigError(
+            f"'{name}' matches {len(fitting)} runs", "name one: " + ", ".join(p.name for p in fitting)
+        )
     raise ConfigError(f"no run '{name}' under {results}", nearest(name, [path.name for path in known]))
 
 
 def _copies(runs: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
-    """Each copy, with the folder that it is a copy of."""
+    """Each copy, with the folder it is a copy of."""
     seen: dict[tuple[str, ...], Path] = {}
     for run in runs:
         first = seen.setdefault(_moments(run), run)
@@ -49,6 +50,6 @@ def _copies(runs: Iterable[Path]) -> Iterator[tuple[Path, Path]]:
 
 
 def _moments(run: Path) -> tuple[str, ...]:
-    """The manifest says when a run was begun and done.json when it was closed, both to the microsecond."""
+    """Identifies a run: manifest and done.json contain its start and end times in microseconds."""
     files = (run / "manifest.json", run / "done.json")
     return tuple(file_digest(file) for file in files if file.is_file())

@@ -1,5 +1,5 @@
-"""The one door for what is read of a run directory: it may be somebody else's, so that a pipe in it is not waited
-for, and no line and no object of it fills the memory.
+"""Opens files of a run directory, which may come from a stranger: never waits for a pipe, and limits the size of
+lines and JSON files.
 """
 
 import errno
@@ -13,14 +13,14 @@ from harness.core.bounded_files import open_plain
 from harness.core.errors import StoreError, explained_io
 
 LONGEST_LINE = 1 << 28
-"""Bytes; a document or an answer with its contexts is far shorter."""
+"""In bytes; a document, or an answer with its contexts, is far shorter."""
 LARGEST_OBJECT = 1 << 26
-"""Bytes of a JSON file."""
+"""Largest JSON file in bytes."""
 
 
 @contextmanager
 def opened(path: Path, fix: str) -> Iterator[BinaryIO]:
-    """The file while it is read; what is no file is a `StoreError` line with `fix`, as is what cannot be read."""
+    """Open a file for reading; StoreError with `fix` if it is not a regular file or unreadable."""
     with explained_io("read", path):
         try:
             file = open_plain(path)
@@ -33,7 +33,7 @@ def opened(path: Path, fix: str) -> Iterator[BinaryIO]:
 
 
 def lines(path: Path, fix: str) -> Iterator[bytes]:
-    """Its lines with their ends, which the last may lack; one that is too long is a `StoreError` with `fix`."""
+    """Lines with line breaks, which the last may lack; StoreError with `fix` for a line that is too long."""
     with opened(path, fix) as file:
         for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE + 1), b""), start=1):
             if len(line) > LONGEST_LINE:
@@ -42,9 +42,9 @@ def lines(path: Path, fix: str) -> Iterator[bytes]:
 
 
 def text(path: Path, fix: str) -> str:
-    """All of a small file, as far as it is UTF-8; one that is not small is a `StoreError` with `fix`."""
+    """The text of a small file, with invalid UTF-8 replaced; StoreError with `fix` if it is too large."""
     with opened(path, fix) as file:
-        # As much as it holds: room for the most that it may hold would be taken at once.
+        # Read only the actual size: reading LARGEST_OBJECT would allocate that much memory.
         content = file.read(min(os.fstat(file.fileno()).st_size, LARGEST_OBJECT) + 1)
     if len(content) > LARGEST_OBJECT:
         raise StoreError(f"{path} is longer than {LARGEST_OBJECT:,} bytes", fix)
@@ -52,5 +52,5 @@ def text(path: Path, fix: str) -> str:
 
 
 def too_long(path: Path, number: int, fix: str) -> StoreError:
-    """Of the line `number`."""
+    """The error for a line that is too long."""
     return StoreError(f"{path} line {number} is longer than {LONGEST_LINE:,} bytes", fix)

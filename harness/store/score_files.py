@@ -1,4 +1,4 @@
-"""scores/<evaluator>.jsonl, and beside it as .json what made them, which closes it."""
+"""scores/<evaluator>.jsonl, and the evaluation that made them next to it as .json, with their checksum."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,27 +21,29 @@ class ScoreFile:
 
 
 def read_evaluations(folder: Path, fix: str) -> list[ScoreFile]:
-    """What made the scores, by the evaluator's name; damage is one `StoreError` line with `fix`."""
+    """The evaluations with their score files, by evaluator name; StoreError with `fix` if one is damaged."""
     found = []
     for path in sorted(folder.glob("*.json")):
         evaluation, closes = atomic_files.read_closing(path, EvaluationRecord, fix)
         if evaluation.evaluator != path.stem:
-            raise StoreError(f"{path} is of the evaluator '{evaluation.evaluator}'", fix)
+            raise StoreError(f"{path} belongs to the evaluator '{evaluation.evaluator}'", fix)
         found.append(ScoreFile(path.with_suffix(".jsonl"), evaluation, closes))
     orphans = set(folder.glob("*.jsonl")) - {one.path for one in found}
-    # The first version wrote scores alone.
+    # The first version wrote scores without an evaluation.
     if found and orphans:
-        raise StoreError(f"{min(orphans)} stands there without what made it", fix)
+        raise StoreError(f"{min(orphans)} has no evaluation file (.json)", fix)
     return found
 
 
 def score_lines(folder: Path, fix: str) -> ScoreLines:
-    """Every score; a file that is not what its evaluation closed is one `StoreError` line with `fix`."""
+    """All scores; StoreError with `fix` if a file does not match its checksum."""
     known = set()
     for one in read_evaluations(folder, fix):
         known.add(one.path)
         if one.closes is not None:
             checksums.check_closed(one.path, one.closes, one.path.with_suffix(".json").name, fix)
         elif one.evaluation.measures and not (one.path.exists() and one.path.stat().st_size):
-            raise StoreError(f"{one.path} holds no score, and {one.evaluation.evaluator} has scored the run", fix)
+            raise StoreError(
+                f"{one.path} has no scores, although {one.evaluation.evaluator} has scored the run", fix
+            )
     return ScoreLines(tuple(sorted(known | set(folder.glob("*.jsonl")))), fix)

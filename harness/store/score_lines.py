@@ -1,8 +1,7 @@
-"""The scores of one run: some at a time, and any of them again by where it stands.
+"""The scores of a run, read in batches, and again individually by byte offset.
 
-A report needs the numbers of a hundred thousand scores, and the words of those that somebody may look at. So a
-score has a place, the byte at which its line begins in all files of scores one after another: eight bytes that
-stand for it until its words are wanted.
+A report needs the values of a hundred thousand scores, but the explanations of only a few. So a score is
+represented by its offset, counted over all score files in sequence, until its explanation is needed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,13 +24,12 @@ _LIST = TypeAdapter(list[Score])
 
 
 ScoreLine = Mapping[str, Any]
-"""The fields of a `Score` as its line has them, those that have their default left out or not. What was checked
-when it was read, and stands there as it did, is not checked again: that takes a third of the time.
-"""
+"""The fields of a `Score` as in its line, with or without defaults. A line that was validated before and has not
+changed is not validated again, which would take three times as long."""
 
 
 class ScoreBatch(NamedTuple):
-    """Some scores in the order in which they stand."""
+    """Some scores in file order, with their offsets."""
 
     places: list[int]
     scores: list[Score]
@@ -39,21 +37,21 @@ class ScoreBatch(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoreLines:
-    """Of some files, which nobody changes meanwhile."""
+    """The scores in some files, which must not change meanwhile."""
 
     paths: tuple[Path, ...]
     fix: str
-    """The way out where a line is damaged."""
+    """The way out if a line is damaged."""
 
     def batches(self) -> Iterator[ScoreBatch]:
-        """All of them. Damage is one `StoreError` line that names it, a last line without its end included."""
+        """All scores in batches. StoreError names a damaged or incomplete line."""
         for path, base in zip(self.paths, self._bases[:-1], strict=True):
             for first, starts, lines in _in_batches(path, self.fix):
                 places = [base + start for start in starts]
                 yield ScoreBatch(places, _parsed(lines, (path, first, self.fix)))
 
     def at(self, places: Sequence[int]) -> list[ScoreLine]:
-        """Those that begin there, in the order of the files; StoreError where a file was changed since places were
+        """The scores at these offsets, in file order; StoreError if a file has changed since the offsets were
         given.
         """
         found: list[ScoreLine] = []
@@ -88,18 +86,18 @@ class ScoreLines:
 
     @cached_property
     def _stamp(self) -> Stamp:
-        """What tells the files from themselves after a change."""
+        """The state of the files, to detect changes."""
         return stamp_of(self.paths)
 
     @cached_property
     def _bases(self) -> list[int]:
-        """Where each file begins, and at last where all of them end."""
+        """Offset of each file, and at the end the total size."""
         sizes = (size for _, _, size, _ in self._stamp)
         return list(accumulate(sizes, initial=0))
 
 
 def _in_batches(path: Path, fix: str) -> Iterator[tuple[int, list[int], list[bytes]]]:
-    """The number of the first line, where each of them begins, and the lines."""
+    """Number of the first line, byte offsets, and lines of each batch."""
     if not path.exists():
         return
     first, at, starts, lines = 1, 0, list[int](), list[bytes]()
@@ -115,9 +113,9 @@ def _in_batches(path: Path, fix: str) -> Iterator[tuple[int, list[int], list[byt
 
 
 def _parsed(lines: Sequence[bytes], where: tuple[Path, int, str]) -> list[Score]:
-    """All lines as one list, which takes less time than each by itself; each by itself where that is not exactly
-    as many scores. A score holds no other object and no text that goes on in the next line, so that lines which
-    begin and end as one are one each.
+    """Parse all lines as one JSON list, which is faster; line by line if that does not give exactly one score per
+    line. A score contains neither nested objects nor line breaks, so lines that begin and end like an object are
+    one object each.
     """
     whole = b"".join(lines)
     if whole.startswith(b"{") and whole.endswith(b"}\n") and whole.count(b"}\n{") == len(lines) - 1:
@@ -133,7 +131,7 @@ def _parsed(lines: Sequence[bytes], where: tuple[Path, int, str]) -> list[Score]
 
 def _one(line: bytes, where: str, fix: str) -> Score:
     if not line.endswith(b"\n"):
-        raise StoreError(f"{where} is torn", fix)
+        raise StoreError(f"{where} is incomplete", fix)
     try:
         return Score.model_validate_json(line)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Writes scores/<evaluator>.jsonl, and beside it as .json what made them, which closes it."""
+"""Writes scores/<evaluator>.jsonl, and the evaluation next to it as .json, with their checksum."""
 
 import os
 from collections.abc import Iterable
@@ -15,8 +15,8 @@ _Key = tuple[str, int, str]
 
 
 class ScoreWriter:
-    """Both files of one evaluator; a reader sees old scores, new ones, or that the two do not fit. Scores come
-    part by part, sorted by `score_key` over all parts; nothing of them is there until `close`.
+    """Writes both files of an evaluator. A reader sees the old scores, the new ones, or a checksum error. Scores
+    are added in parts, sorted by `score_key` over all parts, and appear only on `close`.
     """
 
     def __init__(self, folder: Path, evaluator: str) -> None:
@@ -33,23 +33,23 @@ class ScoreWriter:
     ) -> None:
         if self._file is not None:
             Path(self._file.name).unlink(missing_ok=True)
-            # Closing writes what is left: on a full disk that fails once more.
+            # Closing flushes the buffer, which fails again on a full disk.
             with suppress(OSError):
                 self._file.close()
 
     def add(self, scores: Iterable[Score]) -> None:
-        """The next scores; ValueError where they are not behind those before."""
+        """Add the next scores; ValueError if they are not in order."""
         with explained_io("write", self._path):
             file = self._opened()
             for score in scores:
                 key = score_key(score)
                 if key < self._last:
-                    raise ValueError(f"{key} does not come behind {self._last}")
+                    raise ValueError(f"{key} is not after {self._last}")
                 self._last = key
                 file.write(score.model_dump_json().encode() + b"\n")
 
     def close(self, evaluation: EvaluationRecord) -> None:
-        """That were all."""
+        """Finish both files."""
         with explained_io("write", self._path), self._opened() as file:
             file.flush()
             os.fsync(file.fileno())
@@ -64,13 +64,13 @@ class ScoreWriter:
 
 
 def score_key(score: Score) -> _Key:
-    """By what scores are sorted in their file."""
+    """Sort key of scores in their file."""
     return score.query_id, score.repeat, score.measure
 
 
 def refuse_link(folder: Path) -> None:
-    """Raise StoreError where what is written to this folder would land elsewhere."""
+    """Raise StoreError if the folder is a link, because files would be written elsewhere."""
     if folder.is_symlink():
         raise StoreError(
-            f"{folder} is a link, and a run writes in its own folder alone", "put the folder itself there"
+            f"{folder} is a link, and a run writes only in its own folder", "put the folder itself there"
         )

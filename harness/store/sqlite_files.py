@@ -1,4 +1,4 @@
-"""SQLite files that several processes open, read and add to at once."""
+"""SQLite files that several processes open, read and extend at the same time."""
 
 import sqlite3
 import time
@@ -11,9 +11,9 @@ _AGAIN_S = 0.02
 
 
 def open_database(path: Path) -> sqlite3.Connection:
-    """The file, made where there is none, for any thread, without transactions of its own; raises sqlite3.Error.
+    """Open or create a database for use in any thread, in autocommit mode. Raises sqlite3.Error.
 
-    What is committed survives kill -9; after a loss of power the last commits may be gone.
+    Commits survive kill -9; the last ones may be lost in a power failure.
     """
     database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=_WAIT_S)
     try:
@@ -27,7 +27,7 @@ def open_database(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def at_once(database: sqlite3.Connection) -> Iterator[None]:
-    """The statements of the block are kept together, or none of them is."""
+    """Run the statements of the block in one transaction."""
     database.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -39,7 +39,7 @@ def at_once(database: sqlite3.Connection) -> Iterator[None]:
 
 
 def _write_ahead(database: sqlite3.Connection) -> None:
-    """Of two that switch a new file together SQLite refuses one without waiting: each would wait for the other."""
+    """Switch to write-ahead logging. SQLite fails without waiting if two processes switch a new file at once."""
     until = time.monotonic() + _WAIT_S
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What was found in files, for as long as they stay as they were: a report asks often."""
+"""Caches a value read from files until one of them changes."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -9,13 +9,13 @@ Stamp = tuple[tuple[str, int, int, int], ...]
 
 
 class Remembered(Generic[T]):
-    """The last thing that was found."""
+    """Caches the last value."""
 
     def __init__(self) -> None:
         self._found: tuple[Stamp, T] | None = None
 
     def get(self, paths: Iterable[Path], look: Callable[[], T]) -> T:
-        """What `look` finds in these files; it looks again where one of them is another than at the last look."""
+        """The value of `look`, which is called again if one of the files has changed."""
         stamp = stamp_of(paths)
         if self._found is None or self._found[0] != stamp:
             self._found = stamp, look()
@@ -23,7 +23,7 @@ class Remembered(Generic[T]):
 
 
 def stamp_of(paths: Iterable[Path]) -> Stamp:
-    """What tells files from themselves after a change."""
+    """The state of files, to detect changes."""
     stamps = []
     for path in paths:
         found = path.stat() if path.exists() else None

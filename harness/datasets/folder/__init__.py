@@ -1,4 +1,4 @@
-"""Documents of anybody: what lies in a folder, as texts. `read_folder` is the way in."""
+"""Documents in a folder, read as texts. `read_folder` is the entry point."""
 
 from harness.datasets.folder.file_listing import Skipped
 from harness.datasets.folder.reading import FolderCorpus, read_folder

@@ -1,4 +1,4 @@
-"""What a page means by the charset that it names: what browsers take it for (https://encoding.spec.whatwg.org)."""
+"""Charset names of HTML pages, interpreted as browsers do (https://encoding.spec.whatwg.org)."""
 
 import codecs
 
@@ -13,12 +13,12 @@ _READ_AS = {
     "big5": "big5hkscs",
     "shift_jis": "cp932",
     "euc_kr": "cp949",
-    # Whoever could read the name in single bytes has seen that it is not so.
+    # If the name could be read as single bytes, the page is not UTF-16.
     "utf-16": "utf-8",
     "utf-16-le": "utf-8",
     "utf-16-be": "utf-8",
 }
-"""By Python's name of a charset the larger one that pages of that name are written in."""
+"""Python's charset name -> the larger charset that browsers use for it."""
 _SPELLED = {
     "dos-874": "cp874",
     "iso-8859-6-e": "iso8859-6",
@@ -39,18 +39,18 @@ _SPELLED = {
     "x-mac-cyrillic": "mac-cyrillic",
     "x-mac-roman": "mac-roman",
 }
-"""Names that Python does not know."""
+"""Charset names that Python does not know."""
 
 
 def codec_of(label: str) -> str:
-    """Python's codec for what a page calls `label`. LookupError: there is none."""
+    """Python's codec for the charset name of a page. LookupError: unknown name."""
     label = label.lower()
     named = _SPELLED.get(label) or codecs.lookup(_known(label)).name
     return _READ_AS.get(named, named)
 
 
 def _known(label: str) -> str:
-    """Without the `x-` of names that were no standard yet, such as `x-sjis`."""
+    """The name without the `x-` of non-standard names, such as `x-sjis`."""
     try:
         codecs.lookup(label)
     except LookupError:

@@ -1,4 +1,4 @@
-"""The data set `files`: a folder of documents, and a file of questions about them."""
+"""The data set `files`: a folder of documents and a file of questions about them."""
 
 import shlex
 from pathlib import Path
@@ -13,25 +13,25 @@ from harness.protocols import DatasetSpec, Params, RawDataset, ReadingProgress
 
 
 class FilesParams(Params):
-    """Where they lie."""
+    """The folder, the question file, and files to include."""
 
     path: Path
     questions: Path | None = None
     include: tuple[str, ...] = ()
-    """Patterns, as in .gitignore, of files that are read although ignored or like a secret (`--include`)."""
+    """Patterns, as in .gitignore, of ignored or secret files to read nevertheless (`--include`)."""
 
 
 def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawDataset:
-    """All documents, and all questions; without a file of questions a DataError that says how to get one."""
+    """Load all documents and questions. Without a question file, a DataError says how to create one."""
     del subset
     shown = without_home(str(params.path))
     if params.questions is None:
         check_folder(params.path)
         if is_beir(params.path):
-            raise DataError(f"{shown} is a data set as BEIR publishes them", "add --dataset beir")
+            raise DataError(f"{shown} is a data set in BEIR format", "add --dataset beir")
         fix = f"write some with `rag-harness questions {shlex.quote(str(params.path))}`, then add --questions FILE"
-        raise DataError(f"no questions are named about the documents in {shown}", fix)
-    check_file(params.questions)  # Before thousands of documents are read in vain.
+        raise DataError(f"no question file given for the documents in {shown}", fix)
+    check_file(params.questions)  # Fail before reading thousands of documents.
     corpus = read_folder(params.path, progress, params.include)
     asked = read_questions(params.questions, corpus.documents, {one.path: one.why for one in corpus.skipped})
     return RawDataset(
@@ -47,7 +47,7 @@ def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawData
 
 SPEC = DatasetSpec(
     name="files",
-    summary="documents of your own in a folder, and questions about them: --docs FOLDER --questions FILE",
+    summary="your documents in a folder, and questions about them: --docs FOLDER --questions FILE",
     load=load,
     params=FilesParams,
     primary_measure="accuracy",

@@ -1,4 +1,4 @@
-"""Word files (.docx): paragraphs, headings and tables in their order."""
+"""Reads Word files (.docx): paragraphs, headings and tables in order."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ if TYPE_CHECKING:
     from docx.document import Document as WordDocument
 
 _MOST_BYTES = 300_000_000
-"""That a file may unpack to, by its own account: no more than that is ever unpacked."""
+"""Largest unpacked size, as declared by the file; zipfile never unpacks more than declared."""
 _MOST_STYLES = 50
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _AWAY = {f"{_W}moveFrom", f"{_W}del", "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
-"""What was moved or deleted while changes were tracked, and what repeats a text box for old programs."""
+"""Text that was moved or deleted with change tracking, and copies of text boxes for old programs."""
 _TEXTS = {f"{_W}t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"}
 _MARKS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
 
 
 def read_word(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
-    """All of its text but headers, footers and notes. It has no pages: they are made where it is printed.
+    """All text except headers, footers and notes. A Word file has no page breaks, because it is paginated on
+    output.
 
-    NoDocument: it is no Word file, needs a password, or unpacks to more than a document may.
+    NoDocument: not a Word file, protected by a password, or too large when unpacked.
     """
     import docx
 
@@ -41,23 +42,21 @@ def read_word(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
 
 def _check_size(file: BinaryIO) -> None:
     start = file.read(8)
-    if start.startswith(
-        b"\xd0\xcf\x11\xe0"
-    ):  # What Office wraps around a file with a password; old .doc files too.
+    if start.startswith(b"\xd0\xcf\x11\xe0"):  # Container of password-protected and old .doc files.
         raise NoDocument("encrypted or an old .doc: save it as .docx without a password")
     file.seek(0)
     try:
         with zipfile.ZipFile(file) as packed:
             size = sum(part.file_size for part in packed.infolist())
     except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
-        raise NoDocument("no intact Word file") from error
+        raise NoDocument("damaged Word file") from error
     if size > _MOST_BYTES:
-        raise NoDocument("unpacks to more than a document may")
+        raise NoDocument("too large when unpacked")
     file.seek(0)
 
 
 def _heading_levels(document: WordDocument) -> dict[str, int]:
-    """Style id -> level of heading; 0: the title. A style takes after the one that it is based on."""
+    """Heading level by style id, 0 for the title. A style inherits the level of its base style."""
     levels: dict[str, int] = {}
     for style in document.styles:
         base: Any = style
@@ -74,7 +73,7 @@ def _heading_levels(document: WordDocument) -> dict[str, int]:
 
 
 def _blocks(parent: Any, levels: dict[str, int]) -> Iterator[tuple[int | None, str]]:
-    """(level of heading or None, text) of each paragraph and row that says something."""
+    """(heading level or None, text) of each paragraph and table row with text."""
     for child in parent:
         if child.tag == f"{_W}p":
             text = "".join(_inline(child)).strip()
@@ -90,7 +89,7 @@ def _blocks(parent: Any, levels: dict[str, int]) -> Iterator[tuple[int | None, s
 
 
 def _cells(row: Any) -> Iterator[Any]:
-    """Of the row itself, within controls too: a table within a cell is part of what that cell says."""
+    """The cells of a row, also inside content controls. A nested table belongs to the text of its cell."""
     for child in row:
         if child.tag == f"{_W}tc":
             yield child
@@ -105,6 +104,6 @@ def _inline(parent: Any) -> Iterator[str]:
         elif child.tag in _MARKS:
             yield _MARKS[child.tag]
         elif child.tag not in _AWAY and isinstance(child.tag, str):
-            if child.tag == f"{_W}p":  # Of a cell, or of a text box within a paragraph.
+            if child.tag == f"{_W}p":  # In a cell, or in a text box within a paragraph.
                 yield "\n"
             yield from _inline(child)

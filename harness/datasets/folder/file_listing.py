@@ -1,4 +1,4 @@
-"""What lies in a folder: the same list for the same files on every machine."""
+"""Lists the files of a folder; the list is the same for the same files on every machine."""
 
 import os
 import unicodedata
@@ -12,37 +12,37 @@ from harness.core.sanitize import visible
 from harness.datasets.folder.ignore_rules import IgnoreRules
 
 _MOST_DEEP = 100
-"""Folders within folders."""
+"""Deepest nesting of folders."""
 _OURS = ({"indexes", "corpora"}, {"manifest.json", "sample.jsonl"}, {"report.html", "summary.csv"})
-"""What tells a folder of results, a run and a report: answers to questions are no documents about them."""
+"""Files that identify results, a run or a report of the harness; these are not documents."""
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """A file, folder or row that is no document, and why."""
+    """A file, folder or row that is not read as a document, and why."""
 
     path: str
-    """From the folder, with forward slashes."""
+    """Path relative to the folder, with forward slashes."""
     why: str
-    """A reason that many may share, without names: it is counted."""
+    """The reason, without names, because equal reasons are counted."""
 
 
 @dataclass
 class Listing:
-    """The files that may be read, by their names, and what else lies there."""
+    """The readable files by name, and the skipped ones."""
 
     files: dict[str, Path] = field(default_factory=dict)
-    """By name: the path from the folder with forward slashes, composed (NFC), its hidden characters as escapes."""
+    """Path by name. A name is the relative path with forward slashes, in NFC, with hidden characters escaped."""
     skipped: list[Skipped] = field(default_factory=list)
     included: set[str] = field(default_factory=set)
-    """Those files that were asked for by a pattern."""
+    """Files that match a pattern of `include`."""
 
 
 def list_files(folder: Path, include: Sequence[str] = ()) -> Listing:
-    """Every file under the folder that no rule leaves out, or that a pattern of `include` names, in the order of
-    their names; links are not followed. See `IgnoreRules`.
+    """All files under the folder, sorted by name, except those excluded by `IgnoreRules`. Files that match a
+    pattern of `include` are listed anyway. Links are not followed.
 
-    DataError: the folder is not there, is none, or may not be listed. ConfigError: no pattern.
+    DataError: the folder does not exist, is a file, or cannot be listed. ConfigError: invalid pattern.
     """
     check_folder(folder)
     rules = IgnoreRules.including(include)
@@ -55,7 +55,7 @@ def list_files(folder: Path, include: Sequence[str] = ()) -> Listing:
         if one.why:
             listing.skipped.append(Skipped(one.name, one.why))
         elif one.name in listing.files:
-            listing.skipped.append(Skipped(one.name, "the name of another file in other code points"))
+            listing.skipped.append(Skipped(one.name, "same name as another file after Unicode normalisation"))
         else:
             listing.files[one.name] = one.path
             if rules.includes(one.name):
@@ -64,17 +64,17 @@ def list_files(folder: Path, include: Sequence[str] = ()) -> Listing:
 
 
 def check_folder(folder: Path) -> None:
-    """DataError unless it is there and a folder."""
+    """Raise DataError unless it is an existing folder."""
     try:
         what = "" if folder.is_dir() else "is not a folder" if folder.exists() else "does not exist"
     except (OSError, ValueError):
-        what = "cannot be looked at"
+        what = "cannot be accessed"
     if what:
         raise DataError(f"{folder} {what}", "name a folder of documents")
 
 
 def check_file(file: Path) -> None:
-    """DataError unless it is a file of questions that may be read."""
+    """Raise DataError unless the question file can be read."""
     try:
         open_plain(file).close()
     except OSError as error:
@@ -89,7 +89,7 @@ class _Entry:
 
 
 def _walk(folder: Path, inside: str, deep: int, rules: IgnoreRules, left_out: str = "") -> Iterator[_Entry]:
-    """`left_out`: why the folder is; of what lies there only files that were asked for are told."""
+    """`left_out`: why the folder itself is skipped; then only included files in it are yielded."""
     with os.scandir(folder) as listed:
         entries = list(listed)
     names = {entry.name for entry in entries}
@@ -120,17 +120,17 @@ def _walk(folder: Path, inside: str, deep: int, rules: IgnoreRules, left_out: st
 
 
 def _why_impossible(entry: "os.DirEntry[str]") -> str:
-    """Why it can be neither read nor looked into; empty: it can."""
+    """Why an entry can be neither read nor listed; empty if it can."""
     if entry.is_symlink():
         return "a link, which is not followed"
     return "" if entry.is_dir() or entry.is_file() else "a pipe or device, not a file"
 
 
 def shown_name(name: str) -> str:
-    """A name of a file as text: composed (NFC), and what is no text or not shown as its escape."""
+    """A file name as text: in NFC, with undecodable and hidden characters escaped."""
     return shown_text(os.fsencode(name).decode("utf-8", "backslashreplace"))
 
 
 def shown_text(text: str) -> str:
-    """Likewise what is text already, such as what somebody calls a document."""
+    """The same for a text, such as a document name given by a user."""
     return visible(unicodedata.normalize("NFC", text)).replace("\n", "\\n").replace("\t", "\\t")

@@ -1,4 +1,4 @@
-"""HTML: what a page says, without its menus."""
+"""Reads HTML pages as text, without menus."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NOT_SAID = (
     *("nav", "footer", "aside", "button", "select"),
 )
 _IN_FORMS = ("textarea", "datalist")
-"""What is filled in or proposed there."""
+"""Form fields whose content is input or a suggestion."""
 _OF_OTHERS = frozenset({"a", "label"})
-"""Names of other pages and of what is filled in: a page is not about them."""
+"""Link texts and labels do not count as content of the page itself."""
 _APART = frozenset(
     {"blockquote", "div", "dl", "figure", "ol", "p", "pre", "section", "article", "table", "ul"}
     | {"h1", "h2", "h3", "h4", "h5", "h6"}
@@ -40,19 +40,19 @@ _LINES = frozenset(
     }
 )
 _ANCHORS = {"\N{PILCROW SIGN}", "#", "\N{SECTION SIGN}"}
-"""What stands behind headings to be linked to."""
+"""Texts of link anchors behind headings."""
 _HEADING = re.compile(r"^h([1-6])$")
 _NAME = rb"""\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})"""
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset" + _NAME + rb"|^<\?xml[^>]{0,200}?encoding" + _NAME, re.I)
 _LEADS_ON = re.compile(r"^\s*[\d.]+\s*[;,\s]\s*[^\s;,]")
-"""In `<meta http-equiv=refresh>`: after the seconds another page; without one, this page is only loaded again."""
+"""Matches a `<meta http-equiv=refresh>` that leads to another page; without a URL it only reloads this page."""
 _LITTLE = 300
-"""Characters of what a page that only leads to another may say: that it has moved, and where to."""
+"""Most characters of a page that only says that it has moved."""
 _BLANKS = re.compile(r"[ \t\r\n\f]+")
 
 
 def read_html(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
-    """What its main part says (`main`, or a single `article`), else its body; headings as Markdown writes them."""
+    """The text of the main part (`main` or a single `article`), else of the body. Headings become Markdown."""
     from lxml import etree, html
 
     at_work()
@@ -65,7 +65,7 @@ def read_html(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
     except etree.ParserError as error:
         raise NoDocument("without text") from error
     named = " ".join((root.findtext(".//title") or "").split())
-    _drop(list(root.iter("noscript")))  # For browsers that run no scripts: not what a person sees.
+    _drop(list(root.iter("noscript")))  # For browsers without scripts; not visible to users.
     leads_on = _leads_on(root)
     _drop_what_is_not_said(root)
     main = _main(root)
@@ -77,13 +77,13 @@ def read_html(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
 
 
 def _leads_on(root: Any) -> bool:
-    """Whether a browser goes on to another page by itself."""
+    """Whether the page redirects to another one by itself."""
     asked = root.xpath("//meta[translate(@http-equiv, 'REFSH', 'refsh') = 'refresh']")
     return any(_LEADS_ON.match(one.get("content", "")[:_LITTLE]) for one in asked)
 
 
 def _drop_what_is_not_said(root: Any) -> None:
-    """Menus, scripts and controls, and forms but where the page is one: some are wrapped in a form as a whole."""
+    """Drop menus, scripts, controls and forms. Forms stay if they contain the page: some pages are one form."""
     anchors = [one for one in root.iter("a") if (one.text or "").strip() in _ANCHORS and not len(one)]
     filled_in = [one for name in _IN_FORMS for one in root.iterfind(f".//form//{name}")]
     _drop([*root.iter(*_NOT_SAID), *anchors, *filled_in])
@@ -101,7 +101,7 @@ def _drop(elements: list[Any]) -> None:
 
 
 def _are_the_page(root: Any) -> bool:
-    """Whether forms hold a quarter of what a page says itself, in no name of another page and no label."""
+    """Whether forms contain at least a quarter of the text outside links and labels."""
     from lxml import etree
 
     whole = inside = forms = others = 0
@@ -117,7 +117,7 @@ def _are_the_page(root: Any) -> bool:
 
 
 def _decoded(content: bytes) -> str:
-    """By the charset that the page names, else as text is."""
+    """Decode with the charset that the page declares, else like plain text."""
     named = _CHARSET.search(content[:4096])
     charset = (named[1] or named[2]).decode() if named else ""
     if charset and not content.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
@@ -127,7 +127,7 @@ def _decoded(content: bytes) -> str:
             return content.decode(codec)
         except (UnicodeDecodeError, LookupError) as error:
             if codec != "utf-8":
-                raise NoDocument("not in the charset that it names") from error
+                raise NoDocument("not in its declared charset") from error
     return decoded(content)
 
 
@@ -140,7 +140,7 @@ def _main(root: Any) -> Any:
 
 
 class _Writing:
-    """Texts and what stands between them, as it is due: nothing of it where no text follows."""
+    """Collects text; separators and list marks are added only if text follows."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -150,7 +150,7 @@ class _Writing:
         self._kept = 0
 
     def begin(self, tag: str) -> None:
-        """An element begins."""
+        """Start an element."""
         self._break(tag)
         self._kept += tag == "pre"
         if tag == "tr":
@@ -164,14 +164,14 @@ class _Writing:
             self._mark = heading(int(level[1]), "")
 
     def end(self, tag: str) -> None:
-        """It ends."""
+        """End an element."""
         self._break(tag)
         self._kept -= tag == "pre"
         if tag == "tr" or tag in _APART:
             self._mark = ""
 
     def say(self, text: str) -> None:
-        """A text, with one blank for any number of them outside of <pre>."""
+        """Add a text. Outside <pre>, white space is reduced to one blank."""
         text = text if self._kept else _BLANKS.sub(" ", text)
         if text.strip():
             begins = self._ends or self._mark or not self.said
@@ -186,7 +186,7 @@ class _Writing:
 
 
 def _joined(root: Any) -> str:
-    """Its texts without recursion, for pages may be deep."""
+    """The text of an element. Iterative, because pages may be nested deeply."""
     from lxml import etree
 
     writing = _Writing()

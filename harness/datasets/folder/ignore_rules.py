@@ -1,5 +1,5 @@
-"""Which files of a folder are left out though they could be read: hidden ones, what an ignore file names, and what
-looks like a secret.
+"""Decides which files of a folder are skipped: hidden files, those matched by an ignore file, and those that look
+like a secret.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HIDDEN, IGNORED, SECRET, OF_A_TOOL = (
     "a folder of packages",
 )
 _IGNORE_FILES = (".gitignore", ".ignore")
-"""The second one prevails, as in other tools that read both."""
+"""The second overrides the first, as in other tools."""
 _SECRETS = (
     *(".env", ".env.*", "*.env", "secret.*", "secrets.*", "credentials*", ".git-credentials", ".htpasswd"),
     *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.kdbx"),
@@ -37,39 +37,39 @@ _PRIVATE_KEY = re.compile(
 )
 _MOST_BYTES = 1_000_000
 _MOST_STARS = 6
-"""In a pattern: each more multiplies the time that a long name takes."""
+"""Most stars in a pattern; each one multiplies the matching time of a long name."""
 
 
 def holds_private_key(text: str) -> bool:
-    """Whether a private key stands in it, not only the line with which one begins."""
+    """Whether a text contains a private key, not just its first line."""
     return _PRIVATE_KEY.search(text) is not None
 
 
 @dataclass(frozen=True)
 class IgnoreRules:
-    """What holds within one folder: names are paths from the top of the documents, with forward slashes."""
+    """The rules within one folder. Names are paths relative to the documents folder, with forward slashes."""
 
     include: GitIgnoreSpec
-    """What is read all the same."""
+    """Files to read anyway."""
     specs: tuple[tuple[str, GitIgnoreSpec], ...] = ()
-    """What ignore files say, and within which folder; deeper ones prevail."""
+    """Rules of the ignore files, with the folder of each; deeper ones override."""
 
     @classmethod
     def including(cls, patterns: Sequence[str]) -> IgnoreRules:
-        """ConfigError: no such pattern."""
+        """Rules with patterns of files to read anyway. ConfigError: invalid pattern."""
         if wrong := [one for one in patterns if not _is_pattern(one)]:
             raise ConfigError(
-                f"{wrong[0]!r} is no pattern of names", "write it as in .gitignore: --include '*.pem'"
+                f"{wrong[0]!r} is not a file name pattern", "write it as in .gitignore: --include '*.pem'"
             )
         return cls(_spec(patterns))
 
     def within(self, folder: Path, inside: str, names: Collection[str]) -> IgnoreRules:
-        """In that folder, which holds these names, too."""
+        """These rules plus the ignore files of a folder that contains these names."""
         found = [(inside, _read(folder / name)) for name in _IGNORE_FILES if name in names]
         return replace(self, specs=(*self.specs, *found)) if found else self
 
     def why_not(self, name: str, *, is_folder: bool) -> str:
-        """Why it is not to be read; empty: nothing speaks against it."""
+        """Why a file or folder is skipped; empty if it is not."""
         last = name.rsplit("/", 1)[-1]
         if not is_folder and _secrets().match_file(last.casefold()):
             return SECRET
@@ -84,12 +84,12 @@ class IgnoreRules:
         return ""
 
     def includes(self, name: str) -> bool:
-        """Whether the file was asked for."""
+        """Whether the file matches a pattern of `include`."""
         return self.include.match_file(name)
 
     @property
     def includes_any(self) -> bool:
-        """Whether any file was."""
+        """Whether there is any `include` pattern."""
         return len(self.include) > 0
 
 
@@ -99,9 +99,9 @@ def _secrets() -> GitIgnoreSpec:
 
 
 def _read(path: Path) -> GitIgnoreSpec:
-    """DataError: it cannot be followed, and what it names would be read."""
+    """Read an ignore file. DataError if that fails, because ignored files would be read otherwise."""
     try:
-        # What a link leads to lies elsewhere.
+        # The target of a link may lie outside the folder.
         content = b"" if path.is_symlink() else read_plain(path, _MOST_BYTES)
     except OSError as error:
         raise DataError(f"{path} cannot be read ({error.strerror})", "correct or delete it") from error
@@ -113,7 +113,7 @@ def _read(path: Path) -> GitIgnoreSpec:
 
 
 def _is_pattern(line: str) -> bool:
-    """What is none has no effect, as in git."""
+    """Whether a line is a valid pattern. Invalid lines are ignored, as in git."""
     try:
         _spec([line])
     except ValueError:

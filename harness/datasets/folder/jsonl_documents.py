@@ -1,4 +1,4 @@
-"""JSON lines: every row with a text is a document."""
+"""Reads JSON Lines: every row with a text is a document."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from harness.datasets.size_limits import most_values, values_of_json
 
 ReadRow = ReadText | NoDocument
 PlacedRow = tuple[str, ReadRow]
-"""Where it stands, and what came of it."""
+"""Location of a row, and the document or the reason why it is none."""
 _OWN = ("id", "_id")
-"""Fields that name a row without a `doc_id`: the first that is there."""
-_BY_LINE = "rows known by their file and line, for an id in their file is that of several documents"
+"""Id fields of a row without `doc_id`, in order of preference."""
+_BY_LINE = "rows identified by file and line, because ids in their file are not unique"
 
 
 def read_rows_of(name: str, content: bytes) -> Iterator[PlacedRow]:
-    """(where, a document or why it is none) of each row. `doc_id` is its id, or else the file's name and its line
-    (see `named_by_ids`); `title` its title; whatever else is a text, a number or a yes or no, beside them or in
-    `metadata`, is metadata.
+    """Yield (location, document or reason why it is none) for each row. `doc_id` is the id, otherwise file name
+    and line (see `named_by_ids`). `title` is the title. All other texts, numbers and booleans, also those in
+    `metadata`, become metadata.
 
-    NoDocument: no row holds a text.
+    NoDocument: no row has a text.
     """
     if values_of_json(content) > most_values(len(content)):
-        raise NoDocument("holds too many values to be data")
+        raise NoDocument("contains too many values to be data")
     found = False
     waiting: list[PlacedRow] = []
     for number, line in enumerate(decoded(content).split("\n"), start=1):
@@ -43,12 +43,12 @@ def read_rows_of(name: str, content: bytes) -> Iterator[PlacedRow]:
             yield from waiting
             waiting.clear()
     if not found:
-        raise NoDocument("no row of it holds a `text`" if waiting else "without text")
+        raise NoDocument("no row has a `text`" if waiting else "without text")
 
 
 def named_by_ids(found: Mapping[str, Sequence[PlacedRow]]) -> Iterator[tuple[str, list[PlacedRow]]]:
-    """What each file of a folder holds, by its name. Its rows are known by their ids where each of these names one
-    document of the folder alone; else they stay known by their lines, which is remarked.
+    """Yield the rows of each file by file name. Rows are identified by their ids if each id of the file names a
+    single document of the folder; otherwise by their lines, with a remark.
     """
     texts = [(name, one) for name, rows in found.items() for _, one in rows if isinstance(one, ReadText)]
     names = Counter(plain(one.row_id or one.doc_id or name) for name, one in texts)
@@ -69,9 +69,9 @@ def _row(name: str, number: int, line: str) -> ReadRow:
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
-        return NoDocument("a row that is no JSON")
+        return NoDocument("a row that is not JSON")
     if not isinstance(fields, dict):
-        return NoDocument("a row that is no JSON object")
+        return NoDocument("a row that is not a JSON object")
     text, title, doc_id = (fields.pop(key, None) for key in ("text", "title", "doc_id"))
     if not isinstance(text, str) or not text.strip():
         return NoDocument("a row without `text`")

@@ -1,4 +1,4 @@
-"""What was parsed, kept under the bytes that it was parsed from: a report of a thousand pages is parsed once."""
+"""Caches parsed files by a hash of their bytes, so that a report of a thousand pages is parsed once."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from harness.datasets.folder.text_cleanup import NoDocument, ReadText
 from harness.models.weights import cache_dir
 
 _VERSION = 2
-"""Raised when the same bytes give another text."""
+"""Increase this when the same bytes give another text."""
 _BLOCK = 1 << 20
 _LIBRARIES = ("lxml", "pypdf", "python-docx")
 
 
 def parse_or_recall(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str, Parsed]]:
-    """What came of each file, as it is done; `files`: path and kind by name. What was parsed before comes from the
-    cache; where that cannot be written, all is parsed again.
+    """Yield the parse result of each file when it is ready. `files`: path and kind by name. Known files come from
+    the cache; if it cannot be written, files are parsed again.
     """
     if not files:
         return
@@ -43,17 +43,17 @@ def parse_or_recall(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str
             yield name, known
     for name, parsed in parse_all(left) if left else ():
         path, kind = left[name]
-        # A file that changed while it was read is kept under no bytes at all.
+        # A file that changed while it was read is not cached.
         if keys[name] and keys[name] == _key(path, f"{by_whom}{kind}"):
             _keep(keys[name], parsed)
         yield name, parsed
 
 
 def _key(path: Path, how: str) -> str:
-    """Of its bytes and who parses them; empty where it cannot be read."""
+    """Hash of the file's bytes and the parser version; empty if the file cannot be read."""
     try:
         with open_plain(path) as file:
-            if os.fstat(file.fileno()).st_size > MOST_BYTES:  # It is not parsed either.
+            if os.fstat(file.fileno()).st_size > MOST_BYTES:  # Too large to be parsed.
                 return ""
             content = hashlib.sha256()
             while block := file.read(_BLOCK):
@@ -68,7 +68,7 @@ def _place(key: str) -> Path:
 
 
 def _recalled(key: str) -> Parsed | None:
-    """What is kept, if it is whole."""
+    """The cached result, if it is intact."""
     try:
         seal, _, text = _place(key).read_text(encoding="utf-8").partition("\n")
         if not key or seal != _seal(text):
@@ -81,10 +81,10 @@ def _recalled(key: str) -> Parsed | None:
 
 def _keep(key: str, parsed: Parsed) -> None:
     if isinstance(parsed, NoDocument) and str(parsed) in TOO_MUCH:
-        return  # Another machine, or this one when nothing else runs, may well read it.
+        return  # Reading it may succeed later or on another machine.
     text = json.dumps({"why": str(parsed)} if isinstance(parsed, NoDocument) else asdict(parsed))
     place = _place(key)
-    with suppress(OSError):  # A full disk, or a folder that is not ours: it is parsed again.
+    with suppress(OSError):  # Full disk or no permission: the file is parsed again.
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with tempfile.TemporaryDirectory(dir=place.parent) as work:
             written = Path(work) / place.name

@@ -1,4 +1,4 @@
-"""Hands risky files to processes that may take little, and starts them again where a file was too much for one."""
+"""Parses risky files in processes with limited memory and time, and restarts a process that a file has killed."""
 
 import json
 import os
@@ -21,9 +21,9 @@ _MOST_PROCESSES = 4
 _TOO_LARGE = "takes too much memory to read"
 _TOO_SLOW = "takes too long to read"
 TOO_MUCH = {_TOO_LARGE, _TOO_SLOW}
-"""Reasons that are about this machine, not about the file alone."""
+"""Reasons that depend on this machine, not only on the file."""
 _PATIENCE_S = 2 * FILE_S
-"""Wall time of a file; processor time is counted within the process."""
+"""Wall time limit of a file; CPU time is limited within the process."""
 _LAST_WORDS_S = 5
 
 Parsed = ReadText | NoDocument
@@ -32,7 +32,9 @@ Parsed = ReadText | NoDocument
 def parse_all(
     files: Mapping[str, tuple[Path, str]], most_memory: int = MOST_MEMORY
 ) -> Iterator[tuple[str, Parsed]]:
-    """What came of each, as it is done; `files`: path and kind by name. `most_memory`: bytes of each process."""
+    """Yield the parse result of each file when it is ready. `files`: path and kind by name. `most_memory`: bytes
+    per process.
+    """
     n = max(1, min(_MOST_PROCESSES, _cores(), len(files)))
     processes = [_Process(most_memory) for _ in range(n)]
     idle: SimpleQueue[_Process] = SimpleQueue()
@@ -64,7 +66,7 @@ def _cores() -> int:
 
 
 class _Process:
-    """A process that reads one file after the other; started when it is needed."""
+    """A process that parses files one at a time; started on demand."""
 
     def __init__(self, most_memory: int) -> None:
         self._running: subprocess.Popen[str] | None = None
@@ -72,7 +74,7 @@ class _Process:
         self._has_ended = False
 
     def parse(self, path: Path, kind: str) -> Parsed:
-        """What the file holds. What a process cannot hold that read others before, a fresh one may."""
+        """Parse a file. If a used process runs out of memory, a fresh one tries again."""
         was_fresh = self._running is None
         answer = self._ask(path, kind)
         if answer == {"why": _TOO_LARGE} and not was_fresh and not self._has_ended:
@@ -80,7 +82,7 @@ class _Process:
         return NoDocument(answer["why"]) if "why" in answer else ReadText(**answer)
 
     def end(self) -> None:
-        """Kill it, whatever it is doing, for good."""
+        """Kill the process permanently."""
         self._has_ended = True
         if running := self._running:
             running.kill()
@@ -97,7 +99,7 @@ class _Process:
             cast(IO[str], running.stdin).write(question + "\n")
             cast(IO[str], running.stdin).flush()
             answer: dict[str, Any] = json.loads(cast(IO[str], running.stdout).readline())
-        except (OSError, ValueError):  # It died, in the middle of a line perhaps.
+        except (OSError, ValueError):  # It died, perhaps in the middle of a line.
             answer = {"died": True}
         finally:
             watch.cancel()
@@ -107,11 +109,11 @@ class _Process:
         return answer
 
     def forget(self) -> int | None:
-        """End it and let go of its pipes, where nobody waits for it; how it ended."""
+        """End the process, close its pipes, and return its exit code (None if it was not running)."""
         running, self._running = self._running, None
         if running is None:
             return None
-        with suppress(OSError):  # One that was told to stop of itself has a reason, which a kill would hide.
+        with suppress(OSError):  # No kill yet: it would hide the exit code of a limit.
             cast(IO[str], running.stdin).close()
         try:
             running.wait(_LAST_WORDS_S)
@@ -132,5 +134,5 @@ def _started(most_memory: int) -> "subprocess.Popen[str]":
             text=True,
         )
     except OSError as error:
-        what = f"no process can be started that reads documents ({error.strerror})"
+        what = f"cannot start a process to read documents ({error.strerror})"
         raise DataError(what, "end other programs, or raise their limit (ulimit -u)") from error

@@ -1,7 +1,7 @@
-"""Reads risky files one after the other, within bounds: `python -m harness.datasets.folder.parser_process BYTES`.
+"""Parses risky files one at a time, within limits: `python -m harness.datasets.folder.parser_process BYTES`.
 
-A line of JSON on standard input names a file, a line on standard output is what came of it. A file that takes too
-much memory or time ends the process, and nothing else.
+Each line of JSON on standard input names a file; a line on standard output is the result. A file that exceeds the
+memory or time limit ends only this process.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ READERS: dict[str, tuple[str, Reader]] = {
     ".htm": ("HTML", read_html),
     ".xhtml": ("HTML", read_html),
 }
-"""By the end of a name: what it is called, and who reads it."""
+"""By file extension: display name and reader."""
 MOST_MEMORY = 1_000_000_000
-"""Bytes of data of a process; where a system does not hold it to them, the machine does."""
+"""Memory limit of a process in bytes; some systems do not enforce it."""
 STEP_S, FILE_S = 60, 900
-"""Seconds of processor time that a step, such as a page, and a whole file may take."""
+"""CPU seconds for one step, such as a page, and for a whole file."""
 MOST_BYTES = 500_000_000
 _MOST_DEEP = 3000
-"""Nested objects of a PDF."""
+"""Recursion limit, for nested objects of a PDF."""
 _DIED = {"died": True}
 
 
 def main() -> None:
-    """Answer until there is no more to read."""
+    """Answer requests until standard input ends."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Whatever a library prints.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Discard what libraries print.
     logging.disable()
     sys.setrecursionlimit(_MOST_DEEP)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -76,21 +76,21 @@ def _answer(path: Path, kind: str) -> dict[str, Any]:
     except NoDocument as error:
         return {"why": str(error)}
     except OSError as error:
-        return {"why": f"cannot be read ({error.strerror})" if error.strerror else f"no intact {name} file"}
+        return {"why": f"cannot be read ({error.strerror})" if error.strerror else f"damaged {name} file"}
     except MemoryError:
         return _DIED
-    except Exception:  # Its parser stumbles over what no such file holds, or over the end of the memory.
-        return _DIED if _is_full() else {"why": f"no intact {name} file"}
+    except Exception:  # The parser fails on damaged files, or out of memory.
+        return _DIED if _is_full() else {"why": f"damaged {name} file"}
 
 
 def _limit(what: int, most: int) -> None:
-    """Of this process, unless whoever started it allows less."""
+    """Set a limit of this process, at most the hard limit."""
     _, hard = resource.getrlimit(what)
     resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def _is_full() -> bool:
-    """Whether most of the memory was taken: libraries in C call it a mistake in the file when they get no more."""
+    """Whether memory is nearly exhausted: C libraries report that as an error in the file."""
     return peak_rss_bytes() > 0.7 * resource.getrlimit(resource.RLIMIT_DATA)[0]
 
 

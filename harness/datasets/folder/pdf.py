@@ -1,4 +1,4 @@
-"""PDF files: the text of each page, page breaks between them, and the headings that the outline names."""
+"""Reads PDF files: the text of each page, page breaks, and headings from the outline."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _MOST_CHARACTERS = 50_000_000
 _OF_A_PROGRAM = re.compile(
     r"\.(docx?|pdf|dvi|tex|indd|qxd|rtf|odt|pptx?|xlsx?|fm)$|^microsoft |^untitled|^unknown", re.I
 )
-"""Titles that a program made of the name of its file."""
+"""Titles that a program derived from a file name."""
 _NUMBER = re.compile(r"^(\d+(\.\d+)*|[A-Z]|[IVXLC]+)[.)]?\s+")
 
 
 def read_pdf(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
-    """The text of all pages; `at_work` is called before each.
+    """The text of all pages; `at_work` is called before each page.
 
-    NoDocument: a password is needed, no page holds text, or it is no PDF.
+    NoDocument: a password is needed, no page has text, or it is not a PDF.
     """
     from pypdf import PdfReader
     from pypdf.errors import DependencyError, FileNotDecryptedError, LimitReachedError, WrongPasswordError
@@ -30,14 +30,14 @@ def read_pdf(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
     encrypted = NoDocument("encrypted: save it without a password")
     try:
         reader = PdfReader(file)
-        # What only forbids to print or copy opens with an empty password.
+        # A file that only restricts printing or copying opens with an empty password.
         if reader.is_encrypted and not reader.decrypt(""):
             raise encrypted
         return _read(reader, at_work)
     except (FileNotDecryptedError, WrongPasswordError, DependencyError) as error:
         raise encrypted from error
     except LimitReachedError as error:
-        raise NoDocument("unpacks to more than a document may") from error
+        raise NoDocument("too large when unpacked") from error
 
 
 def _read(reader: PdfReader, at_work: Callable[[], None]) -> ReadText:
@@ -50,15 +50,15 @@ def _read(reader: PdfReader, at_work: Callable[[], None]) -> ReadText:
             text = no_heading(page.extract_text())
         except MemoryError:
             raise
-        except Exception:  # A page that its parser gives up on is not the whole document.
+        except Exception:  # Keep the other pages.
             text, failed = "", failed + 1
         pages.append(_with_headings(text, titles.get(number, ())))
         length += len(pages[-1])
         if length > _MOST_CHARACTERS:
-            raise NoDocument("unpacks to more than a document may")
+            raise NoDocument("too large when unpacked")
     empty = sum(not text.strip() for text in pages) - failed
     if empty + failed == len(pages):
-        raise NoDocument("PDF without text: scanned pages need OCR first" if empty else "no intact PDF")
+        raise NoDocument("PDF without text: scanned pages need OCR first" if empty else "damaged PDF")
     remarks = {
         "pages of PDF files without text (scans need OCR first)": empty,
         "pages of PDF files that could not be read": failed,
@@ -71,10 +71,10 @@ def _read(reader: PdfReader, at_work: Callable[[], None]) -> ReadText:
 
 
 def _title(reader: PdfReader) -> str:
-    """What its metadata call it, unless a program did."""
+    """The title in the metadata, unless it looks generated."""
     try:
         title = (reader.metadata.title if reader.metadata else "") or ""
-    except Exception:  # Metadata of another kind than they may be: nothing that a document needs.
+    except Exception:  # Invalid metadata; a document does not need them.
         return ""
     title = title.strip()
     is_one = 4 <= len(title) <= 300 and any(map(str.isalpha, title)) and not _OF_A_PROGRAM.search(title)
@@ -82,7 +82,7 @@ def _title(reader: PdfReader) -> str:
 
 
 def _outline(reader: PdfReader) -> dict[int, list[tuple[int, str]]]:
-    """Page from 0 -> (level, title) of what the outline says begins there."""
+    """(level, title) of the outline entries that start on a page, by page from 0."""
     found: dict[int, list[tuple[int, str]]] = {}
     try:
         for level, item in _flat(reader.outline, 1):
@@ -91,7 +91,7 @@ def _outline(reader: PdfReader) -> dict[int, list[tuple[int, str]]]:
                 found.setdefault(page, []).append((level, " ".join(str(item.title).split())))
     except MemoryError:
         raise
-    except Exception:  # An outline is a help: one that leads nowhere gives none.
+    except Exception:  # The outline is optional, so a damaged one is ignored.
         return {}
     return found
 
@@ -105,7 +105,7 @@ def _flat(items: Iterable[Any], level: int) -> Iterator[tuple[int, Any]]:
 
 
 def _with_headings(text: str, titles: Iterable[tuple[int, str]]) -> str:
-    """The lines that stand in the outline, marked as headings; what is not found as a line stays as it is."""
+    """The text with lines that match an outline entry marked as headings; unmatched entries are ignored."""
     lines = text.split("\n")
     begin = 0
     for level, title in titles:
@@ -118,5 +118,5 @@ def _with_headings(text: str, titles: Iterable[tuple[int, str]]) -> str:
 
 
 def _ways_to_write(title: str) -> set[str]:
-    """With its number and without, by its letters alone."""
+    """The title with and without its number, in lower case without white space."""
     return {"".join(form.split()).casefold() for form in (title, _NUMBER.sub("", title.strip()))}

@@ -1,22 +1,22 @@
-"""Plain text and Markdown, as they stand."""
+"""Reads plain text and Markdown, unchanged."""
 
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText, no_heading
 from harness.display.document_positions import headings
 
 
 def read_text(content: bytes) -> ReadText:
-    """A file of plain text."""
+    """Read a plain text file."""
     return ReadText(no_heading(decoded(content)))
 
 
 def read_markdown(content: bytes) -> ReadText:
-    """Markdown as it stands, its headings too: they say what a passage is about. The first one is the title."""
+    """Read Markdown; its headings stay, because they describe the passages. The first one is the title."""
     text = decoded(content)
     return ReadText(text, title=first.title if (first := next(headings(text), None)) else "")
 
 
 def decoded(content: bytes) -> str:
-    """The text, where it is UTF-8, or says by its first bytes that it is UTF-16 or UTF-32."""
+    """Decode UTF-8, or UTF-16 and UTF-32 with a byte order mark."""
     if content.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
         coding = "utf-32"
     elif content.startswith((b"\xff\xfe", b"\xfe\xff")):

@@ -1,4 +1,4 @@
-"""A folder of files as documents: every file is a document, is skipped for a reason, or holds many."""
+"""Reads a folder of files as documents. A file is one document, several (JSON Lines), or skipped with a reason."""
 
 import os
 from collections import Counter
@@ -27,26 +27,26 @@ _PLAIN: dict[str, Callable[[bytes], ReadText]] = {
 }
 _ROWS = ".jsonl"
 KINDS = (*_PLAIN, *READERS, _ROWS)
-"""The ends of names of files that are read."""
+"""Extensions of the files that are read."""
 
 
 @dataclass(frozen=True)
 class FolderCorpus:
-    """What a folder holds."""
+    """The documents of a folder, and what was skipped."""
 
     documents: tuple[Document, ...]
-    """By doc_id. The id of a file is its path from the folder, with forward slashes, composed (NFC)."""
+    """Sorted by doc_id. The id of a file is its relative path with forward slashes, in NFC."""
     skipped: tuple[Skipped, ...]
-    """By path."""
+    """Sorted by path."""
     notes: tuple[str, ...]
-    """What a reader of a report must know: how many were read and skipped, and why; no name of a file."""
+    """Notes for the report: how many files were read and skipped, and why. They contain no file names."""
 
 
 def read_folder(path: Path, progress: ReadingProgress = untold, include: Sequence[str] = ()) -> FolderCorpus:
-    """Every document under the folder, in an order that is the same on every machine. A file that a pattern of
-    `include` names is read although it is hidden, ignored or secret, and as text where its kind is not known.
+    """Read all documents under the folder, in an order that is the same on every machine. A file that matches a
+    pattern of `include` is read although it is hidden, ignored or secret, and as text if its kind is unknown.
 
-    DataError of one line: the folder is not there, or nothing in it can be read.
+    DataError: the folder does not exist, or nothing in it can be read.
     """
     listing = list_files(path, include)
     gathered = _Gathered(list(listing.skipped), listing.included)
@@ -56,13 +56,13 @@ def read_folder(path: Path, progress: ReadingProgress = untold, include: Sequenc
     if not gathered.documents:
         shown = without_home(os.fspath(path))
         skipped = f" ({_reasons(gathered.skipped)})" if gathered.skipped else ""
-        fix = f"put files there that end in {', '.join(KINDS)}"
-        raise DataError(f"no document in {shown}{skipped}", fix + gathered.way_to_include())
+        fix = f"add files with the extensions {', '.join(KINDS)}"
+        raise DataError(f"no documents in {shown}{skipped}", fix + gathered.way_to_include())
     return gathered.corpus(path)
 
 
 def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[PlacedRow]]:
-    """By name of the file what it holds."""
+    """The rows or the document of each file, by file name."""
     kinds = {name: PurePosixPath(name).suffix.lower() for name in listing.files}
     risky = {name: (path, kinds[name]) for name, path in listing.files.items() if kinds[name] in READERS}
     found: dict[str, list[PlacedRow]] = {}
@@ -82,9 +82,9 @@ def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[Placed
 
 
 def _read(name: str, kind: str, path: Path, *, is_text: bool) -> Iterator[PlacedRow]:
-    """`is_text`: it is taken for text where its kind is not known."""
+    """`is_text`: read a file of unknown kind as text."""
     if kind not in KINDS and not is_text:
-        yield name, NoDocument(f"of a kind that is not read: {kind or 'no ending'}")
+        yield name, NoDocument(f"unsupported kind: {kind or 'no extension'}")
         return
     try:
         content = read_plain(path, _MOST_BYTES)
@@ -100,7 +100,7 @@ def _read(name: str, kind: str, path: Path, *, is_text: bool) -> Iterator[Placed
 
 @dataclass
 class _Gathered:
-    """What has been found so far."""
+    """The documents and skipped files found so far."""
 
     skipped: list[Skipped]
     included: Set[str]
@@ -108,7 +108,7 @@ class _Gathered:
     remarks: Counter[str] = field(default_factory=Counter)
 
     def add(self, name: str, where: str, one: ReadText | NoDocument) -> None:
-        """A document of that file, or the reason why it is none."""
+        """Add a document of a file, or the reason why it is skipped."""
         if isinstance(one, NoDocument):
             self.skipped.append(Skipped(where, str(one)))
             return
@@ -118,7 +118,7 @@ class _Gathered:
         elif name not in self.included and holds_private_key(text):
             self.skipped.append(Skipped(where, SECRET))
         elif doc_id in self.documents:
-            self.skipped.append(Skipped(where, "its doc_id is that of another document"))
+            self.skipped.append(Skipped(where, "same doc_id as another document"))
         else:
             self.documents[doc_id] = Document(
                 doc_id=doc_id,
@@ -129,15 +129,15 @@ class _Gathered:
             self.remarks.update(one.remarks)
 
     def corpus(self, path: Path) -> FolderCorpus:
-        """All of it."""
+        """The complete corpus."""
         ordered = tuple(self.documents[doc_id] for doc_id in sorted(self.documents))
         skipped = tuple(sorted(self.skipped, key=lambda one: (one.path, one.why)))
         return FolderCorpus(ordered, skipped, tuple(self._notes(path)))
 
     def way_to_include(self) -> str:
-        """How to have those that were left out by a rule."""
+        """A hint how to read the files that a rule excluded, if there are any."""
         left_out = {one.why for one in self.skipped} & {IGNORED, SECRET}
-        return "; --include PATTERN adds what is ignored or secret" if left_out else ""
+        return "; --include PATTERN also reads ignored or secret files" if left_out else ""
 
     def _notes(self, path: Path) -> Iterator[str]:
         yield f"documents read from {without_home(os.fspath(path))}: {len(self.documents):,}"
@@ -149,8 +149,8 @@ class _Gathered:
         alike = sum(count for count in texts.values() if count > 1)
         if alike:
             yield (
-                f"documents whose text another has too: {alike:,}; whoever finds the one has not found the other: "
-                "measures of retrieval are too low for questions about them"
+                f"documents with the same text as another: {alike:,}; retrieving one does not count as retrieving "
+                "the other, so retrieval metrics are too low for questions about them"
             )
 
 

@@ -1,1 +1,1 @@
-"""Test collections: documents, queries, and which documents are relevant to which. No facts, and no answers."""
+"""Test collections: documents, queries and relevance judgements, without facts or answers."""

@@ -1,4 +1,4 @@
-"""A folder as BEIR publishes its data sets (Thakur et al. 2021): corpus.jsonl, queries.jsonl and qrels/*.tsv."""
+"""Data sets in BEIR format (Thakur et al. 2021): a folder with corpus.jsonl, queries.jsonl and qrels/*.tsv."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from harness.protocols import DatasetSpec, RawDataset, ReadingProgress
 
 CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
 _LONGEST_LINE = 16_000_000
-_SHAPE = f"a BEIR folder holds {CORPUS}, {QUERIES} and qrels/test.tsv, each plain or .gz"
+_SHAPE = f"a BEIR folder contains {CORPUS}, {QUERIES} and qrels/test.tsv, each plain or .gz"
 
 
 class BeirParams(CollectionParams):
-    """Where it lies, and how much of it."""
+    """The folder, and the number of distractors."""
 
     path: Path
 
 
 def load(subset: str, params: BeirParams, progress: ReadingProgress) -> RawDataset:
-    """The queries that qrels/`subset`.tsv judges, over the whole corpus or a part of it."""
+    """Load the queries judged in qrels/`subset`.tsv, with the whole corpus or a part of it."""
     del progress
     check_folder(params.path)
     judgements = list(_judgements(_judged_file(params.path, subset)))
@@ -39,14 +39,14 @@ def load(subset: str, params: BeirParams, progress: ReadingProgress) -> RawDatas
 
 
 def is_beir(folder: Path) -> bool:
-    """Whether it looks like one."""
+    """Whether a folder looks like a BEIR data set."""
     return bool(find_in(folder, CORPUS) and find_in(folder, QUERIES)) and (folder / "qrels").is_dir()
 
 
 def _file(folder: Path, name: str) -> Path:
     path = find_in(folder, name)
     if path is None:
-        raise DataError(f"{folder} holds no {name}", _SHAPE)
+        raise DataError(f"{folder} has no {name}", _SHAPE)
     return path
 
 
@@ -56,7 +56,7 @@ def _judged_file(folder: Path, subset: str) -> Path:
         return path
     there = [name for name in SPEC.subsets if find_in(folder, f"qrels/{name}.tsv")]
     fix = f"choose --set dataset.subset={there[0]}" if there else _SHAPE
-    raise DataError(f"{folder} holds no qrels/{subset}.tsv", fix)
+    raise DataError(f"{folder} has no qrels/{subset}.tsv", fix)
 
 
 def _judgements(path: Path) -> Iterator[JudgedPair]:
@@ -67,12 +67,12 @@ def _judgements(path: Path) -> Iterator[JudgedPair]:
             yield JudgedPair(cells[0], cells[1], int(score))
         elif number or len(cells) != 3:
             raise DataError(
-                f"{where} is no judgement", "write query id, document id and a whole number, tabs between"
+                f"{where} is not a judgement", "write query id, document id and a whole number, separated by tabs"
             )
 
 
 def _lines(path: Path) -> Iterator[tuple[str, str]]:
-    """Place and text of each line that is not blank, one at a time: a corpus may be larger than memory."""
+    """Location and text of each non-blank line, one at a time, because a corpus may exceed memory."""
     number = 0
     try:
         with read_intact(path), open_plain(path) as file:
@@ -103,7 +103,7 @@ def _document(entry: FileEntry) -> Document:
 
 SPEC = DatasetSpec(
     name="beir",
-    summary="a folder as BEIR publishes its data sets: -d beir --docs FOLDER; relevant documents, no answers",
+    summary="a folder in BEIR format (relevance judgements, no answers): -d beir --docs FOLDER",
     load=load,
     subsets=("test", "dev", "train"),
     params=BeirParams,

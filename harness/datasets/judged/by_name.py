@@ -1,4 +1,4 @@
-"""Any test collection that the package ir_datasets knows by name (MacAvaney et al. 2021)."""
+"""Test collections of the package ir_datasets, by name (MacAvaney et al. 2021)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SHOWN = 5
 
 
 class NamedParams(CollectionParams):
-    """Which one, and how much of it."""
+    """The collection, and the number of distractors."""
 
     id: str
-    """As the package has it, such as beir/scifact/test."""
+    """Name in ir_datasets, such as beir/scifact/test."""
 
 
 def load(subset: str, params: NamedParams, progress: ReadingProgress) -> RawDataset:
-    """Fetched from where it is published, and kept by the package in its own folder (IR_DATASETS_HOME)."""
+    """Load a collection. ir_datasets downloads it and keeps it in its own folder (IR_DATASETS_HOME)."""
     del subset
     need("ir-datasets", "ir_datasets")
     found = _find(params.id)
@@ -35,10 +35,10 @@ def load(subset: str, params: NamedParams, progress: ReadingProgress) -> RawData
         return build(Collection(params.id, texts, judgements, _documents(found, progress)), params)
     except HarnessError:
         raise
-    except Exception as error:  # Each collection is parsed by code of its own, which raises what it likes.
+    except Exception as error:  # Each collection has its own parser with its own errors.
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        fix = "connect to the network and try again, or see what ir_datasets says of getting it by hand"
-        raise DataError(f"ir_datasets could not give {params.id} ({reason})", fix) from error
+        fix = "connect to the network and try again, or see the ir_datasets page for manual downloads"
+        raise DataError(f"ir_datasets could not load {params.id} ({reason})", fix) from error
 
 
 def _find(name: str) -> Any:
@@ -47,7 +47,7 @@ def _find(name: str) -> Any:
     try:
         found = ir_datasets.load(name)
     except KeyError as error:
-        raise DataError(f"ir_datasets knows no '{name[:200]}'", nearest(name[:200], _near(name))) from error
+        raise DataError(f"ir_datasets has no data set '{name[:200]}'", nearest(name[:200], _near(name))) from error
     missing = _lacking(found)
     if missing:
         parts = (one for one in sorted(ir_datasets.registry) if one.startswith(f"{name}/"))
@@ -62,7 +62,7 @@ def _lacking(found: Any) -> list[str]:
 
 
 def _near(name: str) -> list[str]:
-    """Names of the same family, or the families."""
+    """Names of the same family; without any, the families."""
     import ir_datasets
 
     names = list(ir_datasets.registry)
@@ -82,7 +82,7 @@ def _documents(found: Any, progress: ReadingProgress) -> Iterator[Document]:
 
 SPEC = DatasetSpec(
     name="ir_datasets",
-    summary="a test collection by its name: --set dataset.options.id=beir/scifact/test; needs ir_datasets",
+    summary="a test collection of ir_datasets by name: --set dataset.options.id=beir/scifact/test",
     load=load,
     params=NamedParams,
     primary_measure=PRIMARY_MEASURE,

@@ -1,4 +1,4 @@
-"""From judgements of relevance to a data set, whoever published them."""
+"""Builds a data set from relevance judgements of any publisher."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from harness.core.records import Document, Evidence, Query, Reference
 from harness.protocols import DatasetRow, Params, RawDataset
 
 MOST_DOCUMENTS = 200_000
-"""More are read only where it is said how many are to be kept: a laptop would index them for days."""
+"""Larger collections need `distractors`: a laptop would index them for days."""
 _TYPE = "query"
 PRIMARY_MEASURE = "nDCG@10"
 
 
 class CollectionParams(Params):
-    """How much of it."""
+    """Options that all test collections share."""
 
     distractors: int | None = Field(None, ge=0)
-    """Documents that are relevant to no query, drawn with `seed`; None: all of them."""
+    """Number of documents that are relevant to no query, drawn with `seed`; None: all."""
     seed: int = 42
 
 
 class JudgedPair(NamedTuple):
-    """How relevant a document is to a query; nothing above 0 is not at all."""
+    """The relevance of a document to a query; 0 or less is not relevant."""
 
     query_id: str
     doc_id: str
@@ -38,20 +38,21 @@ class JudgedPair(NamedTuple):
 
 @dataclass(frozen=True)
 class Collection:
-    """What a publisher gives."""
+    """A test collection as published."""
 
     title: str
     texts: Mapping[str, str]
-    """Query id -> what is asked, in the order of its file."""
+    """Query text by query id, in file order."""
     judgements: Sequence[JudgedPair]
     documents: Iterable[Document]
-    """Read once, one after another: there may be more than memory holds."""
+    """Iterated once, because there may be more documents than fit into memory."""
 
 
 def build(given: Collection, params: CollectionParams) -> RawDataset:
-    """Every query with a relevant document; of the corpus all, or all relevant ones and so many others.
+    """Build a data set with every query that has a relevant document (relevance above 0), and all documents, or
+    the relevant ones and `distractors` others.
 
-    Relevant is whatever is judged above 0. `DataError` where nothing is, or there are too many documents.
+    DataError: no query has a relevant document, or there are too many documents.
     """
     relevant: dict[str, dict[str, int]] = {}
     for query_id, doc_id, relevance in given.judgements:
@@ -66,12 +67,10 @@ def build(given: Collection, params: CollectionParams) -> RawDataset:
         if text.strip() and (found := [one for one in relevant.get(query_id, {}) if one in held])
     )
     if not rows:
-        raise DataError(
-            f"{given.title} judges no document relevant to a query that it holds", "choose another part of it"
-        )
+        raise DataError(f"{given.title} has no query with a relevant document", "choose another part of it")
     notes = (
-        "relevant documents are marked, no facts and no answers: what is retrieved is scored by document, and "
-        "what systems say is not (--set models.generator.provider=none saves it)",
+        "relevance judgements only, no facts and no answers: retrieval is scored by document, answers are not "
+        "scored (--set models.generator.provider=none avoids their cost)",
         *_of_queries(given, relevant, rows, held),
         *_of_documents(n_read, documents, wanted, params),
     )
@@ -85,7 +84,7 @@ def _row(query_id: str, text: str, doc_ids: Sequence[str]) -> DatasetRow:
 
 
 def _chosen(given: Collection, wanted: set[str], params: CollectionParams) -> tuple[int, tuple[Document, ...]]:
-    """How many there are, and those that are kept, in their order."""
+    """The number of all documents, and the documents to keep, in order."""
     kept: list[tuple[int, Document]] = []
     drawn: list[tuple[int, int, Document]] = []
     number = -1
@@ -93,12 +92,12 @@ def _chosen(given: Collection, wanted: set[str], params: CollectionParams) -> tu
         if document.doc_id in wanted or params.distractors is None:
             kept.append((number, document))
         elif params.distractors:
-            # Those with the lowest hashes: the same whatever the order, and fewer are a part of more.
+            # Keep the lowest hashes: independent of the order, and a smaller draw is a subset of a larger one.
             place = (-_draw(params.seed, document.doc_id), number, document)
             (heapq.heappush if len(drawn) < params.distractors else heapq.heappushpop)(drawn, place)
         if len(kept) > MOST_DOCUMENTS and params.distractors is None:
             what = f"{given.title} has more than {MOST_DOCUMENTS:,} documents"
-            raise DataError(what, "take a seeded part of them: --set dataset.options.distractors=10000")
+            raise DataError(what, "draw a part of them: --set dataset.options.distractors=10000")
     kept += [(place, document) for _, place, document in drawn]
     return number + 1, tuple(document for _, document in sorted(kept, key=lambda one: one[0]))
 
@@ -112,18 +111,18 @@ def _of_queries(
 ) -> Iterator[str]:
     left_out = len(given.texts) - len(rows)
     if left_out:
-        yield f"{left_out:,} of {len(given.texts):,} queries left out: no document is judged relevant to them"
+        yield f"{left_out:,} of {len(given.texts):,} queries left out: they have no relevant document"
     levels = {relevance for judged in relevant.values() for relevance in judged.values()}
     if len(levels) > 1:
         yield (
-            f"relevance is graded {min(levels)} to {max(levels)}, and whatever is above 0 counts alike: nDCG here "
-            "is not that of graded judgements"
+            f"relevance is graded {min(levels)} to {max(levels)}, but every grade above 0 counts the same, so "
+            "nDCG here is not the graded nDCG"
         )
     own = sum(row.query.query_id in held for row in rows)
     if own:
         yield (
-            f"{own:,} queries have the id of a document: published figures may leave that document out of the "
-            "ranking, these do not"
+            f"{own:,} queries have the id of a document: published figures may exclude that document from the "
+            "ranking, these figures do not"
         )
 
 
@@ -132,10 +131,12 @@ def _of_documents(
 ) -> Iterator[str]:
     missing = len(wanted - {document.doc_id for document in documents})
     if missing:
-        yield (f"{missing:,} of {len(wanted):,} relevant documents are not in the corpus: they cannot be found")
+        yield (
+            f"{missing:,} of {len(wanted):,} relevant documents are not in the corpus: they cannot be retrieved"
+        )
     if params.distractors is not None and len(documents) < n_read:
         others = len(documents) - len(wanted) + missing
         yield (
-            f"{len(documents):,} of {n_read:,} documents: all that are relevant to a query, and {others:,} others "
-            f"drawn with seed {params.seed}: retrieval is easier than over all"
+            f"{len(documents):,} of {n_read:,} documents: all relevant ones, and {others:,} others drawn with "
+            f"seed {params.seed}, so retrieval is easier than over the whole corpus"
         )

@@ -1,4 +1,4 @@
-"""Files of questions about documents, as JSON Lines or CSV: docs/question-files.md is their format."""
+"""Question files in JSON Lines or CSV; docs/question-files.md describes the format."""
 
 from harness.datasets.question_files.questions import QuestionSet, read_questions
 

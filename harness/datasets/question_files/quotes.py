@@ -1,4 +1,4 @@
-"""Where a quote stands in the documents, and what its document says there word for word."""
+"""Finds quotes in documents, and the literal text at that place."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _SHAPES = str.maketrans(
     "\u2018\u2019\u201a\u201b\u2032\u201c\u201d\u201e\u201f\u2033\u2010\u2011\u2012\u2013\u2014\u2212",
     "'''''\"\"\"\"\"------",
 )
-"""Quotation marks and dashes as editors and typesetters shape them, one for one."""
+"""Typographic quotation marks and dashes, each mapped to its ASCII form."""
 _KEPT = 4096
-"""Documents whose words are kept at hand, at about three times their size."""
+"""Number of documents whose words are cached, at about three times their size."""
 
 
 class QuoteFinder:
-    """Looks up documents by what a person calls them, and quotes in them."""
+    """Looks up documents by name, and quotes in them."""
 
     def __init__(self, documents: Sequence[Document], skipped: Mapping[str, str]) -> None:
         self._skipped = {_plain(name): why for name, why in skipped.items()}
@@ -38,7 +38,7 @@ class QuoteFinder:
         self._words = lru_cache(maxsize=_KEPT)(self._squeeze)
 
     def document(self, name: str) -> str | None:
-        """The id of the document that `name` means: its id, or the end of it where no other has that."""
+        """The id of a document by its id or by a unique file name at the end of an id; None if there is none."""
         if name in self._texts:
             return name
         meant = self._called.get(_plain(name), set())
@@ -47,7 +47,7 @@ class QuoteFinder:
         return found[0] if len(found) == 1 else None
 
     def what_else(self, name: str) -> str:
-        """Why it means no document: it was skipped, or several are called so; else what is called nearly so."""
+        """A hint for an unknown name: why the file was skipped, the ambiguous names, or the nearest name."""
         why = self._skipped.get(_plain(name))
         if why is not None:
             return f"it was skipped: {why}"
@@ -55,11 +55,11 @@ class QuoteFinder:
         if len(meant) > 1:
             return f"say which: '{meant[0]}' or '{meant[1]}'"
         said = nearest(name[:200], self._texts)
-        return said if len(said) < 300 else "name it as the list of documents does"
+        return said if len(said) < 300 else "use a name from the list of documents"
 
     def verbatim(self, doc_id: str, quote: str) -> str | None:
-        """What the document says where it says the quote; None where it does not. White space may differ, and the
-        shapes of quotation marks and dashes.
+        """The document's literal text for a quote; None if not found. White space and the shapes of quotation
+        marks and dashes may differ.
         """
         text = self._texts[doc_id]
         if quote in text:
@@ -71,7 +71,7 @@ class QuoteFinder:
         return None
 
     def holders(self, quote: str) -> list[str]:
-        """Documents that state it, two at most: more are as ambiguous."""
+        """Up to two documents that contain the quote; two already make it ambiguous."""
         found = [doc_id for doc_id, text in self._texts.items() if quote in text]
         if not found:
             forms = _forms(quote)
@@ -89,13 +89,13 @@ class QuoteFinder:
 
 @dataclass(frozen=True)
 class _Squeezed:
-    """A text without its white space, and where its words stood."""
+    """A text without white space, and the positions of its words."""
 
     letters: str
     begins: array[int]
-    """Of each word in `letters`."""
+    """Start of each word in `letters`."""
     stood: array[int]
-    """Of each word in the text."""
+    """Start of each word in the original text."""
 
     @classmethod
     def of(cls, text: str) -> _Squeezed:
@@ -104,7 +104,7 @@ class _Squeezed:
         return cls(_squeezed(text), array("q", ends), array("q", (start for start, _ in spans)))
 
     def find(self, quote: str) -> tuple[int, int] | None:
-        """Start and end in the text."""
+        """Start and end of a quote in the original text."""
         at = self.letters.find(quote) if quote else -1
         return None if at < 0 else (self._place(at), self._place(at + len(quote) - 1) + 1)
 
@@ -114,7 +114,7 @@ class _Squeezed:
 
 
 def _forms(quote: str) -> list[str]:
-    """As a document may hold it, whose accents may stand beside their letters."""
+    """The quote in NFC and NFD, because a document may contain either."""
     return list(dict.fromkeys(_squeezed(unicodedata.normalize(form, quote)) for form in ("NFC", "NFD")))
 
 
@@ -123,5 +123,5 @@ def _squeezed(text: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """The same for names that mean the same: a document's has escapes for what is hidden in it."""
+    """A normalised name, so that equivalent names are equal; hidden characters are escaped as in doc ids."""
     return shown_text(name).replace("\\", "/").removeprefix("./").casefold()

@@ -1,4 +1,4 @@
-"""What one row of a question file says, checked. Nothing in it is trusted."""
+"""Validates the rows of a question file, which are untrusted."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from harness.core.errors import DataError, nearest
 from harness.datasets.question_files.table import FieldRow, FieldTable
 from harness.datasets.row_fields import kind_of
 
-_FORMAT = "docs/question-files.md has the format"
+_FORMAT = "docs/question-files.md describes the format"
 _FIELDS = ("question", "id", "answers", "answer", "evidence", "type", "made_by", "seen_by", "quote", "document")
 _PASSED_OVER = ("checks", "notes")
 _NUMBERED = re.compile(r"(quote|document)(?:_([1-9]\d?))?")
 _ASKED = ("query", "questions", "prompt", "input", "text")
-"""What other tools call a question."""
+"""Names that other tools use for the question field."""
 _SHOWN = 12
 _LONGEST_NAME = 200
-"""Characters of an id or a type: both stand in tables."""
+"""Longest id or type in characters, because both appear in tables."""
 DEFAULT_TYPE = "question"
 
 
 @dataclass(frozen=True)
 class AskedQuote:
-    """A piece of evidence as its writer gave it; either may be empty."""
+    """Evidence as given in the file; either field may be empty."""
 
     quote: str
     document: str
@@ -35,7 +35,7 @@ class AskedQuote:
 
 @dataclass(frozen=True)
 class AskedQuestion:
-    """One row; what it does not say is empty."""
+    """One row; missing fields are empty."""
 
     where: str
     text: str
@@ -48,58 +48,60 @@ class AskedQuestion:
 
 
 def parse_rows(path: Path, table: FieldTable) -> tuple[list[AskedQuestion], list[str]]:
-    """The questions, and the fields that are passed over. `DataError` in one line names what is not as it should
-    be, with its line.
-    """
+    """The questions, and the names of ignored fields. DataError names the first mistake with its line."""
     names = table.names
     if "question" not in names:
         near = next((name for name in _ASKED if name in names), "")
-        fix = f"rename '{near}' to 'question'" if near else f"name the column of questions so; {_FORMAT}"
+        fix = (
+            f"rename '{near}' to 'question'"
+            if near
+            else f"name the column with the questions 'question'; {_FORMAT}"
+        )
         raise DataError(f"{path} has no column 'question', its columns are {listed(names)}", fix)
     return [_parse(row) for row in table.rows], _strangers(path, names)
 
 
 def answers_of(row: FieldRow) -> tuple[str, ...]:
-    """Every answer of a row, however it spells them, each once. DataError: something there is no text."""
+    """All answers of a row from all its answer fields, without duplicates. DataError: a value is not a text."""
     return tuple(dict.fromkeys(_answers(row)))
 
 
 def evidence_of(row: FieldRow) -> tuple[AskedQuote, ...]:
-    """Likewise its evidence: as a list, as one object, or in fields of its own."""
+    """All evidence of a row, given as a list, as one object, or in separate fields, without duplicates."""
     return tuple(dict.fromkeys(_evidence(row)))
 
 
 def means(name: str) -> str:
-    """The field that a name of one is another spelling of: `answers` for `answer`, `evidence` for `quote_2`."""
+    """The field that a name stands for: `answers` for `answer`, `evidence` for `quote_2`."""
     name = name.strip().lower()
     return "evidence" if _NUMBERED.fullmatch(name) else "answers" if name == "answer" else name
 
 
 def listed(names: Sequence[str]) -> str:
-    """Those, the first few of them."""
+    """The first few names, for messages."""
     more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
     return ", ".join(repr(shortened(name)) for name in names[:_SHOWN]) + more
 
 
 def shortened(text: str, most: int = 60) -> str:
-    """Its beginning, on one line."""
+    """The beginning of a text, on one line."""
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 def _strangers(path: Path, names: Sequence[str]) -> list[str]:
-    """Fields that nobody reads; one that is nearly called like one that is not there was meant to be read."""
+    """Names of unknown fields. DataError if one looks like a misspelling of a missing known field."""
     strange = [name for name in names if name not in (*_FIELDS, *_PASSED_OVER) and not _NUMBERED.fullmatch(name)]
     for name in strange:
         near = difflib.get_close_matches(name[:_LONGEST_NAME], _FIELDS, n=1, cutoff=0.8)
         if near and near[0] not in names:
-            raise DataError(f"{path}: nobody reads a field '{shortened(name)}'", nearest(near[0], _FIELDS))
+            raise DataError(f"{path}: unknown field '{shortened(name)}'", nearest(near[0], _FIELDS))
     return strange
 
 
 def _parse(row: FieldRow) -> AskedQuestion:
     if "question" not in row.fields:
-        raise DataError(f"{row.where}: the question is blank", "write it, or leave the row out")
+        raise DataError(f"{row.where}: the question is empty", "write it, or remove the row")
     return AskedQuestion(
         where=row.where,
         text=_text(row, "question").strip(),
@@ -118,16 +120,16 @@ def _text(row: FieldRow, name: str) -> str:
 
 def _as_text(where: str, name: str, value: object) -> str:
     if isinstance(value, int | float) and not isinstance(value, bool):
-        # In a column with gaps pandas writes every number with a fraction.
+        # pandas writes the numbers of a column with gaps as decimals.
         return str(int(value) if isinstance(value, float) and value.is_integer() else value)
     if not isinstance(value, str):
         raise _wrong(where, name, "text", value)
     try:
-        # JSON can spell half a surrogate pair, which no UTF-8 file can hold: it would surface only in a record.
+        # JSON can contain an unpaired surrogate, which UTF-8 files cannot: it would fail later, in a record.
         value.encode()
     except UnicodeEncodeError as error:
         raise DataError(
-            f"{where}: '{name}' holds half a surrogate pair", "write the character whole, or leave it out"
+            f"{where}: '{name}' contains an unpaired surrogate", "correct or remove that character"
         ) from error
     return value
 
@@ -159,7 +161,7 @@ def _several(row: FieldRow, name: str) -> list[str]:
 
 
 def _json_cell(row: FieldRow, name: str) -> object:
-    """What JSON spells in a cell; a text that only begins like it is text."""
+    """The JSON list in a cell; a text that only begins like one is split at |."""
     text = str(row.fields[name])
     try:
         value: object = json.loads(text)
@@ -169,7 +171,7 @@ def _json_cell(row: FieldRow, name: str) -> object:
         return value
     if name == "evidence":
         raise DataError(
-            f"{row.where}: '{name}' is no JSON list of quotes", f"use columns quote, document; {_FORMAT}"
+            f"{row.where}: '{name}' is not a JSON list of quotes", f"use columns quote, document; {_FORMAT}"
         )
     return text.split("|")
 
@@ -188,14 +190,14 @@ def _quote(where: str, value: object) -> AskedQuote:
     if strange := [str(name) for name in value if name not in {"quote", "document"}]:
         what = f"{where}: evidence has the fields {listed([str(name) for name in value])}"
         if not {"quote", "document"} & set(value):
-            raise DataError(what, f"call them quote and document, not {listed(strange)}")
+            raise DataError(what, f"name them quote and document, not {listed(strange)}")
     given = {name: value.get(name) for name in ("quote", "document")}
     texts = {name: _as_text(where, name, one).strip() for name, one in given.items() if one is not None}
     return AskedQuote(texts.get("quote", ""), texts.get("document", ""))
 
 
 def _columns(row: FieldRow) -> list[AskedQuote]:
-    """Quotes that stand in fields of their own, in the order of their numbers."""
+    """Quotes in separate fields, ordered by their numbers."""
     pairs: dict[int, dict[str, str]] = {}
     for name in row.fields:
         if found := _NUMBERED.fullmatch(name):

@@ -1,4 +1,4 @@
-"""The rows of a question file, whatever its form: JSON Lines, a JSON array, or CSV."""
+"""Reads the rows of a question file: JSON Lines, a JSON array, or CSV."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ from harness.datasets.row_fields import kind_of
 from harness.datasets.size_limits import most_values, values_of_json
 
 MOST_BYTES = 64_000_000
-"""Of a whole file: a hundred thousand questions with their quotes are about half of it."""
+"""Largest file; a hundred thousand questions with quotes need about half of it."""
 _AS_CSV = "save it as 'CSV UTF-8 (comma delimited)'"
 _NOT_TEXT = {b"PK\x03\x04": "an Excel workbook or another zip", b"\xd0\xcf\x11\xe0": "an old Excel workbook"}
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _CSV, _JSON = (".csv", ".tsv"), (".json", ".jsonl", ".ndjson")
-"""By its name; what is called otherwise is what it begins like."""
+"""By file extension; other files by their first character."""
 _DELIMITERS = ",;\t"
 
 
 @dataclass(frozen=True)
 class FieldRow:
-    """One row by the names of its fields, in lower case; a field that says nothing is not there."""
+    """One row: values by field name in lower case, without empty fields."""
 
     where: str
     """File and line, for messages."""
     fields: Mapping[str, object]
     is_csv: bool
-    """Its values are cells: texts in which several may stand."""
+    """Whether values are CSV cells, which may contain several answers."""
 
 
 @dataclass(frozen=True)
 class FieldTable:
-    """A whole file."""
+    """All rows of a file."""
 
     names: tuple[str, ...]
-    """Of its fields, whether any row says something there or not."""
+    """All field names, also of fields that are empty in every row."""
     rows: tuple[FieldRow, ...]
 
 
 def read_table(path: Path) -> FieldTable:
-    """What the file holds, without blank lines. `DataError` in one line where it is no such file, or empty."""
+    """Read the file without blank lines. DataError if it is unreadable or empty."""
     text = _decoded(path, _bytes_of(path))
     kind = path.suffix.lower()
     is_csv = kind in _CSV or (kind not in _JSON and not text.lstrip().startswith(("{", "[")))
     names: dict[str, None] = {}
     rows = tuple((_csv_rows if is_csv else _json_rows)(path, text, names))
     if not rows:
-        raise DataError(f"{path} holds no questions", "write one a line, see docs/question-files.md")
+        raise DataError(f"{path} contains no questions", "write one per line, see docs/question-files.md")
     return FieldTable(tuple(names), rows)
 
 
@@ -64,37 +64,39 @@ def _bytes_of(path: Path) -> bytes:
     except OSError as error:
         reason = error.strerror or str(error)
         raise DataError(
-            f"{path} cannot be read: {reason}", "name a file of questions: docs/question-files.md"
+            f"{path} cannot be read: {reason}", "name a question file, see docs/question-files.md"
         ) from error
 
 
 def _decoded(path: Path, data: bytes) -> str:
     for start, what in _NOT_TEXT.items():
         if data.startswith(start):
-            raise DataError(f"{path} is {what}, whatever its name says", f"open it there and {_AS_CSV}")
+            raise DataError(
+                f"{path} is {what} despite its name", f"open it in a spreadsheet program and {_AS_CSV}"
+            )
     try:
-        # No guess at others: a wrong one would change answers and quotes without a word.
+        # Other encodings are not guessed: a wrong guess would silently change answers and quotes.
         text = data.decode("utf-16" if data.startswith(_UTF16) else "utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
         what = f"{path} line {line} is not UTF-8 (byte 0x{data[error.start]:02x})"
         raise DataError(what, f"{_AS_CSV}, or convert it: iconv -f WINDOWS-1252 -t UTF-8") from error
     if "\0" in text:
-        raise DataError(f"{path} is not text: it holds NUL characters", f"write JSON Lines, or {_AS_CSV}")
+        raise DataError(f"{path} is not text: it contains NUL characters", f"write JSON Lines, or {_AS_CSV}")
     return text
 
 
 def _json_rows(path: Path, text: str, names: dict[str, None]) -> Iterator[FieldRow]:
     data = text.encode("utf-8", "surrogatepass")
     if values_of_json(data) > most_values(len(data)):
-        raise DataError(f"{path} holds too many values to be questions", "write one question a line")
+        raise DataError(f"{path} contains too many values to be questions", "write one question per line")
     if text.lstrip().startswith("["):
         found = _parsed(text, str(path))
         values = found if isinstance(found, list) else [found]
         for number, value in enumerate(values, start=1):
             yield _named_row(value, f"{path} row {number}", names)
         return
-    # Not splitlines(): it would also split at the U+2028 that a JSON string may hold as it is.
+    # Not splitlines(): it would also split at U+2028, which a JSON string may contain unescaped.
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             where = f"{path} line {number}"
@@ -103,22 +105,22 @@ def _json_rows(path: Path, text: str, names: dict[str, None]) -> Iterator[FieldR
 
 def _named_row(value: object, where: str, names: dict[str, None]) -> FieldRow:
     if not isinstance(value, Mapping):
-        raise DataError(f"{where} is {kind_of(value)}, not an object", 'write {"question": "..."} a line')
+        raise DataError(f"{where} is {kind_of(value)}, not an object", 'write one {"question": "..."} per line')
     names.update((name.strip().lower(), None) for name in value)
     return json_row(value, where)
 
 
 def json_row(value: Mapping[str, object], where: str) -> FieldRow:
-    """An object of a JSON file as a row. DataError: it names a field twice."""
+    """A JSON object as a row. DataError: two field names differ only in case."""
     fields: dict[str, object] = {}
     for name, held in value.items():
         if _says_something(held) and fields.setdefault(name.strip().lower(), held) is not held:
-            raise DataError(f"{where} names the field '{name}' twice", "leave one of them out")
+            raise DataError(f"{where} has the field '{name}' twice", "remove one of them")
     return FieldRow(where, fields, is_csv=False)
 
 
 def _says_something(value: object) -> bool:
-    """Null, as which pandas may write NaN, is a field that is missing; a blank text says nothing either."""
+    """Whether a value is not empty. Null, NaN (pandas) and blank texts are empty."""
     if isinstance(value, float) and math.isnan(value):
         return False
     return value is not None and not (isinstance(value, str) and not value.strip())
@@ -129,11 +131,11 @@ def _parsed(text: str, where: str) -> object:
         return json.loads(text, parse_constant=_constant)
     except json.JSONDecodeError as error:
         what = f"{where} is not JSON ({error.msg} at column {error.colno})"
-        raise DataError(what, "write one JSON object a line, in UTF-8") from error
+        raise DataError(what, "write one JSON object per line, in UTF-8") from error
     except RecursionError as error:
-        raise DataError(f"{where} is nested too deeply", "write one JSON object a line") from error
+        raise DataError(f"{where} is nested too deeply", "write one JSON object per line") from error
     except ValueError as error:
-        raise DataError(f"{where} is not JSON ({str(error)[:100]})", "write one JSON object a line") from error
+        raise DataError(f"{where} is not JSON ({str(error)[:100]})", "write one JSON object per line") from error
 
 
 def _constant(name: str) -> float:
@@ -162,12 +164,12 @@ def _csv_rows(path: Path, text: str, known: dict[str, None]) -> Iterator[FieldRo
             given = {name: cell for name, cell in zip(names, cells, strict=True) if cell.strip() and name}
             yield FieldRow(where, given, is_csv=True)
     except csv.Error as error:
-        fix = "put double quotes around a cell that holds one, and write each inside of it twice"
+        fix = "put double quotes around a cell that contains one, and double each quote inside it"
         raise DataError(f"{path} line {begun} is not CSV ({error})", fix) from error
 
 
 def _delimiter(text: str) -> str:
-    """The one that divides the first line into most names."""
+    """The delimiter that occurs most often in the first line."""
     return max(_DELIMITERS, key=text.lstrip("\r\n").partition("\n")[0].count)
 
 
@@ -177,6 +179,6 @@ def _header(path: Path, cells: Sequence[str]) -> list[str]:
         if names.count(name) > 1:
             raise DataError(
                 f"{path} has two columns '{name}'",
-                "call further ones otherwise: quote, quote_2; answers: 24|24 days",
+                "number further ones: quote, quote_2; for answers write 24|24 days",
             )
     return names

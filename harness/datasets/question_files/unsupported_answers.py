@@ -1,4 +1,4 @@
-"""Which answers stand in a document, word for word."""
+"""Finds answers that no document contains literally."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from harness.core.records import Document
 
 _WORDS = re.compile(r"\w+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-"""Scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
+"""Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
 _NO_ANSWER = "insufficient information"
 _SAID_OF_DOCUMENTS = {"yes", "no", "true", "false", _NO_ANSWER}
-"""Answers that say something of documents and need not stand there."""
+"""Answers that are verdicts, which need not be in a document."""
 
 
 def unheard(answers: Iterable[str], documents: Sequence[Document]) -> set[str]:
-    """Those that no document states, letters and digits compared in any case. A verdict, and the answer that there
-    is none, are never among them.
+    """The answers that no document contains, ignoring case and punctuation. Verdicts and abstentions are never
+    among them.
     """
     looked_for = {answer: _form(answer) for answer in answers}
     left = {form: form.split() for form in looked_for.values() if form and form not in _SAID_OF_DOCUMENTS}
@@ -33,17 +33,17 @@ def unheard(answers: Iterable[str], documents: Sequence[Document]) -> set[str]:
 
 
 def say_that_there_is_none(answers: Sequence[str]) -> bool:
-    """Whether the right answer is that the documents do not hold it."""
+    """Whether the reference answer is an abstention."""
     return bool(answers) and all(_form(answer) == _NO_ANSWER for answer in answers)
 
 
 def is_settled(answers: Sequence[str]) -> bool:
-    """Whether the right answer is a verdict, or that there is none."""
+    """Whether all reference answers are verdicts or abstentions."""
     return all(_form(answer) in _SAID_OF_DOCUMENTS for answer in answers)
 
 
 def _states(text: str, words: set[str], form: str, parts: Sequence[str]) -> bool:
-    # Most documents lack one of the words, and that is quick to see.
+    # A missing word is quick to detect, and rules out most documents.
     return (words.issuperset(parts) or bool(_UNSPACED.search(form))) and form in text
 
 
