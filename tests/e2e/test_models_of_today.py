@@ -85,9 +85,9 @@ def test_a_judge_that_is_refused_is_one_line_before_anything_is_answered(
     [
         (
             "models.generator.extra.max_tokens=5",
-            "must not hold 'max_tokens': it has a key of its own in the config",
+            "must not contain 'max_tokens': it has its own key in the config",
         ),
-        ("models.generator.extra.stream=true", "must not hold 'stream': the usage of a streamed call"),
+        ("models.generator.extra.stream=true", "must not contain 'stream': token usage of a streamed call"),
         ("models.generator.temperature=hot", "models.generator.temperature: input should be a valid number"),
         ("models.embedder.extra.dimensions=64", "provider 'minilm' sends no request, so it takes no extra"),
     ],

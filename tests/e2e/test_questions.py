@@ -76,7 +76,7 @@ def test_a_run_is_told_how_many_questions_a_person_has_seen(
     asked = ("--docs", "papers", "--questions", "asked.jsonl", "--set", "models.generator.provider=none")
     plan = here.call("plan", *asked, "--json")
     assert plan.returncode == 0, plan.stderr
-    said = "3 of 3 questions machine-made (by 'openai-compatible/fake'); of these no person has seen 2"
+    said = "3 of 3 questions written by a model ('openai-compatible/fake'); 2 of these without human review"
     assert said in plan.stdout
 
 

@@ -87,7 +87,7 @@ def test_a_torn_last_record_is_cut_and_answered_from_the_journal(indexed: Comman
     records.write_bytes(records.read_bytes()[:-40])
     (run.path / "done.json").unlink()
     again = indexed.run(*words)
-    assert "torn" in again["stderr"]
+    assert "incomplete" in again["stderr"]
     assert what_was_answered(run) == before
     assert server.model.served == served
     replayed = [record.cost.replayed_calls for record in run.iter_records()]
@@ -101,7 +101,7 @@ def test_damage_in_the_middle_of_the_records_is_named_by_its_line(indexed: Comma
     lines = records.read_bytes().splitlines(keepends=True)
     lines[2] = b'{"query_id": "demo-\n'
     records.write_bytes(b"".join(lines))
-    assert "records.jsonl does not fit its digest in done.json" in indexed.refused("report", run.run_id)
+    assert "records.jsonl does not match its checksum in done.json" in indexed.refused("report", run.run_id)
     (run.path / "done.json").unlink()
     assert "records.jsonl line 3 is damaged" in indexed.refused("report", run.run_id)
     assert (indexed.run()["n_ok"], len(run.records())) == (8, 8)

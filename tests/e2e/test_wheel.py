@@ -142,7 +142,7 @@ def test_it_holds_what_a_new_package_is_made_from(bare: Installed, kind: str) ->
 
 def test_the_first_command_of_the_help_works(whole: Installed) -> None:
     shown = " ".join(whole.says("rag-harness", "--help").split())
-    first = re.search(r"First, .*?: `(rag-harness run [^`]*)`", shown)
+    first = re.search(r"without a language model: `(rag-harness run [^`]*)`", shown)
     assert first
     printed = whole.says(*first[1].split(), "--set", "dataset.sample.per_type=10")
     assert "Hit@10" in printed

@@ -49,7 +49,7 @@ def test_a_run_chooses_no_server_and_no_variable(
 ) -> None:
     run = saying(cli.results, evaluators=[evaluator], models={role: model_at(elsewhere)})
     line = cli.refused("evaluate", run.run_id)
-    assert f"the config of {run.run_id} names a {role} of its own, and what a run says is not obeyed" in line
+    assert f"the config of {run.run_id} names a {role} of its own, which is not used without your consent" in line
     assert f"--set models.{role}.api_key_env=AWS_SECRET" in line
     assert elsewhere.heard == []
     assert SECRET not in line
@@ -58,7 +58,7 @@ def test_a_run_chooses_no_server_and_no_variable(
 def test_the_words_that_it_shows_mean_what_the_run_says(cli: CommandLineHere, elsewhere: EchoingServer) -> None:
     run = saying(cli.results, evaluators=["rag_eval"], models={"judge": model_at(elsewhere)})
     line = cli.refused("evaluate", run.run_id)
-    words = shlex.split(line.partition("what it says (")[2].partition("), or the default")[0])
+    words = shlex.split(line.partition("the run's values (")[2].partition("), or the default")[0])
     judge = evaluation_config(run, settings=[word for word in words if word != "--set"]).models.judge
     assert judge == JudgeConfig(**model_at(elsewhere))
 
@@ -103,7 +103,7 @@ def test_no_command_reads_the_price_table_that_a_run_names(cli: CommandLineHere,
     trap.write_text("not: a price table", encoding="utf-8")
     run = saying(cli.results, evaluators=["answer"], prices=str(trap))
     line = cli.refused(command, run.run_id)
-    assert f"add --prices {trap}, or --prices configs/prices.yaml for the one that ships" in line
+    assert f"add --prices {trap}, or --prices configs/prices.yaml for the shipped one" in line
     if command == "show":
         assert cli.call(command, run.run_id, "--prices", "configs/prices.yaml").returncode == 0
 

@@ -43,7 +43,7 @@ def test_imported_answers_are_scored_and_shown_like_any_other(cli: CommandLine, 
     assert done.stdout.splitlines()[0] == f"imported {n_answers} answers of theirs: {run.run_id}"
     assert done.stdout.splitlines()[-1] == f"next: rag-harness evaluate {run.run_id}"
     again = cli.call(*mapped)
-    assert again.stdout.splitlines()[0] == f"{run.run_id} holds these answers already: left as it is"
+    assert again.stdout.splitlines()[0] == f"{run.run_id} already has these answers: nothing to do"
     scored = cli.call("evaluate", run.run_id, "-e", "answer", "-e", "failure_analysis")
     assert scored.returncode == 0, scored.stderr
     assert {path.stem for path in (run.path / "scores").glob("*.json")} == {"answer", "failure_analysis"}, (

@@ -27,7 +27,7 @@ def test_it_writes_a_config_that_plans_and_says_what_comes_next(here: CommandLin
 def test_what_is_there_is_not_overwritten(here: CommandLineHere) -> None:
     (here.folder / "my.yaml").write_text("systems: [kg]\n")
     line = here.refused("init", "my.yaml")
-    assert line == "error: my.yaml is there already: name another: rag-harness init other.yaml"
+    assert line == "error: my.yaml already exists: choose another name: rag-harness init other.yaml"
     assert (here.folder / "my.yaml").read_text() == "systems: [kg]\n"
 
 

@@ -40,7 +40,7 @@ def test_it_names_what_is_registered(cli: CommandLine, kind: str, registered: Pl
 
 def test_what_has_no_default_is_said_to_be_named(cli: CommandLine) -> None:
     listed = rows(cli, "datasets")
-    assert listed["ir_datasets"]["options"] == {"distractors": None, "seed": 42, "id": "(to be named)"}
+    assert listed["ir_datasets"]["options"] == {"distractors": None, "seed": 42, "id": "(required)"}
 
 
 def test_a_measure_says_what_a_failure_counts_as(cli: CommandLine) -> None:

@@ -63,7 +63,7 @@ def test_it_ends_with_the_next_three_commands(
      "a\0b", "\x1b[31mred", "a.b", "*"],
 )  # fmt: skip
 def test_a_name_that_no_package_can_have_is_one_line(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="cannot name a package: small letters") as refused:
+    with pytest.raises(ConfigError, match="cannot name a package: use at most 50") as refused:
         create("system", name, tmp_path)
     assert str(refused.value).isprintable()
     assert list(tmp_path.iterdir()) == []
@@ -72,12 +72,12 @@ def test_a_name_that_no_package_can_have_is_one_line(name: str, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("kind", "name", "why"),
     [
-        ("system", "naive", "the system 'naive' is registered already"),
-        ("dataset", "demo", "the data set 'demo' is registered already"),
-        ("evaluator", "answer", "the evaluator 'answer' is registered already"),
-        ("system", "json", "there is a module 'json' already"),
-        ("system", "harness", "there is a module 'harness' already"),
-        ("dataset", "tests", "there is a module 'tests' already"),
+        ("system", "naive", "the system 'naive' is already registered"),
+        ("dataset", "demo", "the data set 'demo' is already registered"),
+        ("evaluator", "answer", "the evaluator 'answer' is already registered"),
+        ("system", "json", "a module 'json' already exists"),
+        ("system", "harness", "a module 'harness' already exists"),
+        ("dataset", "tests", "a module 'tests' already exists"),
     ],
 )
 def test_a_name_that_is_taken_is_one_line(kind: str, name: str, why: str, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "mine" / "kept.txt").write_text("kept")
     (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
     for name in ("mine", "nowhere"):
-        with pytest.raises(ConfigError, match=f"{name} is there already: choose another name, or another folder"):
+        with pytest.raises(ConfigError, match=f"{name} already exists: choose another name, or another folder"):
             create("system", name, tmp_path)
     assert files(tmp_path / "mine") == {"kept.txt": "kept"}
     assert not (tmp_path / "gone").exists()

@@ -127,7 +127,7 @@ def test_an_unknown_key_is_named_before_other_mistakes_that_it_may_explain(write
         ("runner: {failure_tolerance: 1.5}", ["runner.failure_tolerance: ", "'1.5'"]),
         ("matrix: {answer.top_k: 5}", ["matrix.answer.top_k: input should be a valid tuple", "'5'"]),
         ("exclude: {system: naive}", ["exclude: "]),
-        ("1: 2", ["1: ", "no text"]),
+        ("1: 2", ["1: ", "not a text"]),
     ],
 )
 def test_a_wrong_value_is_named_with_its_key_and_what_was_given(write: Write, text: str, parts: list[str]) -> None:
@@ -257,12 +257,12 @@ def test_a_folder_is_no_config_file(tmp_path: Path) -> None:
 def test_a_file_that_is_no_yaml_is_told_by_its_line(write: Write) -> None:
     path = write("systems: [naive]\ndataset: {name: demo\nseed: 1\n")
     line = refusal(path)
-    assert line.startswith(f"{path} is not YAML (line 3: ")
+    assert line.startswith(f"{path} is not valid YAML (line 3: ")
     assert line.endswith("correct that line")
 
 
 def test_a_file_with_a_control_character_is_one_line(write: Write) -> None:
-    assert "is not YAML" in refusal(write("seed: \x07"))
+    assert "is not valid YAML" in refusal(write("seed: \x07"))
 
 
 @pytest.mark.slow
@@ -271,7 +271,7 @@ def test_a_file_with_a_control_character_is_one_line(write: Write) -> None:
     [
         ("2026-13-45", "month must be in 1..12"),
         ("!!int x", "invalid literal"),
-        ("!!timestamp x", "a value that cannot be"),
+        ("!!timestamp x", "an impossible value"),
         ("[" * 3000, "nested too deeply"),
     ],
 )
@@ -283,7 +283,9 @@ def test_a_value_that_yaml_cannot_make_is_one_line(write: Write, value: str, rea
 
 @pytest.mark.parametrize("text", ["- systems", "naive", "3"])
 def test_a_file_that_holds_no_mapping_says_how_one_begins(write: Write, text: str) -> None:
-    assert refusal(write(text)).endswith("holds no mapping of keys: start with lines such as 'systems: [naive]'")
+    assert refusal(write(text)).endswith(
+        "contains no mapping of keys: start with lines such as 'systems: [naive]'"
+    )
 
 
 def test_a_file_in_another_encoding_says_to_save_it_as_utf8(tmp_path: Path) -> None:
@@ -303,7 +305,7 @@ def test_a_file_in_another_encoding_says_to_save_it_as_utf8(tmp_path: Path) -> N
 def test_a_tag_that_would_run_code_is_refused_and_runs_nothing(write: Write, tmp_path: Path, value: str) -> None:
     marker = tmp_path / "pwned"
     tagged = value.format(marker=marker)
-    assert "is not YAML" in refusal(write(f"seed: {tagged}"))
+    assert "is not valid YAML" in refusal(write(f"seed: {tagged}"))
     assert refusal(None, f"seed={tagged}").startswith("--set seed: ")
     assert not marker.exists()
 
@@ -318,7 +320,7 @@ def test_a_url_with_a_secret_is_refused_without_repeating_it(write: Write, role:
         refusal(write(f"models: {{{role}: {{base_url: '{url}'}}}}")),
         refusal(None, f"models.{role}.base_url={url}"),
     ):
-        assert line.startswith(f"models.{role}.base_url: must hold no user, password, query or fragment")
+        assert line.startswith(f"models.{role}.base_url: must not contain a user, password, query or fragment")
         assert "hunter2" not in line
 
 
@@ -344,7 +346,7 @@ def test_an_ordinary_url_is_taken_as_it_is(url: str) -> None:
 
 def test_the_sections_of_both_roles_refuse_a_secret_when_built_directly() -> None:
     for kind in (GeneratorConfig, EmbedderConfig):
-        with pytest.raises(ValueError, match="must hold no user"):
+        with pytest.raises(ValueError, match="must not contain a user"):
             kind(base_url="http://a:b@c/v1")
 
 

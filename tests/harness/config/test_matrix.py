@@ -82,12 +82,12 @@ def test_exclude_by_one_axis_leaves_out_every_cell_of_that_value() -> None:
 
 def test_exclude_with_an_unknown_axis_names_the_axes_there_are() -> None:
     config = bench(matrix={"answer.top_k": [1]}, exclude=[{"answer.topk": 1}])
-    assert refusal(config) == "exclude: 'answer.topk' is no axis: axes are: system, answer.top_k"
+    assert refusal(config) == "exclude: 'answer.topk' is not an axis: axes are: system, answer.top_k"
 
 
 def test_an_unknown_axis_is_refused_even_where_no_cell_would_fit_the_rule() -> None:
     config = bench(matrix={"seed": [1]}, exclude=[{"seed": 9, "sed": 1}])
-    assert refusal(config).startswith("exclude: 'sed' is no axis")
+    assert refusal(config).startswith("exclude: 'sed' is not an axis")
 
 
 def test_an_empty_rule_would_leave_out_everything_and_is_refused() -> None:
@@ -101,7 +101,7 @@ def test_an_empty_list_of_systems_or_values_is_nothing_to_run(fields: dict[str, 
 
 def test_an_exclude_that_leaves_nothing_says_so() -> None:
     assert refusal(bench(exclude=[{"system": "naive"}])) == (
-        "nothing to run: `exclude` leaves no cell: remove a rule"
+        "nothing to run: `exclude` removes every combination: remove a rule"
     )
 
 

@@ -24,22 +24,22 @@ ODD = [
     ("index: &a [*a]", r"index\.0\.0: nested more than 40 deep"),
     ("index: {x: " + "[" * 60 + "]" * 60 + "}", "nested too deeply"),
     ("index: " + "{a: " * 3000, "nested too deeply"),
-    ("seed: 2024-13-45", "a value that cannot be: month must be in 1..12"),
-    ("seed: " + "9" * 5000, "a value that cannot be"),
-    ("seed: " + "9" * 4000, "^seed: no number within 64 bits"),
-    ("seed: 2024-01-05", "^seed: read as a date, put quotes around a text"),
-    ("index: {x: 9999-12-31T23:59:59-14:00}", r"^index\.x: read as a datetime"),
-    ("index: {x: 0001-01-01T00:00:00+14:00}", r"^index\.x: read as a datetime"),
-    ("index: {x: .nan}", r"^index\.x: no number within 64 bits"),
-    ("answer: {x: [1, -.inf]}", r"^answer\.x\.1: no number within 64 bits"),
-    ("index: {1: 2}", r"^index\.1: this key is no text"),
-    ("on: 2", "^True: this key is no text"),
-    ("systems: !!set {naive}", "^systems: read as a set"),
-    ("index: !!binary aGk=", "^index: read as a bytes"),
-    ('prices: "a\\0b"', "^prices: a character that no file can hold"),
-    ('measure: "\\ud800"', "^measure: a character that no file can hold"),
-    ("budget: {usd: 2}\nseed: 1\nbudget: {minutes: 30}", "^line 3: 'budget' stands there twice"),
-    ("answer: {top_k: 3, top_k: 9}", "^line 1: 'top_k' stands there twice"),
+    ("seed: 2024-13-45", "an impossible value: month must be in 1..12"),
+    ("seed: " + "9" * 5000, "an impossible value"),
+    ("seed: " + "9" * 4000, "^seed: not a number within 64 bits"),
+    ("seed: 2024-01-05", "^seed: parsed as a date, put quotes around a text"),
+    ("index: {x: 9999-12-31T23:59:59-14:00}", r"^index\.x: parsed as a datetime"),
+    ("index: {x: 0001-01-01T00:00:00+14:00}", r"^index\.x: parsed as a datetime"),
+    ("index: {x: .nan}", r"^index\.x: not a number within 64 bits"),
+    ("answer: {x: [1, -.inf]}", r"^answer\.x\.1: not a number within 64 bits"),
+    ("index: {1: 2}", r"^index\.1: this key is not a text"),
+    ("on: 2", "^True: this key is not a text"),
+    ("systems: !!set {naive}", "^systems: parsed as a set"),
+    ("index: !!binary aGk=", "^index: parsed as a bytes"),
+    ('prices: "a\\0b"', "^prices: a character that UTF-8 files cannot contain"),
+    ('measure: "\\ud800"', "^measure: a character that UTF-8 files cannot contain"),
+    ("budget: {usd: 2}\nseed: 1\nbudget: {minutes: 30}", "^line 3: 'budget' appears twice"),
+    ("answer: {top_k: 3, top_k: 9}", "^line 1: 'top_k' appears twice"),
     ("limits: {concurrency: 1000000000}", "less than or equal to 10000"),
     ("models: {judge: {timeout_s: 1.0e+12}}", "less than or equal to 100000000"),
 ]
@@ -52,7 +52,7 @@ def test_it_is_one_line_that_names_the_key(tmp_path: Path, text: str, said: str)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(ConfigError) as caught:
         load_config(path)
-    told = caught.value.what.partition(" is not YAML (")[2].rstrip(")") or caught.value.what
+    told = caught.value.what.partition(" is not valid YAML (")[2].rstrip(")") or caught.value.what
     assert re.search(said, told), told
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
 
@@ -86,7 +86,7 @@ def test_a_file_of_more_than_a_megabyte_is_no_config(tmp_path: Path) -> None:
 
 def test_a_billion_cells_are_refused_before_one_is_made() -> None:
     config = load_config({"matrix": {f"answer.k{axis}": list(range(10)) for axis in range(9)}})
-    with pytest.raises(ConfigError, match="1,000,000,000 cells: name at most 10,000 combinations"):
+    with pytest.raises(ConfigError, match="1,000,000,000 combinations: name at most 10,000 combinations"):
         expand(config)
 
 
@@ -102,7 +102,7 @@ def test_a_secret_in_a_url_is_refused_in_favour_of_a_variable(url: str, monkeypa
     monkeypatch.setenv("MY_SECRET", "the-value-of-a-variable")
     with pytest.raises(ConfigError) as caught:
         load_config(None, [f'models.judge.base_url="{url}"'])
-    assert "put the key into a variable of the environment and name that in api_key_env" in str(caught.value)
+    assert "put the key into an environment variable and name the variable in api_key_env" in str(caught.value)
     assert url not in str(caught.value)
 
 

@@ -30,24 +30,24 @@ def refusal(role: str, **settings: Any) -> str:
 
 @pytest.mark.parametrize("name", OURS)
 def test_what_we_send_ourselves_is_no_extra(name: str) -> None:
-    assert refusal("generator", extra={name: 1}).startswith(f"models.generator.extra: must not hold '{name}': ")
+    assert refusal("generator", extra={name: 1}).startswith(f"models.generator.extra: must not contain '{name}': ")
 
 
 @pytest.mark.parametrize("name", ["input", "model", "encoding_format"])
 def test_nor_is_it_of_an_embedder(name: str) -> None:
-    assert f"must not hold '{name}'" in refusal("embedder", extra={name: 1})
+    assert f"must not contain '{name}'" in refusal("embedder", extra={name: 1})
 
 
 def test_a_key_is_no_extra_and_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "sk-a-key-that-must-stay-secret")
     line = refusal("generator", extra={"provider": {"auth": "sk-a-key-that-must-stay-secret"}})
-    assert line.startswith("models.generator.extra: must hold no key")
+    assert line.startswith("models.generator.extra: must not contain a key")
     assert "stay-secret" not in line
-    assert "the variable that api_key_env names holds the key" in refusal("generator", extra={"api_key": "x"})
+    assert "the key comes from the variable in api_key_env" in refusal("generator", extra={"api_key": "x"})
 
 
 def test_what_no_request_can_say_is_one_line() -> None:
-    assert "must hold what JSON can say" in refusal("generator", extra={"top_p": object()})
+    assert "must contain only JSON values" in refusal("generator", extra={"top_p": object()})
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,9 @@ def test_what_no_request_can_say_is_one_line() -> None:
     [
         (
             {"max_tokens": None},
-            "must name what max_tokens is sent as: without it nothing bounds what a reply costs",
+            "must give max_tokens a name: without it the cost of a reply has no limit",
         ),
-        ({"seed": "model"}, "must not send anything as 'model', which is sent as itself"),
+        ({"seed": "model"}, "must not send anything as 'model', which is a parameter of its own"),
         ({"top_p": None}, "input should be 'temperature', 'max_tokens', 'seed' or 'response_format'"),
     ],
 )

@@ -289,5 +289,5 @@ def test_an_index_record_comes_back_from_json_exactly() -> None:
 
 def test_places_in_a_document_that_they_do_not_name_are_none() -> None:
     assert [*Places(doc_ids=("a",), at="0:1-5").spans] == [("a", 1, 5)]
-    with pytest.raises(ValidationError, match="in a document that is not named"):
+    with pytest.raises(ValidationError, match="refers to an unknown document"):
         Places(doc_ids=("a",), at="0:1-5 1:0-3")

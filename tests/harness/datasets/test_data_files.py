@@ -60,7 +60,7 @@ def test_the_plain_file_comes_before_the_gzip_one(own_data: Path) -> None:
 def test_a_name_the_system_refuses_to_look_up_is_a_data_error(own_data: Path) -> None:
     with pytest.raises(DataError) as caught:
         files.find("x" * 5000)
-    assert_one_line(caught.value, "cannot be looked up")
+    assert_one_line(caught.value, "cannot be accessed")
 
 
 @pytest.mark.parametrize(("name", "data"), [("r.json", JSON), ("r.jsonl", JSONL), ("r.csv", CSV)])

@@ -116,5 +116,5 @@ def test_an_installed_wheel_finds_its_bundled_copy(
 
 def test_a_missing_demo_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(demo, "_FOLDERS", (tmp_path, tmp_path))
-    with pytest.raises(DataError, match=r"the demo's corpus\.json is not in"):
+    with pytest.raises(DataError, match=r"file corpus\.json of the demo is missing"):
         SPEC.load("default")

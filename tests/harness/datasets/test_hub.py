@@ -81,7 +81,7 @@ def test_a_hub_that_cannot_be_reached_is_one_line_with_both_ways_out(monkeypatch
     line = str(caught.value)
     assert "\n" not in line
     assert len(line) < 500
-    for words in ("set RAG_HARNESS_DATA to a folder holding ms_marco/r.json", "connect to the network"):
+    for words in ("set RAG_HARNESS_DATA to a folder with ms_marco/r.json", "connect to the network"):
         assert words in line
     assert "ConnectionError: no route to host" in line
     assert "someone/something" in line
@@ -122,10 +122,10 @@ def test_without_the_datasets_package_the_line_says_how_to_install_it(monkeypatc
 
 def test_a_table_without_rows_is_a_data_error(monkeypatch: pytest.MonkeyPatch, own_data: Path) -> None:
     serve(monkeypatch, {TABLE: []})
-    with pytest.raises(DataError, match="holds no rows"):
+    with pytest.raises(DataError, match="has no rows"):
         hub.load_rows("r.json", TABLE)
     (own_data / "r.json").write_text("[]")
-    with pytest.raises(DataError, match=r"r\.json holds no rows"):
+    with pytest.raises(DataError, match=r"r\.json has no rows"):
         hub.load_rows("r.json", TABLE)
 
 
@@ -295,6 +295,6 @@ def test_the_real_library_gives_rows_that_can_be_read_and_unpacks_no_bomb(tmp_pa
     assert (published, rows) == ("2023-11-27T08:45:59+00:00", "1000")
     assert int(peak_kib) < 500_000
     assert "bytes of memory to read" in bomb
-    assert "set RAG_HARNESS_DATA to a folder holding r.json" in bomb
+    assert "set RAG_HARNESS_DATA to a folder with r.json" in bomb
     assert "is not intact Parquet" in damaged
     assert "harness.core.errors.DataError" in done.stderr.splitlines()[-1]

@@ -173,7 +173,7 @@ def test_an_article_without_a_field_is_one_line_that_names_file_row_and_field(ow
         ([ARTICLE], [QUERY | {"query": ["What?"]}], "field 'query' must be text, not an array"),
         ([ARTICLE], [QUERY | {"query": "\ud800"}], "surrogate"),
         ({"articles": []}, [QUERY], "expected an array"),
-        ([], [QUERY], "holds no rows"),
+        ([], [QUERY], "has no rows"),
     ],
 )
 def test_files_that_contradict_the_schema_are_one_line(

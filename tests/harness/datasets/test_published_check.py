@@ -37,7 +37,7 @@ def test_another_wiki_under_the_name_of_a_data_set_is_said_to_be_one(own_data: P
         (own_data / "multihop_rag" / theirs).write_bytes((DEMO / ours).read_bytes())
     found = load_dataset(multihop_rag.SPEC)
     assert not found.is_as_published
-    assert "multihop_rag/corpus.json is not what was published, so nothing measured" in found.notes[0]
+    assert "multihop_rag/corpus.json differs from the published file" in found.notes[0]
     assert "28 rows" in found.notes[0]
     assert "instead of 609" in found.notes[0]
     assert "multihop_rag/MultiHopRAG.json" in found.notes[1]

@@ -90,8 +90,8 @@ def test_a_quote_that_its_document_does_not_state_leaves_the_question_and_its_do
     kept = found.rows[1].reference.evidence
     assert [(item.doc_id, item.fact) for item in kept] == [("leave.md", ""), ("travel/home.md", "")]
     assert found.notes[1] == (
-        "1 of 2 questions scored by document and not by fact: a quote is not in its document word for word "
-        "(first: asked.jsonl line 2)"
+        "1 of 2 questions with retrieval scored by document, not by fact: a quote is not literally in its "
+        "document (first: asked.jsonl line 2)"
     )
 
 
@@ -107,20 +107,18 @@ def test_a_quote_without_a_document_is_looked_for_in_all_of_them(tmp_path: Path)
     assert found.rows[1].reference.evidence == (), (
         "it stands in two documents, and a part of the evidence is easier"
     )
-    assert "1 of 2 questions not scored by what is retrieved: a quote is in no document, or in" in the_notes(found)
+    assert "1 of 2 questions without retrieval scores: a quote is in no document, or in" in the_notes(found)
 
 
 def test_quotes_of_which_none_is_found_are_of_other_documents(tmp_path: Path) -> None:
-    with pytest.raises(
-        DataError, match="none of the 2 questions with quotes has them in its documents, the first is 'of"
-    ):
+    with pytest.raises(DataError, match="no quote of the 2 questions with quotes was found, the first is 'of"):
         read(tmp_path, lines(quoting("of gold"), quoting("of silver"), {"question": "c?"}))
 
 
 def test_of_a_document_that_was_skipped_it_is_said_why(tmp_path: Path) -> None:
     path = tmp_path / "asked.jsonl"
     path.write_text(lines(quoting("24 days", "scan.pdf")))
-    with pytest.raises(DataError, match=r"called 'scan.pdf': it was skipped: no text in it"):
+    with pytest.raises(DataError, match=r"name 'scan.pdf': it was skipped: no text in it"):
         read_questions(path, DOCUMENTS, {"scan.pdf": "no text in it"})
 
 
@@ -145,7 +143,7 @@ def test_a_document_may_be_named_without_a_quote(tmp_path: Path) -> None:
         ("leave.md", ""),
         ("travel/home.md", ""),
     ]
-    assert "2 of 2 questions with documents named and no quote" in the_notes(found)
+    assert "2 of 2 questions with documents but not all quotes" in the_notes(found)
 
 
 def test_a_spreadsheet_may_hold_several_quotes_in_numbered_columns_or_in_one_cell(tmp_path: Path) -> None:
@@ -176,10 +174,7 @@ def test_what_pandas_writes_for_a_missing_value_is_one_that_is_missing(tmp_path:
 def test_answers_that_no_document_states_are_counted(tmp_path: Path) -> None:
     answers = ["24 Days", "Twenty-four", "yes", "No.", "Insufficient information."]
     found = read(tmp_path, lines(*({"question": f"{one}?", "answers": one} for one in answers)))
-    assert (
-        "1 of 5 questions with no answer that a document states word for word (first: 'Twenty-four')"
-        in the_notes(found)
-    )
+    assert "1 of 5 questions with no answer literally in a document (first: 'Twenty-four')" in the_notes(found)
 
 
 def test_answers_that_are_sentences_are_asked_for_as_sentences(tmp_path: Path) -> None:
@@ -189,27 +184,25 @@ def test_answers_that_are_sentences_are_asked_for_as_sentences(tmp_path: Path) -
     assert not read(tmp_path, phrases).are_sentences
     found = read(tmp_path, phrases + lines({"question": "3?", "answers": long}))
     assert found.are_sentences
-    assert "sentences are asked for, and ranked by token F1" in the_notes(found)
+    assert "systems answer in sentences, ranked by token F1" in the_notes(found)
 
 
 def test_a_question_that_is_asked_twice_is_noted(tmp_path: Path) -> None:
-    assert "1 of 3 questions asked more than once" in the_notes(
-        read(tmp_path, "question\na  b?\nA b?\nc?\n", "asked.csv")
-    )
+    assert "1 of 3 questions are repeated" in the_notes(read(tmp_path, "question\na  b?\nA b?\nc?\n", "asked.csv"))
 
 
 def test_the_notes_say_how_many_are_machine_made_and_how_many_a_person_has_seen(tmp_path: Path) -> None:
     made = [("model:qwen2.5-1.5b", "Ada"), ("model:qwen2.5-1.5b", None), ("Ada", "Ada"), ("", None)]
     rows = ({"question": f"{n}?", "made_by": by, "seen_by": seen} for n, (by, seen) in enumerate(made))
     notes = the_notes(read(tmp_path, lines(*rows)))
-    assert "2 of 4 questions machine-made (by 'qwen2.5-1.5b'); of these no person has seen 1" in notes
+    assert "2 of 4 questions written by a model ('qwen2.5-1.5b'); 1 of these without human review" in notes
     assert "1 of 4 questions written by 'Ada'" in notes
-    assert "2 of 4 questions seen and accepted by a person" in notes
+    assert "2 of 4 questions reviewed and accepted by a person" in notes
 
 
 def test_what_nobody_reads_is_named(tmp_path: Path) -> None:
     found = read(tmp_path, lines({"question": "a?", "difficulty": 3, "checks": {"judge": "ok"}, "notes": "x"}))
-    assert found.notes[-1] == "fields of the question file that nobody reads: 'difficulty'"
+    assert found.notes[-1] == "unknown fields of the question file, ignored: 'difficulty'"
 
 
 def as_workbook(folder: Path) -> bytes:
@@ -223,11 +216,11 @@ REFUSED: dict[str, tuple[str | bytes, str, str]] = {
     "nearly called so": (
         "question,anwsers\na?,b\n",
         "a.csv",
-        "nobody reads a field 'anwsers': did you mean 'answers'",
+        "unknown field 'anwsers': did you mean 'answers'",
     ),
-    "blank": ('{"question": "a?"}\n\n{"question": " ", "id": 1}\n', "a.jsonl", "line 3: the question is blank"),
-    "blank everywhere": ("question,answers\n,b\n", "a.csv", "line 2: the question is blank"),
-    "null": ('{"question": null}\n', "a.jsonl", "line 1: the question is blank"),
+    "blank": ('{"question": "a?"}\n\n{"question": " ", "id": 1}\n', "a.jsonl", "line 3: the question is empty"),
+    "blank everywhere": ("question,answers\n,b\n", "a.csv", "line 2: the question is empty"),
+    "null": ('{"question": null}\n', "a.jsonl", "line 1: the question is empty"),
     "the same id": (
         '{"question": "a?", "id": 1}\n{"question": "b?", "id": "1"}\n',
         "a.jsonl",
@@ -236,7 +229,7 @@ REFUSED: dict[str, tuple[str | bytes, str, str]] = {
     "an id as places are": (
         '{"question": "a?", "id": "q-0002"}\n{"question": "b?"}\n',
         "a.jsonl",
-        "the id 'q-0002', which is the place",
+        "the id 'q-0002', which is the generated id",
     ),
     "a wrong kind": ('{"question": ["a?"]}\n', "a.jsonl", "line 1: 'question' must be text, not an array"),
     "a wrong answer": (
@@ -244,16 +237,20 @@ REFUSED: dict[str, tuple[str | bytes, str, str]] = {
         "a.jsonl",
         "'answers' must be text, not a boolean",
     ),
-    "evidence as text": ('{"question": "a?", "evidence": "24 days"}\n', "a.jsonl", "'evidence' is no JSON list"),
+    "evidence as text": (
+        '{"question": "a?", "evidence": "24 days"}\n',
+        "a.jsonl",
+        "'evidence' is not a JSON list",
+    ),
     "evidence of others": (
         '{"question": "a?", "evidence": [{"fact": "24"}]}\n',
         "a.jsonl",
-        "call them quote and document, not 'fact'",
+        "name them quote and document, not 'fact'",
     ),
     "another document": (
         "question,document\na?,leaves.md\n",
         "a.csv",
-        "no document is called 'leaves.md': did you mean 'leave.md'",
+        "no document has the name 'leaves.md': did you mean 'leave.md'",
     ),
     "more cells": ("question,answers\na?,b\nwhy, then?,c\n", "a.csv", "line 3 has 3 cells, the first line has 2"),
     "an open quote": ('question\n"a?\nb?\n', "a.csv", "line 2 is not CSV"),
@@ -263,15 +260,15 @@ REFUSED: dict[str, tuple[str | bytes, str, str]] = {
         "a.csv",
         "line 3 is not UTF-8 (byte 0xf6): save it as",
     ),
-    "nothing": ("question\n\n", "a.csv", "holds no questions"),
-    "empty": ("", "a.jsonl", "holds no questions"),
+    "nothing": ("question\n\n", "a.csv", "contains no questions"),
+    "empty": ("", "a.jsonl", "contains no questions"),
     "no JSON": ('{"question": "a?"}\n{"question": \n', "a.jsonl", "line 2 is not JSON"),
     "infinite": ('{"question": "a?", "id": Infinity}\n', "a.jsonl", "Infinity is not a JSON number"),
     "no object": ("[1]", "a.json", "row 1 is a number, not an object"),
     "nested": ("[" * 100_000, "a.jsonl", "nested too deeply"),
-    "half a character": ('{"question": "\\ud83d"}\n', "a.jsonl", "half a surrogate pair"),
+    "half a character": ('{"question": "\\ud83d"}\n', "a.jsonl", "unpaired surrogate"),
     "a long id": ('{"question": "a?", "id": "' + "x" * 201 + '"}\n', "a.jsonl", "'id' has 201 characters"),
-    "binary": (b"question\n\0\0\0", "a.csv", "holds NUL characters"),
+    "binary": (b"question\n\0\0\0", "a.csv", "contains NUL characters"),
 }
 
 
@@ -288,7 +285,7 @@ def test_a_file_that_cannot_be_asked_is_one_line_that_names_the_place_and_the_wa
 
 
 def test_a_workbook_is_told_by_its_bytes_and_not_by_its_name(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="an Excel workbook or another zip, whatever its name says: open it"):
+    with pytest.raises(DataError, match="an Excel workbook or another zip despite its name: open it"):
         read(tmp_path, as_workbook(tmp_path), "asked.csv")
 
 

@@ -348,7 +348,7 @@ def test_one_page_with_two_questions_on_one_table_holds_it_once() -> None:
     assert easier.startswith(
         "feta: each document begins with its gold tables, and the full page follows in 1 of 1"
     )
-    assert left_out == "feta: 1 of 3 questions left out: their gold table is not in the data directory"
+    assert left_out == "feta: 1 of 3 questions left out: their gold table is missing in the data directory"
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,8 @@ def test_an_accepted_question_says_who_has_seen_it_and_the_others_do_not(file: P
     review(file).decide("a", "accept")
     assert [one["seen_by"] for one in rows_in(file)] == ["ada", None, None]
     asked = read_questions(file, [FERRY, YARD])
-    assert "3 of 3 questions machine-made (by 'fake/fake'); of these no person has seen 2" in asked.notes
-    assert "1 of 3 questions seen and accepted by a person" in asked.notes
+    assert "3 of 3 questions written by a model ('fake/fake'); 2 of these without human review" in asked.notes
+    assert "1 of 3 questions reviewed and accepted by a person" in asked.notes
 
 
 def test_a_rejected_question_leaves_the_file_and_comes_back_where_it_stood(file: Path) -> None:

@@ -86,7 +86,7 @@ def test_the_reader_of_question_files_takes_what_was_written(out: Path) -> None:
         "What does the Corrie Mill grind?": ("oats",),
     }
     assert all(row.reference.evidence[0].fact for row in asked.rows)
-    assert "3 of 3 questions machine-made (by 'fake/fake'); of these no person has seen 3" in asked.notes
+    assert "3 of 3 questions written by a model ('fake/fake'); 3 of these without human review" in asked.notes
 
 
 def test_every_candidate_stands_beside_the_file_with_every_check(out: Path) -> None:

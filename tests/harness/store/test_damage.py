@@ -126,7 +126,7 @@ def test_a_sample_that_is_not_what_its_manifest_closed_is_refused_and_written_ag
 
 def test_a_sample_that_is_gone_is_refused(run: RunDir) -> None:
     (run.path / "sample.jsonl").unlink()
-    assert "sample.jsonl is gone" in refusal(run.sample)
+    assert "sample.jsonl is missing" in refusal(run.sample)
 
 
 @pytest.mark.parametrize("how", [*DAMAGES, "gone"])
@@ -152,9 +152,9 @@ def test_scores_that_are_not_what_made_them_closed_are_refused_and_made_again(
 
 def test_scores_under_the_name_of_another_evaluator_are_refused(run: RunDir) -> None:
     swap(run.path / "scores" / "answer.jsonl", run.path / "scores" / "retrieval.jsonl")
-    assert "does not fit its digest in answer.json" in refusal(run.scores)
+    assert "does not match its checksum in answer.json" in refusal(run.scores)
     swap(run.path / "scores" / "answer.json", run.path / "scores" / "retrieval.json")
-    assert "answer.json is of the evaluator 'retrieval'" in refusal(run.scores)
+    assert "answer.json belongs to the evaluator 'retrieval'" in refusal(run.scores)
 
 
 def swap(one: Path, other: Path) -> None:
@@ -189,7 +189,7 @@ def test_the_index_record_of_another_run_is_refused(run: RunDir) -> None:
     index = run.index()
     assert index is not None
     run.write_index(index.model_copy(update={"index_id": "1" * 12}))
-    assert "is of another index" in refusal(run.index)
+    assert "belongs to another index" in refusal(run.index)
 
 
 # Records
@@ -231,9 +231,9 @@ def test_a_run_that_is_not_done_loses_the_damaged_record_alone_and_keeps_it_asid
     if how != "torn":
         line = refusal(again.records)
         assert "records.jsonl line" in line
-        assert "its query alone is answered again" in line
+        assert "only its query is answered again" in line
     (said,) = again.mend()
-    assert ("torn" if how == "torn" else "records.damaged.jsonl") in said
+    assert ("incomplete" if how == "torn" else "records.damaged.jsonl") in said
     assert len(again.records()) == 5 - lost
     aside = run.path / "records.damaged.jsonl"
     assert aside.exists() is (how != "torn")

@@ -77,7 +77,7 @@ def test_the_order_of_the_names_is_kept(results: Path) -> None:
 
 
 def test_a_name_that_fits_several_runs_names_them_all(results: Path) -> None:
-    assert refusal(results, "demo--") == f"'demo--' fits 2 runs: name one: {KG}, {NAIVE}"
+    assert refusal(results, "demo--") == f"'demo--' matches 2 runs: name one: {KG}, {NAIVE}"
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_one(results: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_copy_is_no_second_run(results: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         find_runs(results, [KG, str(copy)])
     assert str(caught.value) == (
-        f"{copy} is a copy of {results / KG}: name one of them: a copy is no second measurement"
+        f"{copy} is a copy of {results / KG}: name one of them: a copy is not a second measurement"
     )
 
 

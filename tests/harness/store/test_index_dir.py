@@ -93,13 +93,13 @@ def emptied(store: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "said"),
     [
-        (shutil.rmtree, "its files are gone"),
-        (emptied, "its files are gone"),
-        (lambda store: (store / "graph.db").unlink(), "its file graph.db is gone"),
-        (lambda store: (store / "graph.db").write_bytes(b""), "its file graph.db is gone"),
+        (shutil.rmtree, "its files are missing"),
+        (emptied, "its files are missing"),
+        (lambda store: (store / "graph.db").unlink(), "its file graph.db is missing"),
+        (lambda store: (store / "graph.db").write_bytes(b""), "its file graph.db is missing"),
         (lambda store: (store / "deep" / "vectors.bin").write_bytes(b"vectorz"), "vectors.bin is damaged"),
         (lambda store: (store.parent / "index.json").write_text("{"), "index.json is damaged"),
-        (of_another_index, "index.json is of another index"),
+        (of_another_index, "index.json belongs to another index"),
         (lambda store: (store.parent / "store.json").write_text("{"), "store.json is damaged"),
     ],
 )
@@ -178,7 +178,7 @@ def test_what_an_earlier_version_left_in_use_is_held_against_its_names(index: In
     (index.store / "graph.db").write_bytes(b"opened")
     assert index.mend() == []
     (index.store / "graph.db").unlink()
-    assert "graph.db is gone" in index.mend()[0]
+    assert "graph.db is missing" in index.mend()[0]
 
 
 def test_an_index_of_an_earlier_version_or_on_a_server_is_used_on(index: IndexDir) -> None:
@@ -248,5 +248,5 @@ def test_a_corpus_that_was_not_kept_has_no_documents(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("digest", ["../../elsewhere", "/etc/passwd", "a/b", "a.b", "a\0b"])
 def test_a_corpus_that_a_run_names_lies_among_the_corpora(tmp_path: Path, digest: str) -> None:
-    with pytest.raises(StoreError, match="which is no digest"):
+    with pytest.raises(StoreError, match="is not a digest"):
         Corpora(tmp_path).documents(digest)

@@ -179,7 +179,7 @@ def test_a_file_that_is_no_journal_is_one_line_that_says_what_to_do(path: Path, 
     for use in (Journal, paid_by_runs):
         line = refusal(lambda use=use: use(path))  # type: ignore[misc]
         assert line.startswith(f"{path} is damaged (")
-        assert line.endswith("or delete it: the calls it holds are made again")
+        assert line.endswith("or delete it and pay for its calls again")
 
 
 def test_pages_overwritten_in_the_middle_are_one_line(path: Path) -> None:
@@ -226,7 +226,7 @@ def test_a_damaged_call_is_told_and_made_again_and_what_it_took_stays_paid(
     told: list[str] = []
     with closing(Journal(path, payer="r", shared=shared, tell=told.append)) as journal:
         assert journal.find(KEY) is None
-        assert told == [f"{path}: a damaged call is made again (generator, answer/q1/0/1)"]
+        assert told == [f"{path}: a damaged call (generator, answer/q1/0/1) is made again"]
         assert sum(usage.input_tokens for _, _, usage in journal.paid()) == 10
         journal.add(KEY, stored(response=b"anew"))
         found = journal.find(KEY)
@@ -250,7 +250,7 @@ def test_tokens_of_an_earlier_version_that_are_no_counts_are_one_line(path: Path
     with closing(Journal(path)) as journal:
         journal.add(KEY, stored())
     change(path, "row_check = NULL, input_tokens = ?", 2.5)
-    assert "is damaged (tokens that are no counts)" in refusal(lambda: paid_by_runs(path))
+    assert "is damaged (invalid token counts)" in refusal(lambda: paid_by_runs(path))
 
 
 def test_a_call_from_before_rows_had_a_check_is_used_on(path: Path) -> None:
@@ -307,7 +307,7 @@ def test_of_a_damaged_call_no_fewer_tokens_count_than_it_took_and_it_is_told(
     told: list[str] = []
     paid = paid_by_runs(path, told.append)["r", "generator"]
     assert (paid.calls, paid.input_tokens, paid.output_tokens) == (1, *counted)
-    assert told == [f"{path}: damaged calls: 1; their tokens count as the most they can have been"]
+    assert told == [f"{path}: damaged calls: 1; their tokens are counted as the largest possible number"]
 
 
 def test_whole_calls_and_reservations_are_summed_by_run_and_role_and_nothing_is_told(path: Path) -> None:

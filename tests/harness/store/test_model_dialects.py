@@ -34,7 +34,7 @@ def test_a_damaged_file_is_one_line_that_says_the_way_out(tmp_path: Path) -> Non
     path = tmp_path / "dialects.json"
     path.write_text(path.read_text().replace('seed"', 'sead"'))
     with pytest.raises(
-        StoreError, match=r"dialects\.json does not fit its digest.*: delete it: what servers refuse"
+        StoreError, match=r"dialects\.json does not match its checksum.*: delete it: rejected parameters"
     ):
         Dialects.under(tmp_path).of("m at u")
 

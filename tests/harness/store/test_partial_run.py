@@ -34,7 +34,7 @@ def shown(run: RunDir) -> list[Any]:
 
 def test_the_reach_of_another_run_is_one_line_and_no_smaller_sample(run: RunDir, sample: list[SampleRow]) -> None:
     own = sample[1].query.query_id
-    for named in (["of another run"], [own, "of another run"]):
+    for named in (["to another run"], [own, "to another run"]):
         run.reopen()
         run.mark_done(DONE, named, "the time is over")
         with pytest.raises(StoreError, match=r"reach\.json names queries that sample\.jsonl lacks: run the same"):
@@ -78,7 +78,7 @@ def test_damage_is_one_line_for_a_reader_and_opens_the_run_for_the_writer(
 ) -> None:
     path = run.path / "reach.json"
     path.write_text(path.read_text().replace(sample[1].query.query_id, sample[0].query.query_id))
-    with pytest.raises(StoreError, match=r"reach\.json does not fit its digest"):
+    with pytest.raises(StoreError, match=r"reach\.json does not match its checksum"):
         run.sample()
     assert any("reach.json" in line for line in run.mend())
     assert run.done() is None

@@ -65,7 +65,7 @@ def test_a_run_that_is_there_is_opened_and_left_as_it_is(
 
 def test_the_same_id_with_another_identity_is_refused(run: RunDir, make_manifest: MakeManifest) -> None:
     line = refusal(lambda: RunDir.create(run.path.parent, make_manifest(seed=1), []))
-    assert line == f"{run.path} holds another run with the same id: move it away or use another --results"
+    assert line == f"{run.path} contains another run with the same id: move it away or use another --results"
 
 
 def test_an_identity_is_the_same_after_a_trip_through_the_file(

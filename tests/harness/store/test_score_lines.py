@@ -72,7 +72,7 @@ def test_two_lines_that_are_one_score_together_are_two_damaged_lines(tmp_path: P
 def test_a_line_without_its_end_is_torn(tmp_path: Path) -> None:
     path = written(tmp_path / "m.jsonl", score("a"))
     path.write_text(path.read_text().rstrip("\n"))
-    with pytest.raises(StoreError, match="line 1 is torn"):
+    with pytest.raises(StoreError, match="line 1 is incomplete"):
         read(ScoreLines((path,), "fix"))
 
 
@@ -101,7 +101,7 @@ def test_parts_that_were_not_closed_leave_what_was_there(tmp_path: Path) -> None
 def test_parts_out_of_order_are_refused(tmp_path: Path) -> None:
     with ScoreWriter(tmp_path / "scores", "made") as writer:
         writer.add([score("b")])
-        with pytest.raises(ValueError, match="does not come behind"):
+        with pytest.raises(ValueError, match="is not after"):
             writer.add([score("a")])
 
 

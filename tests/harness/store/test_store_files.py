@@ -44,7 +44,7 @@ def test_a_last_line_torn_at_any_byte_is_refused_and_cut(tmp_path: Path, make_re
         reading = atomic_files.iter_jsonl(path, RunRecord)
         assert [next(reading), next(reading)] == kept, length
         if length:
-            assert f"{path} line 3 is torn" in refusal(lambda reading=reading: next(reading)), length  # type: ignore[misc]
+            assert f"{path} line 3 is incomplete" in refusal(lambda reading=reading: next(reading)), length  # type: ignore[misc]
         assert atomic_files.repair_tail(path) is (length > 0), length
         assert path.read_bytes() == whole, length
     atomic_files.append_bytes(path, last)

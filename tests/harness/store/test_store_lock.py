@@ -47,7 +47,7 @@ def test_the_lock_of_a_run_is_held_by_one_process_at_a_time(run: RunDir) -> None
     lock = run.path / ".lock"
     with run.exclusive():
         line = other_process(lock)
-        assert line == f"another process is working in {run.path}: wait for it, or stop it, then run again"
+        assert line == f"another process is working in {run.path}: wait for it or stop it, then run again"
     assert other_process(lock) == "mine"
 
 

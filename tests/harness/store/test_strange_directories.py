@@ -126,7 +126,7 @@ def test_what_a_run_can_make_again_replaces_what_is_no_file(
 def test_records_that_end_in_an_endless_line_are_refused_by_their_writer(finished: RunDir) -> None:
     with (finished.path / "records.jsonl").open("ab") as file:
         file.truncate(1 << 40)
-    with pytest.raises(StoreError, match="ends in a line of more than 1,048,576 bytes: move it away"):
+    with pytest.raises(StoreError, match="ends with a line longer than 1,048,576 bytes: move it away"):
         finished.mend()
 
 
@@ -240,7 +240,7 @@ def test_an_index_is_not_built_in_a_linked_folder(tmp_path: Path, outside: Path)
     (outside / "mine.txt").rename(outside / "store" / "mine.txt")
     (tmp_path / "indexes").mkdir()
     (tmp_path / "indexes" / "a").symlink_to(outside)
-    with pytest.raises(StoreError, match="is a link, and what is there would go"):
+    with pytest.raises(StoreError, match="is a link, and its target would be deleted"):
         IndexDir(tmp_path, "a").begin()
     (tmp_path / "indexes" / "b").mkdir()
     (tmp_path / "indexes" / "b" / "store").symlink_to(outside / "store")

@@ -37,7 +37,7 @@ def test_without_questions_nothing_is_read_and_the_way_to_some_is_said(
     papers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dataset, "read_folder", None)
-    with pytest.raises(DataError, match=r"no questions are named about the documents in .*rag-harness questions"):
+    with pytest.raises(DataError, match=r"no question file given for the documents in .*rag-harness questions"):
         rag.plan(docs=papers, settings=SETTINGS)
     with pytest.raises(DataError, match=r"nowhere.jsonl cannot be read: .*: name a file of questions"):
         rag.plan(docs=papers, questions="nowhere.jsonl", settings=SETTINGS)
@@ -51,6 +51,6 @@ def test_plan_says_what_was_skipped_and_why(papers: Path, capsys: pytest.Capture
         dataset=DatasetChoice(docs=papers, questions="asked.jsonl"), settings=as_settings(SETTINGS)
     )
     print_plan(configs, Path("results"), as_json=False)
-    assert "files: skipped photo.png: of a kind that is not read: .png" in capsys.readouterr().out
+    assert "files: skipped photo.png: unsupported kind: .png" in capsys.readouterr().out
     print_plan(configs, Path("results"), as_json=True)
     assert '"files": [' in capsys.readouterr().out

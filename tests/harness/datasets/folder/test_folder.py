@@ -78,7 +78,7 @@ def test_what_is_hidden_linked_or_no_file_is_skipped_and_nothing_outside_is_read
         "link.txt": "a link, which is not followed",
         "round": "a link, which is not followed",
         "pipe.txt": "a pipe or device, not a file",
-        "x.bin": "of a kind that is not read: .bin",
+        "x.bin": "unsupported kind: .bin",
     }
     assert corpus.notes[1].startswith(
         "files or rows skipped (5; plan lists them): a link, which is not followed (2); a pipe"
@@ -96,7 +96,7 @@ def test_two_names_that_are_one_when_composed_are_one_document(tmp_path: Path) -
     put(tmp_path, **{"A\u0308_dot_txt": "one", "\u00c4_dot_txt": "two"})
     corpus = read_folder(tmp_path)
     assert [document.text for document in corpus.documents] == ["one"]
-    assert why(corpus) == {"\u00c4.txt": "the name of another file in other code points"}
+    assert why(corpus) == {"\u00c4.txt": "same name as another file after Unicode normalisation"}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_two_names_that_are_one_when_composed_are_one_document(tmp_path: Path) -
     [
         ("nowhere", "does not exist: name a folder of documents"),
         ("a.bin", "is not a folder: name a folder of documents"),
-        ("", "(of a kind that is not read: .bin (1)): put files there that end in .txt"),
+        ("", "(unsupported kind: .bin (1)): add files with the extensions .txt"),
     ],
 )
 def test_a_folder_that_gives_nothing_is_one_line(tmp_path: Path, name: str, line: str) -> None:
@@ -143,10 +143,10 @@ def test_rows_with_a_text_are_documents_with_what_else_they_say(tmp_path: Path) 
     assert first.metadata == {"year": "1931", "open": "true"}
     assert (second.doc_id, second.title) == ("rows.jsonl#3", "rows 3")
     assert why(corpus) == {
-        "rows.jsonl line 4": "a row that is no JSON",
-        "rows.jsonl line 5": "a row that is no JSON object",
+        "rows.jsonl line 4": "a row that is not JSON",
+        "rows.jsonl line 5": "a row that is not a JSON object",
         "rows.jsonl line 6": "a row without `text`",
-        "rows.jsonl line 7": "its doc_id is that of another document",
+        "rows.jsonl line 7": "same doc_id as another document",
     }
 
 
@@ -196,27 +196,27 @@ def test_rows_of_a_file_with_an_id_that_another_document_has_are_called_by_their
     named = [one.doc_id for one in corpus.documents if one.text in {"One", "Two"}]
     assert named == ["b.jsonl#1", "b.jsonl#2"]
     assert not corpus.skipped
-    assert f"for an id in their file is that of several documents: {by_line}" in corpus.notes[1]
+    assert f"because ids in their file are not unique: {by_line}" in corpus.notes[1]
 
 
 def test_rows_that_share_an_id_are_called_by_their_lines(tmp_path: Path) -> None:
     corpus = read_folder(put(tmp_path, b_dot_jsonl='{"id": 1, "text": "One"}\n{"id": "1", "text": "Two"}'))
     assert [one.doc_id for one in corpus.documents] == ["b.jsonl#1", "b.jsonl#2"]
     assert corpus.documents[0].metadata == {"id": "1"}
-    assert corpus.notes[1].endswith("of several documents: 2")
+    assert corpus.notes[1].endswith("are not unique: 2")
 
 
 def test_a_file_of_rows_without_any_text_is_skipped_once(tmp_path: Path) -> None:
     asked = '{"question": "Why?"}\n' * 1000
     assert why(read_folder(put(tmp_path, ok_dot_txt="ok", asked_dot_jsonl=asked))) == {
-        "asked.jsonl": "no row of it holds a `text`"
+        "asked.jsonl": "no row has a `text`"
     }
 
 
 def test_rows_that_would_fill_the_memory_are_not_read(tmp_path: Path) -> None:
     bomb = '{"text": "x", "a": [' + "[]," * 5_000_000 + "[]]}"
     assert why(read_folder(put(tmp_path, ok_dot_txt="ok", bomb_dot_jsonl=bomb))) == {
-        "bomb.jsonl": "holds too many values to be data"
+        "bomb.jsonl": "contains too many values to be data"
     }
 
 
@@ -229,7 +229,7 @@ def test_a_file_of_more_bytes_than_any_text_has_is_not_read(tmp_path: Path) -> N
 def test_texts_that_are_the_same_stay_and_are_said(tmp_path: Path) -> None:
     corpus = read_folder(put(tmp_path, a_dot_txt="same", b_dot_txt="same", c_dot_txt="other"))
     assert len(corpus.documents) == 3
-    assert corpus.notes[1].startswith("documents whose text another has too: 2;")
+    assert corpus.notes[1].startswith("documents with the same text as another: 2;")
 
 
 def test_who_is_told_hears_of_every_file(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_a_file_that_is_too_much_for_a_process_is_skipped_and_the_others_are_rea
         "a.pdf": "one\n",
         "bomb.html": "takes too much memory to read",
         "c.docx": "three",
-        "d.pdf": "no intact PDF file",
+        "d.pdf": "damaged PDF file",
         "e.html": "without text",
     }
 

@@ -56,7 +56,7 @@ def test_a_query_has_the_documents_that_are_judged_above_zero(folder: Path) -> N
 def test_the_notes_say_what_is_left_out_and_what_is_not_as_published(folder: Path) -> None:
     notes = "\n".join(beir(folder).notes)
     assert "no facts and no answers" in notes
-    assert "1 of 4 queries left out: no document is judged relevant to them" in notes
+    assert "1 of 4 queries left out: they have no relevant document" in notes
     assert "relevance is graded 1 to 2" in notes
     assert "1 queries have the id of a document" in notes
 
@@ -89,16 +89,14 @@ def test_distractors_are_drawn_by_a_seed_and_fewer_are_a_part_of_more(folder: Pa
     assert (len(few), len(more)) == (8, 13)
     assert more != others
     note = next(one for one in beir(folder, options={"distractors": 4}).notes if "drawn" in one)
-    assert note.startswith("8 of 30 documents: all that are relevant to a query, and 4 others drawn with seed 42")
+    assert note.startswith("8 of 30 documents: all relevant ones, and 4 others drawn with seed 42")
 
 
 def test_more_documents_than_a_laptop_indexes_are_refused_with_the_way_out(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(collection, "MOST_DOCUMENTS", 20)
-    with pytest.raises(
-        DataError, match=r"more than 20 documents: take a seeded part of them: --set dataset\.options"
-    ):
+    with pytest.raises(DataError, match=r"more than 20 documents: draw a part of them: --set dataset\.options"):
         beir(folder)
     assert len(beir(folder, options={"distractors": 3}).documents) == 7
 
@@ -111,7 +109,7 @@ def test_a_relevant_document_that_the_corpus_lacks_is_counted(folder: Path) -> N
 
 
 REFUSED = {
-    "qrels/test.tsv": ("q1\td1\n", "is no judgement"),
+    "qrels/test.tsv": ("q1\td1\n", "is not a judgement"),
     "queries.jsonl": ('{"_id": "q1"}\n', "field 'text' is missing"),
     "corpus.jsonl": ('{"_id": "d1", "text": "x"}\n' * 2, "'d1' occurs twice"),
 }
@@ -128,18 +126,18 @@ def test_a_damaged_file_is_one_line(folder: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["corpus.jsonl", "queries.jsonl", "qrels/test.tsv"])
 def test_a_file_that_is_missing_is_one_line_that_says_what_belongs_there(folder: Path, name: str) -> None:
     (folder / name).unlink()
-    with pytest.raises(DataError, match=f"holds no {name}: a BEIR folder holds corpus.jsonl, queries.jsonl"):
+    with pytest.raises(DataError, match=f"has no {name}: a BEIR folder contains corpus.jsonl, queries.jsonl"):
         beir(folder)
 
 
 def test_another_split_is_offered_where_the_default_is_not_there(folder: Path) -> None:
     (folder / "qrels" / "test.tsv").rename(folder / "qrels" / "dev.tsv")
-    with pytest.raises(DataError, match=r"holds no qrels/test.tsv: choose --set dataset.subset=dev"):
+    with pytest.raises(DataError, match=r"has no qrels/test.tsv: choose --set dataset.subset=dev"):
         beir(folder)
 
 
 def test_a_folder_of_beir_given_as_documents_is_told_apart(folder: Path) -> None:
-    with pytest.raises(DataError, match="is a data set as BEIR publishes them: add --dataset beir"):
+    with pytest.raises(DataError, match="is a data set in BEIR format: add --dataset beir"):
         load_whole(DatasetConfig(name="files", path=str(folder)))
 
 

@@ -129,9 +129,10 @@ def test_what_ray_ends_in_the_middle_is_one_line_and_the_same_command_goes_on(
     assert killed(command, "-P -m harness.cli.main")
     _, said = command.communicate(timeout=300)
     assert command.returncode == 2, said
-    assert said.splitlines()[-1].startswith(
-        "error: the process that had joined the Ray cluster is gone (signal 9)"
-    )
+    last = said.splitlines()[-1]
+    assert last.startswith("error: ")
+    assert "Ray cluster" in last
+    assert "signal 9" in last
     again = spread_run(line, server)
     _, said = again.communicate(timeout=300)
     assert again.returncode == 0, said
@@ -152,7 +153,7 @@ def test_a_signal_to_the_command_alone_ends_it_in_order(
     command.send_signal(number)
     _, said = command.communicate(timeout=60)
     assert command.returncode == 130
-    assert "interrupted; nothing answered is lost" in said
+    assert "interrupted; all answers are kept" in said
 
 
 @pytest.mark.slow
