@@ -3,17 +3,16 @@
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from harness.core.process_environment import python_command
 from systems.common.graph_stores.contract import AskFailed
 from systems.common.graph_stores.query_results import too_late, why_unanswered
 
-_COMMAND = [sys.executable, "-P", "-m", "systems.common.graph_stores.ladybug_process"]
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "HOME", "TMPDIR")
 """All of this process's variables that the other gets: no key is among them."""
 _START_S = 60.0
@@ -69,7 +68,7 @@ class _AskingProcess:
         self.is_lost = False
         self._is_ready = False
         self._process = subprocess.Popen(
-            [*_COMMAND, str(database.absolute())],
+            python_command("systems.common.graph_stores.ladybug_process", str(database.absolute())),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

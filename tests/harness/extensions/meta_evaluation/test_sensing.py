@@ -169,7 +169,7 @@ def test_judges_and_sweeps_are_read_or_refused() -> None:
         with pytest.raises(ConfigError, match="is no sweep"):
             parse_sweep(text)
     for judge in ("openai/", "/x"):
-        with pytest.raises(ConfigError, match="is no model"):
+        with pytest.raises(ConfigError, match=judge):
             named_judge(judge)
 
 
