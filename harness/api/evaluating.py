@@ -11,11 +11,11 @@ from harness.config import BenchConfig
 from harness.config.load import parse_setting
 from harness.core.errors import BudgetReached, ConfigError, nearest
 from harness.protocols import AnswerChoice, OpenedAnswer, RunFacts, ScoringInput
-from harness.runner.budget_tracker import CostOwner, Spending
+from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, check_packages, plan_evaluation
-from harness.runner.evaluating.scoring import Elsewhere, is_worth_a_worker, nobody
+from harness.runner.evaluating.scoring import Elsewhere, is_worth_a_worker, no_executor
 from harness.runner.executor import Executors, needs_own_process
 from harness.runner.progress import Reporter
 from harness.store import RunDir, find_runs
@@ -41,7 +41,7 @@ class Evaluation:
     runs: tuple[RunDir, ...]
     outcomes: tuple[tuple[EvaluationOutcome, BenchConfig], ...]
     """One for each group of runs with the same config, together with that config."""
-    spending: Spending
+    spending: BudgetTracker
 
     @property
     def stopped(self) -> BudgetReached | None:
@@ -84,7 +84,7 @@ def scoring_elsewhere(
 ) -> Elsewhere:
     """Remote scoring by the config's executor, if there is one and an evaluator is slow enough to need it."""
     if not any(map(is_worth_a_worker, plan.evaluators)) or (executor := executors.joined(config)) is None:
-        return nobody
+        return no_executor
     return executor.scoring(plan, reporter.warn)
 
 
@@ -127,7 +127,7 @@ def _answered(run: RunDir, choice: AnswerChoice) -> ScoringInput:
 
 def _spending(
     plans: Sequence[tuple[EvaluationPlan, BenchConfig, list[RunDir]]], options: EvaluateOptions, reporter: Reporter
-) -> Spending:
+) -> BudgetTracker:
     """The budget, shared by all named runs. It comes from a config or setting for all, so every group has the
     same.
     """
@@ -140,7 +140,7 @@ def _spending(
     own = options.prices or config.prices
     runs = [run for _, _, members in plans for run in members]
     prices = price_table(own) if options.config else prices_of_runs(runs, own)
-    spending = Spending(config.budget, prices, options.results, payers, warn=reporter.warn)
+    spending = BudgetTracker(config.budget, prices, options.results, payers, warn=reporter.warn)
     for plan, _, _ in plans:
         spending.check_prices(plan.models)
     return spending

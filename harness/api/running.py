@@ -9,7 +9,7 @@ from harness.api.config_building import price_table
 from harness.api.evaluating import scoring_elsewhere
 from harness.config import LOCAL_EXECUTOR, NO_MODEL, BenchConfig
 from harness.core.errors import BudgetReached, ConfigError, explained_io
-from harness.runner.budget_tracker import CostOwner, Spending
+from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.estimating.estimate import Estimator, keep_estimate, say_total
 from harness.runner.estimating.sample_size_notice import size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
@@ -22,7 +22,7 @@ from harness.runner.executing.execute import (
     open_run,
     run_cell,
 )
-from harness.runner.executing.interleaved_scheduler import TurnOptions, run_in_turns
+from harness.runner.executing.interleaved_scheduler import InterleavedOptions, run_in_turns
 from harness.runner.executing.reuse_warnings import changed_lines, reuse_lines
 from harness.runner.executing.run_status import is_finished
 from harness.runner.executor import CellRunOptions, Executor, Executors
@@ -57,7 +57,7 @@ class Benchmark:
     """Results of the runs, up to the one that the budget stopped."""
     outcome: EvaluationOutcome | None
     """None: nothing was scored, because the time was over or scoring was not wanted."""
-    spending: Spending
+    spending: BudgetTracker
 
     @property
     def runs(self) -> list[RunDir]:
@@ -164,7 +164,7 @@ class _Checked:
     unfinished: list[Cell]
     evaluation: EvaluationPlan
     race: PlannedRace | None
-    spending: Spending
+    spending: BudgetTracker
     executor: Executor | None
     """Where the runs are executed. None: on this machine, or nothing is left to do."""
 
@@ -180,7 +180,7 @@ def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter, execu
         CostOwner.of(RunDir(options.results / cell.run_id), cell.identity["models"], evaluation) for cell in cells
     ]
     prices = price_table(config.prices)
-    spending = Spending(config.budget, prices, options.results, payers, began, reporter.warn)
+    spending = BudgetTracker(config.budget, prices, options.results, payers, began, reporter.warn)
     scoring = None if options.records_only else evaluation
     unfinished = _check_all(cells, scoring, options.results, spending)
     executor = executors.joined(config) if unfinished else None
@@ -189,7 +189,7 @@ def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter, execu
 
 
 def _check_all(
-    cells: Sequence[Cell], evaluation: EvaluationPlan | None, results: Path, spending: Spending
+    cells: Sequence[Cell], evaluation: EvaluationPlan | None, results: Path, spending: BudgetTracker
 ) -> list[Cell]:
     """Check everything before anything is paid, so that a missing requirement of the last run shows at once, not
     after hours. Returns the unfinished runs.
@@ -208,7 +208,7 @@ def _check_all(
     return unfinished
 
 
-def _fetch_weights(cells: Sequence[Cell], results: Path, reporter: Reporter, spending: Spending) -> None:
+def _fetch_weights(cells: Sequence[Cell], results: Path, reporter: Reporter, spending: BudgetTracker) -> None:
     """Download model weights while the budget's clock is paused, so that a download costs no answers."""
     with spending.standing():
         for cell in cells:
@@ -238,7 +238,7 @@ def _score(
 
 
 def _run_until_stopped(
-    cells: Sequence[Cell], options: RunOptions, reporter: Reporter, spending: Spending
+    cells: Sequence[Cell], options: RunOptions, reporter: Reporter, spending: BudgetTracker
 ) -> list[CellResult]:
     """Execute the runs in order, up to the one that the budget stops."""
     results: list[CellResult] = []
@@ -261,19 +261,21 @@ def _run_elsewhere(
 
 
 def _run_in_turns(
-    checked: "_Checked", options: RunOptions, reporter: Reporter, spending: Spending
+    checked: "_Checked", options: RunOptions, reporter: Reporter, spending: BudgetTracker
 ) -> list[CellResult]:
     """Execute all runs interleaved, a few queries each in turn."""
     cells = checked.cells
     for number, cell in enumerate(cells, 1):
         _announce(cell, f"{number}/{len(cells)}", options, reporter, spending)
-    turns = TurnOptions(
+    turns = InterleavedOptions(
         options.results.resolve(), _priced(spending), _again(options), checked.race, checked.evaluation
     )
     return run_in_turns(cells, turns, reporter, spending)
 
 
-def _run_one(cell: Cell, place: str, options: RunOptions, reporter: Reporter, spending: Spending) -> CellResult:
+def _run_one(
+    cell: Cell, place: str, options: RunOptions, reporter: Reporter, spending: BudgetTracker
+) -> CellResult:
     _announce(cell, place, options, reporter, spending)
     return run_cell(
         cell,
@@ -285,7 +287,7 @@ def _run_one(cell: Cell, place: str, options: RunOptions, reporter: Reporter, sp
     )
 
 
-def _announce(cell: Cell, place: str, options: RunOptions, reporter: Reporter, spending: Spending) -> None:
+def _announce(cell: Cell, place: str, options: RunOptions, reporter: Reporter, spending: BudgetTracker) -> None:
     """Print what the run is and what is reused, and save its estimate."""
     reporter.say(
         f"[{place}] {cell.run_id}: {len(cell.dataset.queries):,} queries over "
@@ -299,7 +301,7 @@ def _announce(cell: Cell, place: str, options: RunOptions, reporter: Reporter, s
     keep_estimate(cell, run, spending.prices, reporter)
 
 
-def _priced(spending: Spending) -> Callable[[Cell], Priced]:
+def _priced(spending: BudgetTracker) -> Callable[[Cell], Priced]:
     return lambda cell: lambda usage: usage_usd(spending.prices, cell.identity["models"], usage)
 
 

@@ -13,7 +13,7 @@ from harness.cli.console import complain, open_console, same_command
 from harness.cli.subprocess_guard import run_apart
 from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER, BudgetReached, RunInterrupted
 from harness.core.peak_memory import count_stops
-from harness.runner.budget_tracker import Spending
+from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.evaluate import Evaluated
 from harness.store import find_runs
 
@@ -74,7 +74,7 @@ def conclude(outcomes: Outcomes) -> int:
     return EXIT_TOLERANCE if lines else EXIT_DONE
 
 
-def say_stopped(reached: BudgetReached, spending: Spending, progress: str) -> int:
+def say_stopped(reached: BudgetReached, spending: BudgetTracker, progress: str) -> int:
     """Print, even with `--quiet`, that the budget stopped the command and how to resume. Returns the exit code."""
     go_on = " ".join(filter(None, (same_command(), spending.larger(reached))))
     complain(

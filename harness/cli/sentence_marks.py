@@ -32,7 +32,7 @@ def places_of(sentences: Sequence[Context], context: Context) -> dict[int, Place
     return {nth: place for nth, place in found.items() if place is not None}
 
 
-def around(sentence: Context, documents: Mapping[str, Document]) -> Text:
+def in_its_document(sentence: Context, documents: Mapping[str, Document]) -> Text:
     """A highlighted sentence with the text around it in its document; alone if its place is unknown."""
     span = sentence.span
     whole = documents[span.doc_id].text if span and span.doc_id in documents else ""
@@ -44,7 +44,7 @@ def around(sentence: Context, documents: Mapping[str, Document]) -> Text:
     return Text.assemble(before, (sentence.text, STYLE), after)
 
 
-def marked(text: str, places: Mapping[int, Place]) -> Text:
+def highlighted(text: str, places: Mapping[int, Place]) -> Text:
     """The text with these places highlighted."""
     shown = Text(text)
     for start, end in places.values():

@@ -94,9 +94,9 @@ def _show_record(console: Console, record: RunRecord, reference: Reference, plac
     print_panel(console, title, Text(_answer(record)))
     if record.prediction:
         for rank, context in enumerate(record.prediction.contexts, start=1):
-            _show_context(console, f"context {rank}", context, reference, places.said(context))
+            _show_context(console, f"context {rank}", context, reference, places.describe(context))
         for sentence in record.prediction.evidence:
-            _show_context(console, "evidence", sentence, reference, places.said(sentence))
+            _show_context(console, "evidence", sentence, reference, places.describe(sentence))
         for step in record.prediction.trace:
             print_panel(console, f"trace: {step.name}", Text(step.content))
     for table in (timing_table(record.cost), usage_table(record.cost)):

@@ -37,7 +37,7 @@ def read_plain(path: Path, most_bytes: int) -> bytes:
     return content
 
 
-def stamp(place: Path) -> PlaceStamp:
+def file_stamp(place: Path) -> PlaceStamp:
     """The state of a file, or of all files in a folder. It changes whenever any byte may have changed.
 
     Links are not followed; entries that cannot be accessed are ignored.

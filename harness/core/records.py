@@ -165,13 +165,12 @@ class Usage(Record):
     """The part of `input_tokens` read from the server's prompt cache."""
     reasoning_tokens: int = 0
     """The part of `output_tokens` spent on hidden reasoning, if the server reports it. 0 also if it was not
-    counted, as in older records."""
+    counted."""
     unmetered_calls: int = 0
     """Calls without usage in the reply; the token counts are then lower bounds. If larger than `calls`, the number
     of calls is unknown too (imported answers)."""
     cut_calls: int = 0
-    """Calls whose reply ended at `max_tokens` (`finish_reason` length). 0 also if it was not counted, as in older
-    records."""
+    """Calls whose reply ended at `max_tokens` (`finish_reason` length). 0 also if it was not counted."""
 
     @property
     def is_used(self) -> bool:
@@ -197,7 +196,7 @@ class Usage(Record):
         return Usage(**{name: max(0, getattr(self, name) - getattr(other, name)) for name in Usage.model_fields})
 
 
-def less(usage: Mapping[str, Usage], told: Iterable[Mapping[str, Usage]]) -> dict[str, Usage]:
+def subtract_usage(usage: Mapping[str, Usage], told: Iterable[Mapping[str, Usage]]) -> dict[str, Usage]:
     """`usage` by model role minus the usages in `told`, at least 0."""
     left = dict(usage)
     for roles in told:
@@ -334,7 +333,7 @@ class Score(Record):
     @property
     def said(self) -> str:
         """The explanation, with the share of the contexts that the judge read."""
-        return said_of(self.explanation, self.share_read)
+        return with_share_read(self.explanation, self.share_read)
 
     @model_validator(mode="after")
     def _value_iff_counted(self) -> Self:
@@ -343,7 +342,7 @@ class Score(Record):
         return self
 
 
-def said_of(explanation: str, share_read: float | None) -> str:
+def with_share_read(explanation: str, share_read: float | None) -> str:
     """The text of `Score.said`."""
     if share_read is None:
         return explanation

@@ -13,7 +13,7 @@ from harness.core.records import Document, Evidence, Query, Reference
 from harness.datasets.hub import HubTable, RowDraw, load_drawn
 from harness.datasets.published_check import departures
 from harness.datasets.row_fields import FIX, FileEntry
-from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress, untold
+from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress, no_progress
 
 _FILES = {
     "v1.1": "ms_marco/ms_marco_v1.1_train_sample200.json",
@@ -36,7 +36,7 @@ class MsMarcoParams(Params):
 _DEFAULTS = MsMarcoParams()
 
 
-def load(subset: str, params: MsMarcoParams = _DEFAULTS, progress: ReadingProgress = untold) -> RawDataset:
+def load(subset: str, params: MsMarcoParams = _DEFAULTS, progress: ReadingProgress = no_progress) -> RawDataset:
     """Load version `v1.1` or `v2.1`: the sample in the data directory, or the train split from the hub."""
     del progress
     drawn = load_drawn(

@@ -1,8 +1,8 @@
 """Tables, figures and sections as values that a renderer formats; names are made printable."""
 
-from harness.display.number_format import bare, beside, format_value, interval
+from harness.display.number_format import bare, format_value, interval, value_details
 from harness.display.text_format import NOTHING, counted, file_name, number, printable
-from harness.display.types import Content, Drawing, Entry, Picture, Quantity, Rank, Section, Several, Table
+from harness.display.types import Content, Drawing, Entry, Picture, Quantity, Rank, Section, Table, ValueGroup
 
 __all__ = [
     "NOTHING",
@@ -13,14 +13,14 @@ __all__ = [
     "Quantity",
     "Rank",
     "Section",
-    "Several",
     "Table",
+    "ValueGroup",
     "bare",
-    "beside",
     "counted",
     "file_name",
     "format_value",
     "interval",
     "number",
     "printable",
+    "value_details",
 ]

@@ -45,7 +45,7 @@ class PlacesOfText:
         self._headings = list(headings(text))
         self._starts = [one.start for one in self._headings]
 
-    def said(self, start: int, end: int) -> str:
+    def describe(self, start: int, end: int) -> str:
         """Page and section, such as `page 12, 3.1 Ovens` or `pages 12-13`; empty if there are none. The section is
         that of `start`.
         """

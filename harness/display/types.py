@@ -51,14 +51,14 @@ class Rank:
 
 
 @dataclass(frozen=True)
-class Several:
+class ValueGroup:
     """Related numbers in one cell, such as a mean and a maximum."""
 
     quantities: tuple[Quantity, ...]
     between: str = " / "
 
 
-Entry = str | Quantity | Rank | Several | None
+Entry = str | Quantity | Rank | ValueGroup | None
 """The content of a table cell: text or values; None: unknown."""
 
 

@@ -22,7 +22,7 @@ from functools import partial
 from harness.core.records import Reference, Score
 from harness.evaluators.answer_normalisation import abstains, canonical, leading_yes_no
 from harness.evaluators.constant_answer import best_constant
-from harness.evaluators.score_preconditions import said, why_not
+from harness.evaluators.score_preconditions import stated_answers, why_not
 from harness.evaluators.scores import bounded, scored
 from harness.evaluators.token_overlap import contains, exact_match, shared_words, squad_form, token_f1
 from harness.protocols import (
@@ -150,7 +150,7 @@ def _form(answer: str, forms: Container[str]) -> str:
 
 
 def _scores(case: ScoringInput) -> list[Score]:
-    found = _values(case.prediction.answer or "", said(case.reference))
+    found = _values(case.prediction.answer or "", stated_answers(case.reference))
     return [scored(case, measure, *found[measure]) for measure in case.measures]
 
 

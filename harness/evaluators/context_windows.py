@@ -16,7 +16,7 @@ from pydantic import Field
 
 from harness.core.records import Context
 from harness.extraction.text_windows import windows_of
-from harness.llm_utils.answer_contract import BETWEEN, shown
+from harness.llm_utils.answer_contract import BETWEEN, numbered_contexts
 
 LONGEST = 12_000
 """Characters: some 3,000 tokens of English, which leave room for task, answer and reply in a judge's 8,192."""
@@ -99,7 +99,7 @@ def reading_of(contexts: Iterable[Context], longest: int) -> ContextReading:
 
 
 def _units(texts: Sequence[str], longest: int) -> Iterable[Unit]:
-    for rank, (text, whole) in enumerate(zip(texts, shown(texts), strict=True), start=1):
+    for rank, (text, whole) in enumerate(zip(texts, numbered_contexts(texts), strict=True), start=1):
         number = whole[: len(whole) - len(text.strip())]
         for part in windows_of(text, longest - len(number)):
             yield Unit(rank, f"{number}{part}", _letters(part))

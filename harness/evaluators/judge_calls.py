@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.core.errors import HarnessError, ModelUnavailable
 from harness.core.records import Reference, Score
-from harness.evaluators.score_preconditions import settled, why_not
+from harness.evaluators.score_preconditions import score_without_reading, why_not
 from harness.evaluators.scores import failed, not_applicable, scored
 from harness.protocols import EvaluationRuntime, Measure, Panel, PanelFigure, RunFacts, ScoringInput, Sides
 
@@ -51,7 +51,7 @@ class JudgedEvaluator(ABC):
 
     def settled(self, case: ScoringInput, measure: Measure) -> Score | None:
         """The score that needs no judge; None where the judge is to be asked."""
-        return settled(case, measure)
+        return score_without_reading(case, measure)
 
     def ordered(self, cases: Sequence[ScoringInput]) -> Sequence[ScoringInput]:
         """The judgements in the order in which they are begun: whose judge is asked once for several measures

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from harness.core.records import Reference, Score
 from harness.evaluators.citations import without_citations
-from harness.evaluators.score_preconditions import said, settled, why_not
+from harness.evaluators.score_preconditions import score_without_reading, stated_answers, why_not
 from harness.evaluators.scores import not_applicable, scored
 from harness.evaluators.token_overlap import UNSPACED
 from harness.protocols import (
@@ -101,7 +101,7 @@ F1, PRECISION, RECALL = _measure("f1", "F1"), _measure("precision", "precision")
 MEASURES = (F1, PRECISION, RECALL)
 
 
-class NewWordsEvaluator:
+class NovelTokensEvaluator:
     """See the module."""
 
     def __init__(self, _params: Params, _runtime: EvaluationRuntime) -> None:
@@ -113,7 +113,11 @@ class NewWordsEvaluator:
 
     async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         """Every measure of every case."""
-        return [settled(case, measure) or _score(case, measure) for case in cases for measure in case.measures]
+        return [
+            score_without_reading(case, measure) or _score(case, measure)
+            for case in cases
+            for measure in case.measures
+        ]
 
     def close(self) -> None:
         """Nothing is open."""
@@ -121,7 +125,7 @@ class NewWordsEvaluator:
 
 def _score(case: ScoringInput, measure: Measure) -> Score:
     answer = case.prediction.answer or ""
-    found = [shared_novel_tokens(case.query.text, answer, one) for one in said(case.reference)]
+    found = [shared_novel_tokens(case.query.text, answer, one) for one in stated_answers(case.reference)]
     known = [one for one in found if one]
     if not known:
         return not_applicable(case, measure, "the reference holds no word that counts")
@@ -136,5 +140,5 @@ SPEC = EvaluatorSpec(
     summary="does the answer say what the reference says beyond the question: F1 of words (no model call)",
     params=Params,
     measures=lambda _params: MEASURES,
-    build=NewWordsEvaluator,
+    build=NovelTokensEvaluator,
 )

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 from harness.core.records import Context, Evidence
 from harness.evaluators.gold_ranks import FoundFacts, without_white_space
 from harness.evaluators.multihop_rag_compat import READS, SECTION
-from harness.llm_utils.answer_contract import BETWEEN, shown
+from harness.llm_utils.answer_contract import BETWEEN, numbered_contexts
 from harness.protocols import Measure, Panel, PanelFigure
 
 Kind = Literal["fact", "document"]
@@ -76,10 +76,10 @@ class Seen(NamedTuple):
     """Of all, with numbers and what stands between."""
 
 
-def seen(contexts: Iterable[Context]) -> Seen:
+def prompt_contexts(contexts: Iterable[Context]) -> Seen:
     """The contexts as they were handed over."""
     texts = tuple(context.text.strip() for context in contexts)
-    numbered = shown(texts)
+    numbered = numbered_contexts(texts)
     starts, at = [], 0
     for text, unit in zip(texts, numbered, strict=True):
         starts.append(at + len(unit) - len(text))

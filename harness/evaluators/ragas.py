@@ -65,7 +65,7 @@ from harness.core.records import Score
 from harness.evaluators.context_windows import LONGEST, ContextCharacters, ContextReading, reading_of
 from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, judged_measure
 from harness.evaluators.ragas_metrics.asking import Asking, RagasMetric, RagasRow
-from harness.evaluators.score_preconditions import reference_answer, settled
+from harness.evaluators.score_preconditions import reference_answer, score_without_reading
 from harness.evaluators.scores import scored
 from harness.protocols import (
     EvaluationRuntime,
@@ -167,7 +167,7 @@ class RagasEvaluator(JudgedEvaluator):
         """An abstention is wrong where the reference says so; contexts that only repeat the question are not
         relevant to it, as in the package.
         """
-        if score := settled(case, measure, abstention_is_wrong="reference" in measure.reads):
+        if score := score_without_reading(case, measure, abstention_is_wrong="reference" in measure.reads):
             return score
         texts = "\n".join(context.text for context in case.prediction.contexts)
         if _NAMES[measure] == "context_relevance" and texts.strip() in case.query.text.strip():

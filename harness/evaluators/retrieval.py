@@ -47,7 +47,7 @@ from harness.evaluators.prompt_sizes import (
     documents_within,
     explain_within,
     facts_within,
-    seen,
+    prompt_contexts,
     size_measure,
 )
 from harness.evaluators.scores import not_applicable, scored
@@ -240,7 +240,7 @@ class RetrievalEvaluator:
         scores: list[Score] = []
         for case, found, values in zip(cases, documents, by_ir, strict=True):
             contexts, gold = case.prediction.contexts, _facts(case.reference)
-            texts, what = [context.text for context in contexts], seen(contexts)
+            texts, what = [context.text for context in contexts], prompt_contexts(contexts)
             by_fact = facts.find(gold, texts)
             levels: dict[Level, FoundFacts] = {
                 "document": found,

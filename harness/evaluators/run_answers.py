@@ -11,9 +11,9 @@ from typing import NamedTuple, Self
 
 from harness.core.records import RunRecord, Score
 from harness.evaluators.base import Scorer, score_run
-from harness.evaluators.searched_corpus import KeptSearch
+from harness.evaluators.searched_corpus import CachedSearch
 from harness.protocols import RunFacts
-from harness.store import PackedByKey, RecordKey, RunDir, SampleRow, rows_by_id
+from harness.store import CompressedByKey, RecordKey, RunDir, SampleRow, rows_by_id
 
 PART = 2_048
 """Answers that are in memory at once, with their contexts."""
@@ -27,7 +27,7 @@ class RunAnswers:
         manifest = run.manifest()
         self._has_generator = manifest.has_generator
         self._repeats = int(manifest.identity.get("repeats", 1))
-        self._searched = KeptSearch(run)
+        self._searched = CachedSearch(run)
 
     @cached_property
     def query_ids(self) -> list[str]:
@@ -35,7 +35,7 @@ class RunAnswers:
         return list(self._sample)
 
     @cached_property
-    def _sample(self) -> PackedByKey[str, SampleRow]:
+    def _sample(self) -> CompressedByKey[str, SampleRow]:
         """In that order: parts of it lie together."""
         return rows_by_id(sorted(self._run.iter_sample(), key=lambda row: row.query.query_id))
 

@@ -16,7 +16,7 @@ def why_not(measure: Measure, reference: Reference, run: RunFacts) -> str:
         return NO_GENERATOR
     if "contexts" in measure.reads and not run.has_contexts:
         return NO_CONTEXTS
-    if "reference" in measure.reads and not said(reference):
+    if "reference" in measure.reads and not stated_answers(reference):
         return NO_REFERENCE
     return _of_another_kind(measure, reference)
 
@@ -32,7 +32,9 @@ def _of_another_kind(measure: Measure, reference: Reference) -> str:
     return ""
 
 
-def settled(case: ScoringInput, measure: Measure, *, abstention_is_wrong: bool = False) -> Score | None:
+def score_without_reading(
+    case: ScoringInput, measure: Measure, *, abstention_is_wrong: bool = False
+) -> Score | None:
     """The score that follows from a side that says nothing; None where there is something to read.
 
     An empty answer, and no context at all, are worth the least. An abstention is its own status: not applicable,
@@ -53,7 +55,7 @@ def settled(case: ScoringInput, measure: Measure, *, abstention_is_wrong: bool =
 
 def reference_answer(reference: Reference) -> str:
     """The first of the reference answers that says anything; empty where none does."""
-    return next(iter(said(reference)), "")
+    return next(iter(stated_answers(reference)), "")
 
 
 def is_null(reference: Reference) -> bool:
@@ -70,11 +72,11 @@ def _say_nothing(reference_answers: tuple[str, ...]) -> bool:
 
 def is_only_verdict(reference: Reference) -> bool:
     """Whether the right answer to this query is a bare yes or no."""
-    answers = said(reference)
+    answers = stated_answers(reference)
     return bool(answers) and all(map(is_verdict, answers))
 
 
-def said(reference: Reference) -> list[str]:
+def stated_answers(reference: Reference) -> list[str]:
     """The reference answers that say anything."""
     return _said(reference.answers)
 

@@ -11,7 +11,7 @@ from harness.store.index_dir import Corpora
 _Spans = Mapping[str, Sequence[tuple[int, int]]]
 
 
-class KeptSearch:
+class CachedSearch:
     """See `harness.protocols.RetrievalTrace`. A corpus or index that is damaged is a StoreError."""
 
     def __init__(self, run: RunDir) -> None:

@@ -31,7 +31,7 @@ def _contract(style: AnswerStyle, unanswerable: str) -> str:
     return f"{_FORMS[style]} If {unanswerable}, write: {ABSTENTION}"
 
 
-def shown(texts: Iterable[str]) -> list[str]:
+def numbered_contexts(texts: Iterable[str]) -> list[str]:
     """Each context as the generator sees it, and whoever judges it: its rank in brackets, then its text. In the
     prompt `BETWEEN` stands between them.
     """
@@ -41,7 +41,7 @@ def shown(texts: Iterable[str]) -> list[str]:
 def answer_messages(question: str, contexts: Sequence[Context], style: AnswerStyle) -> list[Message]:
     """The prompt that asks for the answer to `question` from `contexts`, in rank order."""
     contract = _contract(style, "the passages do not hold the answer")
-    passages = BETWEEN.join(shown(context.text for context in contexts))
+    passages = BETWEEN.join(numbered_contexts(context.text for context in contexts))
     task = f"Passages:\n\n{passages or '(none were found)'}\n\nQuestion: {question}\n\n{contract}\nAnswer:"
     return [Message("system", f"{_ROLE}\n{contract}"), Message("user", task)]
 

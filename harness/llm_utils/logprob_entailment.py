@@ -3,19 +3,19 @@
 import asyncio
 from collections.abc import Sequence
 
-from harness.protocols import LetterModel, Message
+from harness.protocols import LogprobModel, Message
 
 _FOLLOWS, *_ = _LETTERS = ("A", "B", "C")
 
 
-class LetterEntailment:
+class LogprobEntailment:
     """See `harness.protocols.Entailment`: the share of the letter that stands for it, a call for each premise."""
 
-    def __init__(self, chat: LetterModel) -> None:
+    def __init__(self, chat: LogprobModel) -> None:
         self._chat = chat
 
     async def shares(self, premises: Sequence[str], hypothesis: str) -> list[float]:
-        """Raises as `LetterModel.choose`."""
+        """Raises as `LogprobModel.choose`."""
         asked = [self._chat.choose(entailment_messages(premise, hypothesis), _LETTERS) for premise in premises]
         return [said[_FOLLOWS] for said in await asyncio.gather(*asked)]
 

@@ -14,7 +14,7 @@ from harness.models.logprob_choice import are_refused, letter_request, letter_sh
 from harness.models.model_endpoint import Endpoint
 from harness.models.parameter_adapter import AdaptingTransport, ModelDialect
 from harness.models.providers import api_key, need_client, provider_of
-from harness.models.remote_calls import RelayedSeam, RelayedTransport
+from harness.models.remote_calls import RemoteSeam, RemoteTransport
 from harness.models.reply_parsing import usage_of
 from harness.models.transport import MeteredTransport, Seam
 from harness.models.vectors import unit_rows
@@ -31,7 +31,7 @@ NO_URL = "http://fake.invalid/v1"
 """Of a provider without a server: its transport never looks at it."""
 
 
-AnySeam = Seam | RelayedSeam
+AnySeam = Seam | RemoteSeam
 
 
 def build_chat(
@@ -51,9 +51,9 @@ def open_client(config: ModelConfig, seam: AnySeam, server: "ServerAccess | None
     from openai import AsyncOpenAI
 
     transport: httpx2.AsyncBaseTransport
-    if isinstance(seam, RelayedSeam):
+    if isinstance(seam, RemoteSeam):
         # Whoever makes the calls has the key and knows where the server is.
-        url, key, transport = NO_URL, "relayed", RelayedTransport(seam, config.role, httpx2.URL(NO_URL).path)
+        url, key, transport = NO_URL, "relayed", RemoteTransport(seam, config.role, httpx2.URL(NO_URL).path)
     else:
         url, key, transport = *access_of(config, server), open_transport(config, seam, server)
     return AsyncOpenAI(
@@ -177,7 +177,7 @@ class OpenAIChat:
         return _well_formed(text)
 
     async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
-        """See `harness.protocols.LetterModel`."""
+        """See `harness.protocols.LogprobModel`."""
         from openai import APIStatusError
 
         whose = f"the {self._config.role} '{self._config.model}'"

@@ -8,7 +8,7 @@ import httpx2
 _ONE = httpx2.Limits(max_connections=1, max_keepalive_connections=1)
 
 
-class KeptConnections(httpx2.AsyncBaseTransport):
+class ConnectionPool(httpx2.AsyncBaseTransport):
     """As many connections as there ever were requests at once: how many that may be is the limiter's to say.
 
     Each is a pool of its own. A pool of the library looks at all of its connections twice a request, which at 64

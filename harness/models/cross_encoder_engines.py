@@ -23,7 +23,7 @@ _MAX_TOKENS = 512
 """Of both texts together; what follows in a longer pair is not seen."""
 
 
-class OnOnnx:
+class OnnxEngine:
     """On onnxruntime. Each pair is read alone, so its numbers do not depend on its neighbours."""
 
     def __init__(self, named: CrossEncoderRef, model: Path, tokenizer: Path, numbers: int | None) -> None:
@@ -57,7 +57,7 @@ class OnOnnx:
         return np.asarray(self._session.run(None, feed)[0], dtype=np.float32).reshape(-1)
 
 
-class OnTorch:
+class TorchEngine:
     """A CrossEncoder of sentence-transformers, by folder or by name on the hub."""
 
     def __init__(self, named: CrossEncoderRef, numbers: int | None) -> None:

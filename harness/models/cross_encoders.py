@@ -35,13 +35,13 @@ def open_named(named: CrossEncoderRef, numbers: int | None) -> CrossEncoder:
     """The model, loaded. HarnessError as `check_named`."""
     if named.export:
         return open_export(named, *named.export, numbers)
-    from harness.models.cross_encoder_engines import OnTorch
+    from harness.models.cross_encoder_engines import TorchEngine
 
-    return OnTorch(named, numbers)
+    return TorchEngine(named, numbers)
 
 
 def open_export(named: CrossEncoderRef, model: Path, tokenizer: Path, numbers: int | None) -> CrossEncoder:
     """An ONNX export of these files. HarnessError as `check_named`."""
-    from harness.models.cross_encoder_engines import OnOnnx
+    from harness.models.cross_encoder_engines import OnnxEngine
 
-    return OnOnnx(named, model, tokenizer, numbers)
+    return OnnxEngine(named, model, tokenizer, numbers)

@@ -98,7 +98,7 @@ def refusal_of(parameter: str) -> Reply:
     return Reply(400, json.dumps({"error": error}).encode())
 
 
-def drawn(shares: Mapping[str, float], seed: str) -> str | None:
+def draw_fault(shares: Mapping[str, float], seed: str) -> str | None:
     """One of the faults or none, each with its share: a fixed function of `seed`."""
     draw = random.Random(seed).random()  # noqa: S311 - a script, no secret
     for fault, share in shares.items():

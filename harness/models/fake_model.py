@@ -18,7 +18,7 @@ from typing import Any
 import httpx2
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from harness.models.fake_faults import FAULTS, Reply, changed, drawn, faulty_reply, is_answered, refusal_of
+from harness.models.fake_faults import FAULTS, Reply, changed, draw_fault, faulty_reply, is_answered, refusal_of
 from harness.models.fake_json import example_of
 from harness.models.fake_limits import FakeLimits, RateLimit
 
@@ -164,9 +164,9 @@ class FakeModel:
         if script.faults:
             with self._lock:
                 self._asked[key] += 1
-                return drawn(script.faults, f"{script.seed}/{key}/{self._asked[key]}")
+                return draw_fault(script.faults, f"{script.seed}/{key}/{self._asked[key]}")
         shares = {script.fault: script.fault_rate} if script.fault else {}
-        if drawn(shares, f"{script.seed}{_number(text)}") is None:
+        if draw_fault(shares, f"{script.seed}{_number(text)}") is None:
             return None
         if script.fault_times is not None:
             with self._lock:

@@ -167,10 +167,10 @@ class AdaptiveLimiter:
             self._allowed = min(self._max, self._allowed + 1.0 / self._allowed)
             self._hand_out()
 
-    def told(self, allowances: Allowances) -> None:
+    def update_limits(self, allowances: Allowances) -> None:
         """What the server says of its limits."""
         for kind, (limit, left) in allowances.items():
-            self._paces[kind].told(limit, left)
+            self._paces[kind].update_limit(limit, left)
 
     def throttled(self, wait_s: float, refused_since: float, n_bytes: int = 0) -> None:
         """Halve the allowance and let nothing start for `wait_s` seconds.

@@ -30,7 +30,7 @@ def no_letters(whose: str) -> ModelUnavailable:
 
 
 def letter_shares(reply: Any, letters: Sequence[str], whose: str) -> dict[str, float]:
-    """See `harness.protocols.LetterModel.choose`; `whose` reply it is, for a message."""
+    """See `harness.protocols.LogprobModel.choose`; `whose` reply it is, for a message."""
     try:
         likely = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
         told = [(each["token"].strip(), min(float(each["logprob"]), 0.0)) for each in likely]

@@ -10,13 +10,13 @@ from harness.core.errors import ModelUnavailable
 from harness.models.certificates import FIX, REFUSED
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.reply_parsing import UnreadableReply, retry_after_s
-from harness.models.sanitized_reply import HeardReply
+from harness.models.sanitized_reply import SanitizedReply
 
 LIMIT = "HTTP 429"
 _RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """529: Anthropic's servers are overloaded."""
 _OUT_OF_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-Outcome = HeardReply | Exception
+Outcome = SanitizedReply | Exception
 """Of one try: a reply, or why there is none."""
 
 
@@ -44,7 +44,7 @@ class Endpoint:
 
     def asked_s(self, reply: Outcome, say: Callable[[str], None]) -> float | None:
         """What the server asks to wait, no longer than the cap, of which `say` hears; None: nothing."""
-        asked = retry_after_s(reply.headers.get("retry-after")) if isinstance(reply, HeardReply) else None
+        asked = retry_after_s(reply.headers.get("retry-after")) if isinstance(reply, SanitizedReply) else None
         cap = self.max_retry_after_s
         if asked is None or asked <= cap:
             return asked
@@ -62,7 +62,7 @@ class Endpoint:
                 f"run the same command again later, it resumes; models.{self.role}.max_throttled_s waits longer",
             )
 
-    def refuse_hopeless(self, reply: HeardReply) -> None:
+    def refuse_hopeless(self, reply: SanitizedReply) -> None:
         """Raise where no other query could succeed either: wrong key, unknown model, no money left."""
         status = reply.status
         if status not in {401, 402, 403, 404, 429}:
@@ -89,7 +89,7 @@ class Endpoint:
 
 def fault(reply: Outcome) -> str:
     """Why it may go well when it is tried again; empty: it is an answer, or an error that stays one."""
-    if not isinstance(reply, HeardReply):
+    if not isinstance(reply, SanitizedReply):
         if REFUSED in str(reply):
             return ""
         return str(reply) if isinstance(reply, UnreadableReply) else type(reply).__name__

@@ -20,7 +20,7 @@ from harness.core.errors import ConfigError, HarnessError
 from harness.core.sanitize import cleaned, keep_made
 from harness.models.clients import OpenAIChat
 from harness.models.metering import LOADING, Meter, charged, current_meter, open_meters
-from harness.protocols import Embedder, LentModels
+from harness.protocols import Embedder, ModelProxy
 
 _LONGEST_REQUEST = 64_000_000
 GENERATOR, EMBEDDER = "generator", "embedding"
@@ -43,7 +43,7 @@ class _Refused(Exception):
 
 
 @dataclass(frozen=True)
-class Lent:
+class ProxiedModels:
     """What is lent in this phase."""
 
     chat: OpenAIChat | None
@@ -53,10 +53,10 @@ class Lent:
     warn: Callable[[str], None]
 
 
-class LendingServer:
+class ModelProxyServer:
     """Serves from `open` until the process ends."""
 
-    def __init__(self, lent: Lent) -> None:
+    def __init__(self, lent: ProxiedModels) -> None:
         self._lent = lent
         self._key = secrets.token_urlsafe(24)
         self._paths: WeakKeyDictionary[Meter, str] = WeakKeyDictionary()
@@ -65,7 +65,7 @@ class LendingServer:
         self._under_way: dict[asyncio.Task[Any], Meter] = {}
         self._said: set[str] = set()
 
-    def open(self) -> LentModels:
+    def open(self) -> ModelProxy:
         """Begin to serve, within a running event loop; again, it is the same."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
@@ -74,7 +74,7 @@ class LendingServer:
             self._root = f"http://127.0.0.1:{server.server_address[1]}"
             threading.Thread(target=server.serve_forever, daemon=True).start()
         lent = self._lent
-        return LentModels(
+        return ModelProxy(
             base_url=f"{self._root}/v1",
             api_key=self._key,
             model=GENERATOR if lent.chat else "",
@@ -189,7 +189,7 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, lending: LendingServer) -> None:
+    def __init__(self, lending: ModelProxyServer) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.lending = lending
 

@@ -58,7 +58,7 @@ class Pace:
         """What began is no longer under way."""
         self._under_way -= amount
 
-    def told(self, limit: float, left: float) -> None:
+    def update_limit(self, limit: float, left: float) -> None:
         """The server says what it lets through in a minute, and how much of it is left."""
         self._told, self._left = limit, left
 

@@ -13,7 +13,7 @@ from harness.models.reply_parsing import UnreadableReply
 _PLAIN = ("TypeError", "ValueError", "RuntimeError", "TimeoutError")
 
 
-class RelayedError(BaseModel):
+class RemoteCallError(BaseModel):
     """An exception as a value."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

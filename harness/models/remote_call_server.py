@@ -18,19 +18,19 @@ from harness.core.records import Usage
 from harness.models.clients import access_of, open_transport
 from harness.models.llama_server import ServerAccess
 from harness.models.metering import Meter, OpenCall, charged
-from harness.models.remote_call_errors import RelayedError
-from harness.models.remote_calls import CallNews, RelayedCall, RelayedUsage
+from harness.models.remote_call_errors import RemoteCallError
+from harness.models.remote_calls import CallUpdate, RemoteCall, RemoteUsage
 from harness.models.time_spans import Spans
 from harness.models.transport import MeteredTransport, Seam
 from harness.store import StoredCall
 
-TellNews = Callable[[CallNews], None]
+TellNews = Callable[[CallUpdate], None]
 
 
-class CallWay(Protocol):
+class CallHandler(Protocol):
     """To whoever answers the calls of a role."""
 
-    async def send(self, call: RelayedCall) -> tuple[int, bytes]:
+    async def send(self, call: RemoteCall) -> tuple[int, bytes]:
         """Status and body; what it raises is raised where the call was asked for."""
         ...
 
@@ -47,8 +47,8 @@ class _ModelWay:
     url: str
     key: str
 
-    async def send(self, call: RelayedCall) -> tuple[int, bytes]:
-        """See `CallWay`."""
+    async def send(self, call: RemoteCall) -> tuple[int, bytes]:
+        """See `CallHandler`."""
         headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
         times = dict.fromkeys(("connect", "read", "write", "pool"), call.timeout_s)
         request = httpx2.Request(
@@ -58,13 +58,13 @@ class _ModelWay:
         return response.status_code, await response.aread()
 
     async def close(self) -> None:
-        """See `CallWay`."""
+        """See `CallHandler`."""
         await self.transport.aclose()
 
 
-class CallDesk:
-    """Makes the calls of one run's workers over one seam, within one event loop; `DeskSession.take` is for any
-    thread.
+class RemoteCallServer:
+    """Makes the calls of one run's workers over one seam, within one event loop. `RemoteCallSession.take` may be
+    called from any thread.
     """
 
     def __init__(
@@ -76,39 +76,39 @@ class CallDesk:
     ) -> None:
         """`models` by role; `servers`: of those that have one started for them."""
         self._seam, self.loop = seam, loop
-        self._ways: dict[str, CallWay] = {
+        self._ways: dict[str, CallHandler] = {
             role: _ModelWay(open_transport(config, seam, servers.get(role)), *access_of(config, servers.get(role)))
             for role, config in models.items()
         }
         self._under_way: set[asyncio.Task[None]] = set()
 
-    def serve(self, role: str, way: CallWay) -> None:
+    def serve(self, role: str, way: CallHandler) -> None:
         """Send the calls of that role, which is no model's, another way."""
         self._ways[role] = way
 
-    def open(self, tell: TellNews) -> "DeskSession":
+    def open(self, tell: TellNews) -> "RemoteCallSession":
         """For one worker, which hears by `tell`, called in the loop."""
-        return DeskSession(self, tell)
+        return RemoteCallSession(self, tell)
 
-    def begin(self, call: RelayedCall, meter: Meter, tell: TellNews) -> asyncio.Task[None]:
+    def begin(self, call: RemoteCall, meter: Meter, tell: TellNews) -> asyncio.Task[None]:
         """Make one call, charged to `meter`."""
         task = self.loop.create_task(self._carry(call, meter, tell))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
         return task
 
-    async def _carry(self, call: RelayedCall, meter: Meter, tell: TellNews) -> None:
+    async def _carry(self, call: RemoteCall, meter: Meter, tell: TellNews) -> None:
         counting = _CountedElsewhere(meter, lambda news: tell(news.model_copy(update={"number": call.number})))
         try:
             with charged(counting):
                 status, content = await self._ways[call.role].send(call)
         except asyncio.CancelledError as cut_off:
             error = self._seam.budget.refusal or cut_off
-            tell(CallNews(number=call.number, kind="failed", error=RelayedError.of(error)))
+            tell(CallUpdate(number=call.number, kind="failed", error=RemoteCallError.of(error)))
         except Exception as error:
-            tell(CallNews(number=call.number, kind="failed", error=RelayedError.of(error)))
+            tell(CallUpdate(number=call.number, kind="failed", error=RemoteCallError.of(error)))
         else:
-            tell(CallNews(number=call.number, kind="answered", status=status, content=content))
+            tell(CallUpdate(number=call.number, kind="answered", status=status, content=content))
 
     async def close(self) -> None:
         """Cut off what is under way, close connections and journal."""
@@ -121,21 +121,21 @@ class CallDesk:
         self._seam.close()
 
 
-class DeskSession:
+class RemoteCallSession:
     """One worker's calls. Its meters count how often a query asks the same, as those of a process do that calls by
     itself: a query that is tried again by another worker finds the calls of its first try.
     """
 
-    def __init__(self, desk: CallDesk, tell: TellNews) -> None:
+    def __init__(self, desk: RemoteCallServer, tell: TellNews) -> None:
         self._desk, self._tell = desk, tell
         self._meters: dict[tuple[str, int], Meter] = {}
         self._calls: dict[int, asyncio.Task[None]] = {}
 
-    def take(self, call: RelayedCall) -> None:
+    def take(self, call: RemoteCall) -> None:
         """Make the call, or cut it off; from any thread. The worker's calls begin in the order of `take`."""
         self._desk.loop.call_soon_threadsafe(self._take, call)
 
-    def _take(self, call: RelayedCall) -> None:
+    def _take(self, call: RemoteCall) -> None:
         if call.is_withdrawn:
             if task := self._calls.get(call.number):
                 task.cancel()
@@ -168,15 +168,15 @@ class _CountedElsewhere(Meter):
     def add_call(self, role: str, usage: Usage, *, paid_by: str | None = None) -> None:
         """Tell it, and to no role: whoever asked knows which."""
         del role
-        self._tell(CallNews(number=0, kind="counted", counted=RelayedUsage(usage=usage, paid_by=paid_by)))
+        self._tell(CallUpdate(number=0, kind="counted", counted=RemoteUsage(usage=usage, paid_by=paid_by)))
 
     def add_replayed(self, role: str, call: StoredCall) -> None:
         """Likewise."""
         del role
-        counted = RelayedUsage(
+        counted = RemoteUsage(
             usage=call.usage, paid_by=call.paid_by, started_at=call.started_at, wall_s=call.wall_s
         )
-        self._tell(CallNews(number=0, kind="counted", counted=counted))
+        self._tell(CallUpdate(number=0, kind="counted", counted=counted))
 
     @contextmanager
     def call(self) -> Iterator[OpenCall]:
@@ -191,8 +191,8 @@ class _ToldCall(OpenCall):
 
     def turn(self, *, waits: bool) -> None:
         if waits != self._waits:
-            self._tell(CallNews(number=0, kind="waits" if waits else "goes_on"))
+            self._tell(CallUpdate(number=0, kind="waits" if waits else "goes_on"))
         super().turn(waits=waits)
 
     def waited_since(self, moment_s: float) -> None:
-        self._tell(CallNews(number=0, kind="waited", seconds=max(0.0, time.monotonic() - moment_s)))
+        self._tell(CallUpdate(number=0, kind="waited", seconds=max(0.0, time.monotonic() - moment_s)))

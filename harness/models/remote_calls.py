@@ -1,8 +1,8 @@
 """Model calls that another process makes: the one that runs a benchmark calls for workers on other machines.
 
 So there is one journal, one budget and one limiter for all of them, no key leaves that process, and a call goes on
-to its place in the journal when the worker that asked for it is lost. A worker's transport sends a `RelayedCall`
-and hears `CallNews` until it is answered; `harness.models.remote_call_server` is the other side.
+to its place in the journal when the worker that asked for it is lost. A worker's transport sends a `RemoteCall`
+and hears `CallUpdate` until it is answered; `harness.models.remote_call_server` is the other side.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict
 from harness.core.errors import HarnessError
 from harness.core.records import Usage
 from harness.models.metering import Meter, OpenCall, current_meter
-from harness.models.remote_call_errors import RelayedError
+from harness.models.remote_call_errors import RemoteCallError
 from harness.models.transport import response_of
 from harness.store import StoredCall
 
@@ -33,7 +33,7 @@ class RelayLine(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
 
 
-class RelayedCall(RelayLine):
+class RemoteCall(RelayLine):
     """One request that a worker wants to be made, or wants no longer."""
 
     number: int
@@ -53,7 +53,7 @@ class RelayedCall(RelayLine):
     """No call: nothing more is asked within that block."""
 
 
-class RelayedUsage(RelayLine):
+class RemoteUsage(RelayLine):
     """What a call counts for."""
 
     usage: Usage
@@ -64,18 +64,18 @@ class RelayedUsage(RelayLine):
     """Replayed: when it was made, and how long it took."""
 
 
-class CallNews(RelayLine):
+class CallUpdate(RelayLine):
     """What became of a call so far; the last is `answered` or `failed`."""
 
     number: int
     kind: Literal["waits", "goes_on", "waited", "counted", "answered", "failed"]
     seconds: float = 0.0
     """waited: until now, for a limit of its provider, as it turns out."""
-    counted: RelayedUsage | None = None
+    counted: RemoteUsage | None = None
     status: int = 0
     content: bytes = b""
     """answered."""
-    error: RelayedError | None = None
+    error: RemoteCallError | None = None
     """failed."""
 
     @property
@@ -84,21 +84,21 @@ class CallNews(RelayLine):
         return self.kind in {"answered", "failed"}
 
 
-_Inbox = tuple[asyncio.AbstractEventLoop, "asyncio.Queue[CallNews]"]
+_Inbox = tuple[asyncio.AbstractEventLoop, "asyncio.Queue[CallUpdate]"]
 
 
-class CallRelay:
+class RemoteCallClient:
     """A worker's calls under way. Each is followed in the event loop that asked; news come from any thread."""
 
-    def __init__(self, ask: Callable[[RelayedCall], None]) -> None:
+    def __init__(self, ask: Callable[[RemoteCall], None]) -> None:
         self._ask = ask
         self._numbers = itertools.count()
         self._open: dict[int, _Inbox] = {}
 
     @contextmanager
-    def asked(self, call: RelayedCall) -> "Iterator[tuple[int, asyncio.Queue[CallNews]]]":
+    def asked(self, call: RemoteCall) -> "Iterator[tuple[int, asyncio.Queue[CallUpdate]]]":
         """Ask for it; yields its number and where its news arrive."""
-        number, inbox = next(self._numbers), asyncio.Queue[CallNews]()
+        number, inbox = next(self._numbers), asyncio.Queue[CallUpdate]()
         self._open[number] = (asyncio.get_running_loop(), inbox)
         try:
             self._ask(call.model_copy(update={"number": number}))
@@ -108,13 +108,13 @@ class CallRelay:
 
     def withdraw(self, number: int) -> None:
         """Let it be cut off."""
-        self._ask(RelayedCall(number=number, is_withdrawn=True))
+        self._ask(RemoteCall(number=number, is_withdrawn=True))
 
     def end_block(self, scope: str, number: int) -> None:
         """Say that nothing more is asked by the meter of that number."""
-        self._ask(RelayedCall(number=0, scope=scope, block=number, ends_block=True))
+        self._ask(RemoteCall(number=0, scope=scope, block=number, ends_block=True))
 
-    def hear(self, news: CallNews) -> None:
+    def hear(self, news: CallUpdate) -> None:
         """Hand over what became of a call; one that nobody follows any more is dropped."""
         if followed := self._open.get(news.number):
             loop, inbox = followed
@@ -122,10 +122,10 @@ class CallRelay:
 
 
 @dataclass
-class RelayedSeam:
+class RemoteSeam:
     """In place of a `Seam` where another process makes the calls."""
 
-    relay: CallRelay
+    relay: RemoteCallClient
     fatal: HarnessError | None = None
     """As a `Seam`'s."""
 
@@ -137,16 +137,16 @@ class RelayedSeam:
         """There is no journal here."""
 
 
-class RelayedTransport(httpx2.AsyncBaseTransport):
+class RemoteTransport(httpx2.AsyncBaseTransport):
     """Sends a role's requests over a relay, and charges what they used to the current meter."""
 
-    def __init__(self, seam: RelayedSeam, role: str, base_path: str) -> None:
+    def __init__(self, seam: RemoteSeam, role: str, base_path: str) -> None:
         self._seam, self._role, self._base_path = seam, role, base_path
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """The response, whoever gave it; raises what the call raised where it was made."""
         meter = current_meter()
-        call = RelayedCall(
+        call = RemoteCall(
             number=0,
             scope=meter.scope,
             block=meter.number,
@@ -169,7 +169,7 @@ class RelayedTransport(httpx2.AsyncBaseTransport):
             self._seam.fatal = error
             raise
 
-    async def _last_words(self, following: "_Following", inbox: "asyncio.Queue[CallNews]") -> None:
+    async def _last_words(self, following: "_Following", inbox: "asyncio.Queue[CallUpdate]") -> None:
         """Count what a call used that its query's time limit cut off."""
         try:
             async with asyncio.timeout(_LAST_NEWS_S):
@@ -190,14 +190,14 @@ class _Following:
     under_way: OpenCall
     request: httpx2.Request
 
-    async def to_the_end(self, inbox: "asyncio.Queue[CallNews]") -> httpx2.Response:
+    async def to_the_end(self, inbox: "asyncio.Queue[CallUpdate]") -> httpx2.Response:
         while not (news := await inbox.get()).is_last:
             self._take(news)
         if news.error is not None:
             raise news.error.as_raised(self.request)
         return response_of(news.status, news.content, self.request)
 
-    def _take(self, news: CallNews) -> None:
+    def _take(self, news: CallUpdate) -> None:
         if news.kind == "waited":
             self.under_way.waited_since(time.monotonic() - news.seconds)
         elif news.counted is not None:
@@ -205,7 +205,7 @@ class _Following:
         else:
             self.under_way.turn(waits=news.kind == "waits")
 
-    def _count(self, counted: RelayedUsage) -> None:
+    def _count(self, counted: RemoteUsage) -> None:
         if counted.paid_by is None:
             self.meter.add_call(self.role, counted.usage)
             return

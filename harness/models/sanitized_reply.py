@@ -16,7 +16,7 @@ _READ = ("x-ratelimit-", "retry-after")
 
 
 @dataclass(frozen=True)
-class HeardReply:
+class SanitizedReply:
     """A whole reply. It is parsed once, whoever asks for what it says."""
 
     status: int
@@ -41,11 +41,11 @@ class HeardReply:
         return usage_of(self._parsed)
 
 
-async def heard(response: httpx2.Response, path: str) -> HeardReply:
+async def sanitize_reply(response: httpx2.Response, path: str) -> SanitizedReply:
     """The whole of a response to a request for `path`; raises what `whole_body` does."""
     content = reply_without_keys(await whole_body(response))
     headers = {name: value for name, value in response.headers.items() if name.startswith(_READ)}
-    return HeardReply(response.status_code, headers, content, path)
+    return SanitizedReply(response.status_code, headers, content, path)
 
 
 def without_key(error: Exception) -> Exception:

@@ -25,7 +25,7 @@ from harness.models.metering import Meter, OpenCall, current_meter
 from harness.models.model_endpoint import LIMIT, Endpoint, Outcome, fault
 from harness.models.parameter_adapter import with_body
 from harness.models.reply_parsing import ACCEPTED_CODINGS, UnreadableReply, allowances, read_usage
-from harness.models.sanitized_reply import HeardReply, heard, without_key
+from harness.models.sanitized_reply import SanitizedReply, sanitize_reply, without_key
 from harness.models.template_tokens import without_template_tokens
 from harness.store import CallKey, Dialect, Dialects, Journal, StoredCall
 
@@ -124,7 +124,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
 
     async def _pay(
         self, key: CallKey, request: httpx2.Request, meter: Meter, hold: BudgetReservation
-    ) -> HeardReply:
+    ) -> SanitizedReply:
         """Make the call, keep its answer in the journal and count it."""
         started_at, start = datetime.now(UTC).isoformat(), time.monotonic()
         body, answered = await request.aread(), False
@@ -151,7 +151,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
 
     async def _send(
         self, request: httpx2.Request, meter: Meter, call: OpenCall, hold: BudgetReservation
-    ) -> HeardReply:
+    ) -> SanitizedReply:
         """Try until the server answers for good; `call` hears when it waits for a limit of the provider.
 
         A 429 is no failure: it is tried again as long as the server lets anything through.
@@ -167,16 +167,16 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                     # Cut off by a time limit: it was made, and nobody knows what it used.
                     meter.add_call(self._endpoint.role, Usage(calls=1, unmetered_calls=1))
                     raise
-                is_limit = isinstance(reply, HeardReply) and reply.status == 429
+                is_limit = isinstance(reply, SanitizedReply) and reply.status == 429
                 wait_s = self._heed(reply, began, hold, failures)
                 if is_limit:
                     # Without the limit the request that was refused would not have been made either.
                     call.waited_since(began)
-            if isinstance(reply, HeardReply):
+            if isinstance(reply, SanitizedReply):
                 self._endpoint.refuse_hopeless(reply)
             failures += not is_limit
             if not (reason := fault(reply)) or failures > self._endpoint.max_retries:
-                if isinstance(reply, HeardReply):
+                if isinstance(reply, SanitizedReply):
                     return reply
                 raise self._endpoint.given_up(reply)
             self._seam.journal.add_fault(
@@ -197,7 +197,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             async with asyncio.timeout(limit_s) as limit:
                 response = await self._inner.handle_async_request(request)
                 status = response.status_code
-                reply: Outcome = await heard(response, request.url.path)
+                reply: Outcome = await sanitize_reply(response, request.url.path)
         except _NEVER_SENT as error:
             hold.unpaid()
             return without_key(error)
@@ -207,7 +207,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             if not limit.expired():
                 raise
             reply = httpx2.ReadTimeout(f"no whole reply within {limit_s:g} s", request=request)
-        if isinstance(reply, HeardReply) and status != 200:
+        if isinstance(reply, SanitizedReply) and status != 200:
             hold.unpaid()
         elif fault(reply):
             hold.lost()
@@ -219,10 +219,10 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
     def _heed(self, reply: Outcome, began: float, hold: BudgetReservation, failures: int) -> float:
         """Tell the limiter how it went; the seconds to wait before the next try, if there is one."""
         limiter, n_bytes = self._endpoint.limiter, hold.call.n_bytes
-        if isinstance(reply, HeardReply):
-            limiter.told(allowances(reply.headers))
+        if isinstance(reply, SanitizedReply):
+            limiter.update_limits(allowances(reply.headers))
         if not (reason := fault(reply)):
-            usage = reply.usage if isinstance(reply, HeardReply) else Usage()
+            usage = reply.usage if isinstance(reply, SanitizedReply) else Usage()
             known = None if usage.unmetered_calls else usage.input_tokens + usage.output_tokens
             limiter.succeeded(began, n_bytes, known)
             return 0.0

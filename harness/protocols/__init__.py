@@ -8,7 +8,7 @@ way.
 from typing import TYPE_CHECKING
 
 from harness.protocols.commands import AnswerChoice, CommandRuntime, CommandSpec, OpenedAnswer
-from harness.protocols.datasets import ClusterBy, DatasetRow, DatasetSpec, RawDataset, ReadingProgress, untold
+from harness.protocols.datasets import ClusterBy, DatasetRow, DatasetSpec, RawDataset, ReadingProgress, no_progress
 from harness.protocols.evaluators import (
     ConstantAnswer,
     EvaluationRuntime,
@@ -29,7 +29,7 @@ from harness.protocols.models import (
     Embedder,
     Entailment,
     EvaluatorRole,
-    LetterModel,
+    LogprobModel,
     Message,
     Reranker,
     Role,
@@ -41,7 +41,7 @@ from harness.protocols.systems import (
     GENERATES,
     NO_ROLE,
     Corpus,
-    LentModels,
+    ModelProxy,
     Params,
     Roles,
     Route,
@@ -75,10 +75,10 @@ __all__ = [
     "EvaluatorRole",
     "EvaluatorSpec",
     "KeyVariable",
-    "LentModels",
-    "LetterModel",
+    "LogprobModel",
     "Measure",
     "Message",
+    "ModelProxy",
     "OpenedAnswer",
     "Panel",
     "PanelFigure",
@@ -100,5 +100,5 @@ __all__ = [
     "System",
     "SystemSpec",
     "Workload",
-    "untold",
+    "no_progress",
 ]

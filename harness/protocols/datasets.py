@@ -22,7 +22,7 @@ class ReadingProgress(Protocol):
         ...
 
 
-def untold(done: int, total: int, doing: str) -> None:
+def no_progress(done: int, total: int, doing: str) -> None:
     """Ignore the progress."""
 
 
@@ -80,7 +80,9 @@ class DatasetSpec:
     `dataset.path` and `dataset.questions` (`--docs`, `--questions`), any other field is a key under
     `dataset.options`. They are not in the run id, which has the digest of the content instead."""
 
-    def read(self, subset: str, params: Params | None = None, progress: ReadingProgress = untold) -> RawDataset:
+    def read(
+        self, subset: str, params: Params | None = None, progress: ReadingProgress = no_progress
+    ) -> RawDataset:
         """Load the whole data set. `params`: an instance of `self.params`; None: its defaults."""
         if self.params is None:
             return self.load(subset)

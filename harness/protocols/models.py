@@ -43,7 +43,7 @@ class ChatModel(Protocol):
 
 
 @runtime_checkable
-class LetterModel(Protocol):
+class LogprobModel(Protocol):
     """A metered language model with log probabilities."""
 
     async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:

@@ -26,7 +26,7 @@ from harness.protocols.models import ChatModel, Embedder, Entailment, Reranker, 
 
 
 @dataclass(frozen=True)
-class LentModels:
+class ModelProxy:
     """The models of a run behind an OpenAI-compatible URL on this machine, for external code.
 
     All calls are journaled, counted for the current query, rate-limited, and within the budget.
@@ -106,7 +106,7 @@ class Runtime(Protocol):
         """Whether the run has no generator, so that answers are not scored and need not be generated."""
         ...
 
-    async def lend(self) -> LentModels:
+    async def lend(self) -> ModelProxy:
         """Make the models of this phase available to external code until the process ends. If queries run in
         parallel, calls must use `lent_url` to identify their query.
         """
@@ -220,7 +220,7 @@ class Roles:
 
 
 BY_GENERATOR = "generator"
-"""In place of an inference model: a one-letter reply of the generator (`LetterModel`)."""
+"""In place of an inference model: a one-letter reply of the generator (`LogprobModel`)."""
 NO_ROLE: frozenset[Role] = frozenset()
 EMBEDS: frozenset[Role] = frozenset({"embedder"})
 GENERATES: frozenset[Role] = frozenset({"generator"})

@@ -1,6 +1,6 @@
 """Aggregates as a table holds them, and as a figure's caption says them."""
 
-from harness.display import NOTHING, Quantity, Several
+from harness.display import NOTHING, Quantity, ValueGroup
 from harness.statistics import Aggregate
 from harness.statistics.cost import is_lower_bound
 
@@ -18,7 +18,9 @@ def amount(row: Aggregate | None) -> Quantity | None:
     return None if row is None else Quantity(row.mean, row.ci_low, row.ci_high)
 
 
-def taken(row: Aggregate | None, scale: float = 1.0, *, interval: bool = False, mark: str = "") -> Quantity | None:
+def cost_quantity(
+    row: Aggregate | None, scale: float = 1.0, *, interval: bool = False, mark: str = ""
+) -> Quantity | None:
     """What a query, an index or a run took: `≥` where that is only a lower bound."""
     if row is None or row.mean is None:
         return None
@@ -41,9 +43,9 @@ def count(n: int) -> Quantity:
     return Quantity(n, unit="count")
 
 
-def part(n: int, of: int) -> Several:
+def part(n: int, of: int) -> ValueGroup:
     """`200 of 200`: said in full even where none is missing."""
-    return Several((count(n), count(of)), " of ")
+    return ValueGroup((count(n), count(of)), " of ")
 
 
 def population(row: Aggregate | None) -> Quantity:

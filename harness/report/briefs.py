@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 from harness.core.records import Prediction, RunRecord
 from harness.evaluators.answer_normalisation import abstains
-from harness.evaluators.score_preconditions import is_null, said
+from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.report.samples import Sample
 from harness.statistics.cost import fails_too_often
-from harness.store import PackedByKey, RecordKey, RunDir
-from harness.store.compressed_records import Packed
+from harness.store import CompressedByKey, RecordKey, RunDir
+from harness.store.compressed_records import CompressedRecords
 
 ANSWER_CHARS = 400
 """Of an answer in a list; its details have more."""
@@ -35,7 +35,7 @@ class Brief(NamedTuple):
 _UNTOLD = Prediction(answer=None)
 """In place of a prediction whose texts are left where they are."""
 
-Attempts = PackedByKey[RecordKey, RunRecord]
+Attempts = CompressedByKey[RecordKey, RunRecord]
 """Those that count, by key; `all` of them, in the order written."""
 
 
@@ -47,7 +47,7 @@ class Briefs(Mapping[RecordKey, Brief]):
         self._numbers = attempts.numbers
         self._places, self._statuses, self._said = array("q"), array("B"), array("B")
         self._attempts: list[int] = []
-        self._answers: Packed[str | None] = Packed(str | None)
+        self._answers: CompressedRecords[str | None] = CompressedRecords(str | None)
 
     def add(self, brief: Brief, attempt: int) -> None:
         """Of the next one."""
@@ -98,7 +98,7 @@ def read_briefly(run: RunDir) -> tuple[Attempts, Briefs]:
     """Every attempt without its texts: they are nearly all of a record, and only the explorer shows them, which
     reads them again. Whether there is a prediction is kept.
     """
-    attempts: Attempts = PackedByKey(RunRecord)
+    attempts: Attempts = CompressedByKey(RunRecord)
     briefs = Briefs(attempts)
     for place, record in run.iter_placed_records():
         key = intern(record.query_id), record.repeat
@@ -113,7 +113,7 @@ def read_briefly(run: RunDir) -> tuple[Attempts, Briefs]:
 def refused_of(sample: Sample, briefs: Briefs, repeats: int) -> tuple[int, int]:
     """Answerable queries of the sample that were refused, in any repeat, and how many there are."""
     references = (row.reference for row in sample.values())
-    answerable = [one.query_id for one in references if said(one) and not is_null(one)]
+    answerable = [one.query_id for one in references if stated_answers(one) and not is_null(one)]
     return sum(became(briefs, query_id, repeats, ABSTAINED) for query_id in answerable), len(answerable)
 
 

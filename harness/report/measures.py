@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
-from harness.core.errors import HarnessError
 from harness.core.records import EvaluationRecord
 from harness.display import printable
 from harness.protocols import EvaluatorSpec, Measure
-from harness.registry import DATASETS, EVALUATORS
+from harness.registry import EVALUATORS
 from harness.statistics.non_inferior import MARGIN
 from harness.store import Manifest
 
@@ -73,8 +72,7 @@ def ranking_choice(manifests: Sequence[Manifest]) -> RankingChoice:
     if wanted and not others:
         return RankingChoice(str(wanted), "which the configs name")
     said = (manifest.dataset.get("primary_measure") for manifest in manifests)
-    own = next((str(name) for name in said if name), _of_dataset(str(manifests[0].dataset.get("name"))))
-    return RankingChoice(own, "the measure of this data set")
+    return RankingChoice(next((str(name) for name in said if name), ""), "the measure of this data set")
 
 
 def margin_choice(manifests: Sequence[Manifest]) -> float:
@@ -83,16 +81,8 @@ def margin_choice(manifests: Sequence[Manifest]) -> float:
     return DEFAULT_MARGIN if others else float(wanted)
 
 
-def _of_dataset(name: str) -> str:
-    """For a run that does not say: what its data set says now, if it is installed."""
-    try:
-        return DATASETS.load(name).primary_measure
-    except HarnessError:
-        return ""
-
-
 def _measures(spec: EvaluatorSpec, params: Mapping[str, object]) -> Sequence[Measure]:
     try:
         return spec.measures(spec.params.model_validate(dict(params)))
-    except ValidationError:  # An evaluation of another version may have had other parameters.
+    except ValidationError:  # Another version of the evaluator scored this run, or the file is a stranger's.
         return ()

@@ -15,14 +15,14 @@ _TOLD = frozenset({"tokens", "input_tokens", "output_tokens", "cached_tokens", "
 """Of a query: what a pipeline that calls models of its own may say."""
 
 
-def told(view: RunView, measure: str) -> str:
+def self_reported_mark(view: RunView, measure: str) -> str:
     """What stands behind a number that is the pipeline's own word. Empty: it was metered, or not said at all."""
     own = view.spent.usage.get(OWN_MODELS, Usage())
     said = own.calls or own.input_tokens or own.output_tokens
     return AS_REPORTED if measure in _TOLD and said else ""
 
 
-def told_by(views: Iterable[RunView]) -> str:
+def self_reported_note(views: Iterable[RunView]) -> str:
     """Whose tokens are its own word, as a sentence behind a caption; empty: nobody's. With a space."""
-    names = [view.label for view in views if told(view, "tokens")]
+    names = [view.label for view in views if self_reported_mark(view, "tokens")]
     return f" As reported by the pipeline itself, not metered: {', '.join(names)}." if names else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.display.text_format import printable
-from harness.report.own_models import AS_REPORTED, told
+from harness.report.own_models import AS_REPORTED, self_reported_mark
 from harness.report.view import RunView
 from harness.statistics import Aggregate
 from harness.statistics.cost import is_lower_bound
@@ -22,7 +22,7 @@ def why_no_price(view: RunView, measure: str, *rows: Aggregate | None) -> str:
         ("fails too often", view.fails_too_often),
         ("refuses most that have an answer", view.refuses_most),
         ("a baseline", view.is_baseline),
-        (f"counted {AS_REPORTED} by itself", told(view, measure)),
+        (f"counted {AS_REPORTED} by itself", self_reported_mark(view, measure)),
         ("not counted in full", any(row is not None and is_lower_bound(row) for row in rows)),
     )
     return next((why for why, is_so in reasons if is_so), "")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import overload
 
 from harness.core.records import Reference
-from harness.store import PackedByKey, RunDir, SampleRow
+from harness.store import CompressedByKey, RunDir, SampleRow
 
-Sample = PackedByKey[str, SampleRow]
+Sample = CompressedByKey[str, SampleRow]
 """Query id -> query and reference."""
 
 

@@ -39,7 +39,7 @@ class CostOwner:
         return cls(run, {**played, **models})
 
 
-class Spending:
+class BudgetTracker:
     """One command's budget: asked before each piece of work, and for what that piece may take."""
 
     def __init__(
@@ -74,16 +74,16 @@ class Spending:
             self._began += time.monotonic() - since
 
     @classmethod
-    def unlimited(cls) -> "Spending":
+    def unlimited(cls) -> "BudgetTracker":
         """Nothing is counted, nothing is refused."""
         return cls(BudgetConfig(), Prices(()), Path(), ())
 
-    def without_minutes(self) -> "Spending":
+    def without_minutes(self) -> "BudgetTracker":
         """The same, where time is not counted: for what is free and ends by itself."""
         budget = self._budget.model_copy(update={"minutes": None})
-        return Spending(budget, self.prices, self._results, self._payers)
+        return BudgetTracker(budget, self.prices, self._results, self._payers)
 
-    def kept_elsewhere(self) -> "Spending":
+    def kept_elsewhere(self) -> "BudgetTracker":
         """The same, counted once: from now on somebody else keeps dollars and tokens, in one `Budget` for many
         workers, and `check` raises where nothing was left or the time is over.
         """

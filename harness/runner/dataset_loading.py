@@ -9,10 +9,10 @@ from pydantic import ValidationError
 
 from harness.config import DATASET_PLACES, DatasetConfig, SampleConfig
 from harness.config.load import explain
-from harness.core.bounded_files import PlaceStamp, from_home, stamp
+from harness.core.bounded_files import PlaceStamp, file_stamp, from_home
 from harness.core.errors import ConfigError, nearest
 from harness.datasets import CorpusChoice, Dataset, QuerySample, checked_subset, select
-from harness.protocols import DatasetSpec, Params, RawDataset, ReadingProgress, untold
+from harness.protocols import DatasetSpec, Params, RawDataset, ReadingProgress, no_progress
 from harness.registry import DATASETS
 from harness.store.index_dir import corpus_digest
 
@@ -31,7 +31,7 @@ class _Wanted:
 class DatasetReader:
     """Reads the data sets of one command: each once, as it lies there when it is first asked for."""
 
-    def __init__(self, progress: ReadingProgress = untold) -> None:
+    def __init__(self, progress: ReadingProgress = no_progress) -> None:
         self._progress = progress
         self._stamps: dict[str, PlaceStamp] = {}
 
@@ -50,11 +50,11 @@ class DatasetReader:
 
     def _stamp(self, place: str) -> PlaceStamp:
         if place not in self._stamps:
-            self._stamps[place] = stamp(from_home(place))
+            self._stamps[place] = file_stamp(from_home(place))
         return self._stamps[place]
 
 
-def load_whole(config: DatasetConfig, progress: ReadingProgress = untold) -> Dataset:
+def load_whole(config: DatasetConfig, progress: ReadingProgress = no_progress) -> Dataset:
     """Every query over every document, whatever the config says of a sample."""
     return DatasetReader(progress).selected(config.model_copy(update={"sample": "full", "corpus": "full"}))[0]
 

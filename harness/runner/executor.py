@@ -12,7 +12,7 @@ from typing import Protocol, Self
 from harness.config import LOCAL_EXECUTOR, BenchConfig, RunnerConfig
 from harness.core.errors import ConfigError
 from harness.registry import PluginKind
-from harness.runner.budget_tracker import Spending
+from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.evaluating.scoring import Elsewhere
 from harness.runner.executing.execute import CellResult, RerunOptions
@@ -33,7 +33,7 @@ class Executor(Protocol):
     """The machines of one command, all of them checked."""
 
     def run_cells(
-        self, cells: Sequence[Cell], options: CellRunOptions, reporter: Reporter, spending: Spending
+        self, cells: Sequence[Cell], options: CellRunOptions, reporter: Reporter, spending: BudgetTracker
     ) -> list[CellResult]:
         """Index and answer these, side by side; one result for each, in their order."""
         ...

@@ -12,7 +12,7 @@ from harness.core.errors import ConfigError, HarnessError, StoreError
 from harness.models.model_identity import model_identity
 from harness.protocols import Params, Role, Roles, Route, SystemSpec
 from harness.registry import SYSTEMS
-from harness.runner.executing.messages import LentJob
+from harness.runner.executing.messages import RoutedJob
 from harness.runner.executing.system_loader import check_version
 from harness.runner.plan import index_id_of, models_of
 from harness.runner.routed_systems import with_roles
@@ -22,14 +22,14 @@ _AGAIN = "run its config again (`rag-harness run`): the index is built, and no c
 
 
 @dataclass(frozen=True)
-class LentLive:
+class RoutedLiveRuns:
     """A system that a run's own hands queries to, as it was."""
 
     spec: SystemSpec
     index_params: Params
     answer_params: Params
     roles: Roles
-    job: LentJob
+    job: RoutedJob
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class LiveRun:
     roles: Roles
     generator: GeneratorConfig | None
     embedder: EmbedderConfig | None
-    lent: tuple[LentLive, ...] = ()
+    lent: tuple[RoutedLiveRuns, ...] = ()
     """The systems that it hands queries to."""
 
     @property
@@ -99,21 +99,21 @@ def live_run(run: RunDir) -> LiveRun:
     return live
 
 
-def _lent(manifest: Manifest, route: Route, said: dict[str, Any]) -> LentLive:
+def _lent(manifest: Manifest, route: Route, said: dict[str, Any]) -> RoutedLiveRuns:
     spec = SYSTEMS.load(route.system)
     check_version(spec, str(said.get("version")))
     index_params = _params(spec.index_params, said["index"], "index")
     answer_params = _params(spec.answer_params, said["answer"], "answer")
     roles = spec.roles(index_params, answer_params)
     identity = {**manifest.identity, "system": said}
-    job = LentJob(
+    job = RoutedJob(
         route=route,
         system_version=spec.version,
         index_id=index_id_of(spec, index_params, roles, _corpus(manifest), identity),
         index_params=index_params.model_dump(mode="json"),
         answer_params=answer_params.model_dump(mode="json"),
     )
-    return LentLive(spec, index_params, answer_params, roles, job)
+    return RoutedLiveRuns(spec, index_params, answer_params, roles, job)
 
 
 def _corpus(manifest: Manifest) -> str:

@@ -26,7 +26,7 @@ from harness.models.entailment import entailment_identity
 from harness.models.model_identity import model_identity, server_digests
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.rerankers import reranker_identity
-from harness.protocols import BY_GENERATOR, Params, ReadingProgress, Role, Roles, Route, SystemSpec, untold
+from harness.protocols import BY_GENERATOR, Params, ReadingProgress, Role, Roles, Route, SystemSpec, no_progress
 from harness.registry import SYSTEMS
 from harness.runner.dataset_loading import DatasetReader
 from harness.runner.evaluating.plan import plan_evaluation
@@ -59,7 +59,7 @@ class Cell:
     identity: dict[str, Any]
     run_id: str
     index_id: str
-    lent: tuple["LentCell", ...] = ()
+    lent: tuple["RoutedCell", ...] = ()
     """The systems that it hands queries to."""
 
     @property
@@ -87,14 +87,14 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class LentCell:
+class RoutedCell:
     """A system that a router hands queries to, resolved as if the config had named it."""
 
     route: Route
     cell: Cell
 
 
-def plan_cells(config: BenchConfig, progress: ReadingProgress = untold) -> list[Cell]:
+def plan_cells(config: BenchConfig, progress: ReadingProgress = no_progress) -> list[Cell]:
     """Every cell of the config, in order; any mistake in any of them raises before the first one runs. `progress`
     is told how far the reading of its data sets is.
     """
@@ -240,11 +240,11 @@ def models_of(
     return _generator(config, spec, roles), _embedder(config, spec, roles)
 
 
-def _lent(config: BenchConfig, routes: Sequence[Route], reader: DatasetReader) -> tuple[LentCell, ...]:
+def _lent(config: BenchConfig, routes: Sequence[Route], reader: DatasetReader) -> tuple[RoutedCell, ...]:
     found = []
     for route in routes:
         refuse_unroutable(_system(route.system))
-        found.append(LentCell(route, _resolve(config_of(config, route), reader)))
+        found.append(RoutedCell(route, _resolve(config_of(config, route), reader)))
     return tuple(found)
 
 

@@ -13,7 +13,7 @@ from harness.models.budget import Budget
 from harness.models.model_identity import server_digests
 from harness.models.probe import ask_once, is_asked
 from harness.models.transport import Seam
-from harness.runner.budget_tracker import Spending
+from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
@@ -32,7 +32,7 @@ class Preflight:
 
     results: Path
     reporter: Reporter
-    spending: Spending
+    spending: BudgetTracker
     _asked: set[str] = field(default_factory=set)
 
     def ask(self, cells: Sequence[Cell], evaluation: EvaluationPlan | None) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.config import BenchConfig, SystemOverrides
 from harness.core.errors import ConfigError
-from harness.core.records import Cost, Expected, IndexRecord, IndexStats, Usage, Work, less
+from harness.core.records import Cost, Expected, IndexRecord, IndexStats, Usage, Work, subtract_usage
 from harness.protocols import Roles, Route, SystemSpec
 from harness.runner.costs import by_payer, usage_together
 
@@ -133,7 +133,7 @@ def _built_elsewhere(run_id: str, parts: Sequence[IndexRecord]) -> list[dict[str
 
 def _own_usage(cost: Cost) -> dict[str, Usage]:
     """What was not there already."""
-    left = less(cost.usage, [roles for _, roles in cost.shared_usage])
+    left = subtract_usage(cost.usage, [roles for _, roles in cost.shared_usage])
     return {role: used for role, used in left.items() if used.is_used}
 
 

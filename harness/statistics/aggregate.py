@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from harness.statistics import intervals
 from harness.statistics.intervals import UNBOUNDED, Bounds, Interval, Stratum, can_be_shares
-from harness.statistics.sampling_design import Drawn, clusters_of
+from harness.statistics.sampling_design import SamplingDesign, clusters_of
 from harness.statistics.score_alignment import Slots
 from harness.statistics.score_columns import (
     FAILED,
@@ -98,9 +98,9 @@ class Frame:
         return n if n < len(self.clusters) else None
 
     @property
-    def drawn(self) -> Drawn:
+    def drawn(self) -> SamplingDesign:
         """How its queries came about."""
-        return Drawn(self.query_types, self.type_mix, self.clusters)
+        return SamplingDesign(self.query_types, self.type_mix, self.clusters)
 
     @classmethod
     def of(cls, run: RunDir, sample: Collection[SampleRow] | None = None) -> Frame:
@@ -108,7 +108,7 @@ class Frame:
         through twice.
         """
         manifest, sample = run.manifest(), run.sample() if sample is None else sample
-        # Runs that do not say are from before data sets said it: their queries cite documents, or are alone.
+        # Sets of labelled answers do not say it: none of their queries cites a document.
         is_clustered = manifest.dataset.get("cluster_by", "document") == "document"
         return cls(
             run_id=run.run_id,

@@ -24,7 +24,7 @@ _SEED = 0
 
 
 @dataclass(frozen=True)
-class Chosen:
+class BestOfMany:
     """The best of several runs."""
 
     place: int
@@ -44,7 +44,7 @@ class Chosen:
         return self.looked - self.mean
 
 
-def best_of(compared: MeasureComparison, places: Sequence[int] | None = None) -> Chosen | None:
+def best_of(compared: MeasureComparison, places: Sequence[int] | None = None) -> BestOfMany | None:
     """The best of these runs (default: all); None where no direction is known, or with too few queries."""
     chosen = [place for place in places or range(len(compared.means)) if compared.means[place] is not None]
     if compared.measure.higher_is_better is None or compared.n_common < FEWEST or not chosen:
@@ -56,7 +56,7 @@ def best_of(compared: MeasureComparison, places: Sequence[int] | None = None) ->
     means = np.average(values, axis=0, weights=weights)
     best = int(np.argmax(means))
     corrected, share = _on_other_halves(values, weights, best)
-    return Chosen(chosen[best], sign * float(means[best]), sign * corrected, len(chosen), share)
+    return BestOfMany(chosen[best], sign * float(means[best]), sign * corrected, len(chosen), share)
 
 
 def _on_other_halves(values: Array, weights: Array, best: int) -> tuple[float, float]:

@@ -42,7 +42,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.core.records import Cost, IndexRecord, RunRecord, Usage, less
+from harness.core.records import Cost, IndexRecord, RunRecord, Usage, subtract_usage
 from harness.statistics.aggregate import Aggregate, Frame, LowerBound, aggregate_quantiles, aggregate_scores
 from harness.statistics.prices import NO_CALL, Prices, role_price, usage_usd
 from harness.statistics.resource_usage import PHASES, QUANTITIES, Resources, load_resources
@@ -190,7 +190,7 @@ def attempt_costs(frame: Frame, costs: Iterable[Cost], models: Models, prices: P
     """
     total, n, at_least, any_token, roles = 0.0, 0, False, False, set[str]()
     for cost in costs:
-        own = cost.model_copy(update={"usage": less(cost.usage, cost.cached_usage.values())})
+        own = cost.model_copy(update={"usage": subtract_usage(cost.usage, cost.cached_usage.values())})
         spent = _usd(own, models, prices)
         total, n, at_least = total + (spent.value or 0.0), n + 1, at_least or spent.at_least
         any_token = any_token or _counted_any(own)

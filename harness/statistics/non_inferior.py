@@ -23,7 +23,7 @@ MARGIN = 0.05
 
 
 @dataclass(frozen=True)
-class AsGood:
+class NonInferiority:
     """A run that is as good as every other."""
 
     place: int
@@ -44,7 +44,7 @@ def margin_of(compared: MeasureComparison) -> float | None:
 
 def as_good(
     compared: MeasureComparison, place: int, others: Collection[int], margin: float, n_tried: int = 1
-) -> AsGood | None:
+) -> NonInferiority | None:
     """Whether the run at `place` is worse than none of `others` by more than `margin`; None: that is not shown.
 
     `n_tried`: of so many runs that is asked.
@@ -55,7 +55,7 @@ def as_good(
         return None
     known = [(limit, other) for limit, other in found if limit is not None]
     worst, against = max(known, default=(float("-inf"), place))
-    return AsGood(place, margin, worst, against)
+    return NonInferiority(place, margin, worst, against)
 
 
 def cheapest_as_good(
@@ -63,7 +63,7 @@ def cheapest_as_good(
     costs: Sequence[float | None],
     places: Collection[int] | None = None,
     margin: float | None = None,
-) -> AsGood | None:
+) -> NonInferiority | None:
     """The cheapest of `places` (default: every run) that is as good as all of them; None: of none is that shown.
 
     `costs`: of each run of the comparison; a run without one is no candidate, but the others are held against it.

@@ -5,9 +5,9 @@ query that was imputed counts with the worst value; one whose score failed in an
 What is easy and what is hard for both cancels out, so that a paired difference is known more exactly than two
 means.
 
-What is tested, what has the interval and what a sentence names is one quantity: the mean difference in the natural
-mix of the data set, where its mix is known and has a query of each type (`Drawn.weights`), beside it each query
-counted the same. All pairs of one measure are one family for Holm's correction (`families`).
+Test, interval and sentence are of one quantity: the mean difference in the natural mix of query types of the data
+set, where that mix is known and each type has a query (`SamplingDesign.weights`); the unweighted mean is given
+too. All pairs of one measure are one family for Holm's correction (`multiple_comparisons`).
 
 The test by query says what holds on these documents. Where queries share documents, a second one flips those
 of one document together: what it finds too holds on new documents.
@@ -33,7 +33,7 @@ from harness.statistics.intervals import Bounds, Interval, can_be_shares, span_b
 from harness.statistics.multiple_comparisons import Differences, Tested, tested
 from harness.statistics.paired_values import QueryValues
 from harness.statistics.power import DifferenceSpread, spread_of
-from harness.statistics.sampling_design import Drawn, Mix, are_equal
+from harness.statistics.sampling_design import Mix, SamplingDesign, are_equal
 from harness.statistics.t_intervals import Array
 
 TestName = Literal["mcnemar", "flips"]
@@ -177,7 +177,7 @@ class MeasureComparison:
     mix: Mix = "as sampled"
     balanced_means: tuple[float | None, ...] | None = None
     """The means with each query counted the same; None: that is what `means` are."""
-    drawn: Drawn = Drawn()  # noqa: RUF009 - frozen
+    drawn: SamplingDesign = SamplingDesign()  # noqa: RUF009 - frozen
     weights: Array | None = None
     """Of `query_ids`, 1 on average; None: each counts the same."""
 
@@ -217,10 +217,10 @@ class MeasureComparison:
 
 
 def compare_measure(
-    measure: PairedMeasure, shared: SharedQueries, drawn: Drawn | None = None
+    measure: PairedMeasure, shared: SharedQueries, drawn: SamplingDesign | None = None
 ) -> MeasureComparison:
     """Every pair of `shared` by this measure. The order of runs and queries changes nothing but signs."""
-    drawn = drawn or Drawn()
+    drawn = drawn or SamplingDesign()
     compared = {place for pair in shared for place in pair}
     asked = frozenset.intersection(*shared.values()) if shared else frozenset()
     ids = sorted(asked.intersection(*(measure.runs[place].values.keys() for place in compared)))

@@ -49,7 +49,7 @@ _SLACK = 1e-9
 """Of a count of flips: what the product of a level and a whole number is off by."""
 
 
-class FlipTest(NamedTuple):
+class PermutationTest(NamedTuple):
     """What flips say of one mean difference."""
 
     p: float
@@ -93,14 +93,14 @@ def flip_test(
     differences: Sequence[float] | Array,
     weights: Sequence[float] | None = None,
     clusters: Sequence[int] | None = None,
-) -> FlipTest:
+) -> PermutationTest:
     """Of one sample. `weights` are relative; `clusters`: a number for each, equal ones flip together."""
     flipped = flips_of(
         np.asarray(differences, np.float64)[:, None],
         None if weights is None else np.asarray(weights, np.float64),
         None if clusters is None else np.asarray(clusters),
     )
-    return FlipTest(flipped.p_values[0], flipped.interval(0))
+    return PermutationTest(flipped.p_values[0], flipped.interval(0))
 
 
 def flips_of(

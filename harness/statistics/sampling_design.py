@@ -19,7 +19,7 @@ _SAME = 1e-9
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SamplingDesign:
     """Of a sample of queries; by default nothing is known, and each query counts the same and for itself."""
 
     types: Mapping[str, str] = field(default_factory=dict)

@@ -1,5 +1,8 @@
 """Reads and writes run directories; no other package writes to them.
 
+Every JSON file, line and stored call has a checksum, its own or that in the JSON file that closes it. Anything
+without a matching checksum is damaged.
+
 ```
 results/<dataset>--<system>--<12 hex>/
   manifest.json   sample.jsonl   estimate.json   index.json   calls.sqlite   records.jsonl   resources.csv
@@ -13,28 +16,28 @@ results/dialects.json         parameters that model servers reject or expect und
 ```
 """
 
-from harness.store.attempts import Ending, RecordKey, Records, counting
-from harness.store.compressed_records import PackedByKey
+from harness.store.attempts import AttemptEnd, RecordKey, Records, counting
+from harness.store.compressed_records import CompressedByKey
 from harness.store.index_dir import IndexDir, indexes_of
 from harness.store.journal import CallKey, Journal, StoredCall
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
 from harness.store.model_dialects import Dialect, Dialects
-from harness.store.partial_run import Reach
+from harness.store.partial_run import PartialRun
 from harness.store.run_dir import RunDir, rows_by_id
 from harness.store.run_lookup import find_runs
 
 __all__ = [
     "SCHEMA_VERSION",
+    "AttemptEnd",
     "CallKey",
+    "CompressedByKey",
     "Dialect",
     "Dialects",
     "Done",
-    "Ending",
     "IndexDir",
     "Journal",
     "Manifest",
-    "PackedByKey",
-    "Reach",
+    "PartialRun",
     "RecordKey",
     "Records",
     "RunDir",

@@ -23,10 +23,10 @@ _LONGEST_REQUEST = 1 << 22
 """Longest request in bytes; longer ones are skipped."""
 
 _TELLING = f"scope NOT LIKE '{PREFLIGHT}/%'"
-_LATEST = f"FROM calls WHERE metered = 1 AND {_TELLING} ORDER BY started_at DESC LIMIT ?"
-_CHECKED = f"SELECT {', '.join(COLUMNS)}, row_check {_LATEST}"
-_UNCHECKED = f"SELECT {', '.join(COLUMNS)}, NULL {_LATEST}"
-"""For a journal of an earlier version, without checksums."""
+_LATEST = (
+    f"SELECT {', '.join(COLUMNS)}, row_check FROM calls"  # noqa: S608 - our own names
+    f" WHERE metered = 1 AND {_TELLING} ORDER BY started_at DESC LIMIT ?"
+)
 _TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
 _SPANS = f"SELECT scope, paid_by, started_at, wall_s FROM calls WHERE role = ? AND {_TELLING} LIMIT ?"  # noqa: S608
 
@@ -67,7 +67,7 @@ def latest_calls(path: Path, most: int = LATEST) -> list[AskedCall]:
 
     Read-only, also while a run writes. Damaged rows are skipped, because the result is only used for estimates.
     """
-    return list(_asked(_rows(path, _CHECKED, (most,)) or _rows(path, _UNCHECKED, (most,))))
+    return list(_asked(_rows(path, _LATEST, (most,))))
 
 
 def call_spans(path: Path, role: str) -> list[CallSpan]:
@@ -98,7 +98,7 @@ def _rows(path: Path, query: str, values: tuple[object, ...]) -> list[Any]:
 
 def _asked(rows: Iterable[Any]) -> Iterator[AskedCall]:
     for *values, check in rows:
-        if check not in (None, row_check(values)):
+        if check != row_check(values):
             continue
         call = dict(zip(COLUMNS, values, strict=True))
         try:

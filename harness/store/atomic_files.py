@@ -16,7 +16,7 @@ from harness.core.bounded_files import open_plain, open_to_append
 from harness.core.errors import StoreError, explained_io
 from harness.core.hashing import file_digest
 from harness.store import checksums, safe_open
-from harness.store.checksums import FileSeal
+from harness.store.checksums import FileChecksum
 
 RUN_AGAIN = "run the same command again, `rag-harness run` or `import`: it is repaired, and nothing is paid twice"
 MOVE_AWAY = "move it away and run the same command again: no call is paid twice"
@@ -100,11 +100,11 @@ def write_json(path: Path, record: BaseModel, closes: Iterable[Path] = ()) -> No
 
 def read_json(path: Path, kind: type[R], fix: str = RUN_AGAIN) -> R:
     """Read a record; StoreError with `fix` if the file is damaged or does not match its checksum."""
-    return checked(path, checksums.opened(path, read_object(path, fix), fix)[0], kind, fix)
+    return read_closing(path, kind, fix)[0]
 
 
-def read_closing(path: Path, kind: type[R], fix: str = RUN_AGAIN) -> tuple[R, Mapping[str, FileSeal] | None]:
-    """Read a record and the checksums of the files it closes (None: an earlier version wrote none)."""
+def read_closing(path: Path, kind: type[R], fix: str = RUN_AGAIN) -> tuple[R, Mapping[str, FileChecksum]]:
+    """Read a record and the checksums of the files it closes."""
     tree, closes = checksums.opened(path, read_object(path, fix), fix)
     return checked(path, tree, kind, fix), closes
 

@@ -15,18 +15,15 @@ def with_check(record: BaseModel, run_id: str) -> bytes:
     return line[:-1] + b',"check":"%08x"}\n' % _check_of(line, run_id)
 
 
-def without_check(line: bytes, run_id: Callable[[], str]) -> tuple[bytes, bool]:
-    """The JSON of a line, and whether it had a checksum (earlier versions wrote none). ValueError if it does not
-    match.
-    """
-    body = line.rstrip(b"\n")
-    found = _CHECK.search(body)
+def without_check(line: bytes, run_id: Callable[[], str]) -> bytes:
+    """The JSON of a line. ValueError if it has no checksum, or does not match it."""
+    found = _CHECK.search(line.rstrip(b"\n"))
     if not found:
-        return body, False
-    body = body[: found.start()] + b"}"
+        raise ValueError("it has no checksum")
+    body = line[: found.start()] + b"}"
     if int(found[1], 16) != _check_of(body, run_id()):
         raise ValueError("it does not match its checksum, or belongs to another run")
-    return body, True
+    return body
 
 
 def _check_of(body: bytes, run_id: str) -> int:

@@ -1,9 +1,8 @@
-"""Checksums in the JSON files of the store, under the key `seal`: of the file itself, and of the files it closes.
+"""Checksums in every JSON file of the store, under the key `seal`: of the file itself, and of the files it closes.
 
 ```
 {..., "seal": {"sha256": "<of everything else>", "files": {"sample.jsonl": {"lines": 8, "sha256": "..."}}}}
 ```
-A file without this key was written by an earlier version and is not checked.
 """
 
 import hashlib
@@ -24,7 +23,7 @@ _BLOCK = 1 << 20
 _NO_FILE = "move it away and run the same command again"
 
 
-class FileSeal(BaseModel):
+class FileChecksum(BaseModel):
     """Lines and checksum of a closed file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -33,13 +32,13 @@ class FileSeal(BaseModel):
     sha256: str
 
 
-class Seal(BaseModel):
+class Checksums(BaseModel):
     """The value of the key `seal`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sha256: str
-    files: dict[str, FileSeal] = {}
+    files: dict[str, FileChecksum] = {}
 
 
 def sealed(record: BaseModel, closes: Iterable[Path] = ()) -> str:
@@ -51,15 +50,15 @@ def sealed(record: BaseModel, closes: Iterable[Path] = ()) -> str:
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
-def opened(path: Path, tree: Mapping[str, Any], fix: str) -> tuple[dict[str, Any], Mapping[str, FileSeal] | None]:
-    """(content of a JSON file without checksums, checksums of the files it closes). The second is None if the file
-    has no checksums. StoreError with `fix` if the checksum does not match.
+def opened(path: Path, tree: Mapping[str, Any], fix: str) -> tuple[dict[str, Any], Mapping[str, FileChecksum]]:
+    """(content of a JSON file without checksums, checksums of the files it closes). StoreError with `fix` if the
+    file has no checksum, or does not match it.
     """
-    rest = {key: value for key, value in tree.items() if key != SEAL}
     if SEAL not in tree:
-        return rest, None
+        raise StoreError(f"{path} has no checksum: it was damaged or edited", fix)
+    rest = {key: value for key, value in tree.items() if key != SEAL}
     try:
-        seal = Seal.model_validate(tree[SEAL])
+        seal = Checksums.model_validate(tree[SEAL])
         files = {name: one.model_dump() for name, one in seal.files.items()}
         is_whole = digest([rest, files]) == seal.sha256
     except (ValidationError, ValueError, RecursionError):
@@ -69,7 +68,7 @@ def opened(path: Path, tree: Mapping[str, Any], fix: str) -> tuple[dict[str, Any
     return rest, seal.files
 
 
-def check_closed(path: Path, closes: Mapping[str, FileSeal], by: str, fix: str) -> None:
+def check_closed(path: Path, closes: Mapping[str, FileChecksum], by: str, fix: str) -> None:
     """Raise StoreError with `fix` if a file does not match its checksum in the file `by`, which closed it."""
     seal = closes.get(path.name)
     if seal is None:
@@ -90,7 +89,7 @@ def row_check(values: Iterable[object]) -> int:
     return found
 
 
-def _seal_of(path: Path, fix: str) -> FileSeal:
+def _seal_of(path: Path, fix: str) -> FileChecksum:
     n_lines, open_bytes, hashed = 0, 0, hashlib.sha256()
     with safe_open.opened(path, fix) as file:
         while block := file.read(_BLOCK):
@@ -100,4 +99,4 @@ def _seal_of(path: Path, fix: str) -> FileSeal:
             open_bytes = after if after < len(block) else open_bytes + len(block)
             if open_bytes > safe_open.LONGEST_LINE:
                 raise safe_open.too_long(path, n_lines + 1, fix)
-    return FileSeal(lines=n_lines, sha256=hashed.hexdigest())
+    return FileChecksum(lines=n_lines, sha256=hashed.hexdigest())

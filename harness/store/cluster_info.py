@@ -9,7 +9,7 @@ from harness.store import atomic_files
 _FIX = "delete it and run the same command again: the run then counts as answered on one machine"
 
 
-class SpreadRun(BaseModel):
+class ClusterInfo(BaseModel):
     """How a run was distributed."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -18,18 +18,18 @@ class SpreadRun(BaseModel):
     """Largest number of workers that answered queries in parallel."""
 
 
-class SpreadFile:
+class ClusterInfoFile:
     """Reads and writes spread.json of a run."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def read(self) -> SpreadRun | None:
+    def read(self) -> ClusterInfo | None:
         """The content; None if the run was answered on one machine. StoreError if it is damaged."""
-        return atomic_files.read_json(self.path, SpreadRun, _FIX) if self.path.exists() else None
+        return atomic_files.read_json(self.path, ClusterInfo, _FIX) if self.path.exists() else None
 
     def keep(self, n_workers: int) -> None:
         """Record the number of workers if it is larger than before."""
         earlier = self.read()
         if earlier is None or earlier.n_workers < n_workers:
-            atomic_files.write_json(self.path, SpreadRun(n_workers=n_workers))
+            atomic_files.write_json(self.path, ClusterInfo(n_workers=n_workers))

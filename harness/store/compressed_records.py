@@ -23,7 +23,7 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 
-class Packed(Generic[T]):
+class CompressedRecords(Generic[T]):
     """A compressed list. Records read back are equal to those added, but may be new objects each time."""
 
     def __init__(self, kind: Any, records: Iterable[T] = ()) -> None:
@@ -67,7 +67,7 @@ class Packed(Generic[T]):
         found = {number: self[number] for number in sorted(listed)}
         return [found[number] for number in listed]
 
-    def is_same(self, other: Packed[T]) -> bool:
+    def is_same(self, other: CompressedRecords[T]) -> bool:
         """Whether both contain the same records in the same order. Equal JSON gives equal blocks."""
         return self._blocks == other._blocks and self._open == other._open
 
@@ -75,14 +75,14 @@ class Packed(Generic[T]):
         return self._schema.validate_json(zlib.decompress(block))
 
 
-class PackedByKey(Mapping[K, T]):
+class CompressedByKey(Mapping[K, T]):
     """A compressed mapping, in the order of insertion. A later record for a key replaces the earlier one, at its
     own position.
     """
 
     def __init__(self, kind: Any) -> None:
-        """`kind`: type of the records, as for `Packed`."""
-        self.all: Packed[T] = Packed(kind)
+        """`kind`: type of the records, as for `CompressedRecords`."""
+        self.all: CompressedRecords[T] = CompressedRecords(kind)
         """All records, including replaced ones."""
         self.numbers: dict[K, int] = {}
         """Position in `all` of the record for each key, ascending."""
@@ -102,7 +102,7 @@ class PackedByKey(Mapping[K, T]):
         """The records for these keys, in this order."""
         return self.all.at(self.numbers[key] for key in keys)
 
-    def is_same(self, other: PackedByKey[K, T]) -> bool:
+    def is_same(self, other: CompressedByKey[K, T]) -> bool:
         """Whether both contain the same records under the same keys."""
         if self.numbers.keys() != other.numbers.keys():
             return False

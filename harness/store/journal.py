@@ -3,7 +3,7 @@
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ CREATE TABLE IF NOT EXISTS calls (
   scope TEXT NOT NULL, role TEXT NOT NULL, request_digest TEXT NOT NULL, occurrence INTEGER NOT NULL,
   model TEXT NOT NULL, request BLOB NOT NULL, response BLOB NOT NULL,
   input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL,
-  metered INTEGER NOT NULL, wall_s REAL NOT NULL, started_at TEXT NOT NULL, paid_by TEXT NOT NULL DEFAULT '',
-  row_check INTEGER,
+  metered INTEGER NOT NULL, wall_s REAL NOT NULL, started_at TEXT NOT NULL, paid_by TEXT NOT NULL,
+  row_check INTEGER NOT NULL,
   PRIMARY KEY (scope, role, request_digest, occurrence)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS faults (
@@ -31,7 +31,6 @@ CREATE TABLE IF NOT EXISTS reservations (
   paid_by TEXT NOT NULL
 );
 """
-_ADDED = {"paid_by": "TEXT NOT NULL DEFAULT ''", "row_check": "INTEGER"}
 _AT = "WHERE scope=? AND role=? AND request_digest=? AND occurrence=?"
 _MOST_TOKENS = 10**9
 _RESERVE_CALL = (
@@ -97,19 +96,10 @@ class Journal:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = open_database(path)
             try:
-                self._prepare()
+                self._db.executescript(_SCHEMA)
             except BaseException:
                 self._db.close()
                 raise
-
-    def _prepare(self) -> None:
-        self._db.executescript(_SCHEMA)
-        there = {row[1] for row in self._db.execute("PRAGMA table_info(calls)")}
-        for name, kind in _ADDED.items():
-            if name not in there:
-                # Journal of an earlier version. Another process may add the column at the same time.
-                with suppress(sqlite3.OperationalError):
-                    self._db.execute(f"ALTER TABLE calls ADD COLUMN {name} {kind}")
 
     def find(self, key: CallKey) -> StoredCall | None:
         """The stored call; None if it is missing or damaged."""
@@ -120,7 +110,7 @@ class Journal:
             if row is None:
                 return None
             *values, check = row
-            found = _stored(values) if check in (None, row_check(values)) else None
+            found = _stored(values) if check == row_check(values) else None
             if found is None:
                 self._forget(place)
         if found is None:
@@ -247,10 +237,12 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except sqlite3.IntegrityError:
         raise
-    except (sqlite3.OperationalError, OSError) as error:
-        raise StoreError(
-            f"cannot use {path} ({error})",
-            "free some disk space or make it writable, then run the same command again",
-        ) from error
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
+        # SQLITE_ERROR: a table or column is missing.
+        has_layout = getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_ERROR
+        if has_layout and isinstance(error, (sqlite3.OperationalError, OSError)):
+            raise StoreError(
+                f"cannot use {path} ({error})",
+                "free some disk space or make it writable, then run the same command again",
+            ) from error
         raise StoreError(f"{path} is damaged ({error})", _REMAKE) from error

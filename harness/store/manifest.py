@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, model_validator
 from harness.core.records import Query, Record, Reference
 
 SCHEMA_VERSION = 7
-"""Increase it when an older version could misread a run directory of this version."""
+"""Increase it when the format of a run directory changes. Other versions are not read."""
 _ABSENT = object()
 _KINDS: dict[str, type | tuple[type, ...]] = {
     "identity.dataset": dict,

@@ -55,7 +55,7 @@ class _Known(BaseModel):
     servers: dict[str, Dialect] = {}
 
 
-class SpokenDialects(BaseModel):
+class RunDialects(BaseModel):
     """dialects.json of a run: the differences from the config in how the model of each role was called."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

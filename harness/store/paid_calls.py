@@ -11,7 +11,7 @@ COLUMNS = (
     *("scope", "role", "request_digest", "occurrence", "model", "request", "response", "input_tokens"),
     *("output_tokens", "cached_tokens", "metered", "wall_s", "started_at", "paid_by"),
 )
-"""Columns of a call, in the order used by `row_check`. Rows of an earlier version have no checksum."""
+"""Columns of a call, in the order used by `row_check`."""
 _TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
 _LONGEST_TEXT = 1 << 28
 """Largest request or response in bytes."""
@@ -29,11 +29,11 @@ class PaidCalls:
         self.n_damaged = 0
         self._sums: dict[tuple[str, str], list[int]] = {}
 
-    def add(self, values: Sequence[Any], check: int | None) -> None:
+    def add(self, values: Sequence[Any], check: object) -> None:
         """Add a row. ValueError if its token counts are invalid."""
         call = dict(zip(COLUMNS, values, strict=True))
         amounts = [call[name] for name in _TOKENS]
-        if check not in (None, row_check(values)):
+        if check != row_check(values):
             self.n_damaged += 1
             amounts = _most_of(call) or amounts
         if not all(type(amount) is int and amount >= 0 for amount in amounts):

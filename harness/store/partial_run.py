@@ -13,7 +13,7 @@ from harness.store import atomic_files
 _FIX = "run the same command again: it continues with all of its queries"
 
 
-class Reach(BaseModel):
+class PartialRun(BaseModel):
     """The queries over which a run was closed, and why."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -26,15 +26,15 @@ class Reach(BaseModel):
     """Number of queries at each earlier closing, ascending. Each closing allowed a look at the results."""
 
 
-class ReachFile:
+class PartialRunFile:
     """Reads and writes reach.json of a run."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def read(self) -> Reach | None:
+    def read(self) -> PartialRun | None:
         """The content; None if there is no file. StoreError if it is damaged."""
-        return atomic_files.read_json(self.path, Reach, _FIX) if self.path.exists() else None
+        return atomic_files.read_json(self.path, PartialRun, _FIX) if self.path.exists() else None
 
     def close(self, query_ids: tuple[str, ...], why: str) -> None:
         """Record over which queries the run is closed. Writes nothing for a run that was never closed early."""
@@ -46,7 +46,7 @@ class ReachFile:
             now = len(earlier.query_ids)
             grown = now and now != len(query_ids)
             looks = tuple(sorted({*earlier.looks, now})) if grown else earlier.looks
-        atomic_files.write_json(self.path, Reach(query_ids=query_ids, why=why, looks=looks))
+        atomic_files.write_json(self.path, PartialRun(query_ids=query_ids, why=why, looks=looks))
 
     def remove(self) -> None:
         """Delete the file."""

@@ -109,7 +109,7 @@ class RecordLines:
         yield from (line for line in safe_open.lines(self.path, atomic_files.MOVE_AWAY) if line.endswith(b"\n"))
 
     def _record(self, line: bytes, seen: set[_Attempt]) -> RunRecord:
-        record = RunRecord.model_validate_json(without_check(line, self._run_id)[0])
+        record = RunRecord.model_validate_json(without_check(line, self._run_id))
         attempt = record.query_id, record.repeat, record.attempt
         if attempt in seen:
             raise ValueError(f"the answer to '{record.query_id}' appears twice")

@@ -11,21 +11,21 @@ from harness.core.bounded_files import open_to_append
 from harness.core.errors import DISTRIBUTION, StoreError, explained_io
 from harness.core.records import Estimate, EvaluationRecord, IndexRecord, RaceRecord, RunRecord, Score
 from harness.store import atomic_files, checksums, lock
-from harness.store.attempts import Ending, RecordKey, counting, endings_of
-from harness.store.checksums import FileSeal
-from harness.store.cluster_info import SpreadFile
-from harness.store.completion import Closing
-from harness.store.compressed_records import PackedByKey
+from harness.store.attempts import AttemptEnd, RecordKey, counting, endings_of
+from harness.store.checksums import FileChecksum
+from harness.store.cluster_info import ClusterInfoFile
+from harness.store.completion import CompletionMarker
+from harness.store.compressed_records import CompressedByKey
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
-from harness.store.model_dialects import Dialect, SpokenDialects
-from harness.store.partial_run import Reach, ReachFile
+from harness.store.model_dialects import Dialect, RunDialects
+from harness.store.partial_run import PartialRun, PartialRunFile
 from harness.store.record_lines import RecordLines
 from harness.store.score_files import read_evaluations, score_lines
 from harness.store.score_lines import ScoreLines
 from harness.store.score_writer import ScoreWriter, refuse_link, score_key
-from harness.store.stat_cache import Remembered
+from harness.store.stat_cache import StatCache
 
-_Header = tuple[Manifest, Mapping[str, FileSeal] | None]
+_Header = tuple[Manifest, Mapping[str, FileChecksum]]
 _NEW_MANIFEST = (
     "restore it, or delete it and run the same command again, `rag-harness run` or `import`: it is written again,"
     " and no answer is lost"
@@ -53,14 +53,14 @@ class RunDir:
         self._resources_path = path / "resources.csv"
         self._estimate_path = path / "estimate.json"
         self._scores_path = path / "scores"
-        self._reach = ReachFile(path / "reach.json")
+        self._reach = PartialRunFile(path / "reach.json")
         self._race_path = path / "race.json"
         self._dialects_path = path / "dialects.json"
-        self.spread = SpreadFile(path / "spread.json")
+        self.spread = ClusterInfoFile(path / "spread.json")
         """Whether the run was answered on several machines."""
-        self._closing = Closing(path / "done.json")
-        self._read_header = Remembered[_Header]()
-        self._fitting_sample = Remembered[None]()
+        self._closing = CompletionMarker(path / "done.json")
+        self._read_header = StatCache[_Header]()
+        self._fitting_sample = StatCache[str]()
 
     @classmethod
     def create(
@@ -79,7 +79,7 @@ class RunDir:
                 raise StoreError(
                     f"{run.path} contains another run with the same id", "move it away or use another --results"
                 )
-            if lost := run._lost(sample):
+            if lost := run._lost():
                 atomic_files.write_jsonl(run._sample_path, sample)
                 tell(f"{run.run_id}: {lost}; the sample is written again")
             return run
@@ -88,13 +88,13 @@ class RunDir:
         atomic_files.write_json(run._manifest_path, manifest, [run._sample_path])
         return run
 
-    def _lost(self, sample: Sequence[SampleRow]) -> str:
+    def _lost(self) -> str:
         """What is wrong with the saved sample; empty if nothing."""
         try:
-            n_rows = sum(1 for _ in self._drawn())
-            return "" if n_rows or not sample else f"{self._sample_path} is empty"
+            self._check_sample()
         except StoreError as error:
             return error.what
+        return ""
 
     def manifest(self) -> Manifest:
         """The manifest; StoreError for another schema version."""
@@ -141,20 +141,13 @@ class RunDir:
         reached = self._reached()
         return self._drawn() if reached is None else self._reached_rows(reached)
 
-    def sample_by_id(self) -> PackedByKey[str, SampleRow]:
+    def sample_by_id(self) -> CompressedByKey[str, SampleRow]:
         """The same by query id, compressed to a tenth of the size."""
         return rows_by_id(self.iter_sample())
 
     def sample_digest(self) -> str | None:
-        """A digest that is equal for equal samples, to avoid reading both. None if unknown, as for a run that was
-        closed early.
-        """
-        _, closes = self._header()
-        seal = None if closes is None or self._reached() is not None else closes.get(self._sample_path.name)
-        if closes is None or seal is None:
-            return None
-        self._fitting_sample.get([self._manifest_path, self._sample_path], lambda: self._check_sample(closes))
-        return seal.sha256
+        """A digest that is equal for equal samples, to avoid reading both. None: the run was closed early."""
+        return None if self._reached() is not None else self._check_sample()
 
     def _reached_rows(self, reached: Collection[str]) -> Iterator[SampleRow]:
         n_found = 0
@@ -166,21 +159,18 @@ class RunDir:
             raise StoreError(f"{self._reach.path} names queries that sample.jsonl lacks", atomic_files.RUN_AGAIN)
 
     def _drawn(self) -> Iterator[SampleRow]:
-        manifest, closes = self._header()
-        if closes is not None:
-            self._fitting_sample.get([self._manifest_path, self._sample_path], lambda: self._check_sample(closes))
-        n_found = 0
-        for row in atomic_files.iter_jsonl(self._sample_path, SampleRow):
-            n_found += 1
-            yield row
-        expected = manifest.dataset.get("n_queries")
-        if closes is None and isinstance(expected, int) and n_found != expected:
-            raise StoreError(
-                f"{self._sample_path} contains {n_found:,} of {expected:,} queries", atomic_files.RUN_AGAIN
-            )
+        self._check_sample()
+        return atomic_files.iter_jsonl(self._sample_path, SampleRow)
 
-    def _check_sample(self, closes: Mapping[str, FileSeal]) -> None:
-        checksums.check_closed(self._sample_path, closes, "manifest.json", atomic_files.RUN_AGAIN)
+    def _check_sample(self) -> str:
+        """The digest of sample.jsonl; StoreError if it does not match its checksum in the manifest."""
+
+        def check() -> str:
+            closes = self._header()[1]
+            checksums.check_closed(self._sample_path, closes, "manifest.json", atomic_files.RUN_AGAIN)
+            return closes[self._sample_path.name].sha256
+
+        return self._fitting_sample.get([self._manifest_path, self._sample_path], check)
 
     def mend(self) -> list[str]:
         """Remove damaged parts, so that they are made again, and return messages about them: damaged records, an
@@ -246,11 +236,11 @@ class RunDir:
         """The record with the highest attempt for each (query_id, repeat)."""
         return counting(self.iter_records())
 
-    def endings(self) -> dict[RecordKey, Ending]:
+    def endings(self) -> dict[RecordKey, AttemptEnd]:
         """Attempt and status of those records, if their content is not needed or does not fit into memory."""
         return endings_of(self.iter_records())
 
-    def whole_endings(self) -> dict[RecordKey, Ending]:
+    def whole_endings(self) -> dict[RecordKey, AttemptEnd]:
         """The same for all intact lines, for resuming a run."""
         return endings_of(self._lines.whole())
 
@@ -329,12 +319,12 @@ class RunDir:
         """Save how calls to the model of a role differ from the config, for the whole run."""
         kept = self.dialects()
         if kept.get(role) != dialect:
-            atomic_files.write_json(self._dialects_path, SpokenDialects(roles={**kept, role: dialect}))
+            atomic_files.write_json(self._dialects_path, RunDialects(roles={**kept, role: dialect}))
 
     def dialects(self) -> Mapping[str, Dialect]:
         """Differences from the config in how models were called, by role."""
         path = self._dialects_path
-        return atomic_files.read_json(path, SpokenDialects, _NEW_DIALECTS).roles if path.exists() else {}
+        return atomic_files.read_json(path, RunDialects, _NEW_DIALECTS).roles if path.exists() else {}
 
     def write_race(self, race: RaceRecord | None) -> None:
         """Save the result of a race, or delete an earlier one."""
@@ -365,9 +355,9 @@ class RunDir:
         """The completion marker; None if the run can be resumed. StoreError if it does not match other files."""
         closed = (self._manifest_path, self._index_path, self._lines.path)
         beside = (self._reach.path, self._race_path, self._dialects_path, self.spread.path)
-        return self._closing.read((*closed, *beside), lambda: self.whole_endings().values())
+        return self._closing.read((*closed, *beside))
 
-    def reach(self) -> Reach | None:
+    def reach(self) -> PartialRun | None:
         """Over which queries a closed run is complete; None if it is open or was never closed early."""
         return self._reach.read() if self._reach.path.exists() and self.done() else None
 
@@ -388,9 +378,9 @@ class RunDir:
         self._closing.remove()
 
 
-def rows_by_id(rows: Iterable[SampleRow]) -> PackedByKey[str, SampleRow]:
+def rows_by_id(rows: Iterable[SampleRow]) -> CompressedByKey[str, SampleRow]:
     """Sampled queries by id, in order."""
-    found: PackedByKey[str, SampleRow] = PackedByKey(SampleRow)
+    found: CompressedByKey[str, SampleRow] = CompressedByKey(SampleRow)
     for row in rows:
         found.put(intern(row.query.query_id), row)
     return found

@@ -7,7 +7,7 @@ from pathlib import Path
 from harness.core.errors import StoreError
 from harness.core.records import EvaluationRecord
 from harness.store import atomic_files, checksums
-from harness.store.checksums import FileSeal
+from harness.store.checksums import FileChecksum
 from harness.store.score_lines import ScoreLines
 
 
@@ -17,7 +17,7 @@ class ScoreFile:
 
     path: Path
     evaluation: EvaluationRecord
-    closes: Mapping[str, FileSeal] | None
+    closes: Mapping[str, FileChecksum]
 
 
 def read_evaluations(folder: Path, fix: str) -> list[ScoreFile]:
@@ -29,21 +29,14 @@ def read_evaluations(folder: Path, fix: str) -> list[ScoreFile]:
             raise StoreError(f"{path} belongs to the evaluator '{evaluation.evaluator}'", fix)
         found.append(ScoreFile(path.with_suffix(".jsonl"), evaluation, closes))
     orphans = set(folder.glob("*.jsonl")) - {one.path for one in found}
-    # The first version wrote scores without an evaluation.
-    if found and orphans:
+    if orphans:
         raise StoreError(f"{min(orphans)} has no evaluation file (.json)", fix)
     return found
 
 
 def score_lines(folder: Path, fix: str) -> ScoreLines:
     """All scores; StoreError with `fix` if a file does not match its checksum."""
-    known = set()
-    for one in read_evaluations(folder, fix):
-        known.add(one.path)
-        if one.closes is not None:
-            checksums.check_closed(one.path, one.closes, one.path.with_suffix(".json").name, fix)
-        elif one.evaluation.measures and not (one.path.exists() and one.path.stat().st_size):
-            raise StoreError(
-                f"{one.path} has no scores, although {one.evaluation.evaluator} has scored the run", fix
-            )
-    return ScoreLines(tuple(sorted(known | set(folder.glob("*.jsonl")))), fix)
+    files = read_evaluations(folder, fix)
+    for one in files:
+        checksums.check_closed(one.path, one.closes, one.path.with_suffix(".json").name, fix)
+    return ScoreLines(tuple(one.path for one in files), fix)

@@ -8,7 +8,7 @@ T = TypeVar("T")
 Stamp = tuple[tuple[str, int, int, int], ...]
 
 
-class Remembered(Generic[T]):
+class StatCache(Generic[T]):
     """Caches the last value."""
 
     def __init__(self) -> None:

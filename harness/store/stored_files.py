@@ -25,7 +25,7 @@ class StoredFiles(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     digests: dict[str, str]
-    """SHA-256 by name within `store/`; empty if an earlier version left the file in use."""
+    """SHA-256 by name within `store/`."""
 
 
 class Inventory:
@@ -42,9 +42,7 @@ class Inventory:
         atomic_files.write_json(self._path, noted)
 
     def misfit(self) -> str:
-        """What differs from the record, in a few words; empty if nothing does, or nothing was recorded."""
-        if not self._path.exists():
-            return ""
+        """What differs from the record, in a few words; empty if nothing does."""
         try:
             with lock.exclusive(self._users, wait_s=0.0):
                 return self._misfit()
@@ -59,7 +57,7 @@ class Inventory:
             for name, digest in noted.items():
                 if name not in found:
                     return f"its file {name} is missing"
-                if digest and not by_name_alone and file_digest(found[name]) != digest:
+                if not by_name_alone and file_digest(found[name]) != digest:
                     return f"its file {name} is damaged"
         except (StoreError, OSError) as error:
             return str(getattr(error, "what", error))

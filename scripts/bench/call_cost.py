@@ -36,7 +36,7 @@ from harness.core.hashing import digest
 from harness.core.records import Cost, Prediction, RunRecord, Usage
 from harness.models.budget import Budget, Call
 from harness.models.clients import OpenAIChat, chat_request, open_client
-from harness.models.connections import KeptConnections
+from harness.models.connections import ConnectionPool
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, metered
 from harness.models.providers import resolve_generator
@@ -69,7 +69,7 @@ async def layered(url: str, folder: Path, asked: argparse.Namespace) -> dict[str
     config = resolve_generator(
         GeneratorConfig(provider="openai-compatible", base_url=url, model="fake", max_concurrency=asked.at_once)
     )
-    http, numbers = KeptConnections(), count()
+    http, numbers = ConnectionPool(), count()
     plain = AsyncOpenAI(
         api_key="none", base_url=url, max_retries=0, http_client=httpx2.AsyncClient(transport=http)
     )

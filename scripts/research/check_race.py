@@ -24,7 +24,7 @@ from simulated import MIX, Array, Rng
 from harness.core.records import Reference
 from harness.runner.query_order import query_order
 from harness.statistics.race_test import RaceRules
-from harness.statistics.sampling_design import Drawn
+from harness.statistics.sampling_design import SamplingDesign
 
 RULES = RaceRules(margin=5.0, alpha=0.05)
 _SHARED = 0.5**0.5
@@ -102,7 +102,7 @@ def _in_the_mix(n: int, seed: int) -> tuple[list[str], Array, Array]:
     ids = query_order([Reference(query_id=one, query_type=of[one], answers=("a",)) for one in of], seed)
     share = {name: count / sum(MIX.values()) for name, count in MIX.items()}
     others = -sum(_BY_TYPE[name] * share[name] for name in _BY_TYPE) / (1 - sum(share[name] for name in _BY_TYPE))
-    weights = Drawn(of, MIX).weights(ids, ids, ids)
+    weights = SamplingDesign(of, MIX).weights(ids, ids, ids)
     assert weights is not None  # noqa: S101 - every type of the mix is there
     return ids, np.array([_BY_TYPE.get(of[one], others) for one in ids]), weights
 

@@ -50,7 +50,7 @@ from harness.runner.executing.system_runtime import WorkerRuntime
 from harness.runner.progress import Reporter
 from harness.statistics.paired_comparison import ComparedPair, PairedMeasure, compare_measure
 from harness.statistics.paired_values import QueryValues
-from harness.statistics.sampling_design import Drawn, clusters_of
+from harness.statistics.sampling_design import SamplingDesign, clusters_of
 from harness.store import Journal
 
 HALVES = ("tuning", "reported")
@@ -275,7 +275,7 @@ def _print(chosen: Sequence[Variant], found: Mapping[str, Scored], rows: Sequenc
         ],
     )
     print(f"\nWithin {size:,} characters, each less what it is compared with:\n")
-    drawn = Drawn(clusters=clusters_of(row.reference for row in rows))
+    drawn = SamplingDesign(clusters=clusters_of(row.reference for row in rows))
     header = ("variant", "less", "recall", "95 %", "p", "p new", "all evidence", "95 %", "p", "p new")
     pairs = [each for each in chosen if each.against in found and each.against != each.name]
     print_table(
@@ -292,7 +292,7 @@ def _print(chosen: Sequence[Variant], found: Mapping[str, Scored], rows: Sequenc
     )
 
 
-def _difference(a: Mapping[str, float], b: Mapping[str, float], drawn: Drawn) -> tuple[str, ...]:
+def _difference(a: Mapping[str, float], b: Mapping[str, float], drawn: SamplingDesign) -> tuple[str, ...]:
     asked = frozenset(a)
     measure = PairedMeasure("recall", True, (QueryValues(a, asked), QueryValues(b, asked)), range=(0.0, 1.0))
     pair: ComparedPair = compare_measure(measure, {(0, 1): asked}, drawn).pairs[0]

@@ -20,7 +20,7 @@ from harness.statistics import Frame
 from harness.statistics.estimates import Spent
 from harness.statistics.non_inferior import MARGIN
 from harness.statistics.paired_values import QueryValues
-from harness.statistics.sampling_design import Drawn
+from harness.statistics.sampling_design import SamplingDesign
 from harness.statistics.score_columns import ScoreColumns
 from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
 
@@ -121,7 +121,7 @@ def understood(sentence: str) -> Said:
     raise ValueError(sentence)
 
 
-def group_of(values: Array, drawn: Drawn) -> Group:
+def group_of(values: Array, drawn: SamplingDesign) -> Group:
     """Finished runs `s1`, `s2` and so on as a report holds them once it has read their files, of which there are
     none. They are ranked by accuracy where every value is 0 or 1, else by token F1; no constant answer is right.
     """
@@ -152,7 +152,7 @@ def _sampled(query_id: str, query_type: str) -> SampleRow:
 
 def _view(
     label: str,
-    drawn: Drawn,
+    drawn: SamplingDesign,
     sample: Mapping[str, SampleRow],
     made: EvaluationRecord,
     values: Mapping[str, QueryValues],

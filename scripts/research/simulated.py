@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from harness.statistics.intervals import wilson
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, compare_measure
 from harness.statistics.paired_values import QueryValues
-from harness.statistics.sampling_design import Drawn
+from harness.statistics.sampling_design import SamplingDesign
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator
@@ -126,7 +126,7 @@ class Check:
         return self._kept.of(what, n)
 
 
-def systems(rng: Rng, n: int, ahead: tuple[float, ...], world: World) -> tuple[Array, Drawn]:
+def systems(rng: Rng, n: int, ahead: tuple[float, ...], world: World) -> tuple[Array, SamplingDesign]:
     """Values of `n` queries, a column for each system; system i is better than it would be by `ahead[i]`.
 
     Its mean over all queries there could be is then 0.5 (of scores; the mean of RIGHT in the natural mix, where
@@ -145,7 +145,7 @@ def systems(rng: Rng, n: int, ahead: tuple[float, ...], world: World) -> tuple[A
     else:
         values = np.round(np.clip(chance + rng.choice([-0.3, -0.1, 0.1, 0.3], (n, len(ahead))), -1, 2), 2)
     ids = [f"q{place:04d}" for place in range(n)]
-    drawn = Drawn(
+    drawn = SamplingDesign(
         dict(zip(ids, types.tolist(), strict=True)),
         MIX if world.stratified else {},
         {one: f"d{article}" for one, article in zip(ids, clusters.tolist(), strict=True)}
@@ -155,7 +155,7 @@ def systems(rng: Rng, n: int, ahead: tuple[float, ...], world: World) -> tuple[A
     return values, drawn
 
 
-def compared(values: Array, drawn: Drawn, costs: bool = False) -> MeasureComparison:
+def compared(values: Array, drawn: SamplingDesign, costs: bool = False) -> MeasureComparison:
     """All pairs, by the harness."""
     ids = [f"q{place:04d}" for place in range(len(values))]
     runs = [QueryValues(dict(zip(ids, column.tolist(), strict=True)), frozenset(ids)) for column in values.T]
@@ -165,7 +165,7 @@ def compared(values: Array, drawn: Drawn, costs: bool = False) -> MeasureCompari
     return compare_measure(measure, dict.fromkeys(places, frozenset(ids)), drawn)
 
 
-def hidden(rng: Rng, sizes: Sequence[int], better: float) -> tuple[Array, Drawn]:
+def hidden(rng: Rng, sizes: Sequence[int], better: float) -> tuple[Array, SamplingDesign]:
     """Two systems that are equal in the natural mix, with so many queries of each type of MIX: the first is better
     on that share of the inference queries, the second on as much of the others as makes up for it.
     """
@@ -175,7 +175,7 @@ def hidden(rng: Rng, sizes: Sequence[int], better: float) -> tuple[Array, Drawn]
     chance = np.where(first, better, better * share / (1 - share))
     found = rng.random(len(types)) < chance
     ids = [f"q{place:04d}" for place in range(len(types))]
-    return np.stack([found & first, found & ~first], axis=1).astype(np.float64), Drawn(
+    return np.stack([found & first, found & ~first], axis=1).astype(np.float64), SamplingDesign(
         dict(zip(ids, types, strict=True)), MIX
     )
 

@@ -30,7 +30,7 @@ class Attempt:
     rows: tuple[Context, ...] = ()
 
     @property
-    def told(self) -> Step:
+    def as_step(self) -> Step:
         """For the record."""
         said = self.trouble or f"{len(self.rows)} rows"
         return Step(name="cypher", content=f"{self.statement[:_LONGEST_SHOWN] or '(nothing)'}\n-> {said}")

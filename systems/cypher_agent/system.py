@@ -77,7 +77,7 @@ class CypherAgentSystem:
         if self._runtime.chat is not None:
             asked = cypher_messages(question, self._publishers)
             attempts = await ask_graph(self._params, self._runtime, self._runtime.chat, self._graph.store, asked)
-            trace = tuple(attempt.told for attempt in attempts)
+            trace = tuple(attempt.as_step for attempt in attempts)
             if rows := attempts[-1].rows:
                 return _Found("cypher" if len(attempts) == 1 else "repair", rows, trace)
         return await self._search(question, trace)

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from harness.core.errors import ConfigError, ServiceUnavailable
 from harness.core.records import Document, IndexStats, Query
-from harness.protocols import NO_ROLE, LentModels, PlainUrl, Runtime, SystemSpec
+from harness.protocols import NO_ROLE, ModelProxy, PlainUrl, Runtime, SystemSpec
 from systems.pipelines.base import OWN_INDEX, OWN_WORDS, PipelineSystem, lent_url
 from systems.pipelines.params import NoIndexParams, ServiceParams
 from systems.pipelines.replies import PipelineReply, WrongShape, read_reply
@@ -39,7 +39,7 @@ class HttpPipeline:
         self._url, self._params, self._runtime = url, params, runtime
         self._key = os.environ.get(params.api_key_env or "", "")
         self._client: httpx2.AsyncClient | None = None
-        self._lent: LentModels | None = None
+        self._lent: ModelProxy | None = None
         self._answered = False
 
     async def build(self, _corpus: Sequence[Document]) -> IndexStats:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from harness.core.errors import ConfigError, HarnessError
 from harness.core.records import Document, IndexStats, Query
-from harness.protocols import LentModels, Params, Roles, Runtime, SystemSpec
+from harness.protocols import ModelProxy, Params, Roles, Runtime, SystemSpec
 from systems.pipelines.base import OWN_INDEX, OWN_WORDS, UNLENT, PipelineSystem, lent_url
 from systems.pipelines.isolated_calls import Caller
 from systems.pipelines.params import BuildParams, CodeParams
@@ -34,7 +34,7 @@ class CodePipeline(ABC):
     def __init__(self, target: Target, index: BuildParams, answer: CodeParams, runtime: Runtime) -> None:
         self._target, self._build_params, self._params, self._runtime = target, index, answer, runtime
         self._caller = Caller()
-        self._lent: LentModels | None = None
+        self._lent: ModelProxy | None = None
         self._pipeline: Any = None
         self._documents_path = runtime.index_dir / "documents.jsonl"
 
@@ -110,7 +110,7 @@ class CodePipeline(ABC):
         except AttributeError as error:
             raise ConfigError(f"{self._target.module} has no '{self._target.name}'") from error
         if not self.is_pipeline(found) and not callable(found):
-            raise ConfigError(f"{self._target.spelled} is a {type(found).__name__}", f"name {self.wants}")
+            raise ConfigError(f"{self._target.as_text} is a {type(found).__name__}", f"name {self.wants}")
         return found
 
     async def _made(self, factory: Any, corpus: Sequence[Document]) -> Any:
@@ -127,11 +127,11 @@ class CodePipeline(ABC):
         given = {name: value for name, value in offered.items() if name in parameters(factory)}
         made = await self._caller.call(partial(factory, **given))
         if not self.is_pipeline(made):
-            raise ConfigError(f"{self._target.spelled}() gave a {type(made).__name__}", f"return {self.wants}")
+            raise ConfigError(f"{self._target.as_text}() gave a {type(made).__name__}", f"return {self.wants}")
         return made
 
 
-def _named(lent: LentModels | None) -> dict[str, Any]:
+def _named(lent: ModelProxy | None) -> dict[str, Any]:
     return {
         "api_key": lent.api_key if lent else None,
         "model": lent.model if lent else None,
@@ -155,7 +155,7 @@ def family(
     def at(text: str) -> SystemSpec:
         target = find_target(name, text)
         return SystemSpec(
-            name=f"{name}:{target.spelled}",
+            name=f"{name}:{target.as_text}",
             # The module's file is what can be seen of a change; what it imports is the user's `answer.version`.
             version=f"1+{target.digest}",
             summary=f"{build.wants} in {target.module}",

@@ -21,7 +21,7 @@ class Target(NamedTuple):
     """Of the module's file, and of nothing that it imports."""
 
     @property
-    def spelled(self) -> str:
+    def as_text(self) -> str:
         """As it was named."""
         return f"{self.module}:{self.name}"
 

@@ -18,7 +18,7 @@ from damaging import WorkersHere
 
 from harness.core.records import OWN_MODELS, Usage
 from harness.models.fake_model import FakeScript
-from harness.report.own_models import told
+from harness.report.own_models import self_reported_mark
 from harness.report.tables.cost import query_cost_table
 from harness.report.view import Group, load_groups
 from harness.statistics.prices import load_prices
@@ -109,7 +109,7 @@ def test_what_nobody_metered_is_marked_and_in_no_comparison_of_cost(beside: Comm
         runs = ran(beside, [service, "python:own:answer"], "--set", "limits.concurrency=2")
     group = reported(runs)
     said, silent = group.views
-    assert [told(view, "tokens") for view in group.views] == ["as reported", ""]
+    assert [self_reported_mark(view, "tokens") for view in group.views] == ["as reported", ""]
     rows = {row[0]: row[1] for row in query_cost_table(group).rows}
     assert (rows[silent.label], getattr(rows[said.label], "mark", "")) == (None, "as reported")
     assert [view.value("usd") for view in group.views] == [None, None]

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from paired_runs import PRIMARY_MEASURES
+
 from harness.core.records import (
     Context,
     Cost,
@@ -157,7 +159,7 @@ def _manifest(answers: Answers) -> Manifest:
             "repeats": answers.repeats,
         },
         config={},
-        dataset=dataset,
+        dataset={**dataset, "primary_measure": PRIMARY_MEASURES.get(answers.dataset, "")},
         index_id="",
         machine={},
         packages={},

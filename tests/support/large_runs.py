@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.core.records import Cost, EvaluationRecord, Evidence, Query, Reference
+from harness.core.records import Cost, EvaluationRecord, Evidence, Query, Reference, RunRecord, Score
 from harness.datasets.multihop_rag import SPEC
 from harness.protocols import DatasetRow
-from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow, atomic_files
+from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
 
 SYSTEMS = ("naive", "recursive", "kg", "community", "hybrid", "rerank", "hyde", "gold", "closed_book")
 _CHUNKS = {"recursive": 900, "hybrid": 900}
@@ -97,20 +97,16 @@ class _Maker:
 
     def make(self, results: Path, sample: Sequence[SampleRow], rankings: Sequence[list[Place]]) -> RunDir:
         run = RunDir.create(results, _manifest(self._name), sample)
-        with (run.path / "records.jsonl").open("w", encoding="utf-8") as file:
-            for row, ranking in zip(self._corpus.rows, rankings, strict=True):
-                file.write(json.dumps(self._record(row, ranking)) + "\n")
-        folder = run.path / "scores"
-        folder.mkdir(exist_ok=True)
-        scores = [one for row in self._corpus.rows for one in self._scores(row)]
+        run.append_records(
+            RunRecord.model_validate_json(json.dumps(self._record(row, ranking)))
+            for row, ranking in zip(self._corpus.rows, rankings, strict=True)
+        )
+        scores = [Score.model_validate(one) for row in self._corpus.rows for one in self._scores(row)]
         for evaluator, measures in _EVALUATORS.items():
-            path = folder / f"{evaluator}.jsonl"
-            with path.open("w", encoding="utf-8") as file:
-                file.writelines(json.dumps(one) + "\n" for one in scores if one["measure"] in measures)
             evaluation = EvaluationRecord(
                 evaluator=evaluator, version="1", measures=measures, binary=_ANSWER[:3], cost=Cost(wall_s=1.0)
             )
-            atomic_files.write_json(path.with_suffix(".json"), evaluation, [path])
+            run.write_scores(evaluation, (one for one in scores if one.measure in measures))
         run.mark_done(Done(n_expected=len(sample), n_ok=len(sample), n_error=0, finished_at="2026-11-20"))
         return run
 
@@ -209,7 +205,7 @@ def _manifest(name: str) -> Manifest:
             "repeats": 1,
         },
         config={"evaluators": list(_EVALUATORS)},
-        dataset=dataset,
+        dataset={**dataset, "primary_measure": "accuracy"},
         index_id="",
         machine={},
         packages={},

@@ -24,6 +24,9 @@ NOT_APPLICABLE = "not_applicable"
 FAILED = "failed"
 IMPUTED = "imputed"
 
+PRIMARY_MEASURES = {"demo": "accuracy", "multihop_rag": "accuracy", "uda_qa": "token_f1"}
+"""By data set."""
+
 Value = float | str
 """A value, `FAILED` or `NOT_APPLICABLE`; `IMPUTED` is a failed query's 0."""
 
@@ -59,6 +62,10 @@ class ScoredRun:
     """What makes it a baseline."""
     measure: str | None = None
     """What its config says is to rank."""
+    primary_measure: str = ""
+    """What its data set says is to rank; empty: what it says in `PRIMARY_MEASURES`."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """More keys of its config."""
     replayed: int = 0
     """So many of the first queries were answered from the journal."""
     gold: Sequence[str] = ()
@@ -131,8 +138,12 @@ def _manifest(plan: ScoredRun) -> Manifest:
         schema_version=SCHEMA_VERSION,
         run_id=plan.name or f"{plan.dataset}--{short_digest([identity])}",
         identity=identity,
-        config={"evaluators": ["answer"], "measure": plan.measure},
-        dataset={"name": plan.dataset, "type_mix": dict(plan.type_mix)},
+        config={"evaluators": ["answer"], "measure": plan.measure, **plan.config},
+        dataset={
+            "name": plan.dataset,
+            "type_mix": dict(plan.type_mix),
+            "primary_measure": plan.primary_measure or PRIMARY_MEASURES.get(plan.dataset, ""),
+        },
         index_id="",
         baseline=plan.baseline,
         machine={},

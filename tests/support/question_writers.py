@@ -11,7 +11,7 @@ from runtimes import Asked, Chat, Embedder
 
 from harness.core.errors import BudgetReached
 from harness.core.records import Document, Evidence
-from harness.extensions.testset.types import Candidate, Excerpt, QuestionCheck, QuestionKind, Site
+from harness.extensions.testset.types import Candidate, Excerpt, QuestionCheck, QuestionKind, QuestionSlot
 
 FERRY = Document(
     doc_id="ferry.md",
@@ -37,11 +37,11 @@ MILL = Document(
 )
 
 
-def site(kind: QuestionKind = "single_fact", *documents: Document) -> Site:
+def site(kind: QuestionKind = "single_fact", *documents: Document) -> QuestionSlot:
     """One over the sentences of these documents, by default of one."""
     ends = re.compile(r"(?<=\.) (?=The|It|Hanne|Joren)")
     excerpts = tuple(Excerpt(each, tuple(ends.split(each.text))) for each in documents or (FERRY,))
-    return Site(kind, excerpts, "Tarnby yard" if len(documents) > 1 else "")
+    return QuestionSlot(kind, excerpts, "Tarnby yard" if len(documents) > 1 else "")
 
 
 def candidate(question: str, answer: str = "1911", *, kind: str = "single_fact", fact: str = "") -> Candidate:

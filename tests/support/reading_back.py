@@ -36,7 +36,7 @@ def readers(whole: Path) -> Mapping[str, Reader]:
         found[name] = partial(_calls, name, keys)
     texts = [chunk.text for chunk in iter_chunks(_documents(whole), ChunkParams())]
     for model in {
-        str(row[0]) for row in _rows(whole / "cache" / "embeddings.sqlite", "SELECT model FROM checked")
+        str(row[0]) for row in _rows(whole / "cache" / "embeddings.sqlite", "SELECT model FROM vectors")
     }:
         found[f"cache of {model}"] = partial(_vectors, model, texts)
     return found

@@ -12,7 +12,7 @@ from harness import protocols
 from harness.core.records import AnswerStyle, Context, Evidence, Usage
 from harness.llm_utils.answer_contract import answer_messages, generate
 from harness.models.fake_model import bag_of_words
-from harness.protocols import ChatModel, Entailment, LentModels, Message, Reranker, Route, System
+from harness.protocols import ChatModel, Entailment, Message, ModelProxy, Reranker, Route, System
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
@@ -106,8 +106,8 @@ class BareRuntime:
     """What was said of models that nobody meters."""
     warned: list[str] = field(default_factory=list)
 
-    async def lend(self) -> LentModels:
-        return LentModels("http://127.0.0.1:1/v1", "a-made-up-key", "generator", "embedding")
+    async def lend(self) -> ModelProxy:
+        return ModelProxy("http://127.0.0.1:1/v1", "a-made-up-key", "generator", "embedding")
 
     def lent_url(self) -> str:
         return "http://127.0.0.1:1/own/v1"

@@ -16,7 +16,7 @@ from harness.datasets.folder.parse_cache import parse_or_recall
 from harness.datasets.folder.parser_process import READERS
 from harness.datasets.folder.plain_text import read_markdown, read_text
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText, one_line, plain
-from harness.protocols import ReadingProgress, untold
+from harness.protocols import ReadingProgress, no_progress
 
 _MOST_BYTES = 100_000_000
 _PLAIN: dict[str, Callable[[bytes], ReadText]] = {
@@ -42,7 +42,7 @@ class FolderCorpus:
     """Notes for the report: how many files were read and skipped, and why. They contain no file names."""
 
 
-def read_folder(path: Path, progress: ReadingProgress = untold, include: Sequence[str] = ()) -> FolderCorpus:
+def read_folder(path: Path, progress: ReadingProgress = no_progress, include: Sequence[str] = ()) -> FolderCorpus:
     """Read all documents under the folder, in an order that is the same on every machine. A file that matches a
     pattern of `include` is read although it is hidden, ignored or secret, and as text if its kind is unknown.
 

@@ -13,7 +13,11 @@ from harness.core.records import Document, Evidence, Query, Reference
 from harness.datasets.question_files.quotes import QuoteFinder
 from harness.datasets.question_files.rows import AskedQuestion, listed, parse_rows, shortened
 from harness.datasets.question_files.table import read_table
-from harness.datasets.question_files.unsupported_answers import is_settled, say_that_there_is_none, unheard
+from harness.datasets.question_files.unsupported_answers import (
+    is_settled,
+    say_that_there_is_none,
+    unsupported_answers,
+)
 from harness.protocols import DatasetRow
 
 _MODEL = "model:"
@@ -161,7 +165,7 @@ def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator
 
 def _doubtful(asked: Sequence[AskedQuestion], documents: Sequence[Document]) -> Iterator[str]:
     """Notes on possible mistakes."""
-    lacking = unheard((answer for question in asked for answer in question.answers), documents)
+    lacking = unsupported_answers((answer for question in asked for answer in question.answers), documents)
     nowhere = [question for question in asked if question.answers and lacking.issuperset(question.answers)]
     if nowhere:
         first = f"(first: '{shortened(nowhere[0].answers[0], 30)}')"

@@ -15,7 +15,7 @@ _SAID_OF_DOCUMENTS = {"yes", "no", "true", "false", _NO_ANSWER}
 """Answers that are verdicts, which need not be in a document."""
 
 
-def unheard(answers: Iterable[str], documents: Sequence[Document]) -> set[str]:
+def unsupported_answers(answers: Iterable[str], documents: Sequence[Document]) -> set[str]:
     """The answers that no document contains, ignoring case and punctuation. Verdicts and abstentions are never
     among them.
     """

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from harness.evaluators.cosine.texts import highest, mean_of, parts_of, rows_of, sentences_of, whole_of
 from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, NotApplicable
-from harness.evaluators.score_preconditions import said
+from harness.evaluators.score_preconditions import stated_answers
 from harness.protocols import (
     Embedder,
     EvaluationRuntime,
@@ -98,18 +98,18 @@ class CosineEvaluator(JudgedEvaluator):
 
 async def _answer_reference(embedder: Embedder, case: ScoringInput) -> Judgement:
     answer = await whole_of(embedder, _answer(case))
-    found = [highest(answer, await whole_of(embedder, one))[0] for one in said(case.reference)]
+    found = [highest(answer, await whole_of(embedder, one))[0] for one in stated_answers(case.reference)]
     return max(found), f"the nearest of {len(found)} reference answers"
 
 
 async def _reference_found(embedder: Embedder, case: ScoringInput) -> Judgement:
     answer = _sentences(_answer(case))
-    return max([await _nearest(embedder, _sentences(one), answer) for one in said(case.reference)])
+    return max([await _nearest(embedder, _sentences(one), answer) for one in stated_answers(case.reference)])
 
 
 async def _answer_backed(embedder: Embedder, case: ScoringInput) -> Judgement:
     answer = _sentences(_answer(case))
-    return max([await _nearest(embedder, answer, _sentences(one)) for one in said(case.reference)])
+    return max([await _nearest(embedder, answer, _sentences(one)) for one in stated_answers(case.reference)])
 
 
 async def _answer_question(embedder: Embedder, case: ScoringInput) -> Judgement:

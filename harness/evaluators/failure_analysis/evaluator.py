@@ -24,7 +24,7 @@ from harness.evaluators.answer_normalisation import abstains
 from harness.evaluators.base import NO_CONTEXTS
 from harness.evaluators.failure_analysis import labels
 from harness.evaluators.failure_analysis.pieces import Piece, Tracer, worst
-from harness.evaluators.score_preconditions import is_null, said, why_not
+from harness.evaluators.score_preconditions import is_null, stated_answers, why_not
 from harness.evaluators.scores import labelled, scored
 from harness.protocols import (
     EvaluationRuntime,
@@ -78,7 +78,7 @@ Cause = tuple[ScoreLabel, str]
 """And what is known of it, in words."""
 
 
-class CauseParams(Params):
+class FailureAnalysisParams(Params):
     """What is judged, and what is no fact."""
 
     longest_answer: int = Field(10, ge=1)
@@ -87,10 +87,10 @@ class CauseParams(Params):
     """Characters. A longer fact is a passage or a whole document, and evidence is then followed by document."""
 
 
-class CauseEvaluator:
+class FailureAnalysisEvaluator:
     """Sorts wrong answers, and evidence that is missing."""
 
-    def __init__(self, params: CauseParams, _runtime: EvaluationRuntime) -> None:
+    def __init__(self, params: FailureAnalysisParams, _runtime: EvaluationRuntime) -> None:
         self._longest_answer = params.longest_answer
         self._tracer = Tracer(params.longest_fact)
 
@@ -105,7 +105,7 @@ class CauseEvaluator:
             return "" if any(item.fact.strip() for item in reference.evidence) else "the evidence states no fact"
         if reason := why_not(measure, reference, run):
             return reason
-        shortest = min(len(answer.split()) for answer in said(reference))
+        shortest = min(len(answer.split()) for answer in stated_answers(reference))
         if is_null(reference) or shortest <= self._longest_answer:
             return ""
         return f"the reference has {shortest:,} words: above {self._longest_answer:,} it can be said in many ways"
@@ -124,7 +124,7 @@ class CauseEvaluator:
                 yield labelled(case, measure, found[0].name, found[1])
 
     def _wrong(self, case: ScoringInput, missed: Cause | None) -> Cause | None:
-        answer, references = case.prediction.answer or "", said(case.reference)
+        answer, references = case.prediction.answer or "", stated_answers(case.reference)
         if is_right(answer, references):
             return None
         if is_null(case.reference):
@@ -170,7 +170,7 @@ SPEC = EvaluatorSpec(
     name="failure_analysis",
     version="3",
     summary="why each wrong answer is wrong: corpus, chunking, rank, context or generator (no model call)",
-    params=CauseParams,
+    params=FailureAnalysisParams,
     measures=lambda _params: (WRONG, MISSED),
-    build=CauseEvaluator,
+    build=FailureAnalysisEvaluator,
 )

@@ -13,7 +13,7 @@ from harness.evaluators.kg.graphs.drawing import draw_query_graph
 from harness.evaluators.kg.graphs.export import graphml
 from harness.evaluators.kg.measures import KgParams
 from harness.evaluators.kg.pairs import PairName
-from harness.evaluators.score_preconditions import settled, why_not
+from harness.evaluators.score_preconditions import score_without_reading, why_not
 from harness.protocols import AnswerChoice, Measure, OpenedAnswer
 from harness.store.atomic_files import write_atomic
 
@@ -61,7 +61,7 @@ def _check_compares(answer: OpenedAnswer, measure: Measure, pair: PairName) -> N
     case = answer.case
     reason = why_not(measure, case.reference, answer.facts)
     if not reason:
-        score = settled(case, measure)
+        score = score_without_reading(case, measure)
         reason = score.explanation if score else ""
     if reason:
         raise _compares_nothing(pair, answer, reason)

@@ -25,7 +25,7 @@ class Criterion:
     """What an answer of each grade is like, from the worst on."""
 
     @property
-    def told(self) -> str:
+    def as_prompt(self) -> str:
         """For a judge, in a few lines."""
         steps = " ".join(f"({number}) {step}" for number, step in enumerate(self.steps, start=1))
         grades = "; ".join(f"{grade}: {says}" for grade, says in enumerate(self.grades, start=LOWEST))

@@ -52,7 +52,7 @@ def messages(texts: Material, metrics: Sequence[GradeName]) -> list[Message]:
     shown = "\n\n".join(
         (quoted("query", texts.query), quoted("contexts", texts.contexts), quoted("answer", texts.answer))
     )
-    asked = "\n".join(f"- {name}: {CRITERIA[name].told}" for name in metrics)
+    asked = "\n".join(f"- {name}: {CRITERIA[name].as_prompt}" for name in metrics)
     reply = ", ".join(f'"{name}": grade' for name in metrics)
     scale = f"from {LOWEST} (worst) to {HIGHEST} (best), in whole numbers"
     task = f"Grade the answer {scale}. Go through the steps of each grade before you give it:\n{asked}"

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from harness.core.records import Score
 from harness.evaluators.judge_calls import Judge, JudgedEvaluator
-from harness.evaluators.score_preconditions import settled
+from harness.evaluators.score_preconditions import score_without_reading
 from harness.evaluators.triplet.judging import MEASURES, Judging
 from harness.evaluators.triplet.params import TripletParams
 from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, ScoringInput
@@ -24,7 +24,7 @@ class TripletEvaluator(JudgedEvaluator):
 
     def settled(self, case: ScoringInput, measure: Measure) -> Score | None:
         """What an empty answer is worth to a measure that reads the reference, the reference decides first."""
-        score = settled(case, measure)
+        score = score_without_reading(case, measure)
         return None if score and score.status == "scored" and "reference" in measure.reads else score
 
     def ordered(self, cases: Sequence[ScoringInput]) -> Sequence[ScoringInput]:

@@ -8,7 +8,7 @@ from harness.evaluators.answer_normalisation import canonical
 from harness.evaluators.context_windows import ContextReading, reading_of
 from harness.evaluators.judge_calls import Judgement, NotApplicable, judged_measure
 from harness.evaluators.kg.graphs.similar_edges import TOLERANCE
-from harness.evaluators.score_preconditions import reference_answer, settled
+from harness.evaluators.score_preconditions import reference_answer, score_without_reading
 from harness.evaluators.triplet.cosine import highest_cosines, texts_of_triplets, windows_of_contexts
 from harness.evaluators.triplet.params import TripletMetric, TripletParams
 from harness.evaluators.triplet.questions import questions_answered
@@ -96,7 +96,7 @@ class Judging:
             return await self._plans[name](case)
         # Asked first, so that the reference alone decides which queries count, not what a system answers to them.
         await self._reference_triplets(case)
-        known = settled(case, measure)
+        known = score_without_reading(case, measure)
         if known and known.value is not None:
             return known.value, known.explanation
         if canonical(case.prediction.answer or "") == canonical(reference_answer(case.reference)):

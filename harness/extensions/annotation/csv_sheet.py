@@ -10,7 +10,7 @@ from harness.core.records import Annotation
 from harness.datasets.label_files import CANNOT_TELL, cells_of, label_in, labels_text
 from harness.datasets.question_files.table import read_table
 from harness.display.csv_sheets import sheet_text
-from harness.extensions.annotation.labelling_session import AnnotationDesk
+from harness.extensions.annotation.labelling_session import LabellingSession
 from harness.extensions.annotation.sampled_answers import ShownAnswer
 from harness.extensions.annotation.scales import SCALES, asked_of
 from harness.store.atomic_files import write_atomic
@@ -39,7 +39,7 @@ class LabelsTaken:
     """What replaces something that was said since the sheet was written, such as on the page; the log has both."""
 
 
-def write_label_sheet(desk: AnnotationDesk, path: Path) -> int:
+def write_label_sheet(desk: LabellingSession, path: Path) -> int:
     """Every item drawn, in the annotator's order, with what they said so far; how many. ConfigError: there is such
     a file already.
     """
@@ -58,7 +58,7 @@ def write_labels(annotations: Sequence[Annotation], path: Path) -> None:
     write_atomic(path, labels_text(annotations))
 
 
-def take_label_sheet(desk: AnnotationDesk, path: Path) -> LabelsTaken:
+def take_label_sheet(desk: LabellingSession, path: Path) -> LabelsTaken:
     """Keep its labels, all or none; an empty cell says nothing. DataError, ConfigError: one line with the row."""
     table = read_table(path)
     if "item" not in table.names:
@@ -80,7 +80,7 @@ def take_label_sheet(desk: AnnotationDesk, path: Path) -> LabelsTaken:
 
 
 def _taken(
-    desk: AnnotationDesk, cells: Mapping[str, str], where: str, seen: set[str]
+    desk: LabellingSession, cells: Mapping[str, str], where: str, seen: set[str]
 ) -> Iterator[tuple[Annotation, bool]]:
     """What a row says that was not said before, and whether it replaces what was said since the sheet was written.
     `where`: as a spreadsheet numbers it.
@@ -93,7 +93,7 @@ def _taken(
     if item_id in seen:
         raise DataError(f"{where}: the item '{item_id}' stands there twice", "leave one row for each item")
     seen.add(item_id)
-    said, base = desk.said(item), _said_before(cells)
+    said, base = desk.labels_of(item), _said_before(cells)
     for scale in SCALES:
         cell, name = cells.get(scale.dimension, ""), scale.dimension
         if not cell or cell == _NOT_ASKED:
@@ -126,8 +126,8 @@ def _told(one: Annotation) -> str:
     return CANNOT_TELL if one.cannot_tell else str(one.label)
 
 
-def _cells(desk: AnnotationDesk, item: ShownAnswer) -> dict[str, str]:
-    said, prediction = desk.said(item), item.prediction
+def _cells(desk: LabellingSession, item: ShownAnswer) -> dict[str, str]:
+    said, prediction = desk.labels_of(item), item.prediction
     asked = {scale.dimension for scale in asked_of(prediction)}
     texts = [context.text for context in prediction.contexts]
     cells = {

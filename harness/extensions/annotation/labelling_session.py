@@ -15,7 +15,7 @@ LabelPlace = tuple[str, str]
 """(run id, query id)."""
 
 
-class AnnotationDesk:
+class LabellingSession:
     """The answers drawn for one annotator, with their labels, kept one by one."""
 
     def __init__(self, drawn: DrawnAnswers, annotator: str, logs: Mapping[str, AnnotationLog]) -> None:
@@ -35,14 +35,14 @@ class AnnotationDesk:
             )
         return self._by_id[item_id]
 
-    def said(self, item: ShownAnswer) -> Mapping[Dimension | None, Annotation]:
+    def labels_of(self, item: ShownAnswer) -> Mapping[Dimension | None, Annotation]:
         """What was said of it so far; under None the note."""
         found = self._said[_place(item)].values()
         return {one.dimension: one for one in counting_annotations(found)}
 
     def is_complete(self, item: ShownAnswer) -> bool:
         """Whether everything that is asked of it was answered, if only by that nobody can tell."""
-        return {scale.dimension for scale in asked_of(item.prediction)} <= self.said(item).keys()
+        return {scale.dimension for scale in asked_of(item.prediction)} <= self.labels_of(item).keys()
 
     @property
     def n_complete(self) -> int:
@@ -88,14 +88,14 @@ class AnnotationDesk:
 
 
 @contextmanager
-def opened_desk(drawn: DrawnAnswers, annotator: str) -> Iterator[AnnotationDesk]:
+def opened_desk(drawn: DrawnAnswers, annotator: str) -> Iterator[LabellingSession]:
     """The desk, alone while it is open. StoreError: the same annotator is at work elsewhere, or damage."""
     runs = {one.run.manifest().run_id: one.run for one in drawn.items}
     with ExitStack() as stack:
         logs = {
             name: stack.enter_context(opened_annotations(run, annotator)) for name, run in sorted(runs.items())
         }
-        yield AnnotationDesk(drawn, annotator, logs)
+        yield LabellingSession(drawn, annotator, logs)
 
 
 def _place(item: ShownAnswer) -> LabelPlace:

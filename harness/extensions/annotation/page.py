@@ -7,7 +7,7 @@ from pydantic import Field, ValidationError
 
 from harness.core.errors import ConfigError
 from harness.core.records import Dimension, Record
-from harness.extensions.annotation.labelling_session import AnnotationDesk
+from harness.extensions.annotation.labelling_session import LabellingSession
 from harness.extensions.annotation.sampled_answers import ShownAnswer
 from harness.extensions.annotation.scales import SCALES, asked_of
 from harness.extensions.web.pages import LocalPage, framed
@@ -16,7 +16,7 @@ from harness.store.atomic_files import first_error
 _ASSETS = Path(__file__).parent / "assets"
 
 
-class LabelSaid(Record):
+class SubmittedLabel(Record):
     """What the page sends of one dimension, or as a note."""
 
     id: str
@@ -26,12 +26,12 @@ class LabelSaid(Record):
     note: str = Field("", max_length=4_000)
 
 
-def annotation_page(desk: AnnotationDesk) -> LocalPage:
+def annotation_page(desk: LabellingSession) -> LocalPage:
     """Every item drawn, by keys; what is said is kept at once."""
 
     def say(body: bytes) -> object:
         try:
-            said = LabelSaid.model_validate_json(body)
+            said = SubmittedLabel.model_validate_json(body)
         except ValidationError as error:
             raise ConfigError(first_error(error)) from error
         item = desk.find(said.id)
@@ -47,7 +47,7 @@ def annotation_page(desk: AnnotationDesk) -> LocalPage:
     return framed("Labels of answers", _ASSETS, "annotate", gets, {"/say": say})
 
 
-def _keep(desk: AnnotationDesk, item: ShownAnswer, said: LabelSaid) -> None:
+def _keep(desk: LabellingSession, item: ShownAnswer, said: SubmittedLabel) -> None:
     if said.says == "note":
         desk.keep([desk.note(item, said.note.strip())])
     elif said.dimension is None or (said.says == "label") != (said.label is not None):
@@ -57,9 +57,9 @@ def _keep(desk: AnnotationDesk, item: ShownAnswer, said: LabelSaid) -> None:
         desk.keep([kept])
 
 
-def _whole(desk: AnnotationDesk, item: ShownAnswer) -> dict[str, object]:
+def _whole(desk: LabellingSession, item: ShownAnswer) -> dict[str, object]:
     """What the page shows of one."""
-    said, asked = desk.said(item), {scale.dimension for scale in asked_of(item.prediction)}
+    said, asked = desk.labels_of(item), {scale.dimension for scale in asked_of(item.prediction)}
     note = said.get(None)
     return {
         "id": item.item_id,

@@ -11,7 +11,7 @@ from harness.core.peak_memory import user_name
 from harness.core.records import Annotation
 from harness.display.text_format import counted
 from harness.extensions.annotation.annotator_agreement import agreement_content, agreement_json
-from harness.extensions.annotation.labelling_session import AnnotationDesk, opened_desk
+from harness.extensions.annotation.labelling_session import LabellingSession, opened_desk
 from harness.extensions.annotation.sampled_answers import DrawnAnswers, draw_answers
 from harness.extensions.web.serve import serve_page
 from harness.store import RunDir, find_runs
@@ -82,14 +82,14 @@ def _drawn_line(drawn: DrawnAnswers, annotator: str) -> str:
     return said
 
 
-def _write_sheet(desk: AnnotationDesk, path: Path) -> None:
+def _write_sheet(desk: LabellingSession, path: Path) -> None:
     from harness.extensions.annotation.csv_sheet import write_label_sheet
 
     number = counted(write_label_sheet(desk, path), "row")
     _say(f"{path}: {number}; fill in 1 to 5, 'cannot tell' or nothing, then the same command with --import {path}")
 
 
-def _take_sheet(desk: AnnotationDesk, path: Path) -> None:
+def _take_sheet(desk: LabellingSession, path: Path) -> None:
     from harness.extensions.annotation.csv_sheet import take_label_sheet
 
     taken = take_label_sheet(desk, path)

@@ -27,7 +27,7 @@ _SETTABLE = ("models.judge.", "models.judge_embedder.", "per_evaluator.")
 
 
 @dataclass(frozen=True)
-class LiveWishes:
+class LiveJudgeOptions:
     """Who is to judge, as far as it was said."""
 
     config: Path | None
@@ -47,7 +47,7 @@ class JudgedLive:
     usd: float | None
 
 
-def plan_live(run: RunDir, wishes: LiveWishes) -> EvaluationPlan | None:
+def plan_live(run: RunDir, wishes: LiveJudgeOptions) -> EvaluationPlan | None:
     """The evaluators with live measures and their judge; None where nobody was named to judge and the run was not
     to be scored by any of them.
 

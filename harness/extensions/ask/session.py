@@ -11,7 +11,7 @@ from harness.api.config_of_a_run import refuse_unsaid_system
 from harness.config import NO_MODEL
 from harness.core.errors import HarnessError
 from harness.core.records import Document, RunRecord
-from harness.extensions.ask.confidence import JudgedLive, LiveJudging, LiveWishes, plan_live
+from harness.extensions.ask.confidence import JudgedLive, LiveJudgeOptions, LiveJudging, plan_live
 from harness.runner.live_run_check import LiveRun, live_run, run_named
 from harness.runner.live_system import LiveSystem, checked_question, open_live
 from harness.runner.progress import Reporter
@@ -113,7 +113,7 @@ def _judging(
     """Who judges its answers; None: nobody."""
     if options.judge == NO_MODEL:
         return None
-    wishes = LiveWishes(options.config, (*options.settings, *named_judge(options.judge)), options.trust)
+    wishes = LiveJudgeOptions(options.config, (*options.settings, *named_judge(options.judge)), options.trust)
     plan = plan_live(run, wishes)
     return LiveJudging(plan, prices, options.results / "judge", reporter, stack) if plan else None
 

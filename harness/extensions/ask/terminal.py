@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from harness.cli.console import complain, open_console
-from harness.cli.sentence_marks import around, marked, places_of
+from harness.cli.sentence_marks import highlighted, in_its_document, places_of
 from harness.cli.show import print_panel, timing_table, usage_table
 from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, ConfigError
 from harness.core.peak_memory import count_stops
@@ -109,7 +109,7 @@ def _print_judged(console: Console, asked: Asked) -> None:
 def _print_evidence(console: Console, asked: Asked, evidence: Sequence[Context]) -> None:
     for nth, sentence in enumerate(evidence, start=1):
         score = "" if sentence.score is None else f" (score {sentence.score:.3f})"
-        shown = around(sentence, asked.sources)
+        shown = in_its_document(sentence, asked.sources)
         place = f", characters {sentence.span.start:,}-{sentence.span.end:,}" if sentence.span else ""
         shown.append(f"\n{', '.join(sentence.doc_ids)}{place}", style="dim")
         print_panel(console, f"evidence {nth}{score}", shown)
@@ -124,7 +124,7 @@ def _print_contexts(
         if places or output.texts:
             holds = f", holds evidence {', '.join(str(nth) for nth in places)}" if places else ""
             title = f"context {rank} ({context.kind}: {', '.join(context.doc_ids)}{holds})"
-            print_panel(console, title, marked(context.text, places))
+            print_panel(console, title, highlighted(context.text, places))
 
 
 def _print_sources(console: Console, asked: Asked) -> None:

@@ -131,21 +131,21 @@ def sensitivity(
     from harness.api.config_building import named_judge
     from harness.api.evaluating import EvaluateOptions
     from harness.extensions.meta_evaluation.sensitivity_run import (
-        SensingOptions,
-        SwapWishes,
+        PerturbationOptions,
+        SensitivityOptions,
         chosen_swaps,
         parse_sweep,
     )
-    from harness.extensions.meta_evaluation.sensitivity_terminal import SensingOutput, sense_named
+    from harness.extensions.meta_evaluation.sensitivity_terminal import SensitivityOutput, sense_named
 
-    wishes = SwapWishes(preset, base.value if base else None, words(swaps), number, seed)
+    wishes = PerturbationOptions(preset, base.value if base else None, words(swaps), number, seed)
     choice, paper = chosen_swaps(wishes)
     named = words(evaluators) or (paper.evaluators if paper else ())
     said = (*named_judge(judge), *(settings or ()))
     sweeps = tuple(map(parse_sweep, (*(sweep or ()), *(paper.sweeps if paper else ()))))
     evaluate = EvaluateOptions(config, named, said, prices, results, quiet)
-    options = SensingOptions(choice, evaluate, not no_judge, sweeps)
-    raise typer.Exit(sense_named(run, options, SensingOutput(out, as_json)))
+    options = SensitivityOptions(choice, evaluate, not no_judge, sweeps)
+    raise typer.Exit(sense_named(run, options, SensitivityOutput(out, as_json)))
 
 
 CORRELATE = CommandSpec("correlate", lambda _runtime: correlate, "understand")

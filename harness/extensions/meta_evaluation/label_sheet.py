@@ -27,7 +27,7 @@ LabelSpan = tuple[float, float]
 """The lowest and the highest label there can be."""
 
 
-class PersonsLabel(NamedTuple):
+class HumanLabel(NamedTuple):
     """What one person said of one answer."""
 
     run: str
@@ -43,7 +43,7 @@ class LabelSheet:
     """Every label of a file."""
 
     path: Path
-    labels: tuple[PersonsLabel, ...]
+    labels: tuple[HumanLabel, ...]
     n_empty: int
     """Cells without one."""
 
@@ -72,7 +72,7 @@ class LabelSheet:
         alone = " " if shared else ": who is strict and which answers are bad cannot be told apart "
         return f"{said} more than one{alone}".rstrip()
 
-    def _of(self, dimension: str) -> Iterator[PersonsLabel]:
+    def _of(self, dimension: str) -> Iterator[HumanLabel]:
         return (one for one in self.labels if one.dimension == dimension)
 
 
@@ -95,7 +95,7 @@ def read_labels(path: Path, scale: LabelSpan | None = None) -> LabelSheet:
                 continue
             value = _number(row.where, dimension, cell, scale)
             found.append(
-                PersonsLabel(_first(row, _RUN), _text(row, query), _text(row, _ANNOTATOR), dimension, value)
+                HumanLabel(_first(row, _RUN), _text(row, query), _text(row, _ANNOTATOR), dimension, value)
             )
     _refuse_twice(path, found)
     if not found:
@@ -150,7 +150,7 @@ def _number(where: str, dimension: str, cell: str, scale: LabelSpan | None) -> f
     return value
 
 
-def _refuse_twice(path: Path, labels: Iterable[PersonsLabel]) -> None:
+def _refuse_twice(path: Path, labels: Iterable[HumanLabel]) -> None:
     seen = set()
     for one in labels:
         if one[:-1] in seen:

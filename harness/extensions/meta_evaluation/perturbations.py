@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.core.records import Prediction
 from harness.evaluators.answer_normalisation import normalise
-from harness.evaluators.score_preconditions import said
+from harness.evaluators.score_preconditions import stated_answers
 from harness.extensions.meta_evaluation.perturbation_edits import (
     GENERIC_ANSWER,
     halved,
@@ -27,7 +27,7 @@ NOTHING_SWAPPED = "as_is"
 
 
 @dataclass(frozen=True)
-class SwapCase:
+class PerturbedCase:
     """An answered query: what a swap begins with, and what it makes."""
 
     row: SampleRow
@@ -43,16 +43,16 @@ class SwapCase:
         """The text that is edited."""
         return self.prediction.answer or ""
 
-    def answering(self, text: str) -> "SwapCase":
+    def answering(self, text: str) -> "PerturbedCase":
         """The same with another answer."""
         return replace(self, prediction=self.prediction.model_copy(update={"answer": text}))
 
 
 @dataclass(frozen=True)
-class SwapMaterial:
+class PerturbationMaterial:
     """All that swaps draw from."""
 
-    cases: Sequence[SwapCase]
+    cases: Sequence[PerturbedCase]
     graphs: Mapping[str, TextGraph] = field(default_factory=dict)
     """Query id -> what the answer names and states, by rules."""
     seed: int = 0
@@ -63,7 +63,7 @@ class SwapMaterial:
 
 
 @dataclass(frozen=True)
-class Swap:
+class Perturbation:
     """One way to be wrong."""
 
     name: str
@@ -71,7 +71,7 @@ class Swap:
     """What a table calls it."""
     side: Side
     """What it changes."""
-    make: Callable[[SwapMaterial], Sequence[SwapCase]]
+    make: Callable[[PerturbationMaterial], Sequence[PerturbedCase]]
     """The changed cases; one that cannot be changed so is left out."""
     is_parsed: bool = False
     """It needs the graphs of the answers."""
@@ -82,10 +82,12 @@ class Swap:
         return frozenset({self.side})
 
 
-def _edited(edit: Callable[[SwapCase, SwapMaterial], str | None]) -> Callable[[SwapMaterial], list[SwapCase]]:
+def _edited(
+    edit: Callable[[PerturbedCase, PerturbationMaterial], str | None],
+) -> Callable[[PerturbationMaterial], list[PerturbedCase]]:
     """Each answer by itself. What comes out the same to every comparison is no edit."""
 
-    def make(material: SwapMaterial) -> list[SwapCase]:
+    def make(material: PerturbationMaterial) -> list[PerturbedCase]:
         found = []
         for case in material.cases:
             text = edit(case, material)
@@ -96,22 +98,22 @@ def _edited(edit: Callable[[SwapCase, SwapMaterial], str | None]) -> Callable[[S
     return make
 
 
-def _name_swapped(case: SwapCase, material: SwapMaterial) -> str | None:
+def _name_swapped(case: PerturbedCase, material: PerturbationMaterial) -> str | None:
     others = [one for query, graph in material.graphs.items() if query != case.query_id for one in graph.entities]
     graph = material.graphs.get(case.query_id, TextGraph())
     return with_another_name(case.answer, graph, others, material.rng("name", case.query_id))
 
 
-def _wrong_answers(material: SwapMaterial) -> list[SwapCase]:
+def _wrong_answers(material: PerturbationMaterial) -> list[PerturbedCase]:
     pairs = deranged(material, "wrong", lambda case: normalise(case.answer))
     return [
         case.answering(donor.answer)
         for case, donor in pairs
-        if normalise(donor.answer) not in {normalise(right) for right in said(case.row.reference)}
+        if normalise(donor.answer) not in {normalise(right) for right in stated_answers(case.row.reference)}
     ]
 
 
-def _other_queries(material: SwapMaterial) -> list[SwapCase]:
+def _other_queries(material: PerturbationMaterial) -> list[PerturbedCase]:
     pairs = deranged(material, "query", lambda case: normalise(case.row.query.text))
     return [
         replace(
@@ -124,7 +126,7 @@ def _other_queries(material: SwapMaterial) -> list[SwapCase]:
     ]
 
 
-def _other_contexts(material: SwapMaterial) -> list[SwapCase]:
+def _other_contexts(material: PerturbationMaterial) -> list[PerturbedCase]:
     with_contexts = replace(material, cases=[case for case in material.cases if case.prediction.contexts])
     found = []
     for case, donor in deranged(with_contexts, "contexts", _context_key):
@@ -135,24 +137,26 @@ def _other_contexts(material: SwapMaterial) -> list[SwapCase]:
     return found
 
 
-def _context_key(case: SwapCase) -> str:
+def _context_key(case: PerturbedCase) -> str:
     return "\n".join(context.text for context in case.prediction.contexts)
 
 
-def deranged(material: SwapMaterial, swap: str, key: Callable[[SwapCase], str]) -> list[tuple[SwapCase, SwapCase]]:
+def deranged(
+    material: PerturbationMaterial, swap: str, key: Callable[[PerturbedCase], str]
+) -> list[tuple[PerturbedCase, PerturbedCase]]:
     """Each case with another of its query type, a permutation of them, of which none has its own key; cases for
     which there is none (a key that more than half of a type share) are left out.
 
     Equal keys stand beside each other in a random order of keys; who is as many places further on as the most
     frequent key has cases has another one.
     """
-    by_type: dict[str, list[SwapCase]] = {}
+    by_type: dict[str, list[PerturbedCase]] = {}
     for case in sorted(material.cases, key=lambda case: case.query_id):
         by_type.setdefault(case.row.reference.query_type, []).append(case)
     found = []
     for query_type, cases in sorted(by_type.items()):
         rng = material.rng(swap, query_type)
-        groups: dict[str, list[SwapCase]] = {}
+        groups: dict[str, list[PerturbedCase]] = {}
         for case in rng.sample(cases, len(cases)):
             groups.setdefault(key(case), []).append(case)
         ordered = [case for group in groups.values() for case in group]
@@ -163,25 +167,25 @@ def deranged(material: SwapMaterial, swap: str, key: Callable[[SwapCase], str]) 
 
 
 SWAPS = (
-    Swap("wrong_answer", "another query's answer", "answer", _wrong_answers),
-    Swap("name", "another name", "answer", _edited(_name_swapped), is_parsed=True),
-    Swap("negation", "negated", "answer", _edited(lambda case, _: negated(case.answer))),
-    Swap(
+    Perturbation("wrong_answer", "another query's answer", "answer", _wrong_answers),
+    Perturbation("name", "another name", "answer", _edited(_name_swapped), is_parsed=True),
+    Perturbation("negation", "negated", "answer", _edited(lambda case, _: negated(case.answer))),
+    Perturbation(
         "number",
         "another number",
         "answer",
         _edited(lambda case, material: renumbered(case.answer, material.rng("number", case.query_id))),
     ),
-    Swap("truncation", "the first half", "answer", _edited(lambda case, _: halved(case.answer))),
-    Swap("generic", "a generic answer", "answer", _edited(lambda _case, _material: GENERIC_ANSWER)),
-    Swap(
+    Perturbation("truncation", "the first half", "answer", _edited(lambda case, _: halved(case.answer))),
+    Perturbation("generic", "a generic answer", "answer", _edited(lambda _case, _material: GENERIC_ANSWER)),
+    Perturbation(
         "triplet",
         "head and tail exchanged",
         "answer",
         _edited(lambda case, material: turned_round(case.answer, material.graphs.get(case.query_id, TextGraph()))),
         is_parsed=True,
     ),
-    Swap("query", "another query", "question", _other_queries),
-    Swap("contexts", "another query's contexts", "contexts", _other_contexts),
+    Perturbation("query", "another query", "question", _other_queries),
+    Perturbation("contexts", "another query's contexts", "contexts", _other_contexts),
 )
 """In the order of tables."""

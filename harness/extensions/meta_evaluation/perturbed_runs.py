@@ -15,7 +15,13 @@ from harness.core.hashing import digest, short_digest
 from harness.core.records import Cost, Prediction, RunRecord
 from harness.evaluators.answer_normalisation import abstains, canonical
 from harness.evaluators.score_preconditions import is_null, reference_answer
-from harness.extensions.meta_evaluation.perturbations import NOTHING_SWAPPED, SWAPS, Swap, SwapCase, SwapMaterial
+from harness.extensions.meta_evaluation.perturbations import (
+    NOTHING_SWAPPED,
+    SWAPS,
+    Perturbation,
+    PerturbationMaterial,
+    PerturbedCase,
+)
 from harness.extraction.nlp import NlpExtractor
 from harness.extraction.types import TextGraph
 from harness.llm_utils.event_loop import run_to_end
@@ -29,7 +35,7 @@ _OWN: BaseAnswer = "own"
 
 
 @dataclass(frozen=True)
-class SwapChoice:
+class PerturbationChoice:
     """What is swapped in which answers."""
 
     base: BaseAnswer = _REFERENCE
@@ -40,7 +46,7 @@ class SwapChoice:
     seed: int = 0
 
     @property
-    def chosen(self) -> tuple[Swap, ...]:
+    def chosen(self) -> tuple[Perturbation, ...]:
         """ConfigError for a name that is none."""
         known = {swap.name: swap for swap in SWAPS}
         for name in self.swaps:
@@ -50,11 +56,11 @@ class SwapChoice:
 
 
 @dataclass(frozen=True)
-class SwappedRuns:
+class PerturbedRuns:
     """A run of the answers as they are, and one of each swap."""
 
     base: RunDir
-    swapped: tuple[tuple[Swap, RunDir], ...]
+    swapped: tuple[tuple[Perturbation, RunDir], ...]
     n_cases: int
     notes: tuple[str, ...]
 
@@ -64,17 +70,17 @@ class SwappedRuns:
         return (self.base, *(run for _, run in self.swapped))
 
 
-def swap_answers(run: RunDir, choice: SwapChoice, folder: Path) -> SwappedRuns:
+def swap_answers(run: RunDir, choice: PerturbationChoice, folder: Path) -> PerturbedRuns:
     """Write the runs below `folder`, or find them there: the same answers and choice make the same runs.
 
     ConfigError: the run has fewer than 10 answers that can be edited.
     """
     swaps = choice.chosen
     cases, notes = _cases(run, choice)
-    material = SwapMaterial(cases, seed=choice.seed)
+    material = PerturbationMaterial(cases, seed=choice.seed)
     if any(swap.is_parsed for swap in swaps):
         graphs = _graphs(cases)
-        material = SwapMaterial(cases, graphs, choice.seed)
+        material = PerturbationMaterial(cases, graphs, choice.seed)
     base = _write(run, NOTHING_SWAPPED, cases, choice, folder)
     swapped = []
     for swap in swaps:
@@ -83,10 +89,10 @@ def swap_answers(run: RunDir, choice: SwapChoice, folder: Path) -> SwappedRuns:
             swapped.append((swap, _write(run, swap.name, changed, choice, folder)))
         else:
             notes.append(f"{swap.title}: no answer gives anything to change")
-    return SwappedRuns(base, tuple(swapped), len(cases), tuple(notes))
+    return PerturbedRuns(base, tuple(swapped), len(cases), tuple(notes))
 
 
-def _cases(run: RunDir, choice: SwapChoice) -> tuple[list[SwapCase], list[str]]:
+def _cases(run: RunDir, choice: PerturbationChoice) -> tuple[list[PerturbedCase], list[str]]:
     """The answerable queries with an answer to edit, and how many have none."""
     records, found, left_out = run.records(), [], 0
     for row in run.sample():
@@ -96,7 +102,7 @@ def _cases(run: RunDir, choice: SwapChoice) -> tuple[list[SwapCase], list[str]]:
         if prediction is None or is_null(row.reference) or not text or not canonical(text) or abstains(text):
             left_out += 1
             continue
-        found.append(SwapCase(row, prediction.model_copy(update={"answer": text})))
+        found.append(PerturbedCase(row, prediction.model_copy(update={"answer": text})))
     why = "failed, null, abstained, or without one"
     notes = [f"{left_out:,} queries have no answer to edit ({why})"] if left_out else []
     if len(found) < FEWEST_CASES:
@@ -112,13 +118,15 @@ def _cases(run: RunDir, choice: SwapChoice) -> tuple[list[SwapCase], list[str]]:
     return found, notes
 
 
-def _graphs(cases: Sequence[SwapCase]) -> dict[str, TextGraph]:
+def _graphs(cases: Sequence[PerturbedCase]) -> dict[str, TextGraph]:
     extractor = NlpExtractor(pipeline=None, progress=lambda _done, _total: None)
     found = run_to_end(lambda: extractor.extract([case.answer for case in cases]))
     return {case.query_id: graph for case, graph in zip(cases, found, strict=True)}
 
 
-def _write(run: RunDir, swap: str, cases: Sequence[SwapCase], choice: SwapChoice, folder: Path) -> RunDir:
+def _write(
+    run: RunDir, swap: str, cases: Sequence[PerturbedCase], choice: PerturbationChoice, folder: Path
+) -> RunDir:
     origin = run.manifest()
     identity: dict[str, Any] = {
         **{key: origin.identity[key] for key in ("schema", "dataset") if key in origin.identity},
@@ -150,7 +158,7 @@ def _write(run: RunDir, swap: str, cases: Sequence[SwapCase], choice: SwapChoice
     return made
 
 
-def _append(run: RunDir, cases: Sequence[SwapCase], started_at: str) -> None:
+def _append(run: RunDir, cases: Sequence[PerturbedCase], started_at: str) -> None:
     there = run.endings()
     for case in cases:
         if (case.query_id, 0) not in there:
@@ -171,7 +179,7 @@ def _record(query_id: str, prediction: Prediction, started_at: str) -> RunRecord
     )
 
 
-def _said(case: SwapCase) -> dict[str, Any]:
+def _said(case: PerturbedCase) -> dict[str, Any]:
     return {
         "row": case.row.model_dump(mode="json"),
         "answer": case.answer,

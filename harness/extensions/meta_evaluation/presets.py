@@ -7,7 +7,7 @@ from harness.extensions.meta_evaluation.perturbed_runs import BaseAnswer
 
 
 @dataclass(frozen=True)
-class SwapPreset:
+class PerturbationPreset:
     """Whose measures see which swaps of which answers."""
 
     evaluators: tuple[str, ...]
@@ -19,19 +19,19 @@ class SwapPreset:
 
 
 PRESETS = {
-    "kg-eval": SwapPreset(
+    "kg-eval": PerturbationPreset(
         ("kg", "kg_nlp"),
         (),
         "reference",
         ("kg_nlp.tau=0.5,0.6,0.7,0.8,0.9", "kg_nlp.delta=0.3,0.5,0.8,1.2"),
     ),
-    "rag-eval": SwapPreset(("rag_eval",), ("query", "generic", "contexts", "wrong_answer"), "own"),
+    "rag-eval": PerturbationPreset(("rag_eval",), ("query", "generic", "contexts", "wrong_answer"), "own"),
 }
 """KG-eval: references against wrong answers, with its two constants moved. RAG-Eval: a system's answers as they
 are, to another query, and replaced by one that says nothing."""
 
 
-def preset_named(name: str) -> SwapPreset:
+def preset_named(name: str) -> PerturbationPreset:
     """ConfigError where there is none of that name."""
     if name not in PRESETS:
         raise ConfigError(f"there is no preset '{name}'", nearest(name, PRESETS))

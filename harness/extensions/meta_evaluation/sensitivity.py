@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from harness.extensions.meta_evaluation.perturbations import Swap
-from harness.extensions.meta_evaluation.perturbed_runs import FEWEST_CASES, SwappedRuns
+from harness.extensions.meta_evaluation.perturbations import Perturbation
+from harness.extensions.meta_evaluation.perturbed_runs import FEWEST_CASES, PerturbedRuns
 from harness.protocols import Measure, Sides
 from harness.statistics.aggregate import Frame
 from harness.statistics.intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, WIDER, Interval, wilson
@@ -25,11 +25,11 @@ _NOTHING = 0.05
 
 
 @dataclass(frozen=True)
-class SwapEffect:
+class PerturbationEffect:
     """One measure and one swap, over the answers that have a value before and after."""
 
     measure: Measure
-    swap: Swap
+    swap: Perturbation
     before: tuple[float, ...]
     after: tuple[float, ...]
     """Of the same answers, in the same order."""
@@ -66,7 +66,7 @@ class SwapEffect:
         return wilson(self.n_lower, self.n) if self.n_clusters == self.n else UNKNOWN
 
 
-def swap_effects(runs: SwappedRuns, measures: Sequence[Measure]) -> list[SwapEffect]:
+def swap_effects(runs: PerturbedRuns, measures: Sequence[Measure]) -> list[PerturbationEffect]:
     """Of each measure that has a merit, on each swap; measures without any value are left out."""
     frame = Frame.of(runs.base)
     before = _values(runs.base)
@@ -90,11 +90,11 @@ def _values(run: RunDir) -> dict[str, dict[str, float]]:
 
 def _effect(
     measure: Measure,
-    swap: Swap,
+    swap: Perturbation,
     values: tuple[Mapping[str, float], Mapping[str, float]],
     n_swapped: int,
     frame: Frame,
-) -> SwapEffect:
+) -> PerturbationEffect:
     shared = sorted(values[0].keys() & values[1].keys())
     before, after = (tuple(side[query] for query in shared) for side in values)
     names = [frame.clusters.get(query, query) for query in shared]
@@ -106,7 +106,7 @@ def _effect(
     area = _area(by_cluster)
     verdict = verdict_by_rule(swap.changes, measure, drops.tolist(), interval, area.value or 0.0)
     lower = int((drops > 0).sum())
-    return SwapEffect(
+    return PerturbationEffect(
         measure, swap, before, after, n_swapped, len(set(names)), drop, interval, area, lower, verdict
     )
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from harness.display import Drawing, Quantity, format_value, printable
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, tell
-from harness.extensions.meta_evaluation.sensitivity import SwapEffect
+from harness.extensions.meta_evaluation.sensitivity import PerturbationEffect
 from harness.extensions.meta_evaluation.sensitivity_tables import by_measure
 from harness.protocols import Measure
 from harness.report.figures.marks import wrapped
@@ -25,7 +25,7 @@ _MOST_ROWS = 45
 _SPREAD = 0.28
 
 
-def draw_sensitivity(effects: Sequence[SwapEffect], new_figure: NewFigure) -> list[Drawing]:
+def draw_sensitivity(effects: Sequence[PerturbationEffect], new_figure: NewFigure) -> list[Drawing]:
     """The values of the measures that notice most, and an overview of all."""
     groups = [(measure, _readable(own)) for measure, own in by_measure(effects)]
     shown = sorted((one for one in groups if one[1]), key=lambda one: -max(map(_area, one[1])))[:_MOST_PANELS]
@@ -35,15 +35,15 @@ def draw_sensitivity(effects: Sequence[SwapEffect], new_figure: NewFigure) -> li
     return [*drawings, _overview(groups[:_MOST_ROWS], new_figure)]
 
 
-def _readable(effects: Sequence[SwapEffect]) -> list[SwapEffect]:
+def _readable(effects: Sequence[PerturbationEffect]) -> list[PerturbationEffect]:
     return [effect for effect in effects if effect.verdict not in {"cannot notice", "too few"}]
 
 
-def _area(effect: SwapEffect) -> float:
+def _area(effect: PerturbationEffect) -> float:
     return effect.auc.value or 0.0
 
 
-def _distributions(groups: Sequence[tuple[Measure, list[SwapEffect]]], new_figure: NewFigure) -> Drawing:
+def _distributions(groups: Sequence[tuple[Measure, list[PerturbationEffect]]], new_figure: NewFigure) -> Drawing:
     columns = min(_COLUMNS, len(groups))
     rows = math.ceil(len(groups) / columns)
     most = max(len(own) for _, own in groups)
@@ -59,7 +59,7 @@ def _distributions(groups: Sequence[tuple[Measure, list[SwapEffect]]], new_figur
     return Drawing("distributions", "Values before and after", caption, alt, figure)
 
 
-def _panel(axes: Axes, measure: Measure, effects: Sequence[SwapEffect]) -> None:
+def _panel(axes: Axes, measure: Measure, effects: Sequence[PerturbationEffect]) -> None:
     longest = max(effects, key=lambda effect: effect.n)
     rows = [("as it was", longest.before), *((effect.swap.title, effect.after) for effect in effects)]
     jitter = random.Random(0)  # noqa: S311 - the same picture every time
@@ -78,7 +78,7 @@ def _panel(axes: Axes, measure: Measure, effects: Sequence[SwapEffect]) -> None:
     axes.locator_params(axis="x", nbins=4)
 
 
-def _overview(groups: Sequence[tuple[Measure, list[SwapEffect]]], new_figure: NewFigure) -> Drawing:
+def _overview(groups: Sequence[tuple[Measure, list[PerturbationEffect]]], new_figure: NewFigure) -> Drawing:
     kept = [(measure, own) for measure, own in groups if own]
     titles = list(dict.fromkeys(effect.swap.title for _, own in kept for effect in own))
     values = [

@@ -9,9 +9,14 @@ from harness.api.evaluating import EvaluateOptions, Evaluation, evaluate_all
 from harness.core.errors import ConfigError
 from harness.core.hashing import short_digest
 from harness.display.text_format import file_name
-from harness.extensions.meta_evaluation.perturbed_runs import BaseAnswer, SwapChoice, SwappedRuns, swap_answers
-from harness.extensions.meta_evaluation.presets import SwapPreset, preset_named
-from harness.extensions.meta_evaluation.sensitivity import SwapEffect, swap_effects
+from harness.extensions.meta_evaluation.perturbed_runs import (
+    BaseAnswer,
+    PerturbationChoice,
+    PerturbedRuns,
+    swap_answers,
+)
+from harness.extensions.meta_evaluation.presets import PerturbationPreset, preset_named
+from harness.extensions.meta_evaluation.sensitivity import PerturbationEffect, swap_effects
 from harness.protocols import Measure
 from harness.registry import EVALUATORS
 from harness.runner.evaluating.plan import PlannedEvaluator, plan_evaluation
@@ -36,10 +41,10 @@ class ParameterSweep:
 
 
 @dataclass(frozen=True)
-class SensingOptions:
+class SensitivityOptions:
     """What is swapped, who scores it, and with which parameters besides."""
 
-    choice: SwapChoice = field(default_factory=SwapChoice)
+    choice: PerturbationChoice = field(default_factory=PerturbationChoice)
     evaluate: EvaluateOptions = field(default_factory=EvaluateOptions)
     asks_judges: bool = True
     """False: evaluators that ask a judge are left out."""
@@ -52,23 +57,23 @@ class SweptEffects:
 
     sweep: ParameterSweep
     value: str
-    effects: tuple[SwapEffect, ...]
+    effects: tuple[PerturbationEffect, ...]
 
 
 @dataclass(frozen=True)
-class Sensed:
+class SensitivityResult:
     """All that came of it."""
 
-    runs: SwappedRuns
+    runs: PerturbedRuns
     evaluation: Evaluation
     evaluators: tuple[str, ...]
     measures: tuple[Measure, ...]
-    effects: tuple[SwapEffect, ...]
+    effects: tuple[PerturbationEffect, ...]
     swept: tuple[SweptEffects, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def sense(run: RunDir, options: SensingOptions) -> Sensed:
+def measure_sensitivity(run: RunDir, options: SensitivityOptions) -> SensitivityResult:
     """Make the swapped runs, score them, and compare. Judgements are kept in the journal of all evaluations.
 
     ConfigError: nothing to swap, or no evaluator is left.
@@ -90,11 +95,11 @@ def sense(run: RunDir, options: SensingOptions) -> Sensed:
     if not effects and not evaluation.stopped:
         notes.append("no measure has a value of the answers as they are: nothing can be compared")
     swept = () if evaluation.stopped else tuple(_swept(run, options, folder))
-    return Sensed(swapped, evaluation, names, measures, effects, swept, (*swapped.notes, *notes))
+    return SensitivityResult(swapped, evaluation, names, measures, effects, swept, (*swapped.notes, *notes))
 
 
 @dataclass(frozen=True)
-class SwapWishes:
+class PerturbationOptions:
     """What a user says of swaps; what is None or empty the preset says, or the default."""
 
     preset: str | None = None
@@ -104,11 +109,11 @@ class SwapWishes:
     seed: int = 0
 
 
-def chosen_swaps(wishes: SwapWishes) -> tuple[SwapChoice, SwapPreset | None]:
+def chosen_swaps(wishes: PerturbationOptions) -> tuple[PerturbationChoice, PerturbationPreset | None]:
     """The choice, checked, and the preset; ConfigError for a name that is none."""
     preset = preset_named(wishes.preset) if wishes.preset else None
-    base = wishes.base or (preset.base if preset else SwapChoice().base)
-    choice = SwapChoice(base, wishes.swaps or (preset.swaps if preset else ()), wishes.n, wishes.seed)
+    base = wishes.base or (preset.base if preset else PerturbationChoice().base)
+    choice = PerturbationChoice(base, wishes.swaps or (preset.swaps if preset else ()), wishes.n, wishes.seed)
     _ = choice.chosen
     return choice, preset
 
@@ -124,7 +129,7 @@ def parse_sweep(text: str) -> ParameterSweep:
     return ParameterSweep(evaluator, parameter, found)
 
 
-def _planned(run: RunDir, options: SensingOptions) -> tuple[Sequence[PlannedEvaluator], list[str]]:
+def _planned(run: RunDir, options: SensitivityOptions) -> tuple[Sequence[PlannedEvaluator], list[str]]:
     """The evaluators, without those that ask a judge where none is to be asked."""
     given = options.evaluate
     config = evaluation_config(run, given.config, given.evaluators, given.settings)
@@ -142,7 +147,7 @@ def _planned(run: RunDir, options: SensingOptions) -> tuple[Sequence[PlannedEval
     return found, said
 
 
-def _swept(run: RunDir, options: SensingOptions, folder: Path) -> list[SweptEffects]:
+def _swept(run: RunDir, options: SensitivityOptions, folder: Path) -> list[SweptEffects]:
     """Answers as they are and wrong ones, at each value: their scores in directories of their own."""
     found: list[SweptEffects] = []
     choice = replace(options.choice, swaps=("wrong_answer",))
@@ -160,7 +165,9 @@ def _swept(run: RunDir, options: SensingOptions, folder: Path) -> list[SweptEffe
     return found
 
 
-def _swept_evaluator(run: RunDir, options: SensingOptions, sweep: ParameterSweep, value: str) -> PlannedEvaluator:
+def _swept_evaluator(
+    run: RunDir, options: SensitivityOptions, sweep: ParameterSweep, value: str
+) -> PlannedEvaluator:
     """ConfigError: no such parameter or value, or a judge that is not to be asked."""
     given = options.evaluate
     settings = (*given.settings, f"{sweep.key}={value}")
@@ -173,6 +180,6 @@ def _swept_evaluator(run: RunDir, options: SensingOptions, sweep: ParameterSweep
     return planned
 
 
-def _of(choice: SwapChoice) -> dict[str, object]:
+def _of(choice: PerturbationChoice) -> dict[str, object]:
     """What decides which answers are swapped, and how."""
     return {"base": choice.base, "n": choice.n, "seed": choice.seed}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.display import Content, Entry, Quantity, Section, Table, counted, printable
-from harness.extensions.meta_evaluation.sensitivity import SwapEffect
+from harness.extensions.meta_evaluation.sensitivity import PerturbationEffect
 from harness.protocols import Measure
 
 HOW_TO_READ = (
@@ -17,20 +17,20 @@ HOW_TO_READ = (
 _HEADER = ("change", "verdict", "as it was", "changed", "drop", "AUC", "worse", "answers")
 
 
-def of_readers(effects: Sequence[SwapEffect]) -> list[SwapEffect]:
+def of_readers(effects: Sequence[PerturbationEffect]) -> list[PerturbationEffect]:
     """Those of measures that read something of what was changed."""
     blind = _blind(effects)
     return [effect for effect in effects if effect.measure.name not in blind]
 
 
-def said_of_others(effects: Sequence[SwapEffect]) -> list[str]:
+def said_of_others(effects: Sequence[PerturbationEffect]) -> list[str]:
     """A sentence that names the measures that `of_readers` leaves out; none where it leaves none out."""
     blind = _blind(effects)
     named = ", ".join(map(printable, blind))
     return [f"{counted(len(blind), 'measure')} read nothing of what was changed: {named}"] if blind else []
 
 
-def overview(effects: Sequence[SwapEffect]) -> Table:
+def overview(effects: Sequence[PerturbationEffect]) -> Table:
     """A row for each measure, a column for each swap: the AUC, or why there is none."""
     swaps = list(dict.fromkeys(effect.swap.title for effect in effects))
     rows = []
@@ -40,7 +40,7 @@ def overview(effects: Sequence[SwapEffect]) -> Table:
     return Table("sensitivity", "AUC of each change", ("measure", *swaps), tuple(rows))
 
 
-def measure_sections(effects: Sequence[SwapEffect]) -> list[Section]:
+def measure_sections(effects: Sequence[PerturbationEffect]) -> list[Section]:
     """A verdict and a table for each measure."""
     return [
         Section(
@@ -50,15 +50,15 @@ def measure_sections(effects: Sequence[SwapEffect]) -> list[Section]:
     ]
 
 
-def by_measure(effects: Sequence[SwapEffect]) -> list[tuple[Measure, list[SwapEffect]]]:
+def by_measure(effects: Sequence[PerturbationEffect]) -> list[tuple[Measure, list[PerturbationEffect]]]:
     """In the order of the effects."""
-    groups: dict[str, list[SwapEffect]] = {}
+    groups: dict[str, list[PerturbationEffect]] = {}
     for effect in effects:
         groups.setdefault(effect.measure.name, []).append(effect)
     return [(own[0].measure, own) for own in groups.values()]
 
 
-def verdict_of(measure: Measure, effects: Sequence[SwapEffect]) -> str:
+def verdict_of(measure: Measure, effects: Sequence[PerturbationEffect]) -> str:
     """What it notices and what it misses, in one line."""
     says = {
         "notices": "notices",
@@ -78,7 +78,7 @@ def verdict_of(measure: Measure, effects: Sequence[SwapEffect]) -> str:
     return f"{measure.spoken}: {'; '.join(parts)}."
 
 
-def sensitivity_data(effects: Sequence[SwapEffect]) -> list[dict[str, Any]]:
+def sensitivity_data(effects: Sequence[PerturbationEffect]) -> list[dict[str, Any]]:
     """A row for each measure and swap, for scripts; what is not known is null."""
     return [
         {
@@ -102,13 +102,13 @@ def sensitivity_data(effects: Sequence[SwapEffect]) -> list[dict[str, Any]]:
     ]
 
 
-def _blind(effects: Sequence[SwapEffect]) -> list[str]:
+def _blind(effects: Sequence[PerturbationEffect]) -> list[str]:
     return [
         measure.name for measure, own in by_measure(effects) if all(one.verdict == "cannot notice" for one in own)
     ]
 
 
-def _table(measure: Measure, effects: Sequence[SwapEffect]) -> Table:
+def _table(measure: Measure, effects: Sequence[PerturbationEffect]) -> Table:
     rows: list[tuple[Entry, ...]] = []
     for effect in effects:
         worse = effect.lower
@@ -129,11 +129,11 @@ def _table(measure: Measure, effects: Sequence[SwapEffect]) -> Table:
     return Table(f"measure-{measure.name}", measure.name, _HEADER, tuple(rows), note)
 
 
-def _area(effect: SwapEffect) -> Entry:
+def _area(effect: PerturbationEffect) -> Entry:
     if effect.verdict in {"cannot notice", "too few"}:
         return effect.verdict
     return _quantity(effect)
 
 
-def _quantity(effect: SwapEffect) -> Quantity:
+def _quantity(effect: PerturbationEffect) -> Quantity:
     return Quantity(effect.auc.value, *effect.auc.interval, unit="coefficient")

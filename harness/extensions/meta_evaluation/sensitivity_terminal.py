@@ -12,7 +12,11 @@ from harness.cli.console import open_console
 from harness.cli.evaluate import conclude, resumable, say_stopped
 from harness.display import Content, Section, Table
 from harness.extensions.meta_evaluation.sensitivity_costs import cost_table, sweep_table
-from harness.extensions.meta_evaluation.sensitivity_run import Sensed, SensingOptions, sense
+from harness.extensions.meta_evaluation.sensitivity_run import (
+    SensitivityOptions,
+    SensitivityResult,
+    measure_sensitivity,
+)
 from harness.extensions.meta_evaluation.sensitivity_tables import (
     HOW_TO_READ,
     by_measure,
@@ -28,18 +32,18 @@ from harness.store import find_runs
 
 
 @dataclass(frozen=True)
-class SensingOutput:
+class SensitivityOutput:
     """How it is shown."""
 
     out: Path | None = None
     as_json: bool = False
 
 
-def sense_named(name: str, options: SensingOptions, output: SensingOutput) -> int:
+def sense_named(name: str, options: SensitivityOptions, output: SensitivityOutput) -> int:
     """Swap, score, compare and show; the exit code."""
     run = find_runs(options.evaluate.results, [name])[0]
     with resumable("no judgement that was paid for is lost"):
-        sensed = sense(run, options)
+        sensed = measure_sensitivity(run, options)
     if stopped := sensed.evaluation.stopped:
         return say_stopped(stopped, sensed.evaluation.spending, "judgements are unfinished")
     written = _write(run.run_id, sensed, output.out) if output.out else None
@@ -50,7 +54,7 @@ def sense_named(name: str, options: SensingOptions, output: SensingOutput) -> in
     return conclude(sensed.evaluation.outcomes)
 
 
-def _print(sensed: Sensed, console: Console, written: Path | None) -> None:
+def _print(sensed: SensitivityResult, console: Console, written: Path | None) -> None:
     from harness.report.render.terminal import WIDTH, plain, print_table
 
     for table in _tables(sensed):
@@ -63,7 +67,7 @@ def _print(sensed: Sensed, console: Console, written: Path | None) -> None:
         console.print(f"sensitivity: {written}", soft_wrap=True)
 
 
-def _tables(sensed: Sensed) -> Sequence[Table]:
+def _tables(sensed: SensitivityResult) -> Sequence[Table]:
     costs = cost_table(sensed.runs.runs, sensed.evaluators, sensed.evaluation.spending.prices)
     tables = [overview(of_readers(sensed.effects)), costs]
     if sensed.swept:
@@ -71,11 +75,11 @@ def _tables(sensed: Sensed) -> Sequence[Table]:
     return tables
 
 
-def _notes(sensed: Sensed) -> list[str]:
+def _notes(sensed: SensitivityResult) -> list[str]:
     return [*sensed.notes, *said_of_others(sensed.effects)]
 
 
-def _points(sensed: Sensed) -> list[MovedParameter]:
+def _points(sensed: SensitivityResult) -> list[MovedParameter]:
     """Of the measures that can notice a wrong answer."""
     return [
         MovedParameter(one.sweep.parameter, one.value, effect)
@@ -85,7 +89,7 @@ def _points(sensed: Sensed) -> list[MovedParameter]:
     ]
 
 
-def _data(run_id: str, sensed: Sensed) -> dict[str, object]:
+def _data(run_id: str, sensed: SensitivityResult) -> dict[str, object]:
     return {
         "run": run_id,
         "n_answers": sensed.runs.n_cases,
@@ -99,7 +103,7 @@ def _data(run_id: str, sensed: Sensed) -> dict[str, object]:
     }
 
 
-def _write(run_id: str, sensed: Sensed, out: Path) -> Path:
+def _write(run_id: str, sensed: SensitivityResult, out: Path) -> Path:
     from harness.display.plotting import plotting
     from harness.extensions.meta_evaluation.output_folder import write_folder
     from harness.extensions.meta_evaluation.sensitivity_figures import draw_sensitivity

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.display import Drawing, printable
 from harness.display.plotting import LIGHT, PALETTE, WIDTH_IN, tell
-from harness.extensions.meta_evaluation.sensitivity import SwapEffect
+from harness.extensions.meta_evaluation.sensitivity import PerturbationEffect
 from harness.report.figures.marks import wrapped
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ class MovedParameter(NamedTuple):
 
     parameter: str
     value: str
-    effect: SwapEffect
+    effect: PerturbationEffect
 
 
 def draw_sweeps(points: Sequence[MovedParameter], new_figure: NewFigure) -> list[Drawing]:

@@ -9,7 +9,7 @@ from harness.config import RunnerConfig
 from harness.extensions.ray.cluster import RayCluster, ray_cluster
 from harness.extensions.ray.spread_cells import run_spread
 from harness.extensions.ray.spread_scoring import SpreadScoring
-from harness.runner.budget_tracker import Spending
+from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.evaluating.scoring import Elsewhere
 from harness.runner.executing.execute import CellResult
@@ -27,7 +27,7 @@ class RayExecutor:
     results: Path
 
     def run_cells(
-        self, cells: Sequence[Cell], options: CellRunOptions, reporter: Reporter, spending: Spending
+        self, cells: Sequence[Cell], options: CellRunOptions, reporter: Reporter, spending: BudgetTracker
     ) -> list[CellResult]:
         """Index and answer these, side by side over the cluster."""
         start, ends_within_s = self.cluster.start, self.cluster.ends_within_s

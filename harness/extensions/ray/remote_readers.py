@@ -9,7 +9,7 @@ from typing import Self
 
 from harness.core.errors import HarnessError
 from harness.extensions.ray.worker_pool import PoolStopped, WorkerPool
-from harness.models.remote_calls import RelayedCall
+from harness.models.remote_calls import RemoteCall
 from harness.runner.executing.messages import Event, ReadingJob, Turn
 from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnvironment
 
@@ -36,7 +36,7 @@ class _Reader:
 
 
 class RemoteReaders:
-    """See `harness.models.remote_call_server.CallWay`: a call is texts, its answer what they hold; none where
+    """See `harness.models.remote_call_server.CallHandler`: a call is texts, its answer what they hold; none where
     nobody is free.
 
     As a context: at its end all are gone, or go without a word when they come back, and nobody waits for them.
@@ -66,8 +66,8 @@ class RemoteReaders:
         for reader in busy:
             reader.supervisor.kill()
 
-    async def send(self, call: RelayedCall) -> _Answer:
-        """See `CallWay`; without texts, those that wait go."""
+    async def send(self, call: RemoteCall) -> _Answer:
+        """See `CallHandler`; without texts, those that wait go."""
         answer = asyncio.get_running_loop().create_future()
         # A thread for each, which nobody waits for: a machine may be slow, or take long to have room for a worker.
         threading.Thread(target=self._work, args=(call.body.decode(), answer), daemon=True).start()

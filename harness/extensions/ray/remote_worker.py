@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import IO, Protocol
 
-from harness.models.remote_call_server import CallDesk, CallWay
-from harness.models.remote_calls import CallNews
+from harness.models.remote_call_server import CallHandler, RemoteCallServer
+from harness.models.remote_calls import CallUpdate
 from harness.runner.executing.messages import Event, ToWorker, WorkerJob
 from harness.runner.executing.process_launcher import WorkerLink
 
@@ -57,15 +57,15 @@ StartWorker = Callable[[], WorkerConnection]
 class RemoteLauncher:
     """Where connections lead; the calls of these workers are made at a desk of this process."""
 
-    def __init__(self, make: StartWorker, desk: CallDesk) -> None:
+    def __init__(self, make: StartWorker, desk: RemoteCallServer) -> None:
         self._make, self._desk = make, desk
 
-    def serve(self, role: str, way: CallWay) -> None:
-        """See `CallDesk.serve`."""
+    def serve(self, role: str, way: CallHandler) -> None:
+        """See `RemoteCallServer.serve`."""
         self._desk.serve(role, way)
 
     def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
-        """See `harness.runner.executing.process_launcher.WorkerPlace`: the lock stays here."""
+        """See `harness.runner.executing.process_launcher.WorkerLauncher`: the lock stays here."""
         del lock_fd
         return RemoteWorker(self._make, self._desk, log_fd)
 
@@ -75,7 +75,7 @@ class RemoteWorker:
 
     pid = None
 
-    def __init__(self, make: StartWorker, desk: CallDesk, log_fd: int) -> None:
+    def __init__(self, make: StartWorker, desk: RemoteCallServer, log_fd: int) -> None:
         self.lost = ""
         self._code = 0
         read_end, self._pipe = os.pipe()
@@ -128,7 +128,7 @@ class RemoteWorker:
         for thread in self._threads:
             thread.join(_ENDS_S)
 
-    def _tell(self, news: CallNews) -> None:
+    def _tell(self, news: CallUpdate) -> None:
         if not self._gone.is_set():
             self.send(ToWorker(news=news))
 

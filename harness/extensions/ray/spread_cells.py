@@ -9,7 +9,7 @@ from harness.extensions.ray.remote_worker import StartWorker
 from harness.extensions.ray.spread_execution import SpreadExecution
 from harness.extensions.ray.worker_pool import WorkerPool
 from harness.models.providers import provider_of
-from harness.runner.budget_tracker import Spending
+from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.executing.execute import CellResult, RunContext, carry_out
 from harness.runner.executor import CellRunOptions
 from harness.runner.plan import Cell
@@ -22,7 +22,7 @@ def run_spread(
     start_worker: StartWorker,
     n_workers: int,
     reporter: Reporter,
-    spending: Spending,
+    spending: BudgetTracker,
     *,
     ends_within_s: float = 0.0,
 ) -> list[CellResult]:

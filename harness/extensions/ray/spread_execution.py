@@ -20,10 +20,10 @@ from harness.extensions.ray.worker_pool import Listener, WorkerPool
 from harness.models.budget import Allowance
 from harness.runner.executing.messages import Event, Job, QueryTask, ReadingJob, Turn
 from harness.runner.executing.phases import Execution, Heard
-from harness.runner.executing.process_launcher import HERE, WorkerPlace
-from harness.runner.executing.progress_counter import Tally
+from harness.runner.executing.process_launcher import HERE, WorkerLauncher
+from harness.runner.executing.progress_counter import ProgressCounter
 from harness.runner.executing.remote_extraction import RULES
-from harness.runner.executing.resources import Unsampled
+from harness.runner.executing.resources import NoSampler
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment
 from harness.store import IndexDir
 
@@ -36,7 +36,7 @@ class SpreadExecution(Execution):
     """See `Execution`; its lock and its model server are those of this process."""
 
     workers: WorkerPool = field(kw_only=True)
-    place: WorkerPlace = field(kw_only=True, default=HERE)
+    place: WorkerLauncher = field(kw_only=True, default=HERE)
 
     def answer(self, todo: Sequence[QueryTask]) -> None:
         """Answer `todo` in shards; what a lost worker was about to answer, others answer."""
@@ -49,7 +49,9 @@ class SpreadExecution(Execution):
             self._desk("answer") as place,
         ):
             shards = _Shards(
-                replace(self, place=place), todo, Tally(bar, self.spending, expected - len(todo), expected)
+                replace(self, place=place),
+                todo,
+                ProgressCounter(bar, self.spending, expected - len(todo), expected),
             )
             self.run.spread.keep(shards.n_workers)
             shards.run()
@@ -62,9 +64,9 @@ class SpreadExecution(Execution):
         def heard(event: Event) -> None:
             on_event(event.model_copy(update={"spent": self.workers.spent}))
 
-        at = WorkerEnvironment(self.run.log_path, Unsampled(), self.lock_fd, self.place)
+        at = WorkerEnvironment(self.run.log_path, NoSampler(), self.lock_fd, self.place)
         n_readers = self.workers.n_workers - 1 if phase == "index" else 0
-        return Supervisor(_relayed(self.job(phase, todo), n_readers), at, self.told(heard))
+        return Supervisor(_relayed(self.job(phase, todo), n_readers), at, self.with_messages(heard))
 
     def _build(self, index: IndexDir) -> IndexRecord:
         with self.workers.slot(), self._desk("index") as place, self._readers(place):
@@ -76,7 +78,7 @@ class SpreadExecution(Execution):
         job = ReadingJob(
             results=str(self.results.resolve()), limits=self.cell.config.limits, key_names=secret_names(), texts=""
         )
-        at = WorkerEnvironment(self.run.log_path, Unsampled(), -1, place)
+        at = WorkerEnvironment(self.run.log_path, NoSampler(), -1, place)
         with RemoteReaders(self.workers, job, at, self.reporter.warn) as readers:
             place.serve(RULES, readers)
             yield
@@ -104,7 +106,7 @@ class SpreadExecution(Execution):
 class _Shards:
     """Workers that answer one cell together, each followed by a thread of its own."""
 
-    def __init__(self, execution: SpreadExecution, todo: Sequence[QueryTask], tally: Tally) -> None:
+    def __init__(self, execution: SpreadExecution, todo: Sequence[QueryTask], tally: ProgressCounter) -> None:
         self._execution, self._tally = execution, tally
         at_once = execution.cell.config.limits.concurrency
         self.n_workers = min(execution.workers.n_workers, ceil(len(todo) / at_once))

@@ -24,7 +24,7 @@ from harness.runner.evaluating.models import EvaluationModels
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.evaluating.scoring import Scoring, Tell, is_worth_a_worker
 from harness.runner.executing.messages import Event, QueryTask, ScoringJob, Turn
-from harness.runner.executing.resources import Unsampled
+from harness.runner.executing.resources import NoSampler
 from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd, WorkerEnvironment
 from harness.store import RunDir
 
@@ -62,7 +62,7 @@ class SpreadScoring:
             WorkerPool(self.make, self.n_workers, Allowance()) as workers,
             workers.place_at(lambda loop: models.desk(roles, server, loop)) as place,
         ):
-            at = WorkerEnvironment(log, Unsampled(), lock_fd=-1, place=place)
+            at = WorkerEnvironment(log, NoSampler(), lock_fd=-1, place=place)
             scorers = _Scorers(self._job(planned, models), at, self, workers.stop)
             try:
                 yield _Elsewhere(scorers, models, tell)

@@ -14,7 +14,7 @@ from harness.extensions.ray.remote_worker import RemoteLauncher, StartWorker, Wo
 from harness.models.budget import Allowance, Amount, Budget
 from harness.models.limiters import Limiters
 from harness.models.providers import provider_of
-from harness.models.remote_call_server import CallDesk
+from harness.models.remote_call_server import RemoteCallServer
 from harness.models.transport import Seam
 from harness.runner.executing.messages import Job
 from harness.store import Dialects, IndexDir, Journal, RunDir
@@ -126,10 +126,12 @@ class WorkerPool:
             yield place
 
     @contextmanager
-    def place_at(self, open_desk: Callable[[asyncio.AbstractEventLoop], CallDesk]) -> Iterator[RemoteLauncher]:
+    def place_at(
+        self, open_desk: Callable[[asyncio.AbstractEventLoop], RemoteCallServer]
+    ) -> Iterator[RemoteLauncher]:
         """Likewise, at a desk that is opened in the loop, and closed at the end of the block."""
 
-        async def opened() -> CallDesk:
+        async def opened() -> RemoteCallServer:
             return open_desk(self._loop)
 
         desk = asyncio.run_coroutine_threadsafe(opened(), self._loop).result()
@@ -145,7 +147,7 @@ class WorkerPool:
             connection.kill()
         return connection
 
-    def _open(self, job: Job, run: RunDir, tell: "Listener") -> CallDesk:
+    def _open(self, job: Job, run: RunDir, tell: "Listener") -> RemoteCallServer:
         results, builds = Path(job.results), job.phase == "index"
         path = IndexDir(results, job.index_id).journal_path if builds else run.journal_path
         seam = Seam(
@@ -161,7 +163,7 @@ class WorkerPool:
         )
         servers = {job.generator.role: job.server} if job.generator and job.server else {}
         try:
-            return CallDesk(seam, _asked(job), servers, self._loop)
+            return RemoteCallServer(seam, _asked(job), servers, self._loop)
         except BaseException:
             seam.close()
             raise

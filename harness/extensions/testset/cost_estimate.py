@@ -10,7 +10,7 @@ from harness.extensions.testset.judge_sanity_checks import SEARCHED, SWAPPED
 from harness.extensions.testset.model_checks import ANSWER_TOKENS
 from harness.extensions.testset.prompts import VERDICT_TOKENS, WRITER_TOKENS, draft_question
 from harness.extensions.testset.retrieval_check import FOUND, PASSAGE
-from harness.extensions.testset.types import Site
+from harness.extensions.testset.types import QuestionSlot
 from harness.statistics.estimates.rates import CHARACTERS_PER_TOKEN
 from harness.statistics.prices import Prices, usage_usd
 
@@ -57,7 +57,7 @@ def estimate(
     return WritingEstimate(usage, usage_usd(prices, models, usage), tries)
 
 
-def _controls(sites: Sequence[Site]) -> Usage:
+def _controls(sites: Sequence[QuestionSlot]) -> Usage:
     answerable = sum(site.kind != "unanswerable" for site in sites)
     swapped = _calls(min(SWAPPED, answerable), _PROMPT, VERDICT_TOKENS)
     if answerable == len(sites):
@@ -66,12 +66,12 @@ def _controls(sites: Sequence[Site]) -> Usage:
     return swapped + _searched(single)
 
 
-def _drafting(site: Site) -> Usage:
+def _drafting(site: QuestionSlot) -> Usage:
     characters = sum(len(message.content) for message in draft_question(site).messages)
     return _calls(1, characters, WRITER_TOKENS)
 
 
-def _judging(site: Site) -> Usage:
+def _judging(site: QuestionSlot) -> Usage:
     if site.kind == "unanswerable":
         return _searched(1)
     answers = _calls(4 if site.kind == "bridge" else 2, _PROMPT, ANSWER_TOKENS)

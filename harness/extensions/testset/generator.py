@@ -15,8 +15,14 @@ from harness.extensions.testset.duplicates import Distinct
 from harness.extensions.testset.model_checks import QuestionJudging
 from harness.extensions.testset.models import WriterModels
 from harness.extensions.testset.prompts import draft_question
-from harness.extensions.testset.text_checks import about, left_out, quoted, stands_alone, well_formed
-from harness.extensions.testset.types import Candidate, QuestionCheck, QuestionKind, Site
+from harness.extensions.testset.text_checks import (
+    check_names_occur,
+    check_quotes,
+    left_out,
+    stands_alone,
+    well_formed,
+)
+from harness.extensions.testset.types import Candidate, QuestionCheck, QuestionKind, QuestionSlot
 from harness.llm_utils.bounded_concurrency import map_bounded
 from harness.llm_utils.structured_output import ask_json
 
@@ -37,7 +43,7 @@ class Order:
 
     kind: QuestionKind
     wanted: int
-    sites: Sequence[Site]
+    sites: Sequence[QuestionSlot]
 
 
 @dataclass
@@ -45,16 +51,16 @@ class _Tray:
     """What of one kind is there."""
 
     wanted: int
-    waiting: list[Site]
+    waiting: list[QuestionSlot]
     done: list[Candidate] = field(default_factory=list)
 
-    def next_sites(self) -> list[Site]:
+    def next_sites(self) -> list[QuestionSlot]:
         missing = min(_WAVE, self.wanted - sum(one.survives for one in self.done))
         taken, self.waiting = self.waiting[:missing], self.waiting[missing:]
         return taken
 
 
-class Desk:
+class QuestionGenerator:
     """Writes and checks; `candidates` is whatever is finished, whenever one looks."""
 
     def __init__(
@@ -90,10 +96,10 @@ class Desk:
                 if (final := next(verdicts) if one.survives else one) is not None:
                     self._trays[site.kind].done.append(final)
 
-    def _next_wave(self) -> list[Site]:
+    def _next_wave(self) -> list[QuestionSlot]:
         return [site for tray in self._trays.values() for site in tray.next_sites()]
 
-    async def _draft_all(self, sites: Sequence[Site]) -> list[tuple[Candidate, Site]]:
+    async def _draft_all(self, sites: Sequence[QuestionSlot]) -> list[tuple[Candidate, QuestionSlot]]:
         drafts = await self._each(self._draft, sites)
         self._drafted += [one for one in drafts if one is not None]
         if len(self._drafted) >= _TRIED and not any(one.survives for one in self._drafted):
@@ -104,7 +110,7 @@ class Desk:
             )
         return [(one, site) for one, site in zip(drafts, sites, strict=True) if one is not None]
 
-    async def _draft(self, site: Site) -> Candidate:
+    async def _draft(self, site: QuestionSlot) -> Candidate:
         unwritten = f"{site.kind}-{short_digest([site.doc_ids, site.link, site.focus])}"
         blank = Candidate(id=unwritten, kind=site.kind, documents=site.doc_ids, link=site.link)
         try:
@@ -119,7 +125,9 @@ class Desk:
         update = {"id": written, "question": draft.question, "answer": draft.answer, "evidence": draft.evidence}
         return blank.model_copy(update=update).checked(QuestionCheck(name="written", passed=True))
 
-    async def _let_through(self, drafts: Sequence[tuple[Candidate, Site]]) -> list[tuple[Candidate, Site]]:
+    async def _let_through(
+        self, drafts: Sequence[tuple[Candidate, QuestionSlot]]
+    ) -> list[tuple[Candidate, QuestionSlot]]:
         """With the checks that cost nothing, up to the first that fails."""
         free = [(_checked_by_rule(one, site), site) for one, site in drafts]
         try:
@@ -130,7 +138,7 @@ class Desk:
             return []
         return [(next(distinct) if one.survives else one, site) for one, site in free]
 
-    async def _check(self, written: tuple[Candidate, Site]) -> Candidate:
+    async def _check(self, written: tuple[Candidate, QuestionSlot]) -> Candidate:
         return await self._judging.check(*written)
 
     async def _each(self, work: Callable[[T], Awaitable[Candidate]], items: Sequence[T]) -> list[Candidate | None]:
@@ -152,7 +160,7 @@ class Desk:
         self._told(self._done, 2 * self._begun)
 
 
-def _checked_by_rule(one: Candidate, site: Site) -> Candidate:
+def _checked_by_rule(one: Candidate, site: QuestionSlot) -> Candidate:
     texts = {excerpt.document.doc_id: excerpt.document.text for excerpt in site.excerpts}
     if one.survives:
         one = one.checked(well_formed(site.kind, one.question, one.answer))
@@ -160,9 +168,9 @@ def _checked_by_rule(one: Candidate, site: Site) -> Candidate:
         one = one.checked(stands_alone(one.question))
     if one.survives:
         named = (text for excerpt in site.excerpts for text in (excerpt.document.title, excerpt.document.text))
-        one = one.checked(about(one.question, named))
+        one = one.checked(check_names_occur(one.question, named))
     if not one.survives:
         return one
     if site.kind == "unanswerable":
         return one.checked(left_out(one.answer, texts))
-    return one.checked(quoted(site.kind, one.evidence, texts))
+    return one.checked(check_quotes(site.kind, one.evidence, texts))

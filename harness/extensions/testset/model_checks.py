@@ -14,8 +14,8 @@ from harness.evaluators.answer import is_right
 from harness.evaluators.answer_normalisation import abstains, is_verdict
 from harness.extensions.testset.prompts import answer_from, same_answer, stated_answer
 from harness.extensions.testset.retrieval_check import PassageSearch
-from harness.extensions.testset.text_checks import gives_away, unlike
-from harness.extensions.testset.types import Candidate, QuestionCheck, Site
+from harness.extensions.testset.text_checks import cannot_agree, gives_away
+from harness.extensions.testset.types import Candidate, QuestionCheck, QuestionSlot
 from harness.llm_utils.answer_contract import closed_book_messages
 from harness.llm_utils.structured_output import ask_json
 from harness.protocols import ChatModel, Message
@@ -31,7 +31,7 @@ class QuestionJudging:
     search: PassageSearch | None
     """None: no question without an answer is written."""
 
-    async def check(self, candidate: Candidate, site: Site) -> Candidate:
+    async def check(self, candidate: Candidate, site: QuestionSlot) -> Candidate:
         """With the verdicts up to the first that fails."""
         if site.kind == "unanswerable":
             return candidate.checked(await _told("not_found", self.not_found(candidate.question)))
@@ -61,7 +61,7 @@ class QuestionJudging:
             name="not_found", passed=not stated, note=f"from {looked}: '{answer}', judged {verdict}"
         )
 
-    async def _follows(self, candidate: Candidate, site: Site) -> QuestionCheck:
+    async def _follows(self, candidate: Candidate, site: QuestionSlot) -> QuestionCheck:
         answer = await self._from_quotes(candidate, candidate.evidence, site)
         passed, how = await self._compared(candidate, answer)
         return QuestionCheck(name="follows", passed=passed, note=f"from the quotes: '{answer}', {how}")
@@ -76,7 +76,7 @@ class QuestionJudging:
             )
         return QuestionCheck(name="closed_book", passed=not right, note=note)
 
-    async def _needs_both(self, candidate: Candidate, site: Site) -> QuestionCheck:
+    async def _needs_both(self, candidate: Candidate, site: QuestionSlot) -> QuestionCheck:
         for doc_id in site.doc_ids:
             alone = [item for item in candidate.evidence if item.doc_id == doc_id]
             answer = await self._from_quotes(candidate, alone, site)
@@ -91,12 +91,12 @@ class QuestionJudging:
             return True, "equal"
         if abstains(answer) or not answer:
             return False, "no answer"
-        if unlike(answer, candidate.answer):
+        if cannot_agree(answer, candidate.answer):
             return False, "another"
         same = await self.same(candidate.question, candidate.answer, answer)
         return same, "judged the same" if same else "judged another"
 
-    async def _from_quotes(self, candidate: Candidate, evidence: Sequence[Evidence], site: Site) -> str:
+    async def _from_quotes(self, candidate: Candidate, evidence: Sequence[Evidence], site: QuestionSlot) -> str:
         quotes, polar = [_quote(item, site) for item in evidence], is_verdict(candidate.answer)
         return await self._answered(answer_from(candidate.question, quotes, polar=polar))
 
@@ -117,7 +117,7 @@ async def _told(name: str, verdict: Awaitable[QuestionCheck]) -> QuestionCheck:
         return QuestionCheck(name=name, passed=False, note=note)
 
 
-def _quote(item: Evidence, site: Site) -> str:
+def _quote(item: Evidence, site: QuestionSlot) -> str:
     headings = (one.heading for one in site.excerpts if one.document.doc_id == item.doc_id)
     heading = next(headings, "")
     return f"{heading}\n{item.fact}" if heading else item.fact

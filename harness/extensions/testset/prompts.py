@@ -10,9 +10,9 @@ from functools import partial
 from typing import Any
 
 from harness.core.records import Evidence
-from harness.extensions.testset.types import QuestionKind, Site
+from harness.extensions.testset.types import QuestionKind, QuestionSlot
 from harness.extraction.entity_names import one_line
-from harness.llm_utils.answer_contract import ABSTENTION, BETWEEN, shown
+from harness.llm_utils.answer_contract import ABSTENTION, BETWEEN, numbered_contexts
 from harness.llm_utils.json_schemas import list_of, object_of, string_of
 from harness.llm_utils.quoting import RULE, quoted
 from harness.llm_utils.structured_output import Question
@@ -83,7 +83,7 @@ class Draft:
     evidence: tuple[Evidence, ...]
 
 
-def draft_question(site: Site) -> Question[Draft]:
+def draft_question(site: QuestionSlot) -> Question[Draft]:
     """Asks for one question of that kind about those excerpts."""
     labelled = _labelled(site)
     focus = next((label for label, item in labelled.items() if item.fact == site.focus), "")
@@ -126,7 +126,7 @@ def stated_answer(question: str, answer: str, passages: Sequence[str]) -> Questi
 
 
 def _numbered(passages: Sequence[str]) -> str:
-    return quoted("passages", BETWEEN.join(shown(passages)))
+    return quoted("passages", BETWEEN.join(numbered_contexts(passages)))
 
 
 def _verdict(rule: str, said: str, name: str) -> Question[bool]:
@@ -142,14 +142,14 @@ def _read_verdict(name: str, reply: Mapping[str, Any]) -> bool:
     return verdict
 
 
-def _labels(site: Site) -> list[list[tuple[str, str]]]:
+def _labels(site: QuestionSlot) -> list[list[tuple[str, str]]]:
     return [
         [(f"{letter}{number}", sentence) for number, sentence in enumerate(excerpt.sentences, start=1)]
         for letter, excerpt in zip("AB", site.excerpts, strict=False)
     ]
 
 
-def _labelled(site: Site) -> dict[str, Evidence]:
+def _labelled(site: QuestionSlot) -> dict[str, Evidence]:
     """Label -> the sentence, as evidence."""
     return {
         label: Evidence(doc_id=excerpt.document.doc_id, fact=sentence)
@@ -158,7 +158,7 @@ def _labelled(site: Site) -> dict[str, Evidence]:
     }
 
 
-def _shown(site: Site) -> str:
+def _shown(site: QuestionSlot) -> str:
     parts = []
     for letter, excerpt, rows in zip("AB", site.excerpts, _labels(site), strict=False):
         lines = [f"{label}: {one_line(sentence)}" for label, sentence in rows]

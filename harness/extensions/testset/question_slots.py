@@ -14,7 +14,7 @@ from harness.core.records import Document
 from harness.extensions.testset.document_dates import date_of
 from harness.extensions.testset.excerpts import passages_of, sentences_of
 from harness.extensions.testset.shared_entities import Pair
-from harness.extensions.testset.types import Excerpt, QuestionKind, Site
+from harness.extensions.testset.types import Excerpt, QuestionKind, QuestionSlot
 
 _ENOUGH = 2
 """Sentences that an excerpt needs for a question."""
@@ -34,14 +34,14 @@ class WritingSources:
     seed: int
 
 
-def sites_of(kind: QuestionKind, material: WritingSources, most: int) -> list[Site]:
+def sites_of(kind: QuestionKind, material: WritingSources, most: int) -> list[QuestionSlot]:
     """The first `most` sites of a kind, each another place; fewer where the documents have no more."""
     if kind in {"single_fact", "unanswerable"}:
         return list(islice(_single(kind, material), most))
     return list(islice(_paired(kind, material), most))
 
 
-def _single(kind: QuestionKind, material: WritingSources) -> Iterator[Site]:
+def _single(kind: QuestionKind, material: WritingSources) -> Iterator[QuestionSlot]:
     """A round over all documents with one sentence of each, then another round with one of another passage, and
     then with further sentences. A model that may choose asks about what comes first.
     """
@@ -56,7 +56,7 @@ def _single(kind: QuestionKind, material: WritingSources) -> Iterator[Site]:
                 left[place] = _drawn(material.documents[place], draw)
             if left[place]:
                 excerpt, sentences = left[place].popleft()
-                yield Site(kind, (excerpt,), focus=sentences.pop())
+                yield QuestionSlot(kind, (excerpt,), focus=sentences.pop())
                 if sentences:
                     left[place].append((excerpt, sentences))
                 again.append(place)
@@ -77,7 +77,7 @@ def _excerpt(document: Document, passage: str) -> Excerpt | None:
     return Excerpt(document, sentences, date_of(document)) if len(sentences) >= _ENOUGH else None
 
 
-def _paired(kind: QuestionKind, material: WritingSources) -> Iterator[Site]:
+def _paired(kind: QuestionKind, material: WritingSources) -> Iterator[QuestionSlot]:
     """Always the pair whose documents were used least so far."""
     draw = Random(f"{material.seed}/{kind}")  # noqa: S311
     waiting = [pair for pair in material.pairs if _suits(kind, pair, material)]
@@ -94,7 +94,7 @@ def _paired(kind: QuestionKind, material: WritingSources) -> Iterator[Site]:
         links[best.link] += 1
         if draw.random() < 0.5:
             excerpts.reverse()
-        yield Site(kind, tuple(filter(None, excerpts)), best.link)
+        yield QuestionSlot(kind, tuple(filter(None, excerpts)), best.link)
 
 
 def _suits(kind: QuestionKind, pair: Pair, material: WritingSources) -> bool:

@@ -84,7 +84,7 @@ def gives_away(question: str, answer: str) -> bool:
     return is_verdict(answer) or f" {normalise(answer)} " in f" {normalise(question)} "
 
 
-def unlike(one: str, other: str) -> bool:
+def cannot_agree(one: str, other: str) -> bool:
     """Whether two answers cannot be the same, whoever says so: a bare yes or no and something else, or numbers of
     which none is in both. A small judge calls those the same.
     """
@@ -92,7 +92,7 @@ def unlike(one: str, other: str) -> bool:
     return is_verdict(one) != is_verdict(other) or bool(numbers and others and numbers.isdisjoint(others))
 
 
-def about(question: str, texts: Iterable[str]) -> QuestionCheck:
+def check_names_occur(question: str, texts: Iterable[str]) -> QuestionCheck:
     """Of what it names, something stands in these texts: what nobody has heard of has no answer anywhere."""
     names = [word for word in _LATER_WORD.findall(question) if word[0].isupper()]
     known = "\n".join(texts).casefold()
@@ -121,7 +121,7 @@ def stands_alone(question: str) -> QuestionCheck:
     return _check("self_contained", "")
 
 
-def quoted(kind: str, evidence: Sequence[Evidence], texts: Mapping[str, str]) -> QuestionCheck:
+def check_quotes(kind: str, evidence: Sequence[Evidence], texts: Mapping[str, str]) -> QuestionCheck:
     """Every quote stands in its document, letter by letter; there is one, and of two documents one of each."""
     if not evidence:
         return _check("quotes", "no sentence is named")

@@ -42,7 +42,7 @@ class Excerpt:
 
 
 @dataclass(frozen=True)
-class Site:
+class QuestionSlot:
     """Where a question is to be written: one excerpt, or two of different documents."""
 
     kind: QuestionKind

@@ -11,7 +11,7 @@ from harness.core.errors import BudgetReached
 from harness.core.hashing import digest
 from harness.core.records import Document
 from harness.extensions.testset.cost_estimate import WritingEstimate, estimate
-from harness.extensions.testset.generator import Desk
+from harness.extensions.testset.generator import QuestionGenerator
 from harness.extensions.testset.judge_sanity_checks import controls_of
 from harness.extensions.testset.model_checks import QuestionJudging
 from harness.extensions.testset.models import WriterModels, WriterPlan, check_models, plan_models
@@ -32,7 +32,7 @@ from harness.llm_utils.bounded_concurrency import Progress
 from harness.llm_utils.event_loop import run_to_end
 from harness.models.budget import Budget
 from harness.models.providers import provider_of
-from harness.runner.budget_tracker import CostOwner, Spending
+from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.progress import Reporter
 from harness.runner.weight_download import fetch_weights
 from harness.statistics.prices import Prices, usage_usd
@@ -89,7 +89,7 @@ class Written:
     """Nothing was left to do."""
     stopped: BudgetReached | None
     """What the budget could not hold; the file has what was finished."""
-    spending: Spending
+    spending: BudgetTracker
 
     @property
     def kept(self) -> int:
@@ -156,7 +156,9 @@ _Done = tuple[tuple[Candidate, ...], tuple[Control, ...], BudgetReached | None]
 class _Command:
     """The models of one command, and the desk that works with them."""
 
-    def __init__(self, planned: PlannedWriting, work: WorkFolder, spending: Spending, reporter: Reporter) -> None:
+    def __init__(
+        self, planned: PlannedWriting, work: WorkFolder, spending: BudgetTracker, reporter: Reporter
+    ) -> None:
         self._planned, self._work, self._spending, self._reporter = planned, work, spending, reporter
         prices = spending.prices_of(planned.models.identities)
         self._budget = Budget(spending.allowance(), lambda role, usage: prices[role].usd(usage))
@@ -175,7 +177,7 @@ class _Command:
         except BudgetReached as reached:
             return (), (), reached
         with self._told("questions", models) as told:
-            desk = Desk(models, judging, self._planned.orders.orders, told)
+            desk = QuestionGenerator(models, judging, self._planned.orders.orders, told)
             await desk.work()
         if desk.stopped:
             return tuple(desk.candidates), (), desk.stopped
@@ -228,11 +230,11 @@ def _keep(planned: PlannedWriting, work: WorkFolder, done: _Done) -> None:
     work.write(state, candidates, [one for one in planned.request.documents if one.doc_id in cited], rows)
 
 
-def _spending(planned: PlannedWriting, work: WorkFolder, reporter: Reporter) -> Spending:
+def _spending(planned: PlannedWriting, work: WorkFolder, reporter: Reporter) -> BudgetTracker:
     """What its own journal says was paid, whenever it was."""
     identities = planned.models.identities
     payer = CostOwner(RunDir(work.path), identities)
     request = planned.request
-    spending = Spending(request.budget, request.prices, work.path, [payer], warn=reporter.warn)
+    spending = BudgetTracker(request.budget, request.prices, work.path, [payer], warn=reporter.warn)
     spending.check_prices(identities)
     return spending

@@ -9,7 +9,7 @@ import httpx2
 
 from harness.config import GeneratorConfig, ModelConfig
 from harness.core.errors import ConfigError
-from harness.models.connections import KeptConnections
+from harness.models.connections import ConnectionPool
 from harness.models.protocol_translation import ServerRefused, Translation, chat_reply
 from harness.models.providers.http import HttpDefaults, http_provider
 from harness.models.providers.resolving import api_key
@@ -27,7 +27,7 @@ class Anthropic(Translation):
     """A JSON schema is asked for as the input of a tool that has to be used: every model knows that."""
 
     def __init__(self, config: ModelConfig) -> None:
-        self._url, self._http = f"{config.base_url}/v1/messages", KeptConnections()
+        self._url, self._http = f"{config.base_url}/v1/messages", ConnectionPool()
         self._headers = {
             "x-api-key": api_key(config),
             "anthropic-version": _VERSION,

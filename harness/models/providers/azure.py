@@ -8,7 +8,7 @@ import httpx2
 from pydantic import BaseModel, ConfigDict, Field
 
 from harness.config import ModelConfig
-from harness.models.connections import KeptConnections
+from harness.models.connections import ConnectionPool
 from harness.models.providers.http import HttpDefaults, http_provider
 from harness.models.providers.resolving import api_key
 
@@ -26,7 +26,7 @@ class Azure(httpx2.AsyncBaseTransport):
     """Sends what OpenAI's path would get to where the resource expects it."""
 
     def __init__(self, config: ModelConfig) -> None:
-        self._root, self._key, self._http = str(config.base_url), api_key(config), KeptConnections()
+        self._root, self._key, self._http = str(config.base_url), api_key(config), ConnectionPool()
         self._version = AzureOptions.model_validate(config.options).api_version
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

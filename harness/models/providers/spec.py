@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def _plain_http(_config: ModelConfig) -> AsyncBaseTransport:
-    from harness.models.connections import KeptConnections
+    from harness.models.connections import ConnectionPool
 
-    return KeptConnections()
+    return ConnectionPool()
 
 
 class TextEncoder(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from harness.display import Entry, Quantity, Rank, Several, counted
+from harness.display import Entry, Quantity, Rank, ValueGroup, counted
 from harness.display.types import NumberForm
 from harness.report.aggregates import count
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
@@ -97,7 +97,7 @@ def pair_entries(compared: MeasureComparison, pair: ComparedPair) -> tuple[Entry
         difference(compared, pair),
         None if pair.balanced is None else difference(compared, pair.balanced),
         None if pair.ratio is None else Quantity(pair.ratio),
-        Several(tuple(map(count, compared.outcomes(pair))), "/"),
+        ValueGroup(tuple(map(count, compared.outcomes(pair))), "/"),
         chance(pair.p),
         chance(pair.p_holm),
         None if pair.p_clusters is None else chance(pair.p_clusters),

@@ -19,7 +19,7 @@ from harness.statistics import Frame, Prices
 from harness.statistics.cost import query_scores
 from harness.statistics.paired_comparison import PairPlaces, SharedQueries
 from harness.statistics.paired_values import COSTS, QueryValues, values_of
-from harness.statistics.sampling_design import Drawn
+from harness.statistics.sampling_design import SamplingDesign
 from harness.statistics.score_columns import ScoreColumns
 from harness.store import Manifest, RunDir, rows_by_id
 
@@ -127,7 +127,7 @@ def beside_baselines(runs: Sequence[ComparedRun], shared: SharedQueries) -> tupl
     return {place: ids for place, ids in shared.items() if place not in apart}, apart
 
 
-def drawn_queries(runs: Sequence[ComparedRun]) -> Drawn:
+def drawn_queries(runs: Sequence[ComparedRun]) -> SamplingDesign:
     """How the queries of these runs came about. Of a part of the types, the mix is that of the part."""
     first = runs[0].frame
     kept = {row.reference.query_type for run in runs for row in run.rows.values()}
@@ -135,7 +135,7 @@ def drawn_queries(runs: Sequence[ComparedRun]) -> Drawn:
     types = {query_id: name for run in runs for query_id, name in run.frame.query_types.items()}
     sampled = set(types.values())
     mix = {name: count for name, count in first.type_mix.items() if name in kept or name not in sampled - kept}
-    return Drawn(types, mix, clusters)
+    return SamplingDesign(types, mix, clusters)
 
 
 def comparable_pairs(runs: Sequence[ComparedRun], measure: str, shared: SharedQueries) -> SharedQueries:

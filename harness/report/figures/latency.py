@@ -10,7 +10,7 @@ import numpy as np
 from harness.display import Drawing, format_value, printable
 from harness.display.plotting import GREY, tell
 from harness.display.text_format import number
-from harness.report.aggregates import population, taken
+from harness.report.aggregates import cost_quantity, population
 from harness.report.figures.marks import Look, alt_of, dot, look_of, n_of, name_of
 from harness.report.figures.rows import LETTERS_PT, leave_room, name_ticks, print_nothing, row_panels, spoken
 from harness.report.tables.cost import THROTTLED, restricted
@@ -116,7 +116,7 @@ def _quantiles(axes: Axes, values: Sequence[float], place: int, look: Look, name
 def _print_median(axes: Axes, view: RunView, place: int) -> None:
     row = view.row("latency_s_p50")
     axes.annotate(
-        f"{format_value(taken(row, interval=True))}, {format_value(population(row) if row else None)}",
+        f"{format_value(cost_quantity(row, interval=True))}, {format_value(population(row) if row else None)}",
         (1.01, place),
         xycoords=("axes fraction", "data"),
         va="center",

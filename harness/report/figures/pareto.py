@@ -20,7 +20,7 @@ from harness.report.figures.scatter import (
     key_height,
     name_points,
 )
-from harness.report.own_models import told, told_by
+from harness.report.own_models import self_reported_mark, self_reported_note
 from harness.report.prices import listed_apart, why_no_price
 from harness.report.tables.cost import FAILING
 from harness.report.view import Group
@@ -103,7 +103,7 @@ def _draw(
 ) -> Drawing | None:
     scale, ranked = scaled
     points = [
-        ScatterPoint(number, view, x, y, told(view, price.measure))
+        ScatterPoint(number, view, x, y, self_reported_mark(view, price.measure))
         for number, view in enumerate(group.views)
         if view.is_complete
         and (x := _spent(view.row_beside(price.measure, ranked[number])))
@@ -133,7 +133,8 @@ def _draw(
         f"{named} against {price.says}, with 95 % intervals; {queries_of(group.views, rows)}. "
         f"{'Lower' if lower else 'Upper'} left is best. "
         "Dashed: the frontier of the means of runs that finished and answered; no verdict, which takes the "
-        f"paired tests.{_outside(points, apart)}{told_by(group.views) if price.measure == 'tokens' else ''}"
+        f"paired tests.{_outside(points, apart)}"
+        f"{self_reported_note(group.views) if price.measure == 'tokens' else ''}"
     )
     sign = 1 if lower else -1
     spoken = [

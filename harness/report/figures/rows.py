@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from harness.display.number_format import bare
 from harness.display.plotting import GREY, LIGHT, WIDTH_IN
 from harness.display.text_format import NOTHING
-from harness.report.aggregates import taken
+from harness.report.aggregates import cost_quantity
 from harness.report.figures.marks import name_of, wrapped
 from harness.report.figures.panels import row_height
-from harness.report.own_models import told
+from harness.report.own_models import self_reported_mark
 from harness.report.view import RunView
 
 if TYPE_CHECKING:
@@ -102,5 +102,5 @@ def spoken(views: Sequence[RunView], measure: str, unit: str) -> list[str]:
 
 
 def _amount(view: RunView, measure: str, unit: str) -> str:
-    amount = taken(view.row(measure), mark=told(view, measure))
+    amount = cost_quantity(view.row(measure), mark=self_reported_mark(view, measure))
     return f"{bare(amount)} {unit} {amount.mark}".rstrip() if amount else "not measured"

@@ -10,10 +10,10 @@ from harness.display import Drawing
 from harness.display.number_format import bare, format_value
 from harness.display.plotting import PALETTE, tell
 from harness.display.text_format import NOTHING
-from harness.report.aggregates import taken
+from harness.report.aggregates import cost_quantity
 from harness.report.figures.marks import alt_of, interval_of, n_of, name_of
 from harness.report.figures.rows import leave_room, print_at, print_nothing, row_panels, spoken
-from harness.report.own_models import told, told_by
+from harness.report.own_models import self_reported_mark, self_reported_note
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class _Part:
 
     def said(self, view: RunView) -> str:
         """How much it is: `2,208`, and `≥` where what it is a part of was not all counted."""
-        whole = taken(view.row(self.plus))
+        whole = cost_quantity(view.row(self.plus))
         return bare(replace(whole, value=self.of(view))) if whole else NOTHING
 
 
@@ -79,7 +79,7 @@ def _draw_tokens(group: Group, new_figure: NewFigure) -> list[Drawing]:
     caption = (
         f"Tokens of all models. Left: of one query, the mean of the sum with its 95 % CI ({_n(group, 'tokens')}; "
         "failed queries count with what they used). Right: of the index, whoever paid for it; it is built once."
-        f"{told_by(group.views)}"
+        f"{self_reported_note(group.views)}"
     )
     return [Drawing("tokens", "Tokens", caption, _alt(group, "tokens", "tokens"), figure)]
 
@@ -133,7 +133,7 @@ def _bars(panel: tuple[Axes, float], views: Sequence[RunView], parts: Sequence[_
         if limits:
             axes.plot(limits, [place, place], color="black", linewidth=0.9, marker="|", markersize=4)
         right = max(row.mean, limits[1] if limits else 0.0)
-        text = format_value(taken(row, mark=told(view, total)))
+        text = format_value(cost_quantity(row, mark=self_reported_mark(view, total)))
         print_at(axes, right, place, text)
         highest, letters = max(highest, right), max(letters, len(text))
     leave_room(axes, highest, share, letters)

@@ -23,12 +23,12 @@ from harness.display import (
     Quantity,
     Rank,
     Section,
-    Several,
     Table,
+    ValueGroup,
     bare,
-    beside,
     format_value,
     printable,
+    value_details,
 )
 from harness.report.page.facts import facts, size
 from harness.report.page.leaderboard import Leaderboard, leaderboard
@@ -182,7 +182,7 @@ def _environment() -> Environment:
         is_narrow=_is_narrow,
         widths=_widths,
         value=_value,
-        beside=_beside,
+        value_details=_value_details,
         sort_key=_sort_key,
         csv_link=_csv_link,
     )
@@ -223,7 +223,7 @@ def _sort_key(entry: Entry) -> Any:
     """
     from markupsafe import Markup
 
-    first = entry.quantities[0] if isinstance(entry, Several) and entry.quantities else entry
+    first = entry.quantities[0] if isinstance(entry, ValueGroup) and entry.quantities else entry
     value = first.best if isinstance(first, Rank) else first.value if isinstance(first, Quantity) else None
     return Markup(f' data-v="{value:.6g}"') if value is not None and isfinite(value) else ""  # noqa: S704 - a number
 
@@ -238,6 +238,6 @@ def _value(entry: Entry) -> str:
     return bare(entry) if isinstance(entry, Quantity) else format_value(entry)
 
 
-def _beside(entry: Entry) -> str:
+def _value_details(entry: Entry) -> str:
     """Interval, population and mark of a quantity."""
-    return beside(entry) if isinstance(entry, Quantity) else ""
+    return value_details(entry) if isinstance(entry, Quantity) else ""

@@ -20,7 +20,7 @@ systems than the one of a run, which alone answers every query."""
 def run_command(manifest: Manifest) -> str:
     """`rag-harness run --set ...` with every key of the run's config that differs from the defaults.
 
-    A config that this version cannot read gives the command that shows it instead.
+    A config that is not valid here, such as one of a missing plug-in, gives the command that shows it instead.
     """
     try:
         config = BenchConfig.model_validate(manifest.config)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.display import Drawing, format_value
 from harness.display.plotting import GREY, LIGHT, WIDTH_IN, tell
 from harness.display.text_format import file_name, number
-from harness.report.aggregates import taken
+from harness.report.aggregates import cost_quantity
 from harness.report.figures.marks import alt_of, interval_of, look_of, n_of, tip_of
 from harness.report.prices import listed_apart
 from harness.report.sweeps.axes import Sweep, SweepLine, find_sweeps
@@ -163,7 +163,7 @@ def _scale(axes: Axes, sweep: Sweep) -> None:
 def _shown(row: Aggregate, measure: str) -> str:
     """A mean with its interval and n; of what a query takes `≥` where not all was counted."""
     is_cost = measure in {panel.measure for panel in _COSTS}
-    return f"{format_value(taken(row, interval=True))}, n = {n_of([row])}" if is_cost else tip_of(row)
+    return f"{format_value(cost_quantity(row, interval=True))}, n = {n_of([row])}" if is_cost else tip_of(row)
 
 
 def _in_words(stand: _Stand, line: SweepLine, measure: str) -> str:

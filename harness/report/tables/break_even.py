@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.display import NOTHING, Entry, Quantity, Table, printable
-from harness.report.aggregates import share, taken
+from harness.report.aggregates import cost_quantity, share
 from harness.report.prices import listed_apart, why_no_price
 from harness.report.tables.cost import FAILING
 from harness.report.view import Group, RunView
@@ -111,7 +111,7 @@ def _amortised_table(group: Group, unit: CostUnit) -> Table:
     rows = []
     for view in group.views:
         line, bounded = line_of(view, unit), is_bounded(view, unit)
-        index = taken(view.row(f"index_{unit.measure}"))
+        index = cost_quantity(view.row(f"index_{unit.measure}"))
         cells = [Quantity(line.amortised(n), *line.band(n), at_least=bounded) if line else None for n in at]
         rows.append((view.label, index, *cells))
     return Table(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from harness.display import Entry, Quantity, Table, printable
-from harness.report.aggregates import amount, count, population, rare, taken, values_in
+from harness.report.aggregates import amount, cost_quantity, count, population, rare, values_in
 from harness.report.notes import calls_at_once
-from harness.report.own_models import AS_REPORTED, told
+from harness.report.own_models import AS_REPORTED, self_reported_mark
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
 from harness.statistics.cost import MOST_FAILED, is_lower_bound
@@ -33,13 +33,13 @@ def query_cost_table(group: Group) -> Table:
     rows = []
     for view in group.views:
         used = ("input_tokens", "output_tokens", "model_calls")
-        means = [taken(view.row(name), mark=told(view, name)) for name in used]
-        times = [taken(view.row(f"latency_s{end}")) for end in ("_p50", "_p95", "")]
-        rest = [taken(view.row(name)) for name in (*_WALL, "throttled_s", "usd", "answer_usd_total")]
+        means = [cost_quantity(view.row(name), mark=self_reported_mark(view, name)) for name in used]
+        times = [cost_quantity(view.row(f"latency_s{end}")) for end in ("_p50", "_p95", "")]
+        rest = [cost_quantity(view.row(name)) for name in (*_WALL, "throttled_s", "usd", "answer_usd_total")]
         population_of, failed = population(view.row("latency_s")), failed_share(view)
         rows.append((printable(view.label), *means, *times, population_of, *rest, failed))
     bound = "≥: a lower bound, of tokens that a server did not all count or of queries that timed out"
-    if any(told(view, "tokens") for view in group.views):
+    if any(self_reported_mark(view, "tokens") for view in group.views):
         bound += f"; {AS_REPORTED}: by a pipeline itself, of models that nobody metered"
     note = f"Each sampled query counts the same. {FAILING} {bound}."
     return Table("query_cost", "Cost and time of a query", header, tuple(rows), note=note)
@@ -97,7 +97,7 @@ def restricted(group: Group) -> str:
 
 
 def _seconds(view: RunView, measure: str) -> Quantity | None:
-    return taken(view.row(measure), interval=True)
+    return cost_quantity(view.row(measure), interval=True)
 
 
 def phases_table(group: Group) -> Table:
@@ -115,9 +115,12 @@ def phases_table(group: Group) -> Table:
 
 
 def _phases(view: RunView) -> Iterable[tuple[str, Used, Entry]]:
-    index = tuple(taken(view.row(f"index_{name}")) for name in _USED)
+    index = tuple(cost_quantity(view.row(f"index_{name}")) for name in _USED)
     query_rows = [view.row(name) for name in _USED]
-    query = tuple(taken(row, mark=told(view, name)) for name, row in zip(_USED, query_rows, strict=True))
+    query = tuple(
+        cost_quantity(row, mark=self_reported_mark(view, name))
+        for name, row in zip(_USED, query_rows, strict=True)
+    )
     answers = tuple(_whole(view, row) for row in query_rows)
     n = view.n_answered
     population_of = population(view.row("input_tokens"))

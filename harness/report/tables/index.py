@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from harness.display import Entry, Quantity, Several, Table, printable
-from harness.report.aggregates import count, plain, taken, value_of
+from harness.display import Entry, Quantity, Table, ValueGroup, printable
+from harness.report.aggregates import cost_quantity, count, plain, value_of
 from harness.report.view import Group, RunView
 from harness.statistics.resource_usage import NOT_SAMPLED, PHASES
 
@@ -50,7 +50,7 @@ def ledger_table(group: Group) -> Table | None:
             continue
         built_by = "this run" if index.built_by == view.run.run_id else printable(index.built_by, _LONGEST_ID)
         names = ("model_calls", "input_tokens", "output_tokens", "usd", "shared_model_calls")
-        used = [taken(view.row(f"index_{name}")) for name in names]
+        used = [cost_quantity(view.row(f"index_{name}")) for name in names]
         texts = count(index.cost.embedded_texts + index.cost.cached_texts)
         rows.append((printable(view.label), built_by, *used, texts, plain(view.value("index_shared_texts"))))
     return Table("index_ledger", "Index ledger", header, tuple(rows), is_detail=True) if rows else None
@@ -91,8 +91,8 @@ def _sampled(view: RunView, phase: str, quantity: str, scale: float = 1.0) -> En
     return NOT_SAMPLED if unseen else found
 
 
-def _mean_max(view: RunView, name: str, scale: float) -> Several | None:
+def _mean_max(view: RunView, name: str, scale: float) -> ValueGroup | None:
     mean, highest = value_of(view.row(f"{name}_mean")), value_of(view.row(f"{name}_max"))
     if mean is None or highest is None:
         return None
-    return Several((Quantity(mean * scale), Quantity(highest * scale)))
+    return ValueGroup((Quantity(mean * scale), Quantity(highest * scale)))

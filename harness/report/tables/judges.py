@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.display import Entry, Several, Table, counted, printable
+from harness.display import Entry, Table, ValueGroup, counted, printable
 from harness.registry import EVALUATORS
 from harness.report.aggregates import part, plain
 from harness.report.view import Group, RunView
@@ -53,7 +53,7 @@ def _judged(view: RunView) -> Iterable[tuple[Entry, ...]]:
         )
 
 
-def _with_value(rows: list[Aggregate]) -> Several | None:
+def _with_value(rows: list[Aggregate]) -> ValueGroup | None:
     """How many of the scores have a value."""
     expected = sum(row.n_expected for row in rows)
     return part(expected - sum(row.n_failed for row in rows), expected) if expected else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.display import Entry, Table, printable
-from harness.display.types import Several
+from harness.display.types import ValueGroup
 from harness.protocols import Measure, ScoreLabel
 from harness.report.aggregates import part, share, values_in
 from harness.report.view import Group, RunView
@@ -49,7 +49,7 @@ def count_of(view: RunView, measure: Measure, label: ScoreLabel) -> int:
     return view.labelled.get(measure.name, {}).get(label.name, 0)
 
 
-def _count(view: RunView, measure: Measure, label: ScoreLabel) -> Several | None:
+def _count(view: RunView, measure: Measure, label: ScoreLabel) -> ValueGroup | None:
     row = view.row(measure.name)
     if row is None or row.mean is None:
         return None

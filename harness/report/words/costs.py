@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from harness.display import format_value
 from harness.display.text_format import counted, number
-from harness.report.aggregates import taken
-from harness.report.own_models import told
+from harness.report.aggregates import cost_quantity
+from harness.report.own_models import self_reported_mark
 from harness.report.view import RunView
 from harness.report.words.contest import Contest
 from harness.report.words.standings import shown_rows
@@ -125,7 +125,7 @@ def _alone(contest: Contest) -> Iterator[str]:
     for cost, unit in COST_WORDS.items():
         row = view.row_beside(cost, stands)
         if row is not None and row.mean:
-            yield f"It takes {format_value(taken(row))} {unit}{_span(row)}{_whose(view, cost)}."
+            yield f"It takes {format_value(cost_quantity(row))} {unit}{_span(row)}{_whose(view, cost)}."
 
 
 def _span(row: Aggregate) -> str:
@@ -136,7 +136,7 @@ def _span(row: Aggregate) -> str:
 
 
 def _whose(view: RunView, cost: str) -> str:
-    mark = told(view, cost)
+    mark = self_reported_mark(view, cost)
     return f", {mark}" if mark else ""
 
 
@@ -145,7 +145,7 @@ def _untested(contest: Contest) -> Iterator[str]:
     for cost, unit in COST_WORDS.items():
         found = [(view, view.row_beside(cost, rows[place])) for place, view in enumerate(contest.group.views)]
         shown = [
-            f"{name(view.label)} {format_value(taken(row, mark=told(view, cost)))}"
+            f"{name(view.label)} {format_value(cost_quantity(row, mark=self_reported_mark(view, cost)))}"
             for place, (view, row) in enumerate(found)
             if place in priced and row is not None and row.mean
         ]
@@ -163,7 +163,7 @@ def _index(priced: Contest) -> Iterator[str]:
         if found and max(found)[0]:
             yield _whole(views, found, unit)
         bounds = [
-            f"that of {name(views[place].label)} ({format_value(taken(row))} {unit})"
+            f"that of {name(views[place].label)} ({format_value(cost_quantity(row))} {unit})"
             for row, place in known
             if is_lower_bound(row)
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.display.text_format import counted, printable
-from harness.evaluators.score_preconditions import said
+from harness.evaluators.score_preconditions import stated_answers
 from harness.report.comparison.quantities import ON
 from harness.report.view import Group, RunView
 from harness.report.words.bounds import NO_BOUNDS, MeasureBounds, above
@@ -40,9 +40,9 @@ def headline(contest: Contest, bounds: MeasureBounds = NO_BOUNDS) -> str:
     if compared is None:
         return _alone(contest, bounds)
     barred = _barred(contest, bounds)
-    said = printable(f"{barred}{_verdict(contest, compared, bounds)}", LONGEST - 1)
+    verdict = printable(f"{barred}{_verdict(contest, compared, bounds)}", LONGEST - 1)
     costs = _dearest(contest)
-    return f"{said}; {costs}." if costs and len(said) + len(costs) + 3 <= LONGEST else f"{said}."
+    return f"{verdict}; {costs}." if costs and len(verdict) + len(costs) + 3 <= LONGEST else f"{verdict}."
 
 
 def _nobody(contest: Contest) -> str:
@@ -83,7 +83,7 @@ def _without_gold(views: Sequence[RunView]) -> str:
     has_answers = has_evidence = False
     for sample in {id(view.sample): view.sample for view in views}.values():
         for row in sample.values():
-            has_answers = has_answers or bool(said(row.reference))
+            has_answers = has_answers or bool(stated_answers(row.reference))
             has_evidence = has_evidence or bool(row.reference.evidence)
     if has_answers and not any(view.manifest.has_generator for view in views):
         return "the queries come without evidence, and the runs without answers"

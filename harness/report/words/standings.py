@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from math import inf
 
 from harness.display import Quantity, Rank
-from harness.report.aggregates import share, taken
+from harness.report.aggregates import cost_quantity, share
 from harness.report.measures import Ranged, ranged
-from harness.report.own_models import told
+from harness.report.own_models import self_reported_mark
 from harness.report.view import RunView
 from harness.report.words.bounds import Bound, means_over
 from harness.report.words.contest import Contest
@@ -43,13 +43,15 @@ class Line:
     @property
     def mean(self) -> Quantity | None:
         """Its mean with the interval: of a cost `≥` where not all of it was counted."""
-        return taken(self.row, interval=True) if self.row and self.row.measure in COSTS else share(self.row)
+        return (
+            cost_quantity(self.row, interval=True) if self.row and self.row.measure in COSTS else share(self.row)
+        )
 
     def spent(self, cost: str) -> Quantity | None:
         """What a query took of it, in the mix in which the mean is; None: nobody knows, or there is no run."""
         if self.view is None:
             return None
-        return taken(self.view.row_beside(cost, self.row), mark=told(self.view, cost))
+        return cost_quantity(self.view.row_beside(cost, self.row), mark=self_reported_mark(self.view, cost))
 
 
 def natural_mix(contest: Contest) -> bool:

@@ -12,10 +12,10 @@ from harness.core.records import Cost, EvaluationRecord, Score, Usage
 from harness.evaluators.base import Scorer
 from harness.llm_utils.event_loop import run_to_end
 from harness.models.budget import Budget
-from harness.runner.budget_tracker import Spending
+from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
-from harness.runner.evaluating.scoring import Elsewhere, Scoring, ScoringHere, nobody
+from harness.runner.evaluating.scoring import Elsewhere, Scoring, ScoringHere, no_executor
 from harness.runner.progress import Reporter
 from harness.statistics.prices import usage_usd
 from harness.store import RunDir
@@ -65,14 +65,14 @@ def evaluate_runs(
     plan: EvaluationPlan,
     results: Path,
     reporter: Reporter,
-    spending: Spending | None = None,
-    elsewhere: Elsewhere = nobody,
+    spending: BudgetTracker | None = None,
+    elsewhere: Elsewhere = no_executor,
 ) -> EvaluationOutcome:
     """Score every run with every evaluator and write the scores; the outcome says what could not be scored.
 
     `spending` stops judgements before a budget is passed; `elsewhere` may let others score.
     """
-    evaluation = _Evaluation(runs, plan, reporter, spending or Spending.unlimited(), elsewhere)
+    evaluation = _Evaluation(runs, plan, reporter, spending or BudgetTracker.unlimited(), elsewhere)
     return run_to_end(lambda: evaluation.run(results / "judge"))
 
 
@@ -84,7 +84,7 @@ class _Evaluation:
         runs: Sequence[RunDir],
         plan: EvaluationPlan,
         reporter: Reporter,
-        spending: Spending,
+        spending: BudgetTracker,
         elsewhere: Elsewhere,
     ) -> None:
         self._runs, self._plan, self._elsewhere = runs, plan, elsewhere

@@ -21,7 +21,7 @@ from harness.models.llama_server import ServerAccess
 from harness.models.metering import Meter, metered_apart
 from harness.models.model_identity import server_digests
 from harness.models.providers import provider_of
-from harness.models.remote_call_server import CallDesk
+from harness.models.remote_call_server import RemoteCallServer
 from harness.models.transport import Seam
 from harness.models.weights import cache_dir
 from harness.protocols import ChatModel, Embedder
@@ -142,7 +142,7 @@ class EvaluationModels(OpenedModels):
 
     def desk(
         self, roles: Collection[str], server: ServerAccess | None, loop: asyncio.AbstractEventLoop
-    ) -> CallDesk:
+    ) -> RemoteCallServer:
         """Where workers elsewhere have the calls of these roles made; called in its loop, closed by the caller.
 
         `server`: the judge's, if one was started for it. An encoder works where the worker is.
@@ -150,7 +150,7 @@ class EvaluationModels(OpenedModels):
         models = (self._plan.judge, self._plan.embedder)
         called = {one.role: one for one in models if one.role in roles and provider_of(one).encoder is None}
         seam = self._seam(self._opened_journal())
-        return CallDesk(seam, called, {self._plan.judge.role: server} if server else {}, loop)
+        return RemoteCallServer(seam, called, {self._plan.judge.role: server} if server else {}, loop)
 
     def begin(self, run_id: str) -> None:
         """See `OpenedModels`."""

@@ -46,7 +46,7 @@ def is_worth_a_worker(planned: PlannedEvaluator) -> bool:
     return bool(planned.spec.roles or planned.weights)
 
 
-def nobody(_planned: PlannedEvaluator, _models: EvaluationModels, _tell: Tell) -> None:
+def no_executor(_planned: PlannedEvaluator, _models: EvaluationModels, _tell: Tell) -> None:
     """For `Elsewhere`: this process scores."""
 
 

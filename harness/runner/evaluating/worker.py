@@ -13,7 +13,7 @@ from harness.core.peak_memory import Stopwatch
 from harness.evaluators.base import Scorer
 from harness.evaluators.run_answers import RunAnswers
 from harness.models.metering import metered_apart
-from harness.models.remote_calls import CallRelay, RelayedCall, RelayedSeam
+from harness.models.remote_calls import RemoteCall, RemoteCallClient, RemoteSeam
 from harness.protocols import EvaluatorSpec
 from harness.registry import EVALUATORS
 from harness.runner.costs import cost_of
@@ -29,7 +29,7 @@ class ScoringWorker:
         self._job, self._events = job, events
         self._turns: SimpleQueue[Turn] = turns or SimpleQueue()
         self._answers: tuple[Path, RunAnswers] | None = None
-        self.relay = CallRelay(self._ask)
+        self.relay = RemoteCallClient(self._ask)
         """Hears of the calls that it asks for."""
 
     async def work(self) -> None:
@@ -37,7 +37,7 @@ class ScoringWorker:
         job, spec = self._job, _spec_of(self._job)
         params = spec.params.model_validate(job.params)
         with ExitStack() as stack:
-            models = _RelayedModels(job, RelayedSeam(self.relay), stack)
+            models = _RelayedModels(job, RemoteSeam(self.relay), stack)
             runtime = _RelayedEvaluation(models, _untold, self.relay)
             evaluator = stack.enter_context(closing(spec.build(params, runtime)))
             scorer = Scorer(spec.name, spec.measures(params), evaluator)
@@ -68,7 +68,7 @@ class ScoringWorker:
             self._answers = run, RunAnswers(RunDir(run))
         return self._answers[1]
 
-    def _ask(self, call: RelayedCall) -> None:
+    def _ask(self, call: RemoteCall) -> None:
         self._tell(Event(kind="asks", call=call))
 
     def _tell(self, event: Event) -> None:
@@ -79,7 +79,7 @@ class ScoringWorker:
 class _RelayedModels(OpenedModels):
     """Calls are made by whoever started this worker, an encoder works here."""
 
-    def __init__(self, job: ScoringJob, seam: RelayedSeam, stack: ExitStack) -> None:
+    def __init__(self, job: ScoringJob, seam: RemoteSeam, stack: ExitStack) -> None:
         super().__init__(job.judge, job.embedder, stack)
         self.seam, self._concurrency = seam, job.concurrency
 
@@ -91,14 +91,16 @@ class _RelayedModels(OpenedModels):
     def check_time(self) -> None:
         """Whoever started this worker keeps the time."""
 
-    def _open_seam(self) -> RelayedSeam:
+    def _open_seam(self) -> RemoteSeam:
         return self.seam
 
 
 class _RelayedEvaluation(MeteredEvaluation):
     """The same where another process counts how often a judgement asks the same."""
 
-    def __init__(self, models: _RelayedModels, tell: Callable[[int, int, str], None], relay: CallRelay) -> None:
+    def __init__(
+        self, models: _RelayedModels, tell: Callable[[int, int, str], None], relay: RemoteCallClient
+    ) -> None:
         super().__init__(models, tell)
         self._relay, self._blocks = relay, itertools.count(1)
 

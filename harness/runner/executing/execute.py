@@ -15,7 +15,7 @@ from harness.models.llama_server import LocalServer
 from harness.models.providers import check_reachable, provider_of
 from harness.models.rerankers import check_reranker, reranker_files
 from harness.protocols import BY_GENERATOR, Params, Role, SystemSpec
-from harness.runner.budget_tracker import Spending
+from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.executing.manifest_builder import build_manifest, sample_of
 from harness.runner.executing.messages import QueryTask
 from harness.runner.executing.phases import Execution
@@ -72,14 +72,14 @@ def run_cell(
     priced: Priced,
     *,
     again: RerunOptions = NOTHING_AGAIN,
-    spending: Spending | None = None,
+    spending: BudgetTracker | None = None,
 ) -> CellResult:
     """Index if needed, answer what is unanswered, write done.json; interrupted anywhere, the next call goes on.
 
     A finished run is left as it is, unless `again` asks for its failed queries. `spending` stops it before a
     budget is passed.
     """
-    outset = RunContext(results, reporter, priced, again, spending or Spending.unlimited())
+    outset = RunContext(results, reporter, priced, again, spending or BudgetTracker.unlimited())
     return carry_out(cell, outset, Execution)
 
 
@@ -91,7 +91,7 @@ class RunContext:
     reporter: Reporter
     priced: Priced
     again: RerunOptions
-    spending: Spending
+    spending: BudgetTracker
 
 
 def carry_out(cell: Cell, outset: RunContext, make: Callable[..., Execution]) -> CellResult:

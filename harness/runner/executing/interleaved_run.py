@@ -6,11 +6,11 @@ from contextlib import AbstractContextManager
 from harness.models.providers import provider_of
 from harness.runner.executing.messages import Event, QueryTask, Turn
 from harness.runner.executing.phases import Execution
-from harness.runner.executing.progress_counter import Tally
+from harness.runner.executing.progress_counter import ProgressCounter
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd
 
 
-class Seat:
+class InterleavedRun:
     """One cell, its answers to come, and its worker."""
 
     def __init__(self, execution: Execution, todo: Sequence[QueryTask]) -> None:
@@ -56,7 +56,7 @@ class Seat:
         ]
         return [self._todo[key] for key in keys if key in self._todo]
 
-    def take_turn(self, todo: Sequence[QueryTask], tally: Tally) -> None:
+    def take_turn(self, todo: Sequence[QueryTask], tally: ProgressCounter) -> None:
         """Answer `todo`; the worker stays. Raises as `Supervisor.run` does."""
         self.execution.work_through(todo, tally, self._ask)
         for one in todo:

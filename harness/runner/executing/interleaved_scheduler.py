@@ -16,7 +16,7 @@ import psutil
 from harness.config import ModelConfig
 from harness.core.errors import BudgetReached
 from harness.models.llama_server import LocalServer
-from harness.runner.budget_tracker import Spending
+from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.executing.execute import (
     NOTHING_AGAIN,
@@ -30,11 +30,11 @@ from harness.runner.executing.execute import (
     prepare,
     result_of,
 )
-from harness.runner.executing.interleaved_run import Seat
+from harness.runner.executing.interleaved_run import InterleavedRun
 from harness.runner.executing.messages import QueryTask
 from harness.runner.executing.phases import Execution
-from harness.runner.executing.progress_counter import Tally
-from harness.runner.executing.race_controller import Ended, Referee, open_scorer
+from harness.runner.executing.progress_counter import ProgressCounter
+from harness.runner.executing.race_controller import Ended, RaceController, open_scorer
 from harness.runner.executing.worker_supervisor import SystemBroken
 from harness.runner.plan import Cell
 from harness.runner.progress import Priced, Reporter
@@ -47,7 +47,7 @@ _LEAST_FREE_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
-class TurnOptions:
+class InterleavedOptions:
     """How turns are taken."""
 
     results: Path
@@ -60,7 +60,7 @@ class TurnOptions:
 
 
 def run_in_turns(
-    cells: Sequence[Cell], options: TurnOptions, reporter: Reporter, spending: Spending
+    cells: Sequence[Cell], options: InterleavedOptions, reporter: Reporter, spending: BudgetTracker
 ) -> list[CellResult]:
     """Index and answer all of these cells, taking turns; a result for each, in their order.
 
@@ -80,9 +80,9 @@ class _Table:
     def __init__(
         self,
         cells: Sequence[Cell],
-        options: TurnOptions,
+        options: InterleavedOptions,
         reporter: Reporter,
-        spending: Spending,
+        spending: BudgetTracker,
         stack: ExitStack,
     ) -> None:
         """What is opened is closed by `stack`."""
@@ -92,10 +92,10 @@ class _Table:
         self._orders = {
             cell.dataset.digest: query_order(cell.dataset.references, cells[0].config.seed) for cell in cells
         }
-        self._seats: list[Seat] = []
+        self._seats: list[InterleavedRun] = []
         """Of the cells that have something to do."""
-        self._finished: list[Seat] = []
-        self._referee: Referee | None = None
+        self._finished: list[InterleavedRun] = []
+        self._referee: RaceController | None = None
 
     def run(self) -> list[CellResult]:
         for cell in self._cells:
@@ -128,14 +128,14 @@ class _Table:
             None,
             options.again.index,
         )
-        (self._finished if todo is None else self._seats).append(Seat(execution, todo or []))
+        (self._finished if todo is None else self._seats).append(InterleavedRun(execution, todo or []))
 
     def _hold(self, race: PlannedRace) -> None:
         """Begin the race, and take what was answered before: that may decide it."""
         runs = [RunDir(self._options.results / cell.run_id) for cell in race.cells]
         assert self._options.evaluation is not None  # noqa: S101 - it was planned by that
         scorer = open_scorer(race, self._options.evaluation, self._reporter, self._stack)
-        self._referee = Referee(race, self._orders[race.cells[0].dataset.digest], runs, scorer)
+        self._referee = RaceController(race, self._orders[race.cells[0].dataset.digest], runs, scorer)
         self._look()
 
     def _look(self) -> None:
@@ -149,10 +149,10 @@ class _Table:
             if self._referee.is_asked(seat.execution.run.run_id) is False:
                 seat.leave()
 
-    def _order_of(self, seat: Seat) -> list[str]:
+    def _order_of(self, seat: InterleavedRun) -> list[str]:
         return self._orders[seat.execution.cell.dataset.digest]
 
-    def _wanted(self, seat: Seat, block: Sequence[str]) -> list[QueryTask]:
+    def _wanted(self, seat: InterleavedRun, block: Sequence[str]) -> list[QueryTask]:
         """What the cell is to answer of these queries."""
         referee = self._referee
         if seat.broken:
@@ -174,7 +174,7 @@ class _Table:
             for seat in self._seats
         )
 
-    def _build(self, seat: Seat) -> None:
+    def _build(self, seat: InterleavedRun) -> None:
         """Its index, and the model server that it shares with all cells that name the same."""
         execution = seat.execution
         if not seat.n_left and execution.run.index() is not None:
@@ -188,7 +188,7 @@ class _Table:
         except SystemBroken as broken:
             self._give_up(seat, broken)
 
-    def _server(self, model: ModelConfig | None, seat: Seat) -> LocalServer | None:
+    def _server(self, model: ModelConfig | None, seat: InterleavedRun) -> LocalServer | None:
         if model is None:
             return None
         key = model.model_dump_json()
@@ -196,7 +196,7 @@ class _Table:
             self._servers[key] = self._stack.enter_context(model_server(model, seat.execution.run.path))
         return self._servers[key]
 
-    def _give_up(self, seat: Seat, broken: SystemBroken) -> None:
+    def _give_up(self, seat: InterleavedRun, broken: SystemBroken) -> None:
         seat.broken = broken
         run_id = seat.execution.run.run_id
         self._reporter.say(f"{run_id} takes no more turns: {broken}")
@@ -216,7 +216,7 @@ class _Table:
             bar = using.enter_context(self._reporter.bar(f"answer, {len(answering)} systems in turns"))
             for seat in answering:
                 using.callback(seat.end)
-            tally = Tally(bar, self._spending, expected - left, expected)
+            tally = ProgressCounter(bar, self._spending, expected - left, expected)
             for seat, todo in self._turns(answering):
                 self._make_room(seat)
                 try:
@@ -227,7 +227,7 @@ class _Table:
             for seat in answering:
                 seat.leave()
 
-    def _turns(self, seats: Sequence[Seat]) -> Iterator[tuple[Seat, list[QueryTask]]]:
+    def _turns(self, seats: Sequence[InterleavedRun]) -> Iterator[tuple[InterleavedRun, list[QueryTask]]]:
         """Round by round the same queries for each cell; who comes first in a round is drawn."""
         size = max(seat.block for seat in seats)
         rounds = {digest: _blocks(order, size) for digest, order in self._orders.items()}
@@ -239,7 +239,7 @@ class _Table:
                         yield seat, todo
             self._look()
 
-    def _make_room(self, seat: Seat) -> None:
+    def _make_room(self, seat: InterleavedRun) -> None:
         """Let waiting workers go where memory does not hold one more: their indexes are loaded again."""
         while not seat.is_waiting:
             waiting = [one for one in self._seats if one.is_waiting]
@@ -306,14 +306,14 @@ class _Table:
 
 
 def _blocks(order: Sequence[str], size: int) -> list[Sequence[str]]:
-    """Cut into parts of that size; none of one query alone, unless there is no other: see `Seat.block`."""
+    """Blocks of that size. A last block of one query is avoided: see `InterleavedRun.block`."""
     blocks = [order[start : start + size] for start in range(0, len(order), size)]
     if len(blocks) > 1 and len(blocks[-1]) == 1:
         blocks[-2:] = [[*blocks[-2], *blocks[-1]]]
     return blocks
 
 
-def _n_common(order: Sequence[str], seats: Sequence[Seat]) -> int:
+def _n_common(order: Sequence[str], seats: Sequence[InterleavedRun]) -> int:
     """How many queries of the order every cell has answered, before the first that one has not."""
     answered = [(seat.execution.run.whole_endings().keys(), seat.execution.cell.config.repeats) for seat in seats]
     for place, query_id in enumerate(order):

@@ -8,7 +8,7 @@ from harness.config import EmbedderConfig, GeneratorConfig, JudgeConfig, JudgeEm
 from harness.core.records import AnswerStyle, Cost, IndexStats, Phase, RunRecord, RunStatus, Score, Usage
 from harness.models.budget import Allowance, Amount
 from harness.models.llama_server import ServerAccess
-from harness.models.remote_calls import CallNews, RelayedCall
+from harness.models.remote_calls import CallUpdate, RemoteCall
 from harness.protocols import Route
 from harness.statistics.prices import Price
 
@@ -27,7 +27,7 @@ class QueryTask(WorkerMessage):
     attempt: int
 
 
-class LentJob(WorkerMessage):
+class RoutedJob(WorkerMessage):
     """A system that the job's own hands queries to."""
 
     route: Route
@@ -104,7 +104,7 @@ class Job(WorkerJob):
     """Role -> price, where dollars are limited."""
     is_fresh: bool = False
     """An index is built with nothing but what this run itself has paid for it."""
-    lent: tuple[LentJob, ...] = ()
+    lent: tuple[RoutedJob, ...] = ()
     """Answering: the systems that it hands queries to."""
     n_readers: int = 0
     """Building: so many workers at most may read texts for it (`harness.extraction.remote_extraction`)."""
@@ -132,7 +132,7 @@ class ToWorker(WorkerMessage):
     """What a worker reads after its job, a line each: one of the two."""
 
     turn: Turn | None = None
-    news: CallNews | None = None
+    news: CallUpdate | None = None
     """Of a call that it asked for."""
 
 
@@ -164,7 +164,7 @@ class Event(WorkerMessage):
     """finished."""
     record: RunRecord | None = None
     """finished, of a relayed worker: what is to be kept."""
-    call: RelayedCall | None = None
+    call: RemoteCall | None = None
     """asks."""
     usage: dict[str, Usage] = {}
     """finished: the query's; progress: the index's so far; scored: what was paid."""

@@ -9,13 +9,13 @@ from pathlib import Path
 from harness.core.records import OWN_MODELS, Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus, Usage
 from harness.core.sanitize import secret_names
 from harness.models.llama_server import LocalServer
-from harness.runner.budget_tracker import Spending
-from harness.runner.executing.messages import Event, Job, LentJob, QueryTask
-from harness.runner.executing.progress_counter import Tally
+from harness.runner.budget_tracker import BudgetTracker
+from harness.runner.executing.messages import Event, Job, QueryTask, RoutedJob
+from harness.runner.executing.progress_counter import ProgressCounter
 from harness.runner.executing.resources import ResourceSampler, Servers
 from harness.runner.executing.run_status import index_dirs
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment
-from harness.runner.plan import Cell, LentCell
+from harness.runner.plan import Cell, RoutedCell
 from harness.runner.progress import Bar, Priced, Reporter
 from harness.runner.routed_systems import joined_index
 from harness.store import IndexDir, RunDir
@@ -35,7 +35,7 @@ class Execution:
     results: Path
     reporter: Reporter
     priced: Priced
-    spending: Spending
+    spending: BudgetTracker
     lock_fd: int
     server: LocalServer | None
     """That was started for it."""
@@ -93,14 +93,14 @@ class Execution:
         """Answer `todo`; a query that kills the system's process becomes a record, and the rest goes on."""
         expected = self.cell.n_answers
         with self.index_in_use(), self.reporter.bar(f"{self.cell.spec.name}: answer") as bar:
-            tally = Tally(bar, self.spending, expected - len(todo), expected)
+            tally = ProgressCounter(bar, self.spending, expected - len(todo), expected)
             self.work_through(todo, tally, lambda pending, heard: self._supervise("answer", pending, heard))
 
     def index_in_use(self) -> AbstractContextManager[None]:
         """While the system answers from its index."""
         return _all_in_use(index_dirs(self.cell, self.results))
 
-    def work_through(self, todo: Sequence[QueryTask], tally: Tally, ask: Ask) -> None:
+    def work_through(self, todo: Sequence[QueryTask], tally: ProgressCounter, ask: Ask) -> None:
         """Let workers `ask` until all of `todo` has a record."""
 
         def heard(event: Event) -> None:
@@ -172,9 +172,9 @@ class Execution:
         sampler = ResourceSampler(self.run, phase, interval_s, self._servers(phase))
         self.spending.check()
         at = WorkerEnvironment(self.run.log_path, sampler, self.lock_fd)
-        return Supervisor(self.job(phase, todo), at, self.told(on_event))
+        return Supervisor(self.job(phase, todo), at, self.with_messages(on_event))
 
-    def told(self, on_event: Heard) -> Heard:
+    def with_messages(self, on_event: Heard) -> Heard:
         """As `on_event`, and what a worker says is said."""
 
         def heard(event: Event) -> None:
@@ -224,9 +224,9 @@ class Execution:
         )
 
 
-def _lent_job(lent: LentCell) -> LentJob:
+def _lent_job(lent: RoutedCell) -> RoutedJob:
     cell = lent.cell
-    return LentJob(
+    return RoutedJob(
         route=lent.route,
         system_version=cell.spec.version,
         index_id=cell.index_id,

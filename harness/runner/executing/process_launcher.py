@@ -49,7 +49,7 @@ class WorkerLink(Protocol):
         ...
 
 
-class WorkerPlace(Protocol):
+class WorkerLauncher(Protocol):
     """Where workers are started."""
 
     def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
@@ -119,7 +119,7 @@ class LocalLauncher:
     """This machine."""
 
     def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
-        """See `WorkerPlace`."""
+        """See `WorkerLauncher`."""
         return WorkerProcess(log_fd, (lock_fd,))
 
 

@@ -1,15 +1,15 @@
 """What the progress bar counts while queries are answered."""
 
 from harness.models.budget import Amount
-from harness.runner.budget_tracker import Spending
+from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.executing.messages import Event
 from harness.runner.progress import Bar, Priced
 
 
-class Tally:
+class ProgressCounter:
     """Counts finished queries and dollars for the progress bar."""
 
-    def __init__(self, bar: Bar, spending: Spending, done: int, expected: int) -> None:
+    def __init__(self, bar: Bar, spending: BudgetTracker, done: int, expected: int) -> None:
         self._bar, self._spending = bar, spending
         self._done, self._expected = done, expected
         self._usd, self._failed = 0.0, 0

@@ -18,13 +18,13 @@ from harness.runner.progress import Reporter
 from harness.runner.race_plan import PlannedRace
 from harness.statistics.aggregate import mean_of
 from harness.statistics.race_test import Race
-from harness.statistics.sampling_design import Drawn
+from harness.statistics.sampling_design import SamplingDesign
 from harness.store import RecordKey, RunDir
 
 Ended = Literal["decided", "queries", "budget", "broken"]
 
 
-class Referee:
+class RaceController:
     """One race, from the records of its runs.
 
     What it says after so many queries depends on their records alone: a query counts once everybody who is still
@@ -138,7 +138,7 @@ class Referee:
             if not self._scorer.evaluator.not_applicable(row.reference, self._planned.measure, self._facts)
         ]
         types = {query_id: row.reference.query_type for query_id, row in self._rows.items()}
-        drawn = Drawn(types, self._planned.cells[0].dataset.type_mix)
+        drawn = SamplingDesign(types, self._planned.cells[0].dataset.type_mix)
         weights = drawn.weights(applies, [*self._rows], applies)
         return {one: 1.0 if weights is None else float(weights[place]) for place, one in enumerate(applies)}
 

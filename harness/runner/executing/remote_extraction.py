@@ -10,7 +10,7 @@ from harness.extraction.nlp import NlpExtractor, pipeline_digest
 from harness.extraction.nlp_found import FoundLine
 from harness.extraction.remote_extraction import TextsRead, TextsToRead
 from harness.models.metering import current_meter
-from harness.models.remote_calls import CallRelay, RelayedCall
+from harness.models.remote_calls import RemoteCall, RemoteCallClient
 from harness.runner.executing.messages import Event, ReadingJob, Turn
 
 RULES = "rules"
@@ -24,7 +24,7 @@ class ReadingWorker:
         self._job, self._events = job, events
         self._turns: SimpleQueue[Turn] = turns or SimpleQueue()
         self._extractors: dict[tuple[str, bool], NlpExtractor] = {}
-        self.relay = CallRelay(lambda call: self._tell(Event(kind="asks", call=call)))
+        self.relay = RemoteCallClient(lambda call: self._tell(Event(kind="asks", call=call)))
         """It asks for nothing."""
 
     async def work(self) -> None:
@@ -64,7 +64,7 @@ class ReadingWorker:
 class RelayedReaders:
     """See `harness.extraction.remote_extraction.Readers`: they are started by whoever started this worker."""
 
-    def __init__(self, n: int, relay: CallRelay) -> None:
+    def __init__(self, n: int, relay: RemoteCallClient) -> None:
         self.n, self._relay = n, relay
 
     async def read(self, asked: TextsToRead) -> TextsRead | None:
@@ -79,7 +79,7 @@ class RelayedReaders:
         await self._asked(b"")
 
     async def _asked(self, body: bytes) -> bytes:
-        with self._relay.asked(RelayedCall(number=0, role=RULES, body=body)) as (_, inbox):
+        with self._relay.asked(RemoteCall(number=0, role=RULES, body=body)) as (_, inbox):
             while not (news := await inbox.get()).is_last:
                 continue
         return news.content

@@ -144,7 +144,7 @@ class Sampler(Protocol):
         ...
 
 
-class Unsampled:
+class NoSampler:
     """Of a worker on another machine: what this one does meanwhile says nothing of it."""
 
     def watch(self, pid: int) -> None:

@@ -19,13 +19,13 @@ from harness.models.clients import AnySeam, build_chat
 from harness.models.embedders import CachedEmbedder, build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.metering import Meter, metered
-from harness.models.model_proxy_server import LendingServer, Lent
+from harness.models.model_proxy_server import ModelProxyServer, ProxiedModels
 from harness.models.providers import provider_of
 from harness.models.weights import cache_dir
 from harness.protocols import System, SystemSpec
 from harness.registry import SYSTEMS
 from harness.runner.costs import cost_of
-from harness.runner.executing.messages import Job, LentJob
+from harness.runner.executing.messages import Job, RoutedJob
 from harness.runner.executing.query_time_limit import latency_limit
 from harness.runner.executing.system_runtime import Unnamed, WorkerRuntime
 from harness.store import IndexDir
@@ -60,7 +60,7 @@ class OpenedSystem:
 
     system: System
     seam: AnySeam
-    lending: LendingServer
+    lending: ModelProxyServer
     is_elsewhere: bool
     embedder_rss_bytes: int | None
     models: tuple[Connected, ...] = ()
@@ -101,7 +101,7 @@ class OpenedSystem:
                 if isinstance(error, TimeoutError) and deadline.expired():
                     return None, Failure(kind="timeout", message=f"no answer within {limit_s:g} s"), "timeout"
                 traceback.print_exc()
-                return None, Failure(kind=type(error).__name__, message=said(error)), "error"
+                return None, Failure(kind=type(error).__name__, message=error_text(error)), "error"
 
     def cost(self, meter: Meter, wall_s: float | None, cpu_s: float | None) -> Cost:
         """Of what was metered in so many seconds of this process."""
@@ -123,7 +123,7 @@ def open_system(job: Job, index_dir: IndexDir, seam: AnySeam, around: WorkerCont
         index_params = spec.index_params.model_validate(job.index_params)
         answer_params = spec.answer_params.model_validate(job.answer_params)
         chat = build_chat(job.generator, seam, job.server) if job.generator else None
-        lending = LendingServer(Lent(chat, _or_none(vectors), seam.stop, around.warn))
+        lending = ModelProxyServer(ProxiedModels(chat, _or_none(vectors), seam.stop, around.warn))
         answers = job.phase == "answer"
         runtime = WorkerRuntime(
             index_dir=index_dir.store,
@@ -148,7 +148,7 @@ def open_system(job: Job, index_dir: IndexDir, seam: AnySeam, around: WorkerCont
             yield OpenedSystem(system, seam, lending, spec.is_elsewhere, rss_bytes, models)
 
 
-def _lent(lent: LentJob, results: str, runtime: WorkerRuntime) -> AbstractContextManager[System]:
+def _lent(lent: RoutedJob, results: str, runtime: WorkerRuntime) -> AbstractContextManager[System]:
     """A system that ours hands queries to, over its own index and the same models."""
     spec = SYSTEMS.load(lent.route.system)
     check_version(spec, lent.system_version)
@@ -170,7 +170,7 @@ def check_version(spec: SystemSpec, version: str) -> None:
         raise ConfigError(what, "run the same command again: it is then another run")
 
 
-def said(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """The error's message on a line, in bounds."""
     return " ".join(cleaned(str(error)).split())[:2000]
 

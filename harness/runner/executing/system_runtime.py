@@ -11,18 +11,18 @@ from typing import TypeVar
 from harness.core.records import AnswerStyle, Context, Evidence, Usage
 from harness.core.sanitize import keep_made
 from harness.llm_utils.answer_contract import answer_messages, generate
-from harness.llm_utils.logprob_entailment import LetterEntailment
+from harness.llm_utils.logprob_entailment import LogprobEntailment
 from harness.models.entailment import open_entailment
 from harness.models.metering import current_meter, stage
-from harness.models.model_proxy_server import LendingServer
+from harness.models.model_proxy_server import ModelProxyServer
 from harness.models.rerankers import open_reranker
 from harness.protocols import (
     BY_GENERATOR,
     ChatModel,
     Embedder,
     Entailment,
-    LentModels,
-    LetterModel,
+    LogprobModel,
+    ModelProxy,
     Reranker,
     Role,
     Route,
@@ -52,7 +52,7 @@ class WorkerRuntime:
     tell: Callable[[int, int, str], None] = lambda _done, _total, _doing: None
     reranks_with: str | None = None
     retrieves_only: bool = False
-    lending: LendingServer | None = None
+    lending: ModelProxyServer | None = None
     """None: nothing is lent."""
     say: Callable[[str], None] = lambda _line: None
     entails_by: str | None = None
@@ -84,15 +84,15 @@ class WorkerRuntime:
         if self.entails_by != BY_GENERATOR:
             return open_entailment(self.entails_by)
         chat = self.chat
-        if not isinstance(chat, LetterModel):
+        if not isinstance(chat, LogprobModel):
             raise RuntimeError("there is no generator whose letters could be read")
-        return LetterEntailment(chat)
+        return LogprobEntailment(chat)
 
     async def answer(self, question: str, contexts: Sequence[Context]) -> str | None:
         """One generation under the shared contract."""
         return await generate(self, answer_messages(question, contexts, self.answer_style))
 
-    async def lend(self) -> LentModels:
+    async def lend(self) -> ModelProxy:
         """Serve them on this machine, and say so in the variables that OpenAI's clients look at."""
         if self.lending is None:
             raise RuntimeError("nothing is lent here")

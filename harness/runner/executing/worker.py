@@ -37,14 +37,14 @@ from harness.core.sanitize import keep_secret
 from harness.models.budget import Amount, Budget
 from harness.models.clients import AnySeam
 from harness.models.metering import LOADING, Meter, current_meter, metered
-from harness.models.remote_calls import CallRelay, RelayedCall, RelayedSeam
+from harness.models.remote_calls import RemoteCall, RemoteCallClient, RemoteSeam
 from harness.models.transport import Seam
 from harness.registry import SYSTEMS
 from harness.runner.executing.messages import AnyJob, Event, Job, QueryTask, ReadingJob, ScoringJob, ToWorker, Turn
 from harness.runner.executing.process_launcher import EVENTS_ENV
 from harness.runner.executing.query_time_limit import SuspendableLoop
 from harness.runner.executing.record_writer import RecordWriter
-from harness.runner.executing.system_loader import OpenedSystem, WorkerContext, open_system, said
+from harness.runner.executing.system_loader import OpenedSystem, WorkerContext, error_text, open_system
 from harness.store import Dialects, IndexDir, Journal, RunDir, indexes_of
 from harness.store.index_dir import Corpora
 
@@ -66,7 +66,7 @@ class Worker:
         self._told_at = 0.0
         self._warned: set[str] = set()
         self._budget = Budget(job.allowance, lambda role, usage: job.prices[role].usd(usage))
-        self.relay = CallRelay(self._ask)
+        self.relay = RemoteCallClient(self._ask)
         """Hears of the calls that a relayed job asks for."""
 
     async def work(self) -> None:
@@ -194,7 +194,7 @@ class Worker:
     def _seam(self, journal: Path, servers: Mapping[str, str] | None = None) -> AnySeam:
         """`servers`: of the journal that indexes share."""
         if self._job.is_relayed:
-            return RelayedSeam(self.relay)
+            return RemoteSeam(self.relay)
         return Seam(
             Journal(journal, payer=self._job.run_id, shared=servers is not None, tell=self._warn),
             servers or {},
@@ -214,7 +214,7 @@ class Worker:
             usage, spent = current_meter().usage, self._budget.spent
             self._tell(Event(kind="progress", done=done, total=total, doing=doing, usage=usage, spent=spent))
 
-    def _ask(self, call: RelayedCall) -> None:
+    def _ask(self, call: RemoteCall) -> None:
         self._tell(Event(kind="asks", call=call))
 
     def _say(self, line: str) -> None:
@@ -242,7 +242,7 @@ def _taken_input() -> BinaryIO:
     return ours
 
 
-def _die_with_parent(lines: BinaryIO, turns: "SimpleQueue[Turn]", relay: CallRelay) -> None:
+def _die_with_parent(lines: BinaryIO, turns: "SimpleQueue[Turn]", relay: RemoteCallClient) -> None:
     """End as soon as the runner's pipe closes: it is gone, or wants us gone. Until then it brings turns, and
     news of calls.
     """
@@ -278,7 +278,7 @@ class AnyWorker(Protocol):
     """Whoever does a job, whatever kind of job that is."""
 
     @property
-    def relay(self) -> CallRelay:
+    def relay(self) -> RemoteCallClient:
         """Hears of the calls that it asks for."""
         ...
 
@@ -326,7 +326,7 @@ def main() -> None:
             else:
                 traceback.print_exc()
                 inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
-                event = Event(kind="broken", what=f"{type(inner).__name__}: {said(inner)[:500]}")
+                event = Event(kind="broken", what=f"{type(inner).__name__}: {error_text(inner)[:500]}")
             events.write(event.model_dump_json().encode() + b"\n")
     # Libraries leave threads behind; everything worth keeping is on the disk.
     sys.stdout.flush()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from harness.core.errors import BudgetReached, HarnessError
 from harness.runner.executing.messages import Event, QueryTask, ToWorker, Turn, WorkerJob
-from harness.runner.executing.process_launcher import HERE, WorkerLink, WorkerPlace
+from harness.runner.executing.process_launcher import HERE, WorkerLauncher, WorkerLink
 from harness.runner.executing.resources import Sampler, is_suspended
 from harness.runner.executing.worker_log import CleanedLog
 
@@ -52,7 +52,7 @@ class WorkerEnvironment:
     log: Path
     sampler: Sampler
     lock_fd: int
-    place: WorkerPlace = HERE
+    place: WorkerLauncher = HERE
 
 
 class Supervisor:

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from command_line import CommandLineHere
-from earlier import rewrite_json, without_seals
 from echoing_server import EchoingServer, serve_echoes
 from paired_runs import ScoredRun, write_run
 
@@ -32,10 +31,7 @@ def cli(tmp_path: Path) -> CommandLineHere:
 
 def saying(results: Path, **config: Any) -> RunDir:
     """A finished run whose config says that."""
-    run = write_run(results, ScoredRun(scores={"accuracy": [1.0, 0.0]}, said=("It is so.",)))
-    rewrite_json(run.path / "manifest.json", lambda tree: {**tree, "config": {**tree["config"], **config}})
-    without_seals(run.path)
-    return RunDir(run.path)
+    return write_run(results, ScoredRun(scores={"accuracy": [1.0, 0.0]}, said=("It is so.",), config=config))
 
 
 def model_at(server: EchoingServer) -> dict[str, Any]:

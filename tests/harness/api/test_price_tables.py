@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from command_line import CommandLine
-from earlier import rewrite_json, without_seals
 from paired_runs import ScoredRun, write_run
 
 import harness.api as rag
@@ -28,11 +27,8 @@ def made_with(tmp_path: Path) -> MadeWith:
     """made_with(system, a price table or None): a run whose config names it, of 100, 101 and 102 input tokens."""
 
     def make(system: str, prices: str | None) -> RunDir:
-        run = write_run(tmp_path / "results", ScoredRun(system=system, scores={"accuracy": [1.0, 0.0, 1.0]}))
-        path = run.path / "manifest.json"
-        without_seals(run.path)
-        rewrite_json(path, lambda tree: tree | {"config": tree["config"] | {"prices": prices}})
-        return RunDir(run.path)
+        scores = {"accuracy": [1.0, 0.0, 1.0]}
+        return write_run(tmp_path / "results", ScoredRun(system=system, scores=scores, config={"prices": prices}))
 
     return make
 

@@ -1,10 +1,10 @@
 """`rag-harness show`: one query, with what supports its answer."""
 
 import io
+import shutil
 from pathlib import Path
 
 import pytest
-from earlier import without_seals
 from paired_runs import FAILED, IMPUTED, ScoredRun, close_again, write_run
 
 from harness.cli import show as show_command
@@ -35,10 +35,10 @@ def run(tmp_path: Path) -> RunDir:
         evidence=(Evidence(doc_id="d1", fact="Not in it."), Evidence(doc_id="d2", fact="Mars is red.")),
     )
     row = SampleRow(query=Query(query_id="q000", text=f"Is it so? {EVIL}"), reference=reference)
-    without_seals(made.path)
-    made.reopen()
-    (made.path / "records.jsonl").unlink()
-    (made.path / "sample.jsonl").write_text(row.model_dump_json() + "\n", encoding="utf-8")
+    manifest, scores, (scored,) = made.manifest(), made.scores(), made.evaluations()
+    shutil.rmtree(made.path)
+    made = RunDir.create(tmp_path, manifest, [row])
+    made.write_scores(scored, scores)
     contexts = (
         Context(text=f"We know: Mars is\nred. {EVIL}", doc_ids=("d2",), score=0.5),
         Context(text="Venus is not.", doc_ids=("d9",)),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.bounded_files import open_plain, read_plain, stamp
+from harness.core.bounded_files import file_stamp, open_plain, read_plain
 
 
 @pytest.mark.parametrize("path", ["pipe", "/dev/zero", "/dev/null"])
@@ -37,9 +37,9 @@ def test_a_stamp_is_another_where_a_file_below_was_written_though_its_size_and_t
     file.parent.mkdir()
     file.write_text("one")
     (tmp_path / "round").symlink_to(tmp_path)
-    before, kept = stamp(tmp_path), file.stat()
-    assert stamp(tmp_path) == before
+    before, kept = file_stamp(tmp_path), file.stat()
+    assert file_stamp(tmp_path) == before
     file.write_text("two")
     os.utime(file, ns=(kept.st_atime_ns, kept.st_mtime_ns))
-    assert stamp(tmp_path) != before
-    assert stamp(tmp_path / "nowhere") == ((str(tmp_path / "nowhere"), 0, 0, 0),)
+    assert file_stamp(tmp_path) != before
+    assert file_stamp(tmp_path / "nowhere") == ((str(tmp_path / "nowhere"), 0, 0, 0),)

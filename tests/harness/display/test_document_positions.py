@@ -19,18 +19,18 @@ TEXT = "# Ovens\nBuilt.\n\f## 3.1 Keys ##\nLeft.\n```\n# no heading\n```\n\fLast
 )
 def test_a_place_is_its_page_and_the_heading_above_it(words: str, place: str) -> None:
     start = TEXT.index(words)
-    assert PlacesOfText(TEXT).said(start, start + len(words)) == place
+    assert PlacesOfText(TEXT).describe(start, start + len(words)) == place
 
 
 def test_a_text_without_pages_or_headings_says_nothing() -> None:
-    assert PlacesOfText("plain # text").said(0, 5) == ""
+    assert PlacesOfText("plain # text").describe(0, 5) == ""
     assert not has_places("plain # text\n#hashtag")
     assert has_places("one\ftwo")
     assert has_places("text\n# Heading")
 
 
 def test_blank_or_impossible_places_say_nothing() -> None:
-    assert PlacesOfText(TEXT).said(5, 5) == PlacesOfText(TEXT).said(900, 950) == ""
+    assert PlacesOfText(TEXT).describe(5, 5) == PlacesOfText(TEXT).describe(900, 950) == ""
 
 
 def test_a_fence_hides_headings_until_its_like_ends_it() -> None:

@@ -4,7 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from harness.display import NOTHING, Entry, Quantity, Rank, Several, Table, bare, beside, format_value, interval
+from harness.display import (
+    NOTHING,
+    Entry,
+    Quantity,
+    Rank,
+    Table,
+    ValueGroup,
+    bare,
+    format_value,
+    interval,
+    value_details,
+)
 from harness.display.types import NumberForm
 
 NAN, INFINITE = float("nan"), float("inf")
@@ -34,7 +45,7 @@ NAN, INFINITE = float("nan"), float("inf")
 )
 def test_a_quantity_is_written_with_all_that_belongs_to_it(quantity: Quantity, text: str) -> None:
     assert format_value(quantity) == text
-    assert f"{bare(quantity)} {beside(quantity)}".strip() == text
+    assert f"{bare(quantity)} {value_details(quantity)}".strip() == text
 
 
 @pytest.mark.parametrize("unit", ["", "share", "coefficient", "%", "count", "p"])
@@ -72,10 +83,10 @@ def test_a_rank_that_is_shared_names_both_ends() -> None:
 
 
 def test_numbers_that_belong_together_stand_side_by_side_whatever_one_of_them_lacks() -> None:
-    both = Several((Quantity(2.1), Quantity(3.0)))
+    both = ValueGroup((Quantity(2.1), Quantity(3.0)))
     assert format_value(both) == "2.10 / 3"
     assert format_value(replace(both, between=" of ")) == "2.10 of 3"
-    assert format_value(Several((Quantity(2.1), Quantity(None)))) == f"2.10 / {NOTHING}"
+    assert format_value(ValueGroup((Quantity(2.1), Quantity(None)))) == f"2.10 / {NOTHING}"
 
 
 def test_words_stand_as_they_are_and_an_empty_place_says_so() -> None:

@@ -23,7 +23,7 @@ from harness.core.records import (
 )
 from harness.evaluators.base import score_run
 from harness.evaluators.failure_analysis import SPEC
-from harness.evaluators.failure_analysis.evaluator import CauseParams
+from harness.evaluators.failure_analysis.evaluator import FailureAnalysisParams
 from harness.protocols import RunFacts
 from harness.store import SampleRow
 
@@ -67,7 +67,7 @@ def why(
     failure: Failure | None = None,
     measure: str = "wrong_answers",
     facts: RunFacts | None = None,
-    params: CauseParams | None = None,
+    params: FailureAnalysisParams | None = None,
 ) -> Score:
     """The score of one answer."""
     gold = tuple(Evidence(doc_id=doc_id, fact=fact) for doc_id, fact in evidence)
@@ -212,7 +212,7 @@ def test_evidence_that_is_a_document_is_there_only_where_all_of_it_is_shown() ->
 
 
 def test_a_fact_as_long_as_a_passage_is_followed_by_its_document() -> None:
-    short = CauseParams(longest_fact=10)
+    short = FailureAnalysisParams(longest_fact=10)
     assert why(contexts=[passage("It was painted green.")], params=short).label == "not-known"
     assert why(contexts=[passage(FACT)], params=short).label == "answered-wrong"
 
@@ -298,7 +298,7 @@ def test_where_no_part_of_a_document_is_marked_nothing_is_said_to_be_missed() ->
 
 
 def test_every_label_has_a_title_and_what_to_try() -> None:
-    measures = SPEC.measures(CauseParams())
+    measures = SPEC.measures(FailureAnalysisParams())
     labels = [label for measure in measures for label in measure.labels]
     assert all(label.title and label.advice.endswith(".") for label in labels)
     assert all(measure.failure_label in {label.name for label in measure.labels} for measure in measures)

@@ -9,7 +9,7 @@ from scoring import build_scorer, score_all
 
 from harness.core.records import Context, Evidence, Prediction, Reference, Score
 from harness.evaluators.gold_ranks import without_white_space
-from harness.evaluators.prompt_sizes import seen
+from harness.evaluators.prompt_sizes import prompt_contexts
 from harness.evaluators.retrieval import SPEC, RetrievalParams
 from harness.llm_utils.answer_contract import answer_messages
 
@@ -61,7 +61,8 @@ def test_a_fact_counts_from_the_size_at_which_its_last_letter_was_shown(record: 
     assert found[f"fact_Recall@{end - 1}c"].value == 0
     assert found[f"fact_Recall@{end}c"].value == 0.5
     assert found[f"fact_Recall@{end}c"].explanation == (
-        f"1 of 2 gold facts within the first {end} of {seen(contexts).length} characters; first at {end}"
+        f"1 of 2 gold facts within the first {end} of {prompt_contexts(contexts).length} characters; "
+        f"first at {end}"
     )
 
 
@@ -94,7 +95,7 @@ def test_what_the_generator_saw_is_measured_as_the_prompt_has_it(record: MakeRec
 @given(st.lists(st.text(max_size=30), max_size=6), st.integers(0, 5), st.text(max_size=10))
 def test_each_text_stands_where_it_is_said_to(texts: list[str], place: int, extra: str) -> None:
     contexts = [passage(f"{text}{extra}" if number == place else text) for number, text in enumerate(texts)]
-    what = seen(contexts)
+    what = prompt_contexts(contexts)
     block = answer_messages("?", contexts, "short")[1].content.removeprefix("Passages:\n\n")
     for text, start in zip(what.texts, what.starts, strict=True):
         assert block[start : start + len(text)] == text
@@ -111,7 +112,7 @@ def test_a_fact_within_n_is_one_that_the_prompt_cut_at_n_still_states(texts: lis
     from harness.evaluators.prompt_sizes import facts_within
 
     contexts = [passage(text) for text in texts]
-    what = seen(contexts)
+    what = prompt_contexts(contexts)
     found = facts_within(FactFinder(without_white_space).find([fact], texts), what)
     for size in range(what.length + 2):
         left = [text[: max(size - start, 0)] for text, start in zip(what.texts, what.starts, strict=True)]
@@ -153,7 +154,7 @@ def test_curves_of_recall_lie_along_the_sizes() -> None:
 
 def test_all_of_the_evidence_is_within_n_once_the_last_fact_is(record: MakeRecord) -> None:
     contexts = [passage(fact, doc_id) for doc_id, fact in GOLD]
-    whole = seen(contexts).length
+    whole = prompt_contexts(contexts).length
     found = scores_of(record, contexts, RetrievalParams(sizes=(whole - 1, whole)))
     assert [found[f"fact_{share}@{whole - 1}c"].value for share in ("Recall", "AllHit")] == [0.5, 0]
     assert [found[f"fact_{share}@{whole}c"].value for share in ("Recall", "AllHit")] == [1, 1]

@@ -7,7 +7,7 @@ import pytest
 
 from harness.core.records import Context, Cost, Prediction, Query, Reference, RunRecord
 from harness.evaluators.base import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
-from harness.evaluators.score_preconditions import reference_answer, settled, why_not
+from harness.evaluators.score_preconditions import reference_answer, score_without_reading, why_not
 from harness.protocols import Measure, RunFacts, ScoringInput, Side
 
 Queries = Literal["all", "answerable", "null"]
@@ -87,21 +87,21 @@ def test_a_measure_says_to_which_queries_it_applies(queries: Queries, of_null: s
 def test_a_side_that_says_nothing_settles_the_score(
     answer: str, contexts: tuple[str, ...], status: str, value: float | None
 ) -> None:
-    score = settled(case(answer, *contexts), MEASURE)
+    score = score_without_reading(case(answer, *contexts), MEASURE)
     assert score is not None
     assert (score.status, score.value) == (status, value)
 
 
 def test_what_says_something_is_left_to_the_evaluator() -> None:
-    assert settled(case("Apple", "a text"), MEASURE) is None
+    assert score_without_reading(case("Apple", "a text"), MEASURE) is None
 
 
 def test_sides_that_a_measure_does_not_read_settle_nothing() -> None:
-    assert settled(case("Insufficient information."), reading("question")) is None
+    assert score_without_reading(case("Insufficient information."), reading("question")) is None
 
 
 def test_an_abstention_is_wrong_where_the_measure_knows_the_reference() -> None:
-    score = settled(case("I don't know."), reading("answer"), abstention_is_wrong=True)
+    score = score_without_reading(case("I don't know."), reading("answer"), abstention_is_wrong=True)
     assert score is not None
     assert score.value == 0.0
 
@@ -111,7 +111,7 @@ def test_an_abstention_is_wrong_where_the_measure_knows_the_reference() -> None:
 )
 def test_what_is_worth_the_least_is_worth_what_a_failure_is(answer: str, contexts: tuple[str, ...]) -> None:
     worst_is_one = replace(MEASURE, failure_value=1.0, higher_is_better=False)
-    score = settled(case(answer, *contexts), worst_is_one, abstention_is_wrong=True)
+    score = score_without_reading(case(answer, *contexts), worst_is_one, abstention_is_wrong=True)
     assert score is not None
     assert score.value == 1.0
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from harness.models.connections import KeptConnections
+from harness.models.connections import ConnectionPool
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 
@@ -16,8 +16,8 @@ BODY = {"messages": [{"role": "user", "content": "Who runs the bakery?"}]}
 
 
 @pytest.fixture
-async def connections() -> AsyncIterator[KeptConnections]:
-    opened = KeptConnections()
+async def connections() -> AsyncIterator[ConnectionPool]:
+    opened = ConnectionPool()
     yield opened
     await opened.aclose()
 
@@ -40,7 +40,7 @@ def counted(serve: Callable[..., FakeServer], monkeypatch: pytest.MonkeyPatch) -
     return start
 
 
-async def ask(connections: KeptConnections, server: FakeServer) -> int:
+async def ask(connections: ConnectionPool, server: FakeServer) -> int:
     request = httpx2.Request("POST", f"{server.base_url}/chat/completions", json=BODY)
     response = await connections.handle_async_request(request)
     try:
@@ -51,7 +51,7 @@ async def ask(connections: KeptConnections, server: FakeServer) -> int:
 
 
 async def test_the_next_request_takes_the_connection_that_is_there(
-    counted: Callable[..., Any], connections: KeptConnections
+    counted: Callable[..., Any], connections: ConnectionPool
 ) -> None:
     server, seen = counted()
     assert [await ask(connections, server) for _ in range(5)] == [200] * 5
@@ -59,7 +59,7 @@ async def test_the_next_request_takes_the_connection_that_is_there(
 
 
 async def test_as_many_connections_as_requests_at_once_are_kept(
-    counted: Callable[..., Any], connections: KeptConnections
+    counted: Callable[..., Any], connections: ConnectionPool
 ) -> None:
     server, seen = counted(FakeScript(latency_s=0.2))
     # A pool of the library keeps 20.
@@ -69,7 +69,7 @@ async def test_as_many_connections_as_requests_at_once_are_kept(
 
 
 async def test_a_connection_that_broke_is_made_anew(
-    counted: Callable[..., Any], connections: KeptConnections
+    counted: Callable[..., Any], connections: ConnectionPool
 ) -> None:
     server, seen = counted(FakeScript(fault="reset", fault_times=1))
     with pytest.raises(httpx2.TransportError):
@@ -79,7 +79,7 @@ async def test_a_connection_that_broke_is_made_anew(
 
 
 async def test_a_request_that_is_cancelled_leaves_nothing_behind(
-    counted: Callable[..., Any], connections: KeptConnections
+    counted: Callable[..., Any], connections: ConnectionPool
 ) -> None:
     server, seen = counted(FakeScript(latency_s=0.3))
     under_way = asyncio.create_task(ask(connections, server))

@@ -362,18 +362,6 @@ async def test_a_cache_that_is_filled_from_a_journal_knows_who_paid_and_how_long
     assert used == [(0, {"a": ""}, paid), (1, {"a": ""}, paid)]
 
 
-async def test_vectors_of_an_earlier_version_make_the_tokens_a_lower_bound(
-    seam: Seam, open_cache: Callable[..., EmbeddingCache]
-) -> None:
-    cache = open_cache()
-    cache.add(["before", "then"], expected(["before", "then"]))
-    embedder = build_embedder(EmbedderConfig(provider="fake", model="fake"), seam, cache)
-    with metered(Meter("index")) as meter:
-        await embedder.embed_documents(["before", "then", "c c c"])
-    used = meter.usage["embedder"]
-    assert (used.input_tokens, used.unmetered_calls > 0, used.calls_are_known) == (3, True, False)
-
-
 async def test_a_fault_of_the_fake_embedder_is_retried(
     serve: Serve, connect_embedder: Callable[..., OpenAIEmbedding]
 ) -> None:

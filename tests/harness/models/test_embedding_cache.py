@@ -51,13 +51,12 @@ def test_each_vector_says_which_run_computed_it(cache: EmbeddingCache, path: Pat
     assert cache.payers(["c", "b", "a", "b"]) == {"b": "demo--kg--1", "a": ""}
 
 
-def test_what_vectors_took_is_kept_with_them_and_unknown_where_one_was_not_timed(cache: EmbeddingCache) -> None:
+def test_what_vectors_took_is_kept_with_them_and_unknown_where_one_is_not_kept(cache: EmbeddingCache) -> None:
     cache.add(["a", "b"], rows(1.0, 2.0), seconds=3.0)
     cache.add(["b"], rows(2.0), seconds=9.0)
-    cache.add(["untimed"], rows(3.0))
     assert cache.seconds([]) == 0.0
     assert cache.seconds(["a", "b", "a"]) == pytest.approx(3.0)
-    assert cache.seconds(["a", "untimed"]) is None
+    assert cache.seconds(["a", "not kept"]) is None
 
 
 def test_what_the_calls_of_a_server_took_is_kept_by_the_characters_of_each_text(cache: EmbeddingCache) -> None:
@@ -84,14 +83,6 @@ def test_tokens_that_nobody_counted_make_those_of_the_others_a_lower_bound(cache
     assert used.unmetered_calls > 0
 
 
-def test_of_vectors_that_an_earlier_version_kept_nothing_is_known(cache: EmbeddingCache) -> None:
-    cache.add(["a"], rows(1.0), usage=Usage(calls=1, input_tokens=4))
-    cache.add(["of before", "then"], rows(2.0, 3.0))
-    used = cache.usage(["a", "of before", "then"])[""]
-    assert (used.input_tokens, used.calls_are_known) == (4, False)
-    assert used.unmetered_calls > 0
-
-
 @settings(deadline=None, max_examples=25)
 @given(
     texts=st.lists(st.text(st.characters(exclude_categories=[]), max_size=9), min_size=1, max_size=9, unique=True),
@@ -104,22 +95,6 @@ def test_shares_of_a_call_add_up_to_it(
     with closing(EmbeddingCache(tmp_path_factory.mktemp("cache") / "e.sqlite", "m")) as cache:
         cache.add(texts, rows(*map(float, range(len(texts)))), usage=whole)
         assert cache.usage(texts) == {"": whole}
-
-
-def test_a_cache_from_before_the_payer_was_noted_is_used_on(path: Path) -> None:
-    path.parent.mkdir()
-    with closing(sqlite3.connect(path)) as db:
-        db.execute(
-            "CREATE TABLE embeddings (model TEXT, text_digest BLOB, vector BLOB, PRIMARY KEY (model, text_digest))"
-            " WITHOUT ROWID"
-        )
-        digest = hashlib.sha256(b"old").digest()
-        db.execute("INSERT INTO embeddings VALUES ('minilm', ?, ?)", (digest, rows(3.0)[0].tobytes()))
-        db.commit()
-    with closing(EmbeddingCache(path, "minilm", payer="new")) as cache:
-        cache.add(["young"], rows(4.0))
-        np.testing.assert_array_equal(cache.get(["old", "young"]), rows(3.0, 4.0))
-        assert cache.payers(["old", "young"]) == {"old": "", "young": "new"}
 
 
 def test_a_text_that_is_not_kept_is_a_key_error(cache: EmbeddingCache) -> None:
@@ -212,7 +187,7 @@ from harness.models.embedding_cache import EmbeddingCache
 cache = EmbeddingCache(Path(sys.argv[1]), "minilm")
 cache.add(["kept"], np.ones((1, 2), dtype=np.float32))
 cache._db.execute("BEGIN IMMEDIATE")
-cache._db.execute("INSERT INTO checked VALUES ('minilm', x'00', x'00', '', NULL, 0)")
+cache._db.execute("INSERT INTO vectors VALUES ('minilm', x'00', x'00', '', 0, 0, 0, 0)")
 os.kill(os.getpid(), signal.SIGKILL)
 """
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9
@@ -229,6 +204,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         ("vector", b"odd"),
         ("paid_by", "another run"),
         ("seconds", 1e9),
+        ("input_tokens", 1e9),
         ("row_check", 7),
         ("text_digest", hashlib.sha256(b"another text").digest()),
     ],
@@ -239,7 +215,7 @@ def test_a_damaged_entry_is_as_good_as_none_and_is_computed_anew(path: Path, col
         cache.add(["b"], rows(2.0), seconds=2.0)
     with closing(sqlite3.connect(path)) as db:
         digest = hashlib.sha256(b"a").digest()
-        db.execute(f"UPDATE checked SET {column} = ? WHERE text_digest = ?", (value, digest))
+        db.execute(f"UPDATE vectors SET {column} = ? WHERE text_digest = ?", (value, digest))
         db.commit()
     with closing(EmbeddingCache(path, "minilm", payer="two")) as cache:
         assert cache.missing(["a", "b", "another text"]) == ["a", "another text"]
@@ -259,6 +235,17 @@ def test_a_damaged_cache_is_one_line_that_says_what_to_do(path: Path) -> None:
     line = str(caught.value)
     assert line.startswith(f"cannot use the embedding cache {path} (")
     assert line.endswith("free some disk space, delete that file, or set RAG_HARNESS_CACHE")
+
+
+def test_a_cache_with_other_columns_is_one_line_that_says_what_to_do(path: Path) -> None:
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE vectors (model TEXT, vector BLOB)")
+    with (
+        closing(EmbeddingCache(path, "minilm")) as cache,
+        pytest.raises(StoreError, match=r"no such column.*delete that file"),
+    ):
+        cache.missing(["a"])
 
 
 def test_a_cache_below_a_file_is_one_line(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from cross_encoders import write_onnx, write_torch
 
 from harness.core.errors import ModelUnavailable
 from harness.core.records import Usage
-from harness.llm_utils.logprob_entailment import LetterEntailment
+from harness.llm_utils.logprob_entailment import LogprobEntailment
 from harness.models.clients import OpenAIChat
 from harness.models.entailment import check_entailment, entailment_identity, open_entailment
 from harness.models.fake_faults import Reply
@@ -38,7 +38,7 @@ def likely(**logprobs: float) -> Callable[[str, bytes], Reply]:
 
 async def by_letter(chat: OpenAIChat, *premises: str) -> tuple[list[float], Usage]:
     with metered(Meter("q")) as meter:
-        found = await LetterEntailment(chat).shares(premises, "It rains.")
+        found = await LogprobEntailment(chat).shares(premises, "It rains.")
     return found, meter.usage["generator"]
 
 

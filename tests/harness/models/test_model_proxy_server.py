@@ -19,13 +19,13 @@ from harness.models.clients import build_chat
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.metering import LOADING, Meter, metered
-from harness.models.model_proxy_server import LendingServer, Lent
+from harness.models.model_proxy_server import ModelProxyServer, ProxiedModels
 from harness.models.transport import Seam
-from harness.protocols import LentModels
+from harness.protocols import ModelProxy
 from harness.runner.costs import cost_of
 
 ASKED = {"model": "generator", "messages": [{"role": "user", "content": "Is it?"}]}
-Opened = tuple[LendingServer, LentModels]
+Opened = tuple[ModelProxyServer, ModelProxy]
 
 
 class Lender:
@@ -36,7 +36,7 @@ class Lender:
         self.said: list[str] = []
         config = GeneratorConfig(provider="fake", model="fake", options={"reply": "yes"}, max_tokens=77)
         model = build_chat(config, seam) if chat else None
-        self.server = LendingServer(Lent(model, Embedder(), self.stopped.append, self.said.append))
+        self.server = ModelProxyServer(ProxiedModels(model, Embedder(), self.stopped.append, self.said.append))
 
 
 def post(url: str, key: str, body: Any) -> Any:
@@ -51,7 +51,7 @@ def post(url: str, key: str, body: Any) -> Any:
             return error.code, json.loads(error.read())["error"]["message"]
 
 
-async def called(lent: LentModels, body: Any, *, path: str = "/chat/completions", url: str = "") -> Any:
+async def called(lent: ModelProxy, body: Any, *, path: str = "/chat/completions", url: str = "") -> Any:
     return await asyncio.to_thread(post, f"{url or lent.base_url}{path}", lent.api_key, body)
 
 
@@ -94,7 +94,7 @@ def test_the_url_of_a_question_that_has_ended_and_a_wrong_key_open_nothing(lende
         lent = lender.server.open()
         with metered(Meter("answer/a/0/1")):
             url = lender.server.url()
-            wrong = LentModels(lent.base_url, "another key", "", "")
+            wrong = ModelProxy(lent.base_url, "another key", "", "")
             refused = await called(wrong, ASKED)
         return [refused, await called(lent, ASKED, url=url), await called(lent, ASKED)]
 
@@ -107,7 +107,7 @@ def test_a_call_that_outlasts_its_question_is_counted_as_made_and_not_for_the_ne
 ) -> None:
     slow = serve(FakeScript(latency_s=30))
     config = GeneratorConfig(provider="openai-compatible", model="fake", base_url=slow.base_url)
-    server = LendingServer(Lent(build_chat(config, open_seam()), None, lambda _: None, lambda _: None))
+    server = ModelProxyServer(ProxiedModels(build_chat(config, open_seam()), None, lambda _: None, lambda _: None))
 
     async def run() -> tuple[Meter, Any]:
         lent = server.open()

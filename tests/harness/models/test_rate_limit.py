@@ -112,7 +112,7 @@ def test_a_server_that_says_that_much_is_left_is_asked_faster_than_one_that_says
     gaps = []
     for left in (60, 30, 0):
         pace = Pace()
-        pace.told(60, left)
+        pace.update_limit(60, left)
         starts = run_in_virtual_time(_starts(pace, 1, 3))
         gaps.append(starts[-1] - starts[0])
     assert gaps[0] < 0.1 < gaps[1] < gaps[2]
@@ -121,7 +121,7 @@ def test_a_server_that_says_that_much_is_left_is_asked_faster_than_one_that_says
 
 def test_a_limit_that_cannot_be_makes_nobody_slower_than_one_start_a_minute() -> None:
     pace = Pace()
-    pace.told(1e-9, 0.0)
+    pace.update_limit(1e-9, 0.0)
     assert run_in_virtual_time(_starts(pace, 1, 2))[1] == 60.0
 
 

@@ -20,9 +20,9 @@ from harness.models.fake_faults import Reply
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
-from harness.models.remote_call_errors import RelayedError
-from harness.models.remote_call_server import CallDesk, DeskSession
-from harness.models.remote_calls import CallNews, CallRelay, RelayedCall, RelayedSeam
+from harness.models.remote_call_errors import RemoteCallError
+from harness.models.remote_call_server import RemoteCallServer, RemoteCallSession
+from harness.models.remote_calls import CallUpdate, RemoteCall, RemoteCallClient, RemoteSeam
 from harness.models.transport import Seam
 from harness.protocols import Message
 
@@ -37,20 +37,20 @@ class Far:
 
     def __init__(self, seam: Seam, config: GeneratorConfig) -> None:
         self.seam, self.config = seam, config
-        self.desk = CallDesk(seam, {"generator": config}, {}, asyncio.get_running_loop())
-        self.heard: list[CallNews] = []
+        self.desk = RemoteCallServer(seam, {"generator": config}, {}, asyncio.get_running_loop())
+        self.heard: list[CallUpdate] = []
         self.chats: list[OpenAIChat] = []
 
-    def worker(self) -> tuple[OpenAIChat, RelayedSeam]:
-        relay: CallRelay
+    def worker(self) -> tuple[OpenAIChat, RemoteSeam]:
+        relay: RemoteCallClient
 
-        def tell(news: CallNews) -> None:
-            self.heard.append(CallNews.model_validate_json(news.model_dump_json()))
+        def tell(news: CallUpdate) -> None:
+            self.heard.append(CallUpdate.model_validate_json(news.model_dump_json()))
             relay.hear(self.heard[-1])
 
-        session: DeskSession = self.desk.open(tell)
-        relay = CallRelay(lambda call: session.take(RelayedCall.model_validate_json(call.model_dump_json())))
-        seam = RelayedSeam(relay)
+        session: RemoteCallSession = self.desk.open(tell)
+        relay = RemoteCallClient(lambda call: session.take(RemoteCall.model_validate_json(call.model_dump_json())))
+        seam = RemoteSeam(relay)
         chat = build_chat(self.config, seam)
         assert chat is not None
         self.chats.append(chat)
@@ -210,7 +210,7 @@ async def test_what_is_paid_stands_in_the_journal_of_the_desk(serve: Serve, afar
     ],
 )
 def test_an_error_arrives_as_what_it_was_or_names_it(error: Exception) -> None:
-    carried = RelayedError.model_validate_json(RelayedError.of(error).model_dump_json())
+    carried = RemoteCallError.model_validate_json(RemoteCallError.of(error).model_dump_json())
     arrived = carried.as_raised(httpx2.Request("POST", "http://x.invalid"))
     if isinstance(error, openai.OpenAIError):
         assert str(arrived) == "OpenAIError: odd"
@@ -223,4 +223,4 @@ def test_an_error_arrives_as_what_it_was_or_names_it(error: Exception) -> None:
 def test_a_name_that_is_no_error_is_not_looked_up() -> None:
     request = httpx2.Request("POST", "http://x.invalid")
     for name in ("install", "Client", "BaseException", "SystemExit"):
-        assert type(RelayedError(name=name, what="x").as_raised(request)) is RuntimeError
+        assert type(RemoteCallError(name=name, what="x").as_raised(request)) is RuntimeError

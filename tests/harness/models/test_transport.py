@@ -274,7 +274,7 @@ async def test_a_journal_that_cannot_be_written_stops_the_run_in_one_line(
     chat = connect(serve().base_url)
     with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as db:
         db.execute("DROP TABLE calls")
-    with metered(Meter("index")), pytest.raises(StoreError, match=r"cannot use .*calls\.sqlite"):
+    with metered(Meter("index")), pytest.raises(StoreError, match=r"calls\.sqlite is damaged"):
         await chat.complete(ask("Who?"))
     assert isinstance(seam.fatal, StoreError)
 

@@ -10,12 +10,12 @@ from runtimes import Asked, Chat
 
 from harness.core.errors import ModelUnavailable
 from harness.extensions.testset.check_pass_rates import shares_of
-from harness.extensions.testset.generator import Desk, Order
+from harness.extensions.testset.generator import Order, QuestionGenerator
 from harness.extensions.testset.judge_sanity_checks import controls_of
 from harness.extensions.testset.model_checks import QuestionJudging
 from harness.extensions.testset.models import WriterModels
 from harness.extensions.testset.retrieval_check import PassageSearch
-from harness.extensions.testset.types import Candidate, QuestionKind, Site
+from harness.extensions.testset.types import Candidate, QuestionKind, QuestionSlot
 
 FOUNDED = draft("When was the Tarnby yard founded?", "1911", "A2")
 UNKNOWN = "Insufficient information"
@@ -26,14 +26,16 @@ def from_quotes(prompt: str) -> str:
     return "1911" if "founded in 1911" in prompt else UNKNOWN
 
 
-def desk_of(models: Models, sites: Sequence[Site], wanted: int = 1, search: Any = None) -> Desk:
+def desk_of(
+    models: Models, sites: Sequence[QuestionSlot], wanted: int = 1, search: Any = None
+) -> QuestionGenerator:
     judging = QuestionJudging(models.judge, search)
-    return Desk(
+    return QuestionGenerator(
         cast("WriterModels", models), judging, [Order(sites[0].kind, wanted, sites)], lambda _done, _total: None
     )
 
 
-def worked(models: Models, sites: Sequence[Site], wanted: int = 1, search: Any = None) -> list[Candidate]:
+def worked(models: Models, sites: Sequence[QuestionSlot], wanted: int = 1, search: Any = None) -> list[Candidate]:
     desk = desk_of(models, sites, wanted, search)
     asyncio.run(desk.work())
     return desk.candidates
@@ -115,7 +117,7 @@ def test_a_judge_that_gives_no_verdict_lets_nothing_through() -> None:
     assert "no verdict" in one.checks[-1].note
 
 
-def numbered(number: int, kind: QuestionKind = "single_fact") -> list[Site]:
+def numbered(number: int, kind: QuestionKind = "single_fact") -> list[QuestionSlot]:
     """Sites whose first sentences tell them apart."""
     return [
         site(

@@ -5,12 +5,12 @@ from question_writers import FERRY, YARD
 
 from harness.core.records import Evidence
 from harness.extensions.testset.text_checks import (
-    about,
+    cannot_agree,
+    check_names_occur,
+    check_quotes,
     gives_away,
     left_out,
-    quoted,
     stands_alone,
-    unlike,
     well_formed,
 )
 
@@ -81,18 +81,18 @@ def test_what_has_no_answer_needs_none() -> None:
 
 def test_a_quote_stands_in_its_own_document_letter_by_letter() -> None:
     fact = "The Tarnby yard was founded in 1911 and built trawlers."
-    assert quoted("single_fact", [Evidence(doc_id="yard.md", fact=fact)], TEXTS).passed
+    assert check_quotes("single_fact", [Evidence(doc_id="yard.md", fact=fact)], TEXTS).passed
     for doc_id, other in (("ferry.md", fact), ("yard.md", fact.replace("1911", "1912")), ("nowhere.md", fact)):
-        assert quoted("single_fact", [Evidence(doc_id=doc_id, fact=other)], TEXTS).passed is False
-    assert quoted("single_fact", [], TEXTS).passed is False
+        assert check_quotes("single_fact", [Evidence(doc_id=doc_id, fact=other)], TEXTS).passed is False
+    assert check_quotes("single_fact", [], TEXTS).passed is False
 
 
 @pytest.mark.parametrize("kind", ["bridge", "comparison", "temporal"])
 def test_a_question_over_two_documents_quotes_both(kind: str) -> None:
     one = Evidence(doc_id="yard.md", fact="Joren Brask manages the Tarnby yard.")
     other = Evidence(doc_id="ferry.md", fact="The ship is to cost 18.4 million crowns.")
-    assert quoted(kind, [one, one], TEXTS).passed is False
-    assert quoted(kind, [one, other], TEXTS).passed
+    assert check_quotes(kind, [one, one], TEXTS).passed is False
+    assert check_quotes(kind, [one, other], TEXTS).passed
 
 
 def test_a_guess_among_what_the_question_names_is_no_knowledge() -> None:
@@ -127,8 +127,8 @@ def test_of_two_that_are_compared_the_answer_is_one_or_a_date_or_number(answer: 
     ],
 )
 def test_what_cannot_be_the_same_is_not_left_to_a_judge(one: str, other: str) -> None:
-    assert unlike(one, other)
-    assert unlike(other, one)
+    assert cannot_agree(one, other)
+    assert cannot_agree(other, one)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_what_cannot_be_the_same_is_not_left_to_a_judge(one: str, other: str) ->
     ],
 )
 def test_what_may_be_the_same_is(one: str, other: str) -> None:
-    assert not unlike(one, other)
+    assert not cannot_agree(one, other)
 
 
 def test_what_is_called_left_out_and_is_said_there_is_not_left_out() -> None:
@@ -151,6 +151,6 @@ def test_what_is_called_left_out_and_is_said_there_is_not_left_out() -> None:
 
 
 def test_a_question_about_what_its_documents_never_name_is_about_nothing() -> None:
-    assert about("Who opened the Orvane Bridge in 1911?", TEXTS.values()).passed is False
+    assert check_names_occur("Who opened the Orvane Bridge in 1911?", TEXTS.values()).passed is False
     for question in ("Who sold the Tarnby yard?", "How many days of leave are there?", "Does Ms Olvik chair it?"):
-        assert about(question, TEXTS.values()).passed
+        assert check_names_occur(question, TEXTS.values()).passed

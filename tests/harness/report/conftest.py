@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from paired_runs import PRIMARY_MEASURES
 from scoring import score_run_answers
 
 from harness.config import BenchConfig
@@ -130,6 +131,7 @@ def _manifest(plan: RunPlan) -> Manifest:
             "type_mix": {name: MULTIHOP.get(name, 1) for name in plan.types},
             "sample": {"per_type": 5, "seed": 42},
             "corpus": "full",
+            "primary_measure": PRIMARY_MEASURES.get(plan.dataset, ""),
             "notes": list(plan.notes),
         },
         index_id="0123456789ab",

@@ -10,7 +10,7 @@ from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write
 from pydantic import JsonValue
 
 from harness.core.records import Cost, EvaluationRecord, Score, Usage
-from harness.display import NOTHING, Entry, Picture, Quantity, Several, Table, format_value
+from harness.display import NOTHING, Entry, Picture, Quantity, Table, ValueGroup, format_value
 from harness.report.aggregates import count, part
 from harness.report.chapter import Chapter, load_chapters
 from harness.statistics.prices import load_prices
@@ -120,7 +120,7 @@ def test_every_pair_has_its_numbers(tmp_path: Path) -> None:
     (row,) = rows_of(table_of(chapter_of(*scored(tmp_path, values)), "pairs-accuracy"))
     assert (row["A, B"], row["result"]) == ("naive, kg", "B is better")
     assert row["n"] == Quantity(30, of=30, unit="count")
-    assert row["better/equal/worse"] == Several((count(0), count(10), count(20)), "/")
+    assert row["better/equal/worse"] == ValueGroup((count(0), count(10), count(20)), "/")
     # Twenty of twenty queries that differ: two in 2^20, by McNemar's exact test.
     p = row["p (Holm)"]
     assert isinstance(p, Quantity)

@@ -47,17 +47,17 @@ def context(doc_id: str = "oven.pdf", start: int = 14) -> Context:
 
 
 def test_a_context_says_its_page_and_section(run: Folder) -> None:
-    assert places(run).said(context()) == "page 2, Keys"
+    assert places(run).describe(context()) == "page 2, Keys"
     assert in_explorer(context(), places(run))[-1] == "page 2, Keys"
 
 
 def test_where_nothing_is_known_nothing_is_said(run: Folder) -> None:
-    assert places(run).said(context("other.pdf")) == ""
-    assert places(run).said(Context(text="Keys", doc_ids=("oven.pdf",))) == ""
-    assert places(Folder(run.path, {"corpus_digest": DIGEST})).said(context()) == ""
+    assert places(run).describe(context("other.pdf")) == ""
+    assert places(run).describe(Context(text="Keys", doc_ids=("oven.pdf",))) == ""
+    assert places(Folder(run.path, {"corpus_digest": DIGEST})).describe(context()) == ""
 
 
 def test_a_damaged_corpus_ends_no_report(run: Folder) -> None:
     path = Corpora(run.path.parent).path(DIGEST)
     path.write_text(path.read_text().replace("Old", "New"))
-    assert places(run).said(context()) == ""
+    assert places(run).describe(context()) == ""

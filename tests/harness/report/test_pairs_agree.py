@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from paired_runs import FAILED, ScoredRun, Value, write_run
 
-from harness.display import Entry, Quantity, Several, Table
+from harness.display import Entry, Quantity, Table, ValueGroup
 from harness.report.chapter import Chapter, load_chapters
 from harness.report.comparison import Choice, compare_runs
 from harness.report.comparison.data import comparison_csv
@@ -83,7 +83,7 @@ def as_in_the_report(row: Row) -> dict[str, object]:
 
 def values_of(heading: str, entry: Entry) -> object:
     """The values of an entry."""
-    if isinstance(entry, Several):
+    if isinstance(entry, ValueGroup):
         return tuple(one.value for one in entry.quantities)
     if not isinstance(entry, Quantity):
         return entry

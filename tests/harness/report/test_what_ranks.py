@@ -1,10 +1,10 @@
 """Which measure ranks, and that a report says which and why: by name, by config, by data set, or what is left."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from earlier import rewrite_json, without_seals
 from paired_runs import NOT_APPLICABLE, ScoredRun, Value, write_run
 from pydantic import JsonValue
 
@@ -98,13 +98,8 @@ def test_configs_that_disagree_leave_it_to_the_data_set(tmp_path: Path) -> None:
 
 
 def test_the_run_says_what_its_data_set_said_then(tmp_path: Path) -> None:
-    runs = [write_run(tmp_path, plan) for plan in plans_of(BOTH)]
-    for run in runs:
-        path = run.path / "manifest.json"
-        without_seals(run.path)
-        rewrite_json(path, lambda tree: tree | {"dataset": tree["dataset"] | {"primary_measure": "em"}})
-    (chapter,) = load_chapters(runs, load_prices())
-    assert answer(chapter)[1] == "Ranked by exact match, the measure of this data set."
+    plans = [replace(plan, primary_measure="em") for plan in plans_of(BOTH)]
+    assert answer(chapter_of(tmp_path, plans))[1] == "Ranked by exact match, the measure of this data set."
 
 
 def test_a_measure_that_no_run_has_is_one_line_with_the_nearest(tmp_path: Path) -> None:

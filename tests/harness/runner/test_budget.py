@@ -21,7 +21,7 @@ from harness.models.budget import Amount
 from harness.models.model_identity import model_identity
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, Message, Params, RunFacts, ScoringInput
-from harness.runner.budget_tracker import CostOwner, Spending
+from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.progress import Reporter
@@ -97,10 +97,10 @@ def make_run(results: Path, n: int = 10, system: str = "naive") -> RunDir:
 
 def spending(
     results: Path, runs: Sequence[RunDir], budget: BudgetConfig, plan: EvaluationPlan | None = None
-) -> Spending:
+) -> BudgetTracker:
     plan = plan or plan_with(grader())
     payers = [CostOwner.of(run, run.manifest().identity["models"], plan) for run in runs]
-    return Spending(budget, PRICES, results, payers)
+    return BudgetTracker(budget, PRICES, results, payers)
 
 
 def evaluate(results: Path, runs: Sequence[RunDir], plan: EvaluationPlan, **limits: Any) -> EvaluationOutcome:
@@ -224,14 +224,14 @@ def test_one_budget_is_shared_by_all_runs_and_evaluators(results: Path) -> None:
 def test_no_judgement_is_begun_after_the_time(results: Path) -> None:
     run, plan = make_run(results), plan_with(grader())
     began = time.monotonic()
-    budget = Spending(BudgetConfig(minutes=0.01), PRICES, results, [], began - 10)
+    budget = BudgetTracker(BudgetConfig(minutes=0.01), PRICES, results, [], began - 10)
     outcome = evaluate_runs([run], plan, results, Reporter(quiet=True), budget)
     assert str(outcome.stopped) == "the time is over"
     assert (judged(results), budget.larger(BudgetReached(""))) == (0, "")
 
 
 def test_what_is_fetched_first_takes_none_of_the_minutes(results: Path) -> None:
-    budget = Spending(BudgetConfig(minutes=0.02), PRICES, results, [])
+    budget = BudgetTracker(BudgetConfig(minutes=0.02), PRICES, results, [])
     with budget.standing():
         time.sleep(1.3)
     budget.check()
@@ -249,7 +249,7 @@ def test_a_damaged_call_counts_against_the_budget_as_the_most_it_can_have_been_a
         db.execute("UPDATE calls SET input_tokens = 1")
         db.commit()
     payers = [CostOwner.of(run, run.manifest().identity["models"], plan_with(grader()))]
-    budget = Spending(BudgetConfig(tokens=400), PRICES, results, payers, warn=said.append)
+    budget = BudgetTracker(BudgetConfig(tokens=400), PRICES, results, payers, warn=said.append)
     for _ in range(2):
         with pytest.raises(BudgetReached, match=r"nothing is left of budget\.tokens"):
             budget.check()

@@ -27,7 +27,7 @@ from harness.statistics.paired_comparison import (
 from harness.statistics.paired_values import QueryValues, cost_values, scored_values
 from harness.statistics.permutation_test import flips_of, hidden_variance
 from harness.statistics.power import detectable, most_discordant
-from harness.statistics.sampling_design import Drawn
+from harness.statistics.sampling_design import SamplingDesign
 
 OPENAI = {"generator": {"provider": "openai", "model": "gpt-4o-mini"}}
 
@@ -227,10 +227,10 @@ def test_an_interval_excludes_0_exactly_where_its_pair_is_told_apart(
 # Clusters and the mix
 
 
-def drawn(n: int, *, clusters: int = 0, mix: Mapping[str, int] | None = None) -> Drawn:
+def drawn(n: int, *, clusters: int = 0, mix: Mapping[str, int] | None = None) -> SamplingDesign:
     """Of queries q0000, q0001, ...: every `clusters` of them in a row cite one document; two types take turns."""
     ids = [f"q{place:04d}" for place in range(n)]
-    return Drawn(
+    return SamplingDesign(
         {one: "even" if place % 2 == 0 else "odd" for place, one in enumerate(ids)},
         mix or {},
         {one: f"document/{place // clusters}" for place, one in enumerate(ids)} if clusters else {},
@@ -238,7 +238,7 @@ def drawn(n: int, *, clusters: int = 0, mix: Mapping[str, int] | None = None) ->
 
 
 def one_pair(
-    a: Sequence[float | None], b: Sequence[float | None], how: Drawn
+    a: Sequence[float | None], b: Sequence[float | None], how: SamplingDesign
 ) -> tuple[MeasureComparison, ComparedPair]:
     one = measure(a, b)
     found = compare_measure(one, {(0, 1): one.runs[0].expected & one.runs[1].expected}, how)
@@ -294,7 +294,7 @@ def test_a_sample_in_the_natural_mix_is_tested_as_it_is() -> None:
 def test_two_types_whose_queries_stand_for_as_many_are_two_in_every_number_of_a_pair() -> None:
     names = ["one"] * 2 + ["other"] * 2 + ["third"] * 20
     types = {f"q{place:04d}": name for place, name in enumerate(names)}
-    mix = Drawn(types, {"one": 300, "other": 300, "third": 300})
+    mix = SamplingDesign(types, {"one": 300, "other": 300, "third": 300})
     found, pair = one_pair([1.0, 0.5] * 12, [0.25] * 24, mix)
     assert found.weights is not None
     numbers, differences = np.repeat([0, 1, 2], [2, 2, 20]), found.differences(0, 1)[:, None]
@@ -329,7 +329,7 @@ def test_a_type_to_which_a_measure_applies_in_part_has_that_part_of_its_weight()
 )
 def test_what_is_too_little_to_compare_is_a_tie_and_no_error(values: list[float]) -> None:
     for how in (
-        Drawn(),
+        SamplingDesign(),
         drawn(len(values), clusters=1),
         drawn(len(values), clusters=99, mix={"even": 5, "odd": 1}),
     ):

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.core.records import Evidence, Reference
-from harness.statistics.sampling_design import Drawn, clusters_of
+from harness.statistics.sampling_design import SamplingDesign, clusters_of
 
 
 def citing(query_id: str, *doc_ids: str) -> Reference:
@@ -31,19 +31,19 @@ def test_a_query_belongs_to_the_document_that_most_queries_cite() -> None:
 
 def test_without_evidence_nothing_is_known_of_what_queries_share() -> None:
     assert clusters_of([citing("q1"), citing("q2")]) == {}
-    assert Drawn().cluster_numbers(["q1", "q2"]) is None
+    assert SamplingDesign().cluster_numbers(["q1", "q2"]) is None
 
 
 def test_weights_are_1_on_average_and_sum_to_the_mix_by_type() -> None:
     types = {"q1": "a", "q2": "b", "q3": "b", "q4": "b"}
-    found = Drawn(types, {"a": 60, "b": 40}).weights(list(types), list(types), list(types))
+    found = SamplingDesign(types, {"a": 60, "b": 40}).weights(list(types), list(types), list(types))
     assert found is not None
     assert found.sum() == 4.0
     assert found[0] / found.sum() == pytest.approx(0.6)
 
 
 def test_queries_of_one_type_have_one_number_and_without_a_type_there_is_none() -> None:
-    known = Drawn({"a0": "a", "b0": "b", "a1": "a"})
+    known = SamplingDesign({"a0": "a", "b0": "b", "a1": "a"})
     numbers = known.type_numbers(["a1", "b0", "a0"])
     assert numbers is not None
     assert numbers[0] == numbers[2] != numbers[1]

@@ -100,11 +100,3 @@ def test_a_call_that_was_damaged_since_is_passed_over(tmp_path: Path, column: st
         db.execute(f"UPDATE calls SET {column} = 99 WHERE scope = 'answer/q0/0/1'")
         db.commit()
     assert [call.scope for call in latest_calls(path)] == ["answer/q1/0/1"]
-
-
-def test_calls_from_before_rows_had_a_check_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "calls.sqlite"
-    journal(path, [request("x")])
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("ALTER TABLE calls DROP COLUMN row_check")
-    assert len(latest_calls(path)) == 1

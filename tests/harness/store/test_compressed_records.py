@@ -3,9 +3,9 @@
 import pytest
 
 from harness.core.records import Cost, Evidence, Prediction, Query, Reference, RunRecord, Usage
-from harness.store import PackedByKey, SampleRow
+from harness.store import CompressedByKey, SampleRow
 from harness.store import compressed_records as packing
-from harness.store.compressed_records import BLOCK, Packed
+from harness.store.compressed_records import BLOCK, CompressedRecords
 
 
 @pytest.fixture(params=[0, BLOCK + 5], autouse=True)
@@ -34,27 +34,29 @@ def test_what_comes_out_of_a_pack_is_what_went_in() -> None:
         records = [_record(f"q{number}") for number in range(n)]
         rows = [_row(f"q{number}") for number in range(n)]
         for kind, listed in ((RunRecord, records), (SampleRow, rows)):
-            packed: Packed[RunRecord | SampleRow] = Packed(kind, listed)
+            packed: CompressedRecords[RunRecord | SampleRow] = CompressedRecords(kind, listed)
             assert len(packed) == n
             assert list(packed) == listed
             assert [packed[number] for number in range(n)] == listed
-    texts: Packed[str | None] = Packed(str | None, [None, "", "é"] * BLOCK)
+    texts: CompressedRecords[str | None] = CompressedRecords(str | None, [None, "", "é"] * BLOCK)
     assert list(texts) == [None, "", "é"] * BLOCK
 
 
 def test_some_are_handed_out_in_the_order_in_which_they_were_asked_for() -> None:
-    packed: Packed[str] = Packed(str, map(str, range(3 * BLOCK)))
+    packed: CompressedRecords[str] = CompressedRecords(str, map(str, range(3 * BLOCK)))
     assert packed.at([2 * BLOCK, 0, 3 * BLOCK - 1, 0]) == [str(2 * BLOCK), "0", str(3 * BLOCK - 1), "0"]
 
 
 def test_of_many_records_a_few_bytes_each_remain() -> None:
-    rows: Packed[SampleRow] = Packed(SampleRow, (_row(f"q{number}") for number in range(40 * BLOCK)))
+    rows: CompressedRecords[SampleRow] = CompressedRecords(
+        SampleRow, (_row(f"q{number}") for number in range(40 * BLOCK))
+    )
     assert sum(map(len, rows._blocks)) < 100 * len(rows)
     assert len(rows._open) < 3 * BLOCK
 
 
 def test_of_two_records_under_one_key_the_later_counts_at_its_own_place() -> None:
-    records: PackedByKey[str, RunRecord] = PackedByKey(RunRecord)
+    records: CompressedByKey[str, RunRecord] = CompressedByKey(RunRecord)
     for number in range(BLOCK + 1):
         records.put(f"q{number}", _record(f"q{number}"))
     records.put("q0", _record("q0", attempt=2))
@@ -69,8 +71,8 @@ def test_of_two_records_under_one_key_the_later_counts_at_its_own_place() -> Non
 
 
 def test_packs_of_the_same_are_the_same() -> None:
-    def packed(ids: list[str]) -> PackedByKey[str, SampleRow]:
-        rows: PackedByKey[str, SampleRow] = PackedByKey(SampleRow)
+    def packed(ids: list[str]) -> CompressedByKey[str, SampleRow]:
+        rows: CompressedByKey[str, SampleRow] = CompressedByKey(SampleRow)
         for query_id in ids:
             rows.put(query_id, _row(query_id))
         return rows

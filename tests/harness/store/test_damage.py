@@ -1,16 +1,17 @@
 """What was damaged, lost or swapped in a run directory is said where it is read, and mended as the run goes on."""
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from earlier import rewrite_json, without_seals
+from pydantic import RootModel
 from scoring import evaluation
 
 from harness.core.errors import StoreError
 from harness.core.records import Cost, IndexRecord, IndexStats, RunRecord, Score
-from harness.store import Done, Manifest, RunDir, SampleRow
+from harness.store import Done, Manifest, RunDir, SampleRow, atomic_files
 
 QUERIES = tuple(f"q{number}" for number in range(1, 6))
 AGAIN = "run the same command again"
@@ -140,7 +141,7 @@ def test_scores_that_are_not_what_made_them_closed_are_refused_and_made_again(
     elif name == "answer.jsonl" or how in {"emptied", "torn", "another letter"}:
         damage(path, how)
     else:
-        rewrite_json(path, lambda tree: tree | {"seal": {"sha256": "0"}})
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"seal": {"sha256": "0"}}))
     line = refusal(RunDir(run.path).scores)
     assert "answer" in line
     if name == "answer.json":
@@ -298,38 +299,57 @@ def test_a_reader_sees_a_run_that_is_reopened_meanwhile_as_not_done(
     assert len(checked(reader)) == 5
 
 
-# Of earlier versions
+# Without checksums
 
 
-def test_what_an_earlier_version_wrote_opens(run: RunDir) -> None:
-    before = run.manifest(), run.sample(), run.records(), run.scores(), run.index(), run.done()
-    without_seals(run.path)
-    again = RunDir(run.path)
-    after = again.manifest(), again.sample(), again.records(), again.scores(), again.index(), again.done()
-    assert after == before
-    assert again.mend() == []
+def unsealed(path: Path) -> None:
+    """Take the checksum off a file, or off each of its lines."""
+    if path.suffix == ".jsonl":
+        path.write_bytes(re.sub(rb',"check":"[0-9a-f]{8}"', b"", path.read_bytes()))
+    else:
+        tree = json.loads(path.read_text())
+        del tree["seal"]
+        path.write_text(json.dumps(tree))
 
 
 @pytest.mark.parametrize(
-    ("name", "how"),
+    ("name", "read"),
     [
-        ("sample.jsonl", "torn"),
-        ("sample.jsonl", "a line less"),
-        ("sample.jsonl", "emptied"),
-        ("records.jsonl", "torn"),
-        ("records.jsonl", "a line less"),
-        ("records.jsonl", "a line twice"),
-        ("records.jsonl", "emptied"),
-        ("scores/answer.jsonl", "torn"),
-        ("scores/answer.jsonl", "emptied"),
+        ("manifest.json", RunDir.manifest),
+        ("manifest.json", RunDir.sample),
+        ("index.json", RunDir.index),
+        ("done.json", RunDir.done),
+        ("scores/answer.json", RunDir.evaluations),
+        ("scores/answer.json", RunDir.scores),
     ],
 )
-def test_of_an_earlier_version_counts_are_held_against_counts(run: RunDir, name: str, how: str) -> None:
-    without_seals(run.path)
-    damage(run.path / name, how)
+def test_a_file_without_a_checksum_is_refused(run: RunDir, name: str, read: Callable[[RunDir], object]) -> None:
+    unsealed(run.path / name)
+    line = refusal(lambda: read(RunDir(run.path)))
+    assert f"{run.path / name} has no checksum: it was damaged or edited" in line
+    assert "again" in line
+
+
+def test_records_without_checksums_are_refused_and_answered_again(run: RunDir) -> None:
+    run.reopen()
+    unsealed(run.path / "records.jsonl")
     again = RunDir(run.path)
-    read = {"sample": again.sample, "records": again.records, "answer": again.scores}[Path(name).stem]
-    assert Path(name).stem in refusal(read) or "done.json" in refusal(read)
+    assert "records.jsonl line 1 is damaged (it has no checksum)" in refusal(again.records)
+    assert again.mend() == ["moved 5 damaged records to records.damaged.jsonl; their queries are answered again"]
+    assert again.records() == {}
+
+
+def test_scores_without_an_evaluation_are_refused(run: RunDir) -> None:
+    for path in (run.path / "scores").glob("*.json"):
+        path.unlink()
+    for read in (run.evaluations, run.scores):
+        assert "answer.jsonl has no evaluation file (.json): run `rag-harness evaluate" in refusal(read)
+    for name in ("answer", "retrieval"):
+        run.write_scores(evaluation(name), scores(f"{name}_m"))
+    assert len(run.scores()) == 10
+
+
+# Types
 
 
 @pytest.mark.parametrize(
@@ -347,6 +367,6 @@ def test_of_an_earlier_version_counts_are_held_against_counts(run: RunDir, name:
     ],
 )
 def test_a_manifest_with_a_value_of_another_type_is_one_line(run: RunDir, key: str, value: object) -> None:
-    without_seals(run.path)
-    rewrite_json(run.path / "manifest.json", lambda tree: tree | {key: value})
+    tree = {**run.manifest().model_dump(), key: value}
+    atomic_files.write_json(run.path / "manifest.json", RootModel(tree), [run.path / "sample.jsonl"])
     assert "manifest.json is damaged" in refusal(RunDir(run.path).manifest)

@@ -10,9 +10,8 @@ import pytest
 
 from harness.core.errors import StoreError
 from harness.core.records import Cost, Document, IndexRecord, IndexStats
-from harness.store import IndexDir, atomic_files
+from harness.store import IndexDir
 from harness.store.index_dir import Corpora, corpus_digest
-from harness.store.stored_files import StoredFiles
 
 
 @pytest.fixture
@@ -101,6 +100,8 @@ def emptied(store: Path) -> None:
         (lambda store: (store.parent / "index.json").write_text("{"), "index.json is damaged"),
         (of_another_index, "index.json belongs to another index"),
         (lambda store: (store.parent / "store.json").write_text("{"), "store.json is damaged"),
+        (lambda store: (store.parent / "store.json").write_text("{}"), "store.json has no checksum"),
+        (lambda store: (store.parent / "store.json").unlink(), "cannot read"),
     ],
 )
 def test_an_index_of_which_something_is_gone_or_damaged_is_built_again(
@@ -172,19 +173,8 @@ def test_a_run_that_is_interrupted_leaves_the_files_as_they_are_then(index: Inde
     assert index.mend() == []
 
 
-def test_what_an_earlier_version_left_in_use_is_held_against_its_names(index: IndexDir) -> None:
-    path = built(index).path / "store.json"
-    atomic_files.write_json(path, StoredFiles(digests={"graph.db": ""}))
-    (index.store / "graph.db").write_bytes(b"opened")
-    assert index.mend() == []
-    (index.store / "graph.db").unlink()
-    assert "graph.db is missing" in index.mend()[0]
-
-
-def test_an_index_of_an_earlier_version_or_on_a_server_is_used_on(index: IndexDir) -> None:
-    (built(index).path / "store.json").unlink()
-    assert index.mend() == []
-    record = index.record()
+def test_an_index_on_a_server_is_used_on(index: IndexDir) -> None:
+    record = built(index).record()
     assert record is not None
     index.begin()
     index.finish(record.model_copy(update={"bytes_on_disk": 0}))

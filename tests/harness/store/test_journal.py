@@ -126,15 +126,14 @@ def test_of_two_builds_that_make_the_same_call_at_once_the_first_answer_is_kept(
     assert (found.response, found.paid_by) == (b"first", "a")
 
 
-def test_a_journal_from_before_the_payer_was_noted_is_used_on(path: Path) -> None:
+def test_a_journal_with_other_columns_is_one_line(path: Path) -> None:
     with closing(Journal(path)) as journal:
-        journal.add(KEY, stored(response=b"old"))
+        journal.add(KEY, stored())
     with closing(sqlite3.connect(path)) as db:
         db.execute("ALTER TABLE calls DROP COLUMN paid_by")
-    with closing(Journal(path, payer="new")) as journal:
-        found = journal.find(KEY)
-    assert found is not None
-    assert (found.response, found.paid_by) == (b"old", "")
+    assert "is damaged (no such column: paid_by): restore it" in refusal(lambda: paid_by_runs(path))
+    with closing(Journal(path)) as journal:
+        assert "is damaged (no such column: paid_by)" in refusal(lambda: journal.find(KEY))
 
 
 def test_there_is_no_usage_where_there_is_no_journal_and_none_is_made(tmp_path: Path) -> None:
@@ -246,22 +245,11 @@ def test_of_a_damaged_call_no_tokens_that_cannot_be_are_counted(path: Path, toke
         assert journal.paid() == []
 
 
-def test_tokens_of_an_earlier_version_that_are_no_counts_are_one_line(path: Path) -> None:
+def test_a_call_whose_texts_and_tokens_are_damaged_is_one_line(path: Path) -> None:
     with closing(Journal(path)) as journal:
         journal.add(KEY, stored())
-    change(path, "row_check = NULL, input_tokens = ?", 2.5)
+    change(path, "response = x'00', input_tokens = ?", 2.5)
     assert "is damaged (invalid token counts)" in refusal(lambda: paid_by_runs(path))
-
-
-def test_a_call_from_before_rows_had_a_check_is_used_on(path: Path) -> None:
-    with closing(Journal(path)) as journal:
-        journal.add(KEY, stored(response=b"old"))
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("ALTER TABLE calls DROP COLUMN row_check")
-    with closing(Journal(path)) as journal:
-        found = journal.find(KEY)
-    assert found is not None
-    assert found.response == b"old"
 
 
 def test_a_journal_below_a_file_is_one_line(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_module_is_found_in_the_folder_of_the_command_and_not_run(folder: Path) -> None:
     (folder / "mine.py").write_text("raise SystemExit(3)\ndef answer(question): ...\n")
-    assert find_target("python", "mine:answer").spelled == "mine:answer"
+    assert find_target("python", "mine:answer").as_text == "mine:answer"
 
 
 def test_a_module_in_a_package_is_found_without_running_the_package(folder: Path) -> None:

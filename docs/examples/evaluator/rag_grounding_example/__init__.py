@@ -7,7 +7,7 @@ from dataclasses import replace
 from pydantic import Field
 
 from harness.core.records import Reference, Score
-from harness.evaluators.score_preconditions import settled, why_not
+from harness.evaluators.score_preconditions import score_without_reading, why_not
 from harness.evaluators.scores import not_applicable, scored
 from harness.protocols import (
     EvaluationRuntime,
@@ -66,7 +66,7 @@ class Grounding:
         """Nothing is open."""
 
     def _score(self, case: ScoringInput, measure: Measure) -> Score:
-        if (score := settled(case, measure)) is not None:
+        if (score := score_without_reading(case, measure)) is not None:
             return score  # The answer is empty or abstains, or nothing was retrieved.
         pattern = self._word if measure.name == WORDS.name else re.compile(r"\d+")
         seen = {found for context in case.prediction.contexts for found in pattern.findall(context.text.lower())}

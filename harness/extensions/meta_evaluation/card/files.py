@@ -24,7 +24,7 @@ VALUES = "values.json"
 _MOST_BYTES = 200_000_000
 
 
-class SealedValues(Record):
+class StoredValues(Record):
     """Values with the digest of what they were: a card is made of nothing else."""
 
     digest: str
@@ -54,7 +54,7 @@ def read_values(folder: Path) -> CardValues:
         ) from error
     fix = "make the card again without --from"
     try:
-        found = SealedValues.model_validate_json(text)
+        found = StoredValues.model_validate_json(text)
     except ValidationError as error:
         raise DataError(f"{path} holds no values of a card", fix) from error
     if found != _sealed(found.values):
@@ -62,5 +62,5 @@ def read_values(folder: Path) -> CardValues:
     return found.values
 
 
-def _sealed(values: CardValues) -> SealedValues:
-    return SealedValues(digest=digest(values.model_dump(mode="json")), values=values)
+def _sealed(values: CardValues) -> StoredValues:
+    return StoredValues(digest=digest(values.model_dump(mode="json")), values=values)

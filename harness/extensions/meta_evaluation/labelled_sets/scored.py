@@ -14,7 +14,7 @@ from harness.extensions.meta_evaluation.labelled_sets.run import run_of
 from harness.extensions.meta_evaluation.labelled_sets.types import HumanSet, Labelled, LabelledDimension
 from harness.protocols import Measure
 from harness.registry import EVALUATORS
-from harness.runner.budget_tracker import CostOwner, Spending
+from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, check_judges, plan_evaluation
 from harness.runner.progress import Reporter
@@ -32,7 +32,7 @@ class ScoredSet:
     values: CardValues
     run: RunDir
     outcome: EvaluationOutcome
-    spending: Spending
+    spending: BudgetTracker
 
 
 def evaluators_here(*, judged: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -66,7 +66,7 @@ def score_set(
     plan = plan_evaluation(config)
     check_judges(plan)
     run = run_of(human, results, reporter.warn)
-    spending = Spending(config.budget, prices, results, [CostOwner.of(run, {}, plan)], warn=reporter.warn)
+    spending = BudgetTracker(config.budget, prices, results, [CostOwner.of(run, {}, plan)], warn=reporter.warn)
     spending.check_prices(plan.models)
 
     left = replace(plan, evaluators=tuple(one for one in plan.evaluators if not _is_scored(one, plan, run)))

@@ -12,7 +12,7 @@ from harness.datasets.question_files.quotes import QuoteFinder
 from harness.datasets.question_files.rows import AskedQuote, answers_of, evidence_of, means
 from harness.datasets.question_files.table import FieldRow, json_row
 from harness.evaluators.answer_normalisation import abstains
-from harness.extensions.testset.text_checks import quoted, stands_alone, well_formed
+from harness.extensions.testset.text_checks import check_quotes, stands_alone, well_formed
 from harness.extensions.testset.types import QuestionCheck
 
 _LONGEST, _MOST = 4_000, 20
@@ -147,7 +147,7 @@ def _held(kind: str, evidence: Sequence[AskedQuote], documents: KnownDocuments) 
     if not quoting:
         return QuestionCheck(name="quotes", passed=True)
     texts = {doc_id: document.text for doc_id, document in documents.by_id.items()}
-    return quoted(kind if len(quoting) == len(placed) else "", quoting, texts)
+    return check_quotes(kind if len(quoting) == len(placed) else "", quoting, texts)
 
 
 def _without(row: Mapping[str, JsonValue], changed: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.records import Context, Cost, RunRecord, said_of
+from harness.core.records import Context, Cost, RunRecord, with_share_read
 from harness.display.text_format import printable
 from harness.protocols import Measure, ScoreLabel
 from harness.report.briefs import MISSING
@@ -154,7 +154,7 @@ class RunReader:
     def _scores_of(self, start: int, places: Mapping[RecordKey, int]) -> dict[str, list[ShownWords]]:
         scores: dict[str, list[ShownWords]] = defaultdict(lambda: [NO_WORDS] * len(places))
         for score in self._scores_at([own[start : start + UNIT] for own in self._places.values()]):
-            why = said_of(score.get("explanation", ""), score.get("share_read"))[:_EXPLANATION_CHARS]
+            why = with_share_read(score.get("explanation", ""), score.get("share_read"))[:_EXPLANATION_CHARS]
             shown = score["status"][0], score.get("value"), why
             scores[score["measure"]][places[score["query_id"], score["repeat"]]] = shown
         return scores
@@ -196,7 +196,7 @@ def _detail(record: RunRecord | None, places: ContextPlaces) -> Detail:
 
 def _context(context: Context, places: ContextPlaces) -> list[Any]:
     score = None if context.score is None else float(f"{context.score:.3g}")
-    return [cut(context.text, TEXT_CHARS), context.kind, list(context.doc_ids), score, places.said(context)]
+    return [cut(context.text, TEXT_CHARS), context.kind, list(context.doc_ids), score, places.describe(context)]
 
 
 def _cost(cost: Cost) -> Detail:

@@ -70,11 +70,11 @@ def test_what_was_said_before_is_found_again_by_whoever_goes_on(runs: list[RunDi
         desk.keep([desk.label(item, "response_relevancy", None, cannot_tell=True)])
     keep_labels(runs[0], "grace", "context_relevancy", {item.query_id: 1})
     with opened_desk(drawn, "ada") as desk:
-        said = desk.said(item)
+        said = desk.labels_of(item)
         assert set(said) == {"faithfulness", "response_relevancy", None}
         assert not desk.is_complete(item)
         desk.keep([desk.label(item, "faithfulness", None, cannot_tell=False)])
-        assert "faithfulness" not in desk.said(item)
+        assert "faithfulness" not in desk.labels_of(item)
 
 
 def test_nothing_is_asked_of_contexts_that_are_not_there(tmp_path: Path) -> None:

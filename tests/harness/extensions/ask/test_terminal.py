@@ -2,7 +2,7 @@
 
 import io
 
-from harness.cli.sentence_marks import around, marked, place_in, places_of
+from harness.cli.sentence_marks import highlighted, in_its_document, place_in, places_of
 from harness.core.records import Context, Cost, Document, Failure, Prediction, RunRecord, Span, Usage
 from harness.display.safe_console import SafeConsole
 from harness.extensions.ask.session import Asked
@@ -45,7 +45,7 @@ def test_evidence_is_marked_where_it_stands_and_said_by_number() -> None:
         1: "The bridge was\nclosed in 2031."
     }
     assert places_of([PROOF], elsewhere) == {}
-    assert [(span.start, span.end) for span in marked(PASSAGE.text, places).spans] == [places[1]]
+    assert [(span.start, span.end) for span in highlighted(PASSAGE.text, places).spans] == [places[1]]
     shown = printed(asked(Prediction(answer="2031", contexts=(PASSAGE, elsewhere), evidence=(PROOF,))))
     assert "context 1 (passage: d, holds evidence 1)" in shown
     assert "evidence 1 (score 0.250)" in shown
@@ -56,12 +56,12 @@ def test_evidence_is_marked_where_it_stands_and_said_by_number() -> None:
 def test_a_sentence_of_evidence_is_shown_within_its_document_to_the_letter() -> None:
     text = "x" * 500 + " " + SENTENCE + " Nobody came."
     sentence = PROOF.model_copy(update={"span": Span(doc_id="d", start=501, end=501 + len(SENTENCE))})
-    shown = around(sentence, {"d": Document(doc_id="d", text=text)})
+    shown = in_its_document(sentence, {"d": Document(doc_id="d", text=text)})
     (mark,) = shown.spans
     assert shown.plain[mark.start : mark.end] == SENTENCE
     assert shown.plain.startswith("…xxx")
     assert shown.plain.endswith(" Nobody came.")
-    assert around(sentence, {"d": Document(doc_id="d", text="another text")}).plain == SENTENCE
+    assert in_its_document(sentence, {"d": Document(doc_id="d", text="another text")}).plain == SENTENCE
 
 
 def test_sources_are_named_with_their_dates_and_where_they_were_used() -> None:

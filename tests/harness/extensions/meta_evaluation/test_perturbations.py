@@ -3,26 +3,32 @@ from collections.abc import Sequence
 import pytest
 
 from harness.core.records import Context, Prediction, Query, Reference
-from harness.extensions.meta_evaluation.perturbations import SWAPS, Swap, SwapCase, SwapMaterial, deranged
+from harness.extensions.meta_evaluation.perturbations import (
+    SWAPS,
+    Perturbation,
+    PerturbationMaterial,
+    PerturbedCase,
+    deranged,
+)
 from harness.store import SampleRow
 
 
-def case(number: int, answer: str, query_type: str = "t", contexts: Sequence[str] = ()) -> SwapCase:
+def case(number: int, answer: str, query_type: str = "t", contexts: Sequence[str] = ()) -> PerturbedCase:
     query_id = f"q{number:02}"
     reference = Reference(query_id=query_id, query_type=query_type, answers=(answer,), evidence=())
     passages = tuple(Context(text=text, doc_ids=("d",)) for text in contexts)
     row = SampleRow(query=Query(query_id=query_id, text=f"What is {number}?"), reference=reference)
-    return SwapCase(row, Prediction(answer=answer, contexts=passages))
+    return PerturbedCase(row, Prediction(answer=answer, contexts=passages))
 
 
-def swap(name: str) -> Swap:
+def swap(name: str) -> Perturbation:
     return next(one for one in SWAPS if one.name == name)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_every_case_gets_what_another_of_its_type_has(seed: int) -> None:
     cases = [case(number, f"a{number % 4}", f"type{number % 2}") for number in range(24)]
-    pairs = deranged(SwapMaterial(cases, seed=seed), "x", lambda one: one.answer)
+    pairs = deranged(PerturbationMaterial(cases, seed=seed), "x", lambda one: one.answer)
     assert len(pairs) == 24
     assert sorted(donor.query_id for _, donor in pairs) == sorted(one.query_id for one in cases)
     for one, donor in pairs:
@@ -32,29 +38,30 @@ def test_every_case_gets_what_another_of_its_type_has(seed: int) -> None:
 
 def test_where_most_answers_are_alike_those_without_another_are_left_out() -> None:
     cases = [case(number, "Yes" if number else "No") for number in range(5)]
-    wrong = swap("wrong_answer").make(SwapMaterial(cases))
+    wrong = swap("wrong_answer").make(PerturbationMaterial(cases))
     assert sorted(one.answer for one in wrong) == ["No", "Yes"]
 
 
 def test_a_wrong_answer_is_never_another_right_one() -> None:
     first, second = case(0, "NYC"), case(1, "New York")
     both = first.row.reference.model_copy(update={"answers": ("NYC", "New York")})
-    first = SwapCase(first.row.model_copy(update={"reference": both}), first.prediction)
-    wrong = swap("wrong_answer").make(SwapMaterial([first, second]))
+    first = PerturbedCase(first.row.model_copy(update={"reference": both}), first.prediction)
+    wrong = swap("wrong_answer").make(PerturbationMaterial([first, second]))
     assert [one.query_id for one in wrong] == ["q01"]
 
 
 def test_the_same_seed_makes_the_same_answers_and_another_seed_others() -> None:
     cases = [case(number, f"answer {number}") for number in range(20)]
     made = [
-        [one.answer for one in swap("wrong_answer").make(SwapMaterial(cases, seed=seed))] for seed in (1, 1, 2)
+        [one.answer for one in swap("wrong_answer").make(PerturbationMaterial(cases, seed=seed))]
+        for seed in (1, 1, 2)
     ]
     assert made[0] == made[1] != made[2]
 
 
 def test_a_swapped_query_keeps_its_id_its_answer_and_its_reference() -> None:
     cases = [case(number, f"a{number}") for number in range(3)]
-    for before, after in zip(cases, swap("query").make(SwapMaterial(cases)), strict=True):
+    for before, after in zip(cases, swap("query").make(PerturbationMaterial(cases)), strict=True):
         assert after.row.query.text != before.row.query.text
         assert (after.query_id, after.answer, after.row.reference) == (
             before.query_id,
@@ -65,8 +72,8 @@ def test_a_swapped_query_keeps_its_id_its_answer_and_its_reference() -> None:
 
 def test_contexts_that_share_a_text_are_no_wrong_ones() -> None:
     cases = [case(0, "a", contexts=["x", "y"]), case(1, "b", contexts=["y", "z"]), case(2, "c")]
-    assert swap("contexts").make(SwapMaterial(cases)) == []
+    assert swap("contexts").make(PerturbationMaterial(cases)) == []
 
 
 def test_an_edit_that_no_comparison_sees_is_none() -> None:
-    assert swap("negation").make(SwapMaterial([case(0, "Not")])) == []
+    assert swap("negation").make(PerturbationMaterial([case(0, "Not")])) == []

@@ -10,16 +10,16 @@ from harness.api.config_building import named_judge
 from harness.api.evaluating import EvaluateOptions
 from harness.core.errors import ConfigError
 from harness.display.plotting import plotting
-from harness.extensions.meta_evaluation.perturbed_runs import SwapChoice
-from harness.extensions.meta_evaluation.sensitivity import SwapEffect, verdict_by_rule
+from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
+from harness.extensions.meta_evaluation.sensitivity import PerturbationEffect, verdict_by_rule
 from harness.extensions.meta_evaluation.sensitivity_costs import cost_table, sweep_table
 from harness.extensions.meta_evaluation.sensitivity_run import (
-    Sensed,
-    SensingOptions,
-    SwapWishes,
+    PerturbationOptions,
+    SensitivityOptions,
+    SensitivityResult,
     chosen_swaps,
+    measure_sensitivity,
     parse_sweep,
-    sense,
 )
 from harness.extensions.meta_evaluation.sensitivity_tables import (
     by_measure,
@@ -49,22 +49,22 @@ def references(results: Path, n: int = 12, **more: object) -> RunDir:
     return write_run(results, replace(plan, **more))  # type: ignore[arg-type]
 
 
-def options(results: Path, **more: object) -> SensingOptions:
-    choice = replace(SwapChoice(swaps=SWAPS), **more)  # type: ignore[arg-type]
-    return SensingOptions(choice, EvaluateOptions(evaluators=("answer",), results=results, quiet=True))
+def options(results: Path, **more: object) -> SensitivityOptions:
+    choice = replace(PerturbationChoice(swaps=SWAPS), **more)  # type: ignore[arg-type]
+    return SensitivityOptions(choice, EvaluateOptions(evaluators=("answer",), results=results, quiet=True))
 
 
 @pytest.fixture(scope="module")
-def sensed(tmp_path_factory: pytest.TempPathFactory) -> Sensed:
+def sensed(tmp_path_factory: pytest.TempPathFactory) -> SensitivityResult:
     results = tmp_path_factory.mktemp("results")
-    return sense(references(results), options(results))
+    return measure_sensitivity(references(results), options(results))
 
 
-def effect(sensed: Sensed, measure: str, swap: str) -> SwapEffect:
+def effect(sensed: SensitivityResult, measure: str, swap: str) -> PerturbationEffect:
     return next(one for one in sensed.effects if (one.measure.name, one.swap.name) == (measure, swap))
 
 
-def test_a_measure_that_compares_with_the_reference_notices_whatever_is_edited(sensed: Sensed) -> None:
+def test_a_measure_that_compares_with_the_reference_notices_whatever_is_edited(sensed: SensitivityResult) -> None:
     for swap in ("wrong_answer", "negation", "number", "truncation", "generic"):
         found = effect(sensed, "token_f1", swap)
         assert (found.verdict, found.auc.value, found.n) == ("notices", 1.0, 12)
@@ -74,20 +74,20 @@ def test_a_measure_that_compares_with_the_reference_notices_whatever_is_edited(s
     assert few < half
 
 
-def test_what_a_measure_does_not_read_it_cannot_notice(sensed: Sensed) -> None:
+def test_what_a_measure_does_not_read_it_cannot_notice(sensed: SensitivityResult) -> None:
     found = effect(sensed, "token_f1", "query")
     assert (found.verdict, found.drop) == ("cannot notice", 0.0)
 
 
-def test_a_perfect_order_of_few_answers_has_no_interval(sensed: Sensed) -> None:
+def test_a_perfect_order_of_few_answers_has_no_interval(sensed: SensitivityResult) -> None:
     assert effect(sensed, "em", "wrong_answer").auc.interval == (None, None)
 
 
-def test_that_no_value_of_a_dozen_answers_is_another_shows_no_miss(sensed: Sensed) -> None:
+def test_that_no_value_of_a_dozen_answers_is_another_shows_no_miss(sensed: SensitivityResult) -> None:
     assert effect(sensed, "false_abstention_rate", "wrong_answer").verdict == "undecided"
 
 
-def test_every_measure_has_a_line_and_a_row(sensed: Sensed) -> None:
+def test_every_measure_has_a_line_and_a_row(sensed: SensitivityResult) -> None:
     groups = by_measure(sensed.effects)
     assert len(overview(sensed.effects).rows) == len(groups)
     lines = [verdict_of(measure, own) for measure, own in groups]
@@ -96,7 +96,7 @@ def test_every_measure_has_a_line_and_a_row(sensed: Sensed) -> None:
 
 
 def test_a_measure_that_reads_nothing_of_what_was_changed_is_named_in_one_line(tmp_path: Path) -> None:
-    sensed = sense(references(tmp_path), options(tmp_path, swaps=("query",)))
+    sensed = measure_sensitivity(references(tmp_path), options(tmp_path, swaps=("query",)))
     shown, (said,) = of_readers(sensed.effects), said_of_others(sensed.effects)
     kept, named = {one.measure.name for one in shown}, said.partition(": ")[2].split(", ")
     assert said.startswith(f"{len(named)} measures read nothing of what was changed: ")
@@ -107,14 +107,14 @@ def test_a_measure_that_reads_nothing_of_what_was_changed_is_named_in_one_line(t
 
 def test_costs_are_of_the_evaluators_of_this_command(tmp_path: Path) -> None:
     run, wanted = references(tmp_path), options(tmp_path, swaps=("generic",))
-    sense(run, replace(wanted, evaluate=replace(wanted.evaluate, evaluators=("novel_tokens",))))
-    sensed = sense(run, wanted)
+    measure_sensitivity(run, replace(wanted, evaluate=replace(wanted.evaluate, evaluators=("novel_tokens",))))
+    sensed = measure_sensitivity(run, wanted)
     assert {one.evaluator for one in sensed.runs.base.evaluations()} == {"answer", "novel_tokens"}
     table = cost_table(sensed.runs.runs, sensed.evaluators, sensed.evaluation.spending.prices)
     assert [row[0] for row in table.rows] == ["answer"]
 
 
-def test_swapped_answers_are_runs_that_lie_apart_from_those_of_systems(sensed: Sensed) -> None:
+def test_swapped_answers_are_runs_that_lie_apart_from_those_of_systems(sensed: SensitivityResult) -> None:
     results = sensed.runs.base.path.parents[2]
     assert len([*results.glob("*/manifest.json")]) == 1
     assert all(run.is_closed() for run in sensed.runs.runs)
@@ -122,7 +122,9 @@ def test_swapped_answers_are_runs_that_lie_apart_from_those_of_systems(sensed: S
 
 def test_the_same_command_finds_the_swapped_answers_again(tmp_path: Path) -> None:
     run = references(tmp_path)
-    first, again = (sense(run, options(tmp_path, n=10, seed=3, swaps=("wrong_answer",))) for _ in range(2))
+    first, again = (
+        measure_sensitivity(run, options(tmp_path, n=10, seed=3, swaps=("wrong_answer",))) for _ in range(2)
+    )
     assert [one.path for one in first.runs.runs] == [one.path for one in again.runs.runs]
     assert sensitivity_data(first.effects) == sensitivity_data(again.effects)
     assert "10 of 12 queries, drawn with seed 3" in first.notes
@@ -130,12 +132,12 @@ def test_the_same_command_finds_the_swapped_answers_again(tmp_path: Path) -> Non
 
 def test_fewer_than_ten_answers_are_refused_with_the_way_out(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="has 9 reference answers to edit; fewer than 10 show nothing"):
-        sense(references(tmp_path, 9), options(tmp_path))
+        measure_sensitivity(references(tmp_path, 9), options(tmp_path))
 
 
 def test_abstentions_and_null_queries_are_not_edited(tmp_path: Path) -> None:
     run = references(tmp_path, said=("Insufficient information", *["Oslo"] * 11))
-    sensed = sense(run, options(tmp_path, base="own", swaps=("generic",)))
+    sensed = measure_sensitivity(run, options(tmp_path, base="own", swaps=("generic",)))
     assert sensed.runs.n_cases == 11
     assert any(note.startswith("1 queries have no answer to edit") for note in sensed.notes)
 
@@ -143,18 +145,18 @@ def test_abstentions_and_null_queries_are_not_edited(tmp_path: Path) -> None:
 def test_without_a_judge_evaluators_that_ask_one_are_left_out(tmp_path: Path) -> None:
     run, without = references(tmp_path), replace(options(tmp_path), asks_judges=False)
     both = replace(without, evaluate=replace(without.evaluate, evaluators=("answer", "rag_eval")))
-    assert "left out, for they ask a judge: rag_eval" in sense(run, both).notes
+    assert "left out, for they ask a judge: rag_eval" in measure_sensitivity(run, both).notes
     alone = replace(without, evaluate=replace(without.evaluate, evaluators=("rag_eval",)))
     with pytest.raises(ConfigError, match="each of these evaluators asks a judge"):
-        sense(run, alone)
+        measure_sensitivity(run, alone)
 
 
 def test_wishes_come_before_a_preset_and_unknown_words_are_named() -> None:
-    choice, preset = chosen_swaps(SwapWishes("rag-eval", None, (), 50, 1))
+    choice, preset = chosen_swaps(PerturbationOptions("rag-eval", None, (), 50, 1))
     assert preset is not None
     assert (choice.base, choice.swaps, choice.n) == ("own", preset.swaps, 50)
-    assert chosen_swaps(SwapWishes("rag-eval", "reference"))[0].base == "reference"
-    for wishes in (SwapWishes("kgeval"), SwapWishes(swaps=("wrong",))):
+    assert chosen_swaps(PerturbationOptions("rag-eval", "reference"))[0].base == "reference"
+    for wishes in (PerturbationOptions("kgeval"), PerturbationOptions(swaps=("wrong",))):
         with pytest.raises(ConfigError, match="did you mean"):
             chosen_swaps(wishes)
 
@@ -173,7 +175,7 @@ def test_judges_and_sweeps_are_read_or_refused() -> None:
             named_judge(judge)
 
 
-def test_a_parameter_that_was_moved_has_a_row_and_a_point_for_each_value(sensed: Sensed) -> None:
+def test_a_parameter_that_was_moved_has_a_row_and_a_point_for_each_value(sensed: SensitivityResult) -> None:
     found = effect(sensed, "token_f1", "wrong_answer")
     points = [MovedParameter("tau", value, found) for value in ("0.5", "0.7")]
     assert [row[1] for row in sweep_table(points).rows] == ["tau = 0.5", "tau = 0.7"]
@@ -191,7 +193,7 @@ def test_a_sweep_that_cannot_be_is_refused_before_anything_is_scored(
 ) -> None:
     wanted = replace(options(tmp_path), sweeps=(parse_sweep(sweep),), asks_judges=False)
     with pytest.raises(ConfigError, match=said):
-        sense(references(tmp_path), wanted)
+        measure_sensitivity(references(tmp_path), wanted)
     assert not (tmp_path / "sensitivity").exists()
 
 

@@ -15,10 +15,10 @@ from harness.extensions.ray.remote_readers import RemoteReaders
 from harness.extensions.ray.remote_worker import WorkerConnection, WorkerLost
 from harness.extensions.ray.worker_pool import WorkerPool
 from harness.models.budget import Allowance
-from harness.models.remote_calls import RelayedCall
+from harness.models.remote_calls import RemoteCall
 from harness.runner.executing.messages import Event, ReadingJob, Turn
 from harness.runner.executing.remote_extraction import RULES
-from harness.runner.executing.resources import Unsampled
+from harness.runner.executing.resources import NoSampler
 from harness.runner.executing.worker_supervisor import WorkerEnvironment
 
 SLOTS = 2
@@ -66,7 +66,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPool]:
 
 def readers_of(workers: WorkerPool, warned: list[str]) -> RemoteReaders:
     job = ReadingJob(results="", limits=LimitsConfig(), texts="")
-    return RemoteReaders(workers, job, WorkerEnvironment(Path("log"), Unsampled(), -1), warned.append)
+    return RemoteReaders(workers, job, WorkerEnvironment(Path("log"), NoSampler(), -1), warned.append)
 
 
 def n_free(workers: WorkerPool) -> int:
@@ -86,7 +86,7 @@ def soon(holds: Callable[[], bool]) -> bool:
 
 
 async def asked(readers: RemoteReaders, texts: str) -> bytes:
-    return (await readers.send(RelayedCall(number=0, role=RULES, body=texts.encode())))[1]
+    return (await readers.send(RemoteCall(number=0, role=RULES, body=texts.encode())))[1]
 
 
 async def test_as_many_read_as_slots_are_free_and_who_waits_reads_again(workers: WorkerPool) -> None:

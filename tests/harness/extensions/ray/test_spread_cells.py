@@ -16,7 +16,7 @@ from harness.core.errors import HarnessError
 from harness.extensions.ray.spread_cells import run_spread
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
-from harness.runner.budget_tracker import CostOwner, Spending
+from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.executing.execute import NOTHING_AGAIN, CellResult, run_cell
 from harness.runner.executing.messages import Event as WorkerEvent
 from harness.runner.executing.remote_extraction import RULES
@@ -83,10 +83,12 @@ def spread(
     results: Path,
     machines: Machines,
     reporter: Reporter | None = None,
-    spending: Spending | None = None,
+    spending: BudgetTracker | None = None,
 ) -> list[CellResult]:
     options = CellRunOptions(results, lambda _cell: lambda _usage: None, NOTHING_AGAIN)
-    return run_spread(found, options, machines.start, 3, reporter or Heard(), spending or Spending.unlimited())
+    return run_spread(
+        found, options, machines.start, 3, reporter or Heard(), spending or BudgetTracker.unlimited()
+    )
 
 
 def run_here(found: list[Cell], results: Path) -> list[CellResult]:
@@ -228,7 +230,7 @@ def test_a_budget_is_kept_over_all_workers_of_all_cells_and_the_same_command_goe
     budget = {"tokens": 900}
     found = cells(server, "gold", "closed-book", budget=budget)
     payers = [CostOwner(RunDir(tmp_path / cell.run_id), cell.identity["models"]) for cell in found]
-    spending = Spending(found[0].config.budget, Spending.unlimited().prices, tmp_path, payers)
+    spending = BudgetTracker(found[0].config.budget, BudgetTracker.unlimited().prices, tmp_path, payers)
     stopped = spread(found, tmp_path, Machines(), spending=spending)
     counted = server.model.served
     assert counted["input_tokens"] + counted["output_tokens"] <= budget["tokens"]

@@ -16,7 +16,7 @@ from harness.core.records import EvaluationRecord
 from harness.evaluators.answer import SPEC as ANSWER
 from harness.extensions.ray.spread_scoring import SpreadScoring
 from harness.protocols import EvaluatorSpec, Params
-from harness.runner.budget_tracker import CostOwner, Spending
+from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.progress import Reporter
@@ -42,7 +42,11 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Callable[[EvaluatorSpec], None]:
 
 
 def scored_elsewhere(
-    results: Path, runs: list[RunDir], plan: EvaluationPlan, machines: Machines, spending: Spending | None = None
+    results: Path,
+    runs: list[RunDir],
+    plan: EvaluationPlan,
+    machines: Machines,
+    spending: BudgetTracker | None = None,
 ) -> Scored:
     warned: list[str] = []
     elsewhere = SpreadScoring(plan, results, machines.start, 3, warned.append)
@@ -129,7 +133,7 @@ def test_an_evaluator_without_a_model_is_not_sent_anywhere(tmp_path: Path) -> No
 def test_a_budget_that_is_reached_elsewhere_is_kept_and_nothing_is_written(tmp_path: Path) -> None:
     run, plan = graded_run(tmp_path, "naive", ANSWERS), judging()
     budget = BudgetConfig(tokens=1200)
-    spending = Spending(budget, Prices(()), tmp_path, [CostOwner.of(run, {}, plan)])
+    spending = BudgetTracker(budget, Prices(()), tmp_path, [CostOwner.of(run, {}, plan)])
     outcome, _ = scored_elsewhere(tmp_path, [run], plan, Machines(), spending)
     assert outcome.stopped is not None
     assert run.evaluations() == []
@@ -140,7 +144,7 @@ def test_a_budget_that_is_reached_elsewhere_is_kept_and_nothing_is_written(tmp_p
 def test_where_the_time_is_over_no_worker_takes_more(tmp_path: Path) -> None:
     run = graded_run(tmp_path, "naive", [f"Paris {number}" for number in range(60)])
     plan = plan_with(fake_judge(reply="1", latency_s=0.2), GRADER)
-    spending = Spending(BudgetConfig(minutes=0.005), Prices(()), tmp_path, [CostOwner.of(run, {}, plan)])
+    spending = BudgetTracker(BudgetConfig(minutes=0.005), Prices(()), tmp_path, [CostOwner.of(run, {}, plan)])
     outcome, _ = scored_elsewhere(tmp_path, [run], plan, Machines(), spending)
     assert outcome.stopped is not None
     assert outcome.stopped.what == "the time is over"

@@ -9,10 +9,10 @@ from damaging import WorkersHere
 
 from harness.config import BenchConfig
 from harness.core.errors import BudgetReached
-from harness.runner.budget_tracker import Spending
+from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.executing.execute import CellResult, run_cell
-from harness.runner.executing.interleaved_run import Seat
-from harness.runner.executing.interleaved_scheduler import TurnOptions, run_in_turns
+from harness.runner.executing.interleaved_run import InterleavedRun
+from harness.runner.executing.interleaved_scheduler import InterleavedOptions, run_in_turns
 from harness.runner.executing.messages import QueryTask
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
@@ -34,13 +34,13 @@ def _workers_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[N
 def turns(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
     """(system, queries) of each turn, as they are taken."""
     taken: list[tuple[str, list[str]]] = []
-    take = Seat.take_turn
+    take = InterleavedRun.take_turn
 
-    def noted(self: Seat, todo: list[QueryTask], tally: Any) -> None:
+    def noted(self: InterleavedRun, todo: list[QueryTask], tally: Any) -> None:
         taken.append((self.execution.cell.spec.name, [one.query_id for one in todo]))
         take(self, todo, tally)
 
-    monkeypatch.setattr(Seat, "take_turn", noted)
+    monkeypatch.setattr(InterleavedRun, "take_turn", noted)
     return taken
 
 
@@ -53,21 +53,21 @@ def cells(**keys: Any) -> list[Cell]:
 
 
 def go(found: list[Cell], results: Path) -> list[CellResult]:
-    options = TurnOptions(results, lambda _cell: lambda _usage: None)
-    return run_in_turns(found, options, QUIET, Spending.unlimited())
+    options = InterleavedOptions(results, lambda _cell: lambda _usage: None)
+    return run_in_turns(found, options, QUIET, BudgetTracker.unlimited())
 
 
 def stop_after(n_turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The budget ends in the turn after so many."""
-    check, seen = Seat.take_turn, []
+    check, seen = InterleavedRun.take_turn, []
 
-    def take(self: Seat, todo: list[QueryTask], tally: Any) -> None:
+    def take(self: InterleavedRun, todo: list[QueryTask], tally: Any) -> None:
         seen.append(1)
         if len(seen) > n_turns:
             raise BudgetReached("the time is over")
         check(self, todo, tally)
 
-    monkeypatch.setattr(Seat, "take_turn", take)
+    monkeypatch.setattr(InterleavedRun, "take_turn", take)
 
 
 def held(run: RunDir) -> set[str]:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from harness.config import BenchConfig
 from harness.core.records import Cost, Prediction, RunRecord, Usage
-from harness.runner.budget_tracker import Spending
+from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.executing.execute import open_run
 from harness.runner.executing.messages import QueryTask
 from harness.runner.executing.phases import Execution, Heard
-from harness.runner.executing.progress_counter import Tally
+from harness.runner.executing.progress_counter import ProgressCounter
 from harness.runner.executing.worker_supervisor import WorkerEnd
 from harness.runner.plan import plan_cells
 from harness.runner.progress import Reporter
@@ -21,7 +21,7 @@ def execution(results: Path) -> Execution:
     (cell,) = plan_cells(
         BenchConfig.model_validate({"systems": ["closed-book"], "dataset": dataset, "models": models})
     )
-    reporter, spending = Reporter(quiet=True), Spending.unlimited()
+    reporter, spending = Reporter(quiet=True), BudgetTracker.unlimited()
     return Execution(cell, open_run(cell, results, reporter.warn), results, reporter, _unpriced, spending, 0, None)
 
 
@@ -47,7 +47,7 @@ def test_who_is_killed_for_one_query_has_answered_what_its_records_say(tmp_path:
         return WorkerEnd(completed=False, overdue=[answered, blocking])
 
     with going.reporter.bar("answer") as bar:
-        going.work_through(todo, Tally(bar, going.spending, 0, len(todo)), ask)
+        going.work_through(todo, ProgressCounter(bar, going.spending, 0, len(todo)), ask)
     assert asked == [todo, [torn]]
     assert {name: one.status for (name, _), one in going.run.records().items()} == {
         answered.query_id: "ok",

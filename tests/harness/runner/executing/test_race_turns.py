@@ -12,11 +12,11 @@ import pytest
 from harness.config import BenchConfig
 from harness.core.errors import BudgetReached, ConfigError
 from harness.core.records import Cost, Failure, Prediction, RaceRecord, RunRecord
-from harness.runner.budget_tracker import Spending
+from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.executing import interleaved_scheduler
 from harness.runner.executing.execute import CellResult
-from harness.runner.executing.interleaved_run import Seat
+from harness.runner.executing.interleaved_run import InterleavedRun
 from harness.runner.executing.messages import QueryTask
 from harness.runner.executing.worker_supervisor import SystemBroken
 from harness.runner.plan import Cell, plan_cells
@@ -47,7 +47,7 @@ def top_k(cell: Cell) -> int:
     return int(cell.answer_params.model_dump().get("top_k", 0))
 
 
-def answer(seat: Seat, todo: QueryTask, failure: Failure | None = None) -> None:
+def answer(seat: InterleavedRun, todo: QueryTask, failure: Failure | None = None) -> None:
     """An answer is made up, and the same whenever it is; or there is none."""
     cell = seat.execution.cell
     (reference,) = (one for one in cell.dataset.references if one.query_id == todo.query_id)
@@ -73,12 +73,12 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
     """(top_k, query) of each answer, in the order asked."""
     found: Asked = []
 
-    def take(self: Seat, todo: list[QueryTask], tally: Any) -> None:
+    def take(self: InterleavedRun, todo: list[QueryTask], tally: Any) -> None:
         for one in todo:
             found.append((top_k(self.execution.cell), one.query_id))
             answer(self, one)
 
-    monkeypatch.setattr(Seat, "take_turn", take)
+    monkeypatch.setattr(InterleavedRun, "take_turn", take)
     monkeypatch.setattr(interleaved_scheduler._Table, "_build", lambda _self, _seat: None)
     return found
 
@@ -87,10 +87,12 @@ def go(results: Path, **keys: Any) -> tuple[list[Cell], list[CellResult]]:
     chosen = config(**keys)
     cells, evaluation = plan_cells(chosen), plan_evaluation(chosen)
     race = plan_race(chosen, cells, evaluation)
-    options = interleaved_scheduler.TurnOptions(
+    options = interleaved_scheduler.InterleavedOptions(
         results, lambda _cell: lambda _usage: None, race=race, evaluation=evaluation
     )
-    return cells, interleaved_scheduler.run_in_turns(cells, options, Reporter(quiet=True), Spending.unlimited())
+    return cells, interleaved_scheduler.run_in_turns(
+        cells, options, Reporter(quiet=True), BudgetTracker.unlimited()
+    )
 
 
 def established(results: list[CellResult]) -> RaceRecord:
@@ -101,15 +103,15 @@ def established(results: list[CellResult]) -> RaceRecord:
 
 
 def raise_after(n_turns: int, error: Callable[[], BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
-    take, seen = Seat.take_turn, []
+    take, seen = InterleavedRun.take_turn, []
 
-    def taken(self: Seat, todo: list[QueryTask], tally: Any) -> None:
+    def taken(self: InterleavedRun, todo: list[QueryTask], tally: Any) -> None:
         seen.append(1)
         if len(seen) > n_turns:
             raise error()
         take(self, todo, tally)
 
-    monkeypatch.setattr(Seat, "take_turn", taken)
+    monkeypatch.setattr(InterleavedRun, "take_turn", taken)
 
 
 def test_who_is_worse_is_asked_no_more_and_the_rest_goes_on(tmp_path: Path, asked: Asked) -> None:
@@ -172,7 +174,7 @@ def test_answers_that_come_in_any_order_and_a_kill_among_them_decide_the_same(
     whole = established(go(tmp_path / "whole")[1])
     draw, n_left = Random(0), 40
 
-    def take(self: Seat, todo: list[QueryTask], tally: Any) -> None:
+    def take(self: InterleavedRun, todo: list[QueryTask], tally: Any) -> None:
         nonlocal n_left
         for one in draw.sample(todo, len(todo)):
             n_left -= 1
@@ -181,7 +183,7 @@ def test_answers_that_come_in_any_order_and_a_kill_among_them_decide_the_same(
             answer(self, one)
 
     limits = {"concurrency": 4}
-    monkeypatch.setattr(Seat, "take_turn", take)
+    monkeypatch.setattr(InterleavedRun, "take_turn", take)
     with pytest.raises(KeyboardInterrupt):
         go(tmp_path / "killed", limits=limits)
     found = established(go(tmp_path / "killed", limits=limits)[1])
@@ -198,16 +200,16 @@ def test_answers_that_come_in_any_order_and_a_kill_among_them_decide_the_same(
 def test_a_system_that_fails_at_every_query_leaves_as_worse_and_the_others_go_on(
     tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    take = Seat.take_turn
+    take = InterleavedRun.take_turn
 
-    def taken(self: Seat, todo: list[QueryTask], tally: Any) -> None:
+    def taken(self: InterleavedRun, todo: list[QueryTask], tally: Any) -> None:
         if top_k(self.execution.cell) != 4:
             return take(self, todo, tally)
         for one in todo:
             answer(self, one, Failure(kind="timeout", message="no answer within 600 s"))
         return None
 
-    monkeypatch.setattr(Seat, "take_turn", taken)
+    monkeypatch.setattr(InterleavedRun, "take_turn", taken)
     cells, results = go(tmp_path)
     race = established(results)
     (best,) = (cell.run_id for cell in cells if top_k(cell) == 8)
@@ -217,16 +219,16 @@ def test_a_system_that_fails_at_every_query_leaves_as_worse_and_the_others_go_on
 
 
 def break_after(n_turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    take, seen = Seat.take_turn, []
+    take, seen = InterleavedRun.take_turn, []
 
-    def taken(self: Seat, todo: list[QueryTask], tally: Any) -> None:
+    def taken(self: InterleavedRun, todo: list[QueryTask], tally: Any) -> None:
         if top_k(self.execution.cell) == 4:
             seen.append(1)
             if len(seen) > n_turns:
                 raise SystemBroken("its index cannot be read")
         take(self, todo, tally)
 
-    monkeypatch.setattr(Seat, "take_turn", taken)
+    monkeypatch.setattr(InterleavedRun, "take_turn", taken)
 
 
 def test_where_a_system_can_answer_no_more_nothing_is_decided_and_once_mended_it_goes_on(
