@@ -1,4 +1,4 @@
-"""From a config to cells: everything resolved, hashed and checked before anything is paid for."""
+"""Turns a config into planned configurations (`Cell`): resolved, hashed and checked before anything is paid."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -34,14 +34,14 @@ from harness.runner.routed_systems import config_of, refuse_unroutable, weights_
 
 IDENTITY_SCHEMA = 2
 _OF_RUNS = ("index.", "answer.", "per_system.", "dataset.", "models.generator.", "models.embedder.")
-"""Axes of what changes some runs."""
+"""Config keys that change runs, as prefixes."""
 _LONGEST_NAME = 60
-"""Of a system, in the name of a folder."""
+"""Characters of a system's name in a run id."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One point of a benchmark, resolved: what to run, and the ids it will have."""
+    """One planned configuration: system, parameters, models, sample, and the ids of its run and index."""
 
     config: BenchConfig
     spec: SystemSpec
@@ -50,9 +50,9 @@ class Cell:
     roles: Roles
     """The models that each phase calls."""
     generator: GeneratorConfig | None
-    """None: neither phase calls one."""
+    """None: neither phase calls a generator."""
     embedder: EmbedderConfig | None
-    """Likewise."""
+    """None: neither phase calls an embedder."""
     answer_style: AnswerStyle
     dataset: Dataset
     corpus_digest: str
@@ -60,43 +60,43 @@ class Cell:
     run_id: str
     index_id: str
     lent: tuple["RoutedCell", ...] = ()
-    """The systems that it hands queries to."""
+    """For a router: the systems that it sends queries to."""
 
     @property
     def models(self) -> dict[Role, ModelConfig]:
-        """The models that it calls, by role."""
+        """The models it calls, by role."""
         played: dict[Role, ModelConfig | None] = {"generator": self.generator, "embedder": self.embedder}
         return {role: config for role, config in played.items() if config is not None}
 
     @property
     def generates(self) -> bool:
-        """Whether there is a model that writes, the system's own where it has one."""
+        """Whether answers are generated, by the configured model or one of the system's own."""
         if self.generator is None:
             return self.spec.own_models and not self.config.models.generator.is_none
         return not self.generator.is_none
 
     @property
     def servers(self) -> dict[str, str]:
-        """Role -> digest of what serves it; how it decodes stands in each request."""
+        """Role -> digest of provider, model and server. Decoding parameters are part of each request instead."""
         return server_digests(self.identity["models"])
 
     @property
     def n_answers(self) -> int:
-        """(query, repeat) pairs."""
+        """Number of (query, repeat) pairs."""
         return len(self.dataset.queries) * self.config.repeats
 
 
 @dataclass(frozen=True)
 class RoutedCell:
-    """A system that a router hands queries to, resolved as if the config had named it."""
+    """A system that a router sends queries to, resolved as if the config had named it."""
 
     route: Route
     cell: Cell
 
 
 def plan_cells(config: BenchConfig, progress: ReadingProgress = no_progress) -> list[Cell]:
-    """Every cell of the config, in order; any mistake in any of them raises before the first one runs. `progress`
-    is told how far the reading of its data sets is.
+    """All configurations of a config, in order. A mistake in any of them raises before the first one runs.
+    `progress` is called while data sets are read.
     """
     plan_evaluation(config)
     points = expand(config)
@@ -105,13 +105,13 @@ def plan_cells(config: BenchConfig, progress: ReadingProgress = no_progress) -> 
     cells = list(map(resolve, points))
     for axis in config.matrix:
         _refuse_idle(axis, cells)
-    # The same cell named twice is one run.
+    # The same configuration named twice is one run.
     return list({cell.run_id: cell for cell in cells}.values())
 
 
 def _refuse_idle(axis: str, cells: Sequence[Cell]) -> None:
-    """An axis of what is no part of a run, such as a judge, would be one run with one value, without a word. A
-    parameter or a model may be one that these systems lack, and of a small data set two sizes may be one sample.
+    """Refuse an axis that changes no run, such as a judge: it would silently give one run. Keys of `_OF_RUNS` are
+    allowed, since some systems lack a parameter, and two sample sizes of a small data set may be equal.
     """
     if axis.startswith(_OF_RUNS):
         return
@@ -125,8 +125,8 @@ def _refuse_idle(axis: str, cells: Sequence[Cell]) -> None:
 
 
 def _refuse_unknown_params(config: BenchConfig) -> None:
-    """A shared key that no system of the config knows is a typo, not a wish. A system that `--system` left out
-    still has its place under `per_system`, and what was said for it stands.
+    """Refuse a shared parameter that no system of the config has: it is a typing error. Keys under `per_system`
+    of a system that `--system` left out are allowed.
     """
     specs = [_system(name) for name in [*config.systems, *config.per_system]]
     for half in ("index", "answer"):
@@ -212,9 +212,9 @@ def index_id_of(
     identity: Mapping[str, Any],
     lent: Collection[str] = (),
 ) -> str:
-    """The id of the index that a run of this identity answers from, as this version of its system stores one.
+    """The id of the index for a run with this identity and this version of the system.
 
-    `lent`: those of the systems that it hands queries to.
+    `lent`: for a router, the index ids of its systems.
     """
     models, weights = identity["models"], spec.own_weights(params)
     return short_digest(
@@ -233,9 +233,9 @@ def index_id_of(
 def models_of(
     config: BenchConfig, spec: SystemSpec, roles: Roles
 ) -> tuple[GeneratorConfig | None, EmbedderConfig | None]:
-    """The generator and the embedder of a system, resolved; None for a role that it calls in neither phase.
+    """The generator and the embedder of a system, resolved; None for a role that neither phase calls.
 
-    ConfigError where it needs one and the config says `none`.
+    ConfigError if it needs a model and the config says `none`.
     """
     return _generator(config, spec, roles), _embedder(config, spec, roles)
 
@@ -249,21 +249,21 @@ def _lent(config: BenchConfig, routes: Sequence[Route], reader: DatasetReader) -
 
 
 def _own_generator(config: BenchConfig) -> dict[str, Any]:
-    """In place of a generator of the config's: the system's own, or none where retrieval alone is asked for."""
+    """The identity of the generator of a system with its own models; none if only retrieval is wanted."""
     if config.models.generator.is_none:
         return {"provider": NO_MODEL}
     return {"provider": OWN_MODELS, "model": None}
 
 
 def _in_path(name: str) -> str:
-    """A system's name as a part of a folder's; the digest behind it tells those apart that come out alike."""
+    """The system's name as part of a folder name. Names that become equal differ in the digest behind it."""
     if ":" not in name:
         return name
     return re.sub(r"[^A-Za-z0-9._]+", "-", name)[:_LONGEST_NAME].strip("-.")
 
 
 def _weights_of_answers(spec: SystemSpec, params: Params) -> dict[str, str]:
-    """Of the models beside the generator and the embedder: name -> digest."""
+    """Reranker and entailment model of the answers: name -> digest."""
     reranker, entailment = spec.own_reranker(params), spec.own_entailment(params)
     found = {"reranker": reranker_identity(reranker)} if reranker else {}
     if entailment and entailment != BY_GENERATOR:
@@ -286,7 +286,7 @@ def _embedder(config: BenchConfig, spec: SystemSpec, roles: Roles) -> EmbedderCo
     if "embedder" not in roles.index | roles.answer:
         return None
     if config.models.embedder.is_none and spec.own_models:
-        return None  # Nothing is lent: whether it embeds by itself is its own affair.
+        return None  # The system may embed with a model of its own.
     if config.models.embedder.is_none:
         raise ConfigError(f"'{spec.name}' embeds, and models.embedder.provider is none", "choose a provider")
     return resolve_embedder(config.models.embedder)

@@ -1,4 +1,4 @@
-"""Evaluators over runs: each run's scores are written whole, with what made them beside them."""
+"""Runs evaluators over saved runs. The scores of a run are written atomically, with the settings used."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
@@ -23,19 +23,19 @@ from harness.store import RunDir
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What became of one evaluator on one run."""
+    """The result of one evaluator on one run."""
 
     run: RunDir
     evaluator: str
     n_counted: int = 0
-    """Scores with a value."""
+    """Number of scores with a value."""
     n_failed: int = 0
-    """Scores without one although there is an answer."""
+    """Number of scores that failed although there is an answer."""
     reason: str = ""
-    """Why the first of them has none."""
+    """The reason of the first failure."""
 
     def with_more(self, scores: Sequence[Score]) -> Self:
-        """And what became of these."""
+        """The result including these scores."""
         failed = [score for score in scores if score.status == "failed"]
         counted = sum(score.value is not None for score in scores)
         return replace(
@@ -48,15 +48,15 @@ class Evaluated:
 
 @dataclass(frozen=True)
 class EvaluationOutcome:
-    """What became of an evaluation."""
+    """The result of an evaluation."""
 
     evaluated: tuple[Evaluated, ...]
     refusals: tuple[tuple[str, HarnessError], ...]
-    """Evaluators that could not work at all, with the reason; the others went on."""
+    """Evaluators that could not run at all, with the reason; the others continued."""
 
     @property
     def stopped(self) -> BudgetReached | None:
-        """What the budget could not hold; the evaluators that asked for it have written nothing for that run."""
+        """The budget limit that was reached; the evaluators it stopped have written nothing for that run."""
         return next((error for _, error in self.refusals if isinstance(error, BudgetReached)), None)
 
 
@@ -68,9 +68,9 @@ def evaluate_runs(
     spending: BudgetTracker | None = None,
     elsewhere: Elsewhere = no_executor,
 ) -> EvaluationOutcome:
-    """Score every run with every evaluator and write the scores; the outcome says what could not be scored.
+    """Score every run with every evaluator and write the scores. The outcome lists what could not be scored.
 
-    `spending` stops judgements before a budget is passed; `elsewhere` may let others score.
+    `spending` stops judgements before a budget is exceeded; `elsewhere` may score on other machines.
     """
     evaluation = _Evaluation(runs, plan, reporter, spending or BudgetTracker.unlimited(), elsewhere)
     return run_to_end(lambda: evaluation.run(results / "judge"))
@@ -114,7 +114,7 @@ class _Evaluation:
 
     @contextmanager
     def _scoring(self, planned: PlannedEvaluator, models: EvaluationModels) -> Iterator[Scoring]:
-        """Who scores, behind a bar."""
+        """The scorer of an evaluator, with a progress bar."""
         scoring: Scoring | None = None
         with self._reporter.bar(f"evaluate: {planned.spec.name}") as bar:
 
@@ -153,7 +153,7 @@ class _Evaluation:
         return usage_usd(self._spending.prices, self._plan.models, paid)
 
     def _record(self, planned: PlannedEvaluator, models: EvaluationModels, cost: Cost) -> EvaluationRecord:
-        """What made the scores."""
+        """The settings that made the scores."""
         return EvaluationRecord(
             evaluator=planned.spec.name,
             version=planned.spec.version,

@@ -1,4 +1,4 @@
-"""One cell, from nothing or from wherever it stopped, to done."""
+"""Runs one configuration (`Cell`), or resumes it where it stopped, until its run is done."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -29,39 +29,39 @@ from harness.store import Done, RunDir
 
 @dataclass(frozen=True)
 class CellResult:
-    """What became of a cell."""
+    """How a configuration ended."""
 
     run: RunDir
     status: Literal["done", "failed", "stopped"]
-    """stopped: at the budget; the run is resumable."""
+    """stopped: the budget is exhausted; the run can be resumed."""
     n_ok: int
     n_error: int
     reason: str = ""
-    """Why it failed: the system's own error, outside of any query."""
+    """Why it failed: an error of the system outside of any query."""
     stopped: BudgetReached | None = None
-    """What the budget could not hold."""
+    """The limit that was reached."""
     n_left: int = 0
-    """done: of its queries, those that it is not closed over."""
+    """If done: number of queries that were not asked, because the run was closed early."""
     ended_by: BudgetReached | None = None
-    """Where the budget ended its turns before: what could not be held."""
+    """The limit that closed the run early, in an interleaved schedule."""
 
 
 @dataclass(frozen=True)
 class RerunOptions:
-    """What is done although it was done before."""
+    """Work that is repeated although it was done before."""
 
     failed: bool = False
-    """Queries that failed."""
+    """Ask failed queries again."""
     index: bool = False
-    """The index of a run that has none yet: it is built with nothing that an earlier build left, so that its
-    seconds are measured. No other run may be answering from it meanwhile."""
+    """If the run has no index yet, build it without anything that an earlier build left, so that its time is
+    measured. No other run may answer from that index meanwhile."""
 
 
 NOTHING_AGAIN = RerunOptions()
 
 
 def open_run(cell: Cell, results: Path, tell: Callable[[str], None] = lambda _: None) -> RunDir:
-    """The cell's run directory, begun where it is not there yet; `tell` is given a line where it is mended."""
+    """The run directory, created if it does not exist. `tell` receives a line if it was repaired."""
     return RunDir.create(results, build_manifest(cell), sample_of(cell), tell)
 
 
@@ -74,18 +74,19 @@ def run_cell(
     again: RerunOptions = NOTHING_AGAIN,
     spending: BudgetTracker | None = None,
 ) -> CellResult:
-    """Index if needed, answer what is unanswered, write done.json; interrupted anywhere, the next call goes on.
+    """Build the index if needed, answer the remaining queries, write done.json. Interrupted, the next call
+    resumes.
 
-    A finished run is left as it is, unless `again` asks for its failed queries. `spending` stops it before a
-    budget is passed.
+    A finished run is not changed, unless `again` asks for its failed queries. `spending` stops the run before a
+    budget is exceeded.
     """
-    outset = RunContext(results, reporter, priced, again, spending or BudgetTracker.unlimited())
-    return carry_out(cell, outset, Execution)
+    context = RunContext(results, reporter, priced, again, spending or BudgetTracker.unlimited())
+    return carry_out(cell, context, Execution)
 
 
 @dataclass(frozen=True)
 class RunContext:
-    """What a cell is run with: see `run_cell`."""
+    """The arguments of `run_cell`."""
 
     results: Path
     reporter: Reporter
@@ -94,9 +95,9 @@ class RunContext:
     spending: BudgetTracker
 
 
-def carry_out(cell: Cell, outset: RunContext, make: Callable[..., Execution]) -> CellResult:
-    """See `run_cell`; `make` is `Execution`, or makes what is one."""
-    results, reporter, again, spending = outset.results, outset.reporter, outset.again, outset.spending
+def carry_out(cell: Cell, context: RunContext, make: Callable[..., Execution]) -> CellResult:
+    """See `run_cell`. `make` builds the `Execution`."""
+    results, reporter, again, spending = context.results, context.reporter, context.again, context.spending
     run = open_run(cell, results, reporter.warn)
     with run.exclusive() as lock_fd:
         todo = begin(cell, run, results, reporter, again)
@@ -109,7 +110,7 @@ def carry_out(cell: Cell, outset: RunContext, make: Callable[..., Execution]) ->
                 models = prepare(cell, run, results, reporter)
                 with model_server(models.get("generator"), run.path) as server:
                     execution = make(
-                        cell, run, results, reporter, outset.priced, spending, lock_fd, server, again.index
+                        cell, run, results, reporter, context.priced, spending, lock_fd, server, again.index
                     )
                     execution.ensure_index()
                     execution.answer(todo)
@@ -124,7 +125,7 @@ def carry_out(cell: Cell, outset: RunContext, make: Callable[..., Execution]) ->
 def begin(
     cell: Cell, run: RunDir, results: Path, reporter: Reporter, again: RerunOptions
 ) -> list[QueryTask] | None:
-    """Mend the run, open it again and say what is to be answered; None: it is finished, and stays as it is."""
+    """Repair and reopen the run. The remaining queries; None if the run is finished and stays as it is."""
     for line in run.mend():
         reporter.warn(f"{run.run_id}: {line}")
     if is_whole(cell, run) and not (again.failed and _todo(cell, run, retry_failed=True)):
@@ -137,7 +138,7 @@ def begin(
 
 
 def prepare(cell: Cell, run: RunDir, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:
-    """Have whatever is needed here; returns the models that what is left of the cell calls."""
+    """Repair indexes, check requirements, download weights. Returns the models that are still needed."""
     for index in index_dirs(cell, results):
         for line in index.mend():
             reporter.warn(f"{run.run_id}: {line}")
@@ -146,7 +147,7 @@ def prepare(cell: Cell, run: RunDir, results: Path, reporter: Reporter) -> dict[
 
 
 def fetch_models(cell: Cell, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:
-    """Have the weights of all models here that what is left of the cell calls; returns those."""
+    """Download the weights of the models that are still needed; returns these models."""
     models = _models_left(cell, results)
     fetch_weights(reporter, *models.values())
     for one in (cell, *(lent.cell for lent in cell.lent)):
@@ -157,7 +158,7 @@ def fetch_models(cell: Cell, results: Path, reporter: Reporter) -> dict[Role, Mo
 def close_run(
     cell: Cell, run: RunDir, reached: Sequence[str] = (), why: str = "", *, race: RaceRecord | None = None
 ) -> CellResult:
-    """Write done.json, over all queries or over those that were `reached`; `race`: what it was closed with."""
+    """Write done.json for all queries, or for those `reached` before the run was closed early."""
     n_queries = len(reached) or len(cell.dataset.queries)
     kept = set(reached)
     endings = [one for (query_id, _), one in run.endings().items() if not kept or query_id in kept]
@@ -174,12 +175,12 @@ def close_run(
 
 
 def broken_result(run: RunDir, broken: SystemBroken) -> CellResult:
-    """Of a cell whose system failed outside of any query."""
+    """The result if the system failed outside of any query."""
     return replace(result_of(run), status="failed", reason=f"{broken}; its log is {run.log_path}")
 
 
 def check_needs(cell: Cell, results: Path) -> None:
-    """Raise HarnessError where a server or package that is still needed is not there; nothing is paid for."""
+    """HarnessError if a server or package that is still needed is missing. Makes no paid call."""
     for one in (cell, *(lent.cell for lent in cell.lent)):
         check_system(one.spec, one.index_params, one.answer_params)
     for model in _models_left(cell, results).values():
@@ -187,7 +188,7 @@ def check_needs(cell: Cell, results: Path) -> None:
 
 
 def check_system(spec: SystemSpec, index_params: Params, answer_params: Params) -> None:
-    """Likewise for what a system needs besides its models."""
+    """The same for what a system needs besides its models."""
     if spec.preflight:
         spec.preflight(index_params, answer_params)
     if reranker := spec.own_reranker(answer_params):
@@ -197,7 +198,7 @@ def check_system(spec: SystemSpec, index_params: Params, answer_params: Params) 
 
 
 def _todo(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[QueryTask]:
-    """What is still to be answered, in the sample's order, repeat by repeat."""
+    """The remaining queries in the order of the sample, one repeat after another."""
     endings, todo = run.endings(), []
     for repeat in range(cell.config.repeats):
         for query in cell.dataset.queries:
@@ -209,7 +210,7 @@ def _todo(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[QueryTask]:
 
 
 def result_of(run: RunDir) -> CellResult:
-    """What a run has so far."""
+    """The counts of a run so far."""
     n_ok = n_error = 0
     for ending in run.endings().values():
         n_ok += ending.status == "ok"
@@ -218,14 +219,14 @@ def result_of(run: RunDir) -> CellResult:
 
 
 def _models_left(cell: Cell, results: Path) -> dict[Role, ModelConfig]:
-    """The models that what is left of the cell calls."""
+    """The models that the remaining phases call."""
     is_built = all(index.record() is not None for index in index_dirs(cell, results))
     roles = cell.roles.answer if is_built else cell.roles.index | cell.roles.answer
     return {role: model for role, model in cell.models.items() if role in roles}
 
 
 def model_server(model: ModelConfig | None, folder: Path) -> AbstractContextManager[LocalServer | None]:
-    """Of a generator that has one started for it; its log is in `folder`."""
+    """The local server of a generator that needs one; it logs to `folder`."""
     if not isinstance(model, GeneratorConfig):
         return nullcontext()
     serve = provider_of(model).serve

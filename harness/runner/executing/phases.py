@@ -1,4 +1,4 @@
-"""The two phases of a cell: each in processes of its own, followed to their end."""
+"""The two phases of a run, index and answer, each in its own supervised processes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -23,12 +23,12 @@ from harness.store.index_dir import Corpora
 
 Heard = Callable[[Event], None]
 Ask = Callable[[Sequence[QueryTask], Heard], WorkerEnd]
-"""ask(todo, heard): a worker answers what it can of it, and `heard` gets its events."""
+"""ask(todo, heard): a worker answers as many queries as it can; `heard` receives its events."""
 
 
 @dataclass
 class Execution:
-    """The two phases of one cell, while its lock is held and its model server runs."""
+    """The two phases of one run, while its lock is held and its model server runs."""
 
     cell: Cell
     run: RunDir
@@ -38,12 +38,12 @@ class Execution:
     spending: BudgetTracker
     lock_fd: int
     server: LocalServer | None
-    """That was started for it."""
+    """The local model server that was started for this run."""
     fresh_index: bool = False
-    """A build finds nothing that an earlier one left."""
+    """Build the index without anything that an earlier build left."""
 
     def ensure_index(self) -> None:
-        """Build the index unless one with the same identity is there; where the cell is lent systems, theirs."""
+        """Build the index unless one with the same id exists; for a router, the indexes of its systems."""
         lent = list({one.cell.index_id: one.cell for one in self.cell.lent}.values())
         if lent:
             parts = [self._lent(cell).stored_index() for cell in lent]
@@ -55,7 +55,7 @@ class Execution:
             self.run.write_index(record if mine else record.model_copy(update={"reused_from": record.built_by}))
 
     def stored_index(self) -> IndexRecord:
-        """That of the cell's own system, built by this run unless it is there."""
+        """The index of the system itself, built by this run unless it exists."""
         index = IndexDir(self.results, self.cell.index_id)
         # Another run may be building the very same index: then wait for it instead of paying again.
         with index.exclusive(wait_s=3600.0):
@@ -66,7 +66,7 @@ class Execution:
         return record
 
     def _lent(self, cell: Cell) -> "Execution":
-        """The same for a system that it hands queries to, in the run's own name."""
+        """The same for a system that a router sends queries to; this run pays for it."""
         return replace(self, cell=replace(cell, run_id=self.run.run_id))
 
     def _build(self, index: IndexDir) -> IndexRecord:
@@ -90,18 +90,18 @@ class Execution:
             bar.update(event.done, event.total, f"{event.doing}, {note}" if note else event.doing)
 
     def answer(self, todo: Sequence[QueryTask]) -> None:
-        """Answer `todo`; a query that kills the system's process becomes a record, and the rest goes on."""
+        """Answer `todo`. A query that kills the worker process is recorded as failed, and the others continue."""
         expected = self.cell.n_answers
         with self.index_in_use(), self.reporter.bar(f"{self.cell.spec.name}: answer") as bar:
             tally = ProgressCounter(bar, self.spending, expected - len(todo), expected)
             self.work_through(todo, tally, lambda pending, heard: self._supervise("answer", pending, heard))
 
     def index_in_use(self) -> AbstractContextManager[None]:
-        """While the system answers from its index."""
+        """Holds the indexes, so that no other run rebuilds them while this one answers."""
         return _all_in_use(index_dirs(self.cell, self.results))
 
     def work_through(self, todo: Sequence[QueryTask], tally: ProgressCounter, ask: Ask) -> None:
-        """Let workers `ask` until all of `todo` has a record."""
+        """Start workers with `ask` until every query of `todo` has a record."""
 
         def heard(event: Event) -> None:
             tally.take(event, self.priced)
@@ -110,8 +110,8 @@ class Execution:
         while pending:
             outcome = ask(pending, heard)
             pending = self._left(pending, outcome)
-            # What was under way when the process died is tried alone: that finds the query that kills it, and
-            # forgives a death that came from outside.
+            # Queries that were running when the process died are retried alone: this finds the query that kills
+            # the process, and forgives a kill from outside.
             for suspect in [one for one in outcome.in_flight if one in pending]:
                 pending.remove(suspect)
                 self._try_alone(suspect, heard)
@@ -122,10 +122,10 @@ class Execution:
             self.record_death(suspect, "error", outcome.death)
 
     def _left(self, batch: Sequence[QueryTask], outcome: WorkerEnd) -> list[QueryTask]:
-        """What of `batch` is still to do after a worker ended with `outcome`; overdue queries are recorded."""
-        # It may have been killed while it wrote a record: the next one must not begin within that line.
+        """The unanswered queries of `batch` after a worker ended; overdue queries are recorded as timeouts."""
+        # The worker may have been killed while it wrote a record: the next record must not continue that line.
         self.run.repair()
-        # What blocks a process keeps it from telling of others that they are answered.
+        # A query that blocks its process also delays the messages about answered queries.
         for todo in self._unanswered(outcome.overdue):
             self.record_death(todo, "timeout", "the query blocked its process past its time limit")
         if outcome.death and not outcome.in_flight and not outcome.n_finished:
@@ -136,7 +136,7 @@ class Execution:
         return left
 
     def _unanswered(self, batch: Sequence[QueryTask]) -> list[QueryTask]:
-        """Those of which no record is on the disk."""
+        """The queries without a record on disk."""
         endings = self.run.endings() if batch else {}
         return [
             one
@@ -145,8 +145,8 @@ class Execution:
         ]
 
     def record_death(self, todo: QueryTask, status: RunStatus, message: str) -> None:
-        """The record of a query that ended its worker's process."""
-        # What it had asked of its model went with the process that counted it.
+        """Record a query that ended its worker process."""
+        # The calls of this query were counted by the process that is gone.
         cell, unmetered = self.cell, Usage(unmetered_calls=1)
         role = "generator" if "generator" in cell.roles.answer else OWN_MODELS
         asks = cell.generates and (role == "generator" or cell.spec.own_models)
@@ -167,7 +167,7 @@ class Execution:
         return self.supervisor(phase, todo, on_event).run()
 
     def supervisor(self, phase: Phase, todo: Sequence[QueryTask], on_event: Heard) -> Supervisor:
-        """What starts a worker for `todo` and follows it, within what is left of the budget."""
+        """A supervisor that starts a worker for `todo` and follows it, within the remaining budget."""
         interval_s = self.cell.config.runner.resources_interval_s
         sampler = ResourceSampler(self.run, phase, interval_s, self._servers(phase))
         self.spending.check()
@@ -175,7 +175,7 @@ class Execution:
         return Supervisor(self.job(phase, todo), at, self.with_messages(on_event))
 
     def with_messages(self, on_event: Heard) -> Heard:
-        """As `on_event`, and what a worker says is said."""
+        """Like `on_event`, but also prints the messages of the worker."""
 
         def heard(event: Event) -> None:
             if event.kind in {"said", "warned"}:
@@ -194,7 +194,7 @@ class Execution:
         return Servers(urls, databases, self.server.pid if self.server else None, cell.spec.is_elsewhere)
 
     def job(self, phase: Phase, todo: Sequence[QueryTask]) -> Job:
-        """What a worker is told to do."""
+        """The job description for a worker."""
         cell = self.cell
         roles = cell.roles.index if phase == "index" else cell.roles.answer
         return Job(

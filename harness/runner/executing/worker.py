@@ -1,9 +1,9 @@
-"""The process in which a system runs: `python -m harness.runner.executing.worker`, one phase, then gone. On
-another machine it may score answers instead (`harness.runner.evaluating.worker`), or read texts (`reading`).
+"""The process in which a system runs one phase: `python -m harness.runner.executing.worker`. On another machine it
+may score answers instead (`harness.runner.evaluating.worker`), or extract triplets (`remote_extraction`).
 
-It reads its job from standard input, then its turns where it is to stay for them, and ends when that closes,
-so it never outlives the runner. Events go to the descriptor named by RAG_HARNESS_EVENTS; whatever a library prints
-goes to the run's worker.log.
+It reads its job from standard input, then one turn after another if it is kept for more queries. It ends when
+standard input closes, so it never outlives the runner. Events go to the file descriptor in RAG_HARNESS_EVENTS; the
+output of libraries goes to the run's worker.log.
 """
 
 import asyncio
@@ -67,10 +67,10 @@ class Worker:
         self._warned: set[str] = set()
         self._budget = Budget(job.allowance, lambda role, usage: job.prices[role].usd(usage))
         self.relay = RemoteCallClient(self._ask)
-        """Hears of the calls that a relayed job asks for."""
+        """Receives the replies to model calls that the runner makes for this worker."""
 
     async def work(self) -> None:
-        """Do the phase; every outcome is an event."""
+        """Work through the phase; every outcome is reported as an event."""
         if self._job.phase == "index":
             await self._index()
         else:
@@ -101,7 +101,7 @@ class Worker:
 
     @contextmanager
     def _readers(self) -> Iterator[None]:
-        """While others may read texts for the index."""
+        """Lets other machines extract triplets for the index meanwhile."""
         if not self._job.n_readers:
             yield
             return
@@ -120,8 +120,8 @@ class Worker:
             with metered(Meter(LOADING)):
                 await opened.system.load()
             self._note_opened()
-            # What was loaded stays. Wherever the collector of cycles looks through it again, every query stands
-            # still: for a tenth of a second with a few libraries.
+            # Loaded modules and indexes stay. If the garbage collector scanned them again, every query would stop
+            # for about a tenth of a second.
             gc.collect()
             gc.freeze()
             turn = Turn(todo=self._job.todo, allowance=self._job.allowance)
@@ -134,7 +134,7 @@ class Worker:
                 self._budget.renew(turn.allowance)
 
     def _note_opened(self) -> None:
-        # One of many on other machines leaves that to whoever started them.
+        # On other machines, the process that started the workers does this.
         if not self._job.is_relayed:
             lent = (one.index_id for one in self._job.lent)
             for index in indexes_of(Path(self._job.results), self._job.index_id, lent):
@@ -160,7 +160,7 @@ class Worker:
         def extended(left_s: float) -> None:
             self._tell(Event(kind="extended", todo=todo, left_s=left_s))
 
-        # What no further query can survive is raised: the run stops here and this query is answered on resume.
+        # A fatal error, such as a refused key, stops the run; this query is answered on resume.
         limit_s = self._job.limits.query_timeout_s
         prediction, failure, status = await opened.predict(query, meter, limit_s, extended)
         alone = self._job.limits.concurrency == 1
@@ -234,7 +234,7 @@ class Worker:
 
 
 def _taken_input() -> BinaryIO:
-    """Standard input, for nobody but this module: a system, or what it starts, that reads there finds it empty."""
+    """Standard input, reserved for this module: systems and their child processes find it empty."""
     ours = os.fdopen(os.dup(0), "rb")
     empty = os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, 0)
@@ -243,9 +243,7 @@ def _taken_input() -> BinaryIO:
 
 
 def _die_with_parent(lines: BinaryIO, turns: "SimpleQueue[Turn]", relay: RemoteCallClient) -> None:
-    """End as soon as the runner's pipe closes: it is gone, or wants us gone. Until then it brings turns, and
-    news of calls.
-    """
+    """Read turns and replies to model calls from the runner; exit when its pipe closes."""
     for line in lines:
         told = ToWorker.model_validate_json(line)
         if told.news is not None:
@@ -268,27 +266,27 @@ def _event_of(error: HarnessError) -> Event:
 
 
 def _full_disk(results: Path) -> HarnessError | None:
-    """A library's own words for a full disk differ; the disk itself tells."""
+    """An error if the disk is full. Libraries report that in different words, so the disk is asked."""
     if shutil.disk_usage(results).free > _FULL_DISK_BYTES:
         return None
     return StoreError(f"no space left on the disk of {results}", "free some, then run the same command again")
 
 
 class AnyWorker(Protocol):
-    """Whoever does a job, whatever kind of job that is."""
+    """A worker for any kind of job."""
 
     @property
     def relay(self) -> RemoteCallClient:
-        """Hears of the calls that it asks for."""
+        """Receives the replies to its model calls."""
         ...
 
     async def work(self) -> None:
-        """Do it; every outcome is an event."""
+        """Do the job; every outcome is reported as an event."""
         ...
 
 
 def worker_of(job: AnyJob, events: BinaryIO, turns: "SimpleQueue[Turn]") -> AnyWorker:
-    """Who does this kind of job."""
+    """The worker for this kind of job."""
     if isinstance(job, ScoringJob):
         from harness.runner.evaluating.worker import ScoringWorker
 
@@ -301,13 +299,13 @@ def worker_of(job: AnyJob, events: BinaryIO, turns: "SimpleQueue[Turn]") -> AnyW
 
 
 def read_job(line: bytes) -> AnyJob:
-    """The first line that a worker is sent."""
+    """Parse the first line of standard input."""
     job: AnyJob = TypeAdapter(AnyJob).validate_json(line)
     return job
 
 
 def main() -> None:
-    """Read the job, do it, say how it went."""
+    """Read the job, do it, report the outcome."""
     lines = _taken_input()
     count_stops()
     job = read_job(lines.readline())
@@ -328,7 +326,7 @@ def main() -> None:
                 inner = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error
                 event = Event(kind="broken", what=f"{type(inner).__name__}: {error_text(inner)[:500]}")
             events.write(event.model_dump_json().encode() + b"\n")
-    # Libraries leave threads behind; everything worth keeping is on the disk.
+    # Libraries leave threads behind. Everything that matters is on disk.
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)

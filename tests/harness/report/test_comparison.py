@@ -450,7 +450,7 @@ def test_an_unfinished_run_is_left_out_and_said_so(tmp_path: Path) -> None:
     assert comparison.notes[0] == "kg is unfinished and not compared."
     with pytest.raises(ConfigError, match="kg is unfinished, and a comparison takes two finished runs"):
         compare_runs(runs[:2])
-    with pytest.raises(ConfigError, match="kg, .* is unfinished"):
+    with pytest.raises(ConfigError, match=r"kg, .* is unfinished"):
         compare_runs(runs, Choice(against=runs[1]))
 
 
