@@ -1,4 +1,4 @@
-"""A connection to one worker, over an actor of Ray on the worker's machine."""
+"""A connection to one worker through a Ray actor on its machine."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,7 +21,7 @@ class ActorConnection:
     """See `WorkerConnection`."""
 
     def __init__(self, node_id: str, host: str, say: Callable[[str], None], left: Callable[[bool], None]) -> None:
-        """Start a worker on that node, and wait until it is there. `left(is_lost)` is called once, at its end."""
+        """Start a worker on that node and wait for it. `left(is_lost)` is called once, when it ends."""
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
 

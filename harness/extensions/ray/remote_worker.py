@@ -17,45 +17,45 @@ _ENDS_S = 10.0
 
 
 class WorkerLost(Exception):
-    """The machine of a worker, or the way to it, is gone; the message says what is known."""
+    """The machine of a worker, or the connection to it, is lost."""
 
 
 @dataclass(frozen=True)
 class Received:
-    """What came from a worker since it was last asked for."""
+    """Output of a worker since the last call."""
 
     events: bytes = b""
     log: bytes = b""
     code: int | None = None
-    """It has ended so, and nothing follows."""
+    """Exit code of the worker, if it has ended."""
 
 
 class WorkerConnection(Protocol):
-    """To one worker elsewhere. `send` and `receive` are called from a thread each; both raise WorkerLost."""
+    """A connection to one remote worker. `send` and `receive` run in one thread each; both raise WorkerLost."""
 
     def send(self, lines: bytes) -> None:
-        """Whole lines for its standard input."""
+        """Send whole lines to its standard input."""
         ...
 
     def receive(self) -> Received:
-        """What came; waits a while for something to come."""
+        """New output; waits briefly for some."""
         ...
 
     def kill(self) -> None:
-        """End the worker; what it said before can still be received. Raises nothing."""
+        """Kill the worker. Earlier output can still be received. Raises nothing."""
         ...
 
     def close(self) -> None:
-        """Let go of where it was. Raises nothing."""
+        """Release the machine. Raises nothing."""
         ...
 
 
 StartWorker = Callable[[], WorkerConnection]
-"""Starts a worker somewhere; WorkerLost where that fails, HarnessError where no other could be started either."""
+"""Starts a remote worker. WorkerLost if that fails, HarnessError if no other machine could start one either."""
 
 
 class RemoteLauncher:
-    """Where connections lead; the calls of these workers are made at a desk of this process."""
+    """Starts remote workers, whose model calls are made by the call server of this process."""
 
     def __init__(self, make: StartWorker, desk: RemoteCallServer) -> None:
         self._make, self._desk = make, desk
@@ -71,7 +71,7 @@ class RemoteLauncher:
 
 
 class RemoteWorker:
-    """See `WorkerLink`. Two threads carry its lines, so that whoever follows it reads a pipe."""
+    """See `WorkerLink`. Two threads copy its lines, so that the supervisor reads an ordinary pipe."""
 
     pid = None
 
@@ -108,7 +108,7 @@ class RemoteWorker:
         self._out.put(message.model_dump_json().encode() + b"\n")
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """See `WorkerLink`; 0 of one that was lost."""
+        """See `WorkerLink`; 0 if it was lost."""
         return self._code if self._gone.wait(timeout_s) else None
 
     def kill(self) -> None:
@@ -123,7 +123,7 @@ class RemoteWorker:
         self._out.put(None)
         if self._connection is not None:
             self._connection.close()
-        # Whoever writes into the pipe may wait for room in it.
+        # The copying thread may be blocked writing to the pipe.
         self.events.close()
         for thread in self._threads:
             thread.join(_ENDS_S)
@@ -141,11 +141,11 @@ class RemoteWorker:
             while (lines := self._next_lines()) is not None:
                 connection.send(lines)
         except WorkerLost:
-            # Whoever receives hears it, too, and knows what was received until then.
+            # The receiving thread gets the same error and handles it.
             return
 
     def _next_lines(self) -> bytes | None:
-        """All that waits to be sent; None: nothing more will."""
+        """All queued lines; None if no more will follow."""
         waiting = [self._out.get()]
         with suppress(Empty):
             while waiting[-1] is not None:

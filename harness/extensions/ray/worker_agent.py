@@ -1,4 +1,4 @@
-"""On the machine where a worker runs: starts it and carries its lines, for whoever drives it over a connection."""
+"""Runs on the machine of a worker: starts it and buffers its lines for the process that drives it."""
 
 import os
 import threading
@@ -9,24 +9,24 @@ from typing import IO
 from harness.runner.executing.process_launcher import WorkerProcess
 
 _NEWS_S = 1.0
-"""How long `receive` waits for something to come."""
+"""How long `receive` waits for output."""
 _LAST_WORDS_S = 2.0
-"""How long what a worker said at its end is waited for: a process that it left behind may hold its pipes open."""
+"""How long to wait for the last output: a child process that was left behind may hold the pipes open."""
 ALONE_S = 30.0
-"""A worker of which nobody has fetched anything for so long is ended: its machine was cut off, and another may
-have taken its place."""
+"""A worker whose output was not fetched for so long is killed: its machine was cut off, and another worker may
+have taken over."""
 _MOST_LOG = 1 << 20
-"""Bytes that wait to be fetched; then a worker that prints waits, too."""
+"""Bytes of log kept for fetching; beyond that the worker blocks when it prints."""
 _OF_THE_CLUSTER = ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
-"""Set by a cluster for a process that asked for one CPU and no other device: a worker here has the machine as it
-would have it without a cluster."""
+"""Variables that Ray sets for a process with one CPU and no GPU. Workers run without them, as they would without a
+cluster."""
 
 
 class WorkerAgent:
-    """One worker. `send`, `receive` and `kill` are called from a thread each."""
+    """One worker. `send`, `receive` and `kill` run in one thread each."""
 
     def __init__(self, folder: str) -> None:
-        """The worker is started in `folder`, where this machine has it."""
+        """Start the worker, in `folder` if it exists on this machine."""
         if Path(folder).is_dir():
             os.chdir(folder)
         log_read, log_write = os.pipe()
@@ -44,15 +44,15 @@ class WorkerAgent:
         threading.Thread(target=self._end_if_alone, daemon=True).start()
 
     def here(self) -> int:
-        """The number of its worker's process."""
+        """The process id of the worker."""
         return self._worker.pid or 0
 
     def send(self, lines: bytes) -> None:
-        """Whole lines for the worker."""
+        """Send whole lines to the worker."""
         self._worker.send_lines(lines)
 
     def receive(self) -> tuple[bytes, bytes, int | None]:
-        """(events, log, exit code) since the last time; a code comes once, with or after all else."""
+        """(events, log, exit code) since the last call. The code comes once, at the end."""
         self._fetched_at = time.monotonic()
         with self._lock:
             self._lock.wait_for(lambda: self._events or self._log, _NEWS_S)
@@ -67,7 +67,7 @@ class WorkerAgent:
         return found
 
     def kill(self) -> None:
-        """End the worker and whatever it started; what it said can still be received."""
+        """Kill the worker and its children. Earlier output can still be received."""
         self._worker.kill()
 
     def _end_if_alone(self) -> None:

@@ -1,4 +1,4 @@
-"""What the workers of one command share: the loop in which their calls are made, its budget and its limiters."""
+"""What the remote workers of one command share: event loop of their model calls, budget, rate limits."""
 
 import asyncio
 import threading
@@ -24,21 +24,18 @@ _LOOKS_S = 0.5
 
 
 class PoolStopped(Exception):
-    """The command ends: no worker is started any more."""
+    """The command is ending; no worker is started any more."""
 
 
 class WorkerPool:
-    """Workers on other machines, at most so many at once. Its methods are called from any thread.
-
-    As a context: at its end the loop has ended, and with it every call that was under way.
+    """At most `n_workers` workers on other machines. Thread-safe. At the end of the `with` block the event loop and
+    all running calls are stopped.
     """
 
     def __init__(
         self, make: StartWorker, n_workers: int, allowance: Allowance, ends_within_s: float = 0.0
     ) -> None:
-        """`allowance`: what may be paid from now on, by all of them together. A worker that was lost, and may be
-        there still, ends within so many seconds.
-        """
+        """`allowance`: budget of all workers together. `ends_within_s`: a lost worker has ended by then."""
         self._make, self.n_workers, self._ends_within_s = make, n_workers, ends_within_s
         self._slots = threading.Semaphore(n_workers)
         self._n_waiting = 0
@@ -62,11 +59,11 @@ class WorkerPool:
 
     @property
     def spent(self) -> Amount:
-        """By all calls that ended here."""
+        """Spent by all finished calls."""
         return self._budget.spent
 
     def stop(self) -> None:
-        """Start no more workers, and end those that are there."""
+        """Start no more workers, and end the running ones."""
         self._is_ending = True
         for connection in tuple(self._connections):
             connection.kill()
@@ -77,14 +74,14 @@ class WorkerPool:
             raise PoolStopped
 
     def wait_for_its_end(self) -> None:
-        """Wait until a worker that was lost has ended wherever it is: then another may write in its place."""
+        """Wait until a lost worker has surely ended, so that another may take over its work."""
         until = time.monotonic() + self._ends_within_s
         while time.monotonic() < until:
             self.check()
             time.sleep(0.1)
 
     def take_slot(self, wait_s: float = _LOOKS_S) -> bool:
-        """Whether one more worker may run, after so many seconds at most; then `give_slot` ends it."""
+        """Wait at most `wait_s` seconds for a free slot; returns whether one was taken. `give_slot` returns it."""
         self.check()
         if not wait_s:
             return self._slots.acquire(blocking=False)
@@ -96,7 +93,7 @@ class WorkerPool:
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether anybody waits for a slot."""
+        """Whether a worker waits for a slot."""
         return self._n_waiting > 0
 
     def _count(self, waiting: int) -> None:
@@ -104,12 +101,12 @@ class WorkerPool:
             self._n_waiting += waiting
 
     def give_slot(self) -> None:
-        """A worker that had one has gone."""
+        """Return a slot."""
         self._slots.release()
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Wait until one more worker may run, and let it."""
+        """Hold a slot, after waiting for a free one."""
         while not self.take_slot():
             continue
         try:
@@ -119,8 +116,8 @@ class WorkerPool:
 
     @contextmanager
     def place(self, job: Job, run: RunDir, tell: "Listener") -> Iterator[RemoteLauncher]:
-        """Where workers of that job are started. Their calls are made with its models, servers and prices, and its
-        journal is open until the end of the block.
+        """A launcher for workers of this job. This process makes their calls with the job's models, servers and
+        prices; the job's journal is open until the end of the block.
         """
         with self.place_at(lambda _loop: self._open(job, run, tell)) as place:
             yield place
@@ -129,7 +126,7 @@ class WorkerPool:
     def place_at(
         self, open_desk: Callable[[asyncio.AbstractEventLoop], RemoteCallServer]
     ) -> Iterator[RemoteLauncher]:
-        """Likewise, at a desk that is opened in the loop, and closed at the end of the block."""
+        """The same with a call server made by `open_desk` in the event loop; closed at the end of the block."""
 
         async def opened() -> RemoteCallServer:
             return open_desk(self._loop)
@@ -171,13 +168,13 @@ class WorkerPool:
 
 @dataclass(frozen=True)
 class Listener:
-    """Who hears a line of the calls."""
+    """Receives messages about model calls."""
 
     say: Callable[[str], None]
     warn: Callable[[str], None]
 
 
 def _asked(job: Job) -> dict[str, ModelConfig]:
-    """The job's models that are called: an encoder works where the worker is."""
+    """The models of the job that are called over the network; encoders run in the worker itself."""
     named = [model for model in (job.generator, job.embedder) if model is not None and not model.is_none]
     return {model.role: model for model in named if provider_of(model).encoder is None}
