@@ -28,8 +28,8 @@ class PoolStopped(Exception):
 
 
 class WorkerPool:
-    """At most `n_workers` workers on other machines. Thread-safe. At the end of the `with` block the event loop and
-    all running calls are stopped.
+    """At most `n_workers` workers on other machines. Thread-safe. The end of the `with` block stops the event loop
+    and all running calls.
     """
 
     def __init__(
