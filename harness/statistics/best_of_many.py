@@ -1,9 +1,8 @@
-"""How good is the best of many, that was chosen and measured on the same queries? Less good than it looks.
+"""Corrects the mean of the best of many runs, which looks too good because the same queries chose and measured it.
 
-Half of the queries choose, the other half measures what was chosen, in many splits (repeated split-half
-cross-validation; Cawley & Talbot 2010 on why the queries that choose must not measure). The mean of those is what
-choosing so brings on queries that had no part in it: right for a choice by half as many queries, and so rather too
-low than too high.
+Repeated split-half cross-validation: one half of the queries chooses the best run, the other half measures it
+(Cawley & Talbot 2010 on why the queries that choose must not measure). The average over the splits estimates the
+mean of the chosen run on other queries. Since only half of the queries choose, it is rather too low than too high.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from harness.statistics.paired_comparison import MeasureComparison
 from harness.statistics.t_intervals import Array
 
 SPLITS = 200
-"""Each used both ways."""
+"""Number of splits; in each, both halves choose once."""
 FEWEST = 8
-"""Queries below which nothing is worth splitting."""
+"""Minimum number of queries."""
 _SEED = 0
 
 
@@ -28,24 +27,24 @@ class BestOfMany:
     """The best of several runs."""
 
     place: int
-    """In the comparison: the run that was chosen by all queries."""
+    """Position of the run that all queries together choose."""
     looked: float
-    """Its mean over the queries that chose it."""
+    """Its mean over all queries."""
     mean: float
-    """What choosing so brings on other queries."""
+    """The corrected mean."""
     n_tried: int
-    """Of so many runs it is the best."""
+    """Number of runs it was chosen from."""
     n_chosen: float
-    """The share of halves that chose it too."""
+    """Share of the halves that choose it too."""
 
     @property
     def optimism(self) -> float:
-        """How much better it looked than it is; negative where less is better."""
+        """Observed minus corrected mean; negative if lower is better."""
         return self.looked - self.mean
 
 
 def best_of(compared: MeasureComparison, places: Sequence[int] | None = None) -> BestOfMany | None:
-    """The best of these runs (default: all); None where no direction is known, or with too few queries."""
+    """The best of these runs (default: all); None if the metric has no direction, or with too few queries."""
     chosen = [place for place in places or range(len(compared.means)) if compared.means[place] is not None]
     if compared.measure.higher_is_better is None or compared.n_common < FEWEST or not chosen:
         return None
@@ -60,14 +59,14 @@ def best_of(compared: MeasureComparison, places: Sequence[int] | None = None) ->
 
 
 def _on_other_halves(values: Array, weights: Array, best: int) -> tuple[float, float]:
-    """The mean, on the half that did not choose, of what the other half chose; and how often that was `best`."""
+    """Mean of the chosen run on the other half, over all splits; share of the halves that choose `best`."""
     n = len(values)
     rng = np.random.default_rng(_SEED)
     halves = (rng.permuted(np.tile(np.arange(n), (SPLITS, 1)), axis=1) < n // 2).astype(np.float64)
     sides = np.concatenate([halves, 1 - halves])
     totals = sides @ weights
     means = (sides @ (values * weights[:, None])) / totals[:, None]
-    # A tie goes to all that share it, in equal parts, so that the order of runs says nothing.
+    # Tied runs share the choice equally, so that their order does not matter.
     top = np.isclose(means, means.max(axis=1, keepdims=True), rtol=1e-12, atol=1e-12)
     shares = top / top.sum(axis=1, keepdims=True)
     others = np.roll(means, SPLITS, axis=0)

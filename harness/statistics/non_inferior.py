@@ -1,10 +1,10 @@
-"""Is a run as good as every other, within a margin? That nobody told it apart does not say so.
+"""Non-inferiority: is a run as good as every other, within a margin? A statistical tie does not show that.
 
-Non-inferior (Blackwelder 1982): the lower limit of its mean difference to each other run is above minus the
-margin. All of them have to be (intersection-union, Berger 1982), so the others cost no correction; that
-several runs are tried until one is found does: 2.5 % one-sided, over the number of runs that are tried
-(Bonferroni). Were a run worse than the best by more than the margin, it would be called as good in at most 2.5
-% of cases.
+A run is non-inferior (Blackwelder 1982) if the lower limit of its mean difference to each other run is above minus
+the margin. Every comparison must pass (intersection-union test, Berger 1982), so their number needs no
+correction. Trying several runs until one passes needs one: the level is 2.5 % one-sided, divided by the number of
+runs that are tried (Bonferroni). A run that is worse than the best by more than the margin is called as good in at
+most 2.5 % of cases.
 """
 
 from __future__ import annotations
@@ -19,35 +19,34 @@ from harness.statistics.multiple_comparisons import Differences, intervals_at
 from harness.statistics.paired_comparison import MeasureComparison
 
 MARGIN = 0.05
-"""Of the largest difference that can be: 5 points of a share."""
+"""Default margin as a part of the largest possible difference: 5 points for a share."""
 
 
 @dataclass(frozen=True)
 class NonInferiority:
-    """A run that is as good as every other."""
+    """A run that was shown to be as good as every other."""
 
     place: int
-    """In the comparison."""
+    """Position of the run in the comparison."""
     margin: float
-    """In the measure's own unit."""
+    """In the unit of the metric."""
     at_most_worse: float
-    """The largest disadvantage to any other that is not ruled out: below the margin, negative if it is ahead of
-    all."""
+    """Largest upper limit of its disadvantage to another run: below the margin; negative if it leads."""
     against: int
-    """That other."""
+    """Position of that other run."""
 
 
 def margin_of(compared: MeasureComparison) -> float | None:
-    """The default margin; None where nobody knows how large a difference can be, as of seconds."""
+    """The default margin; None if differences have no upper bound, as for seconds."""
     return None if compared.measure.span is None else MARGIN * compared.measure.span
 
 
 def as_good(
     compared: MeasureComparison, place: int, others: Collection[int], margin: float, n_tried: int = 1
 ) -> NonInferiority | None:
-    """Whether the run at `place` is worse than none of `others` by more than `margin`; None: that is not shown.
+    """The result if the run at `place` is shown to be worse than none of `others` by `margin` or more, else None.
 
-    `n_tried`: of so many runs that is asked.
+    `n_tried`: number of runs for which this is asked.
     """
     held = sorted(other for other in others if other != place)
     found = list(zip(_at_most_worse(compared, place, held, n_tried), held, strict=True))
@@ -64,16 +63,16 @@ def cheapest_as_good(
     places: Collection[int] | None = None,
     margin: float | None = None,
 ) -> NonInferiority | None:
-    """The cheapest of `places` (default: every run) that is as good as all of them; None: of none is that shown.
+    """The cheapest of `places` (default: every run) that is shown to be as good as all of them; None if none is.
 
-    `costs`: of each run of the comparison; a run without one is no candidate, but the others are held against it.
+    `costs`: one per run of the comparison. A run without a cost is no candidate, but is compared with.
     """
     chosen = sorted(range(len(compared.means)) if places is None else places)
     limit = margin_of(compared) if margin is None else margin
     candidates = sorted((cost, place) for place in chosen if (cost := costs[place]) is not None)
     if limit is None:
         return None
-    # The best of all is worse than none: where it is surely a candidate, one fewer can be chosen wrongly.
+    # The truly best run cannot be chosen wrongly. If every run is a candidate, one fewer counts.
     n_tried = max(1, min(len(candidates), len(chosen) - 1))
     found = (as_good(compared, place, chosen, limit, n_tried) for _, place in candidates)
     return next((one for one in found if one is not None), None)
@@ -82,7 +81,7 @@ def cheapest_as_good(
 def _at_most_worse(
     compared: MeasureComparison, place: int, others: Sequence[int], n_tried: int
 ) -> list[float | None]:
-    """The largest disadvantage to each other that is not ruled out; None: any may be."""
+    """Upper limit of the disadvantage to each other run; None: no limit is known."""
     higher = compared.measure.higher_is_better
     if not compared.n_common or higher is None or not others:
         return [None] * len(others)
