@@ -31,6 +31,8 @@ class CompareOptions:
     """A price table of the user."""
     margin: float | None = None
     """In points. None: from the configs of the runs."""
+    full: bool = False
+    """Print every metric and note."""
 
 
 def compare(names: Sequence[str], options: CompareOptions) -> None:
@@ -45,6 +47,6 @@ def compare(names: Sequence[str], options: CompareOptions) -> None:
         text = json.dumps(comparison_json(comparison), indent=2)
         console.print(text, soft_wrap=True)
         return
-    render_comparison(comparison, console)
+    render_comparison(comparison, console, full=options.full)
     if written:
         console.print(f"comparison: {written}", soft_wrap=True)

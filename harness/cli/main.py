@@ -18,6 +18,7 @@ from harness.cli.options import (
     DocsOption,
     EvaluatorsOption,
     ExecutorOption,
+    FullOption,
     IncludeOption,
     JsonOption,
     MarginOption,
@@ -192,6 +193,7 @@ def run(
     out: Annotated[Path | None, typer.Option("--out", help="Folder for the report.")] = None,
     as_json: JsonOption = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the path of the report.")] = False,
+    full: FullOption = False,
 ) -> None:
     """Run systems on sampled queries, score them, write a report.
 
@@ -234,7 +236,7 @@ def run(
     options = RunOptions(
         results, retry_failed=retry_failed, fresh_index=fresh_index, records_only=records_only, quiet=quiet
     )
-    raise typer.Exit(run_all(resolved, options, RunOutput(out, as_json)))
+    raise typer.Exit(run_all(resolved, options, RunOutput(out, as_json, full)))
 
 
 @app.command("import", rich_help_panel="keep")
@@ -263,6 +265,9 @@ def import_command(
     evaluators: EvaluatorsOption = None,
     skip_unknown: Annotated[
         bool, typer.Option("--skip-unknown", help="Skip rows whose query is not in the data set.")
+    ] = False,
+    only_answered: Annotated[
+        bool, typer.Option("--only-answered", help="The sample is the queries that the file answers.")
     ] = False,
     results: ResultsOption = Path("results"),
 ) -> None:
@@ -296,6 +301,7 @@ def import_command(
         like=find_runs(results, [like])[0] if like else None,
         evaluators=words(evaluators),
         skip_unknown=skip_unknown,
+        only_answered=only_answered,
     )
     import_file(request, results)
 
@@ -349,10 +355,12 @@ def report(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the report.")] = None,
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
+    full: FullOption = False,
+    as_json: JsonOption = False,
 ) -> None:
-    """Write a report of runs: page, figures and tables.
+    """Say what to choose, and write a report: page, figures and tables.
 
-    Writes report.html, summary.md and summary.csv, and prints the main tables.
+    Prints the verdict. Writes report.html, verdict.json, summary.md and summary.csv.
 
     Examples:
 
@@ -362,7 +370,7 @@ def report(
     """
     from harness.cli.report import ReportOptions, report_runs
 
-    report_runs(runs, ReportOptions(out, results, prices, measure, margin))
+    report_runs(runs, ReportOptions(out, results, prices, measure, margin, full, as_json))
 
 
 @app.command(rich_help_panel="decide")
@@ -380,6 +388,7 @@ def compare(
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
+    full: FullOption = False,
 ) -> None:
     """Compare runs query by query, with intervals and tests.
 
@@ -390,7 +399,7 @@ def compare(
     from harness.cli.compare import CompareOptions
     from harness.cli.compare import compare as compare_named
 
-    options = CompareOptions(words(measures), query_type, against, out, results, as_json, prices, margin)
+    options = CompareOptions(words(measures), query_type, against, out, results, as_json, prices, margin, full)
     compare_named(runs, options)
 
 

@@ -40,6 +40,7 @@ RayAddressOption = Annotated[
 NAMES = "Comma-separated names, or repeat the option."
 EvaluatorsOption = Annotated[list[str] | None, typer.Option("--evaluators", "-e", metavar="NAMES", help=NAMES)]
 ResultsOption = Annotated[Path, typer.Option("--results", metavar="FOLDER", help="Folder of the runs.")]
+FullOption = Annotated[bool, typer.Option("--full", help="Print all tables and notes.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value, for scripts.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
 PricesOption = Annotated[

@@ -1,5 +1,7 @@
 """`rag-harness report`."""
 
+import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,10 @@ class ReportOptions:
     """The metric to rank by. None: from the configs of the runs, or from their data set."""
     margin: float | None = None
     """By how many points a run may be worse and still count as good. None: from the configs."""
+    full: bool = False
+    """Print all tables and notes."""
+    as_json: bool = False
+    """Print the verdict as JSON instead of text."""
 
 
 def report_runs(names: Sequence[str], options: ReportOptions) -> None:
@@ -36,12 +42,15 @@ def report_runs(names: Sequence[str], options: ReportOptions) -> None:
 
 
 def print_report(runs: Sequence[RunDir], options: ReportOptions, prices: Prices, console: Console) -> Path:
-    """Write the report to `out` (default: results/reports/<id of these runs>), print its tables, return the path
-    of its page.
+    """Write the report to `out` (default: results/reports/<id of these runs>), print the verdict, return the path
+    of the page.
     """
     folder = options.out or options.results / "reports" / short_digest(sorted(run.run_id for run in runs))
     chapters = load_chapters(runs, prices, options.measure, options.margin)
     page = write_report(chapters, folder)
-    render_terminal(chapters, console)
-    console.print(f"report: {page}", soft_wrap=True)
+    if options.as_json:
+        verdicts = [chapter.findings.verdict.to_json() for chapter in chapters]
+        sys.stdout.write(json.dumps(verdicts, indent=2) + "\n")
+    else:
+        render_terminal(chapters, console, full=options.full, page=page)
     return page

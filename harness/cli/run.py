@@ -22,6 +22,8 @@ class RunOutput:
 
     out: Path | None
     as_json: bool
+    full: bool = False
+    """Print all tables and notes."""
 
 
 def run_all(configs: Sequence[BenchConfig], options: RunOptions, shown: RunOutput) -> int:
@@ -57,7 +59,9 @@ def _report(benches: Sequence[Benchmark], options: RunOptions, shown: RunOutput)
 
     console = open_console(stderr=shown.as_json, quiet=options.quiet)
     runs = [run for bench in benches for run in bench.runs]
-    page = print_report(runs, ReportOptions(shown.out, options.results), benches[-1].spending.prices, console)
+    page = print_report(
+        runs, ReportOptions(shown.out, options.results, full=shown.full), benches[-1].spending.prices, console
+    )
     if options.quiet and not shown.as_json:
         # The only output, so that a shell can open the page; printed unchanged.
         sys.stdout.write(f"{page}\n")

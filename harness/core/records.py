@@ -150,6 +150,8 @@ class Prediction(Record):
     the contexts has a rank. They are not given to a generator. None: not recorded."""
 
 
+NO_ROW = "NoRow"
+"""Kind of failure: an imported file has no row for the query, so its score is missing instead of the worst."""
 OWN_MODELS = "own"
 """Used in place of a model role for models of an external pipeline. Their usage is as reported by the pipeline,
 not metered."""

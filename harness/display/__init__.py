@@ -1,7 +1,7 @@
 """Tables, figures and sections as values that a renderer formats; names are made printable."""
 
 from harness.display.number_format import bare, format_value, interval, value_details
-from harness.display.text_format import NOTHING, counted, file_name, number, printable
+from harness.display.text_format import NOTHING, counted, file_name, number, printable, short_number
 from harness.display.types import Content, Drawing, Entry, Picture, Quantity, Rank, Section, Table, ValueGroup
 
 __all__ = [
@@ -22,5 +22,6 @@ __all__ = [
     "interval",
     "number",
     "printable",
+    "short_number",
     "value_details",
 ]

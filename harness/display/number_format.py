@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-from harness.display.text_format import NOTHING, number
+from harness.display.text_format import NOTHING, number, short_number
 from harness.display.types import Entry, NumberForm, Quantity, Rank, ValueGroup
 
 LEAST_CHANCE = 0.001
@@ -29,6 +29,8 @@ def bare(quantity: Quantity) -> str:
     if value is None:
         return NOTHING
     shown = _figure(quantity, value)
+    if quantity.unit in {"±", "± %"}:
+        shown = _with_half_width(quantity, shown)
     if quantity.unit == "count" and quantity.of not in {None, value}:
         shown = f"{shown} of {quantity.of:,}"
     return f"≥ {shown}" if quantity.at_least else shown
@@ -42,7 +44,7 @@ def value_details(quantity: Quantity) -> str:
 def interval(quantity: Quantity) -> str:
     """`[0.707, 0.823]`; empty if there is none."""
     low, high = _finite(quantity.low), _finite(quantity.high)
-    if _finite(quantity.value) is None or low is None or high is None:
+    if _finite(quantity.value) is None or low is None or high is None or quantity.unit in {"±", "± %"}:
         return ""
     return f"[{_figure(quantity, low)}, {_figure(quantity, high)}]"
 
@@ -58,11 +60,23 @@ def _population(quantity: Quantity) -> str:
     return f"(n = {quantity.n:,})" if whole else f"(n = {quantity.n:,} of {quantity.of:,})"
 
 
+def _with_half_width(quantity: Quantity, shown: str) -> str:
+    """`55 ± 9 %`, `0.53 ± 0.07`, `55 %`."""
+    low, high = _finite(quantity.low), _finite(quantity.high)
+    half = "" if low is None or high is None else f" ± {_figure(quantity, (high - low) / 2)}"
+    return f"{shown}{half}{' %' if quantity.unit == '± %' else ''}"
+
+
 def _figure(quantity: Quantity, value: float) -> str:
     """The formatted number; a value that rounds to zero has no sign."""
     if quantity.unit == "p":
         return f"<{LEAST_CHANCE}" if value < LEAST_CHANCE else f"{value:.3f}"
-    if decimals := _DECIMALS.get(quantity.unit):
+    if quantity.unit in {"± %", "points"}:
+        value = 100 * value
+        shown = f"{round(value) + 0.0:.0f}" if abs(value) >= 0.95 or not value else short_number(value)
+    elif quantity.unit in {"two", "±"}:
+        shown = short_number(value)
+    elif decimals := _DECIMALS.get(quantity.unit):
         value = round(100 * value if quantity.unit == "%" else value, decimals) + 0.0
         shown = f"{value:.{decimals}f}"
     else:

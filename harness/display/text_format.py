@@ -1,7 +1,7 @@
 """Numbers and names as text. Names come from data sets, models and errors, so they are untrusted."""
 
 import re
-from math import isfinite
+from math import floor, isfinite, log10
 
 from harness.core.sanitize import is_hidden
 
@@ -48,6 +48,15 @@ def number(value: float | None) -> str:
     if value == round(value) or abs(value) >= 100:
         return f"{value + 0.0:,.0f}"
     return f"{value:#.3g}".removesuffix(".") if abs(value) >= 0.0001 else f"{value:.1e}"
+
+
+def short_number(value: float) -> str:
+    """Two significant digits: `0.53`, `7.4`, `12`, `1,200`."""
+    if not value or not isfinite(value):
+        return "0" if not value else NOTHING
+    digits = 1 - floor(log10(abs(value)))
+    shown = round(value, digits)
+    return f"{shown:,.0f}" if digits <= 0 or shown == round(shown) else f"{shown:,.{digits}f}"
 
 
 def counted(n: int, noun: str, plural: str = "") -> str:

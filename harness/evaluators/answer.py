@@ -47,7 +47,7 @@ ACCURACY = replace(
     _SHARE,
     name="accuracy",
     summary="share of answers equal to a reference answer after normalisation",
-    title="accuracy",
+    title="answers right",
     stands_for="factual_correctness",
     constant=partial(best_constant, canonical, lambda form, forms: form in forms),
 )
@@ -55,24 +55,24 @@ HALLUCINATION = replace(
     _SHARE,
     name="hallucination_rate",
     summary="share of null queries that were answered",
-    title="hallucination rate",
+    title="wrong instead of abstaining",
     section=_REFUSED,
     queries="null",
     failure_value=1.0,
     higher_is_better=False,
-    compared=True,
+    column=True,
     panel=Panel(_REFUSALS, against="false_abstention_rate"),
 )
 FALSE_ABSTENTION = replace(
     _SHARE,
     name="false_abstention_rate",
     summary="share of answerable queries that were refused",
-    title="false abstention rate",
+    title="abstained although answerable",
     section=_REFUSED,
     queries="answerable",
     failure_value=1.0,
     higher_is_better=False,
-    compared=True,
+    column=True,
 )
 EM = replace(
     _SHARE,

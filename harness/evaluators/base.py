@@ -5,6 +5,7 @@
 | the measure does not apply to this query | `not_applicable`, with the evaluator's reason |
 | there is none yet | `missing`: the run is unfinished |
 | it ended in an error or a timeout | `imputed`: the measure's failure value, explained by the failure |
+| it ended because an imported file has no row for the query | `failed`: what would have been answered is unknown |
 | likewise, and the measure only describes | `not_applicable`, with the failure |
 | the evaluator raised, left the score out, or gave a value that cannot be | `failed`, with the reason |
 | otherwise | what the evaluator says |
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.core.errors import HarnessError, ModelUnavailable, RunInterrupted
-from harness.core.records import Reference, RunRecord, Score, ScoreStatus
+from harness.core.records import NO_ROW, Reference, RunRecord, Score, ScoreStatus
 from harness.evaluators.scores import make_score
 from harness.protocols import Evaluator, Measure, RetrievalTrace, RunFacts, ScoringInput
 from harness.store import Records, SampleRow
@@ -83,6 +84,9 @@ def _settled(
             failure = record.failure
             reason = f"{failure.kind}: {failure.message}" if failure else record.status
             status: ScoreStatus = "not_applicable" if measure.failure_value is None else "imputed"
+            if failure and failure.kind == NO_ROW and status == "imputed":
+                settled.append(make_score(key, "failed", reason))
+                continue
             label = measure.failure_label if status == "imputed" else ""
             settled.append(make_score(key, status, reason, measure.failure_value, label))
     return settled

@@ -33,14 +33,17 @@ _FIGURE = PanelFigure(
     along="N, characters",
 )
 _CURVES: dict[Share, str] = {"Recall": "Recall", "AllHit": "All"}
+_FOUND: dict[Kind, str] = {"fact": "evidence found", "document": "gold documents found"}
 _SAID: dict[Kind, str] = {
     "fact": "all of which stands",
     "document": "of which a passage begins",
 }
 
 
-def size_measure(level: Kind, statistic: Share, size: int) -> Measure:
-    """`Recall` or `AllHit` of that level within `size` characters."""
+def size_measure(level: Kind, statistic: Share, size: int, *, ranks: bool = False) -> Measure:
+    """`Recall` or `AllHit` of that level within `size` characters. `ranks`: it is the one that every report shows
+    and that ranks runs where answers cannot.
+    """
     every = statistic == "AllHit"
     name = f"{statistic}@{size}c"
     what = f"share of queries with every gold {level}" if every else f"share of the gold {level}s"
@@ -48,19 +51,20 @@ def size_measure(level: Kind, statistic: Share, size: int) -> Measure:
         name=f"fact_{name}" if level == "fact" else name,
         summary=f"{what} {_SAID[level]} within the first {size:,} characters of what the generator saw",
         failure_value=0.0,
-        title=f"{'all' if every else 'recall of'} {level}s within {size:,} characters",
+        title=_FOUND[level] if ranks else f"{'all' if every else 'recall of'} {level}s within {size:,} characters",
         section=SECTION,
         reads=READS,
+        unit="%",
         binary=every,
         range=None if every else (0.0, 1.0),
-        ranks_where_answers_cannot=True,
+        column=ranks and level == "fact",
+        ranks_where_answers_cannot=ranks,
         panel=Panel(
             _FIGURE,
             f"{_CURVES[statistic]} within {size:,}",
             row=f"{level}s",
             curve=_CURVES[statistic],
             at=size,
-            reach=CHARACTERS,
         ),
     )
 

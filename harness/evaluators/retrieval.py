@@ -10,8 +10,8 @@ contexts. It asks for the words themselves: what rewords a fact (a summary, a tr
 fact that a chunk border cuts is not found.
 
 *Equal prompt size*: facts and documents within the first N characters of what the generator saw, for each N of
-`sizes` (`harness.evaluators.prompt_sizes`). Systems compare at the largest N that the contexts of all of them
-reach; `context_characters` is how far they reach.
+`sizes` (`harness.evaluators.prompt_sizes`). *Evidence found* is the recall of facts within `evidence_within`
+characters, which is the same for every system; `context_characters` is how long contexts are.
 
 *compat*: see `harness.evaluators.multihop_rag_compat`.
 """
@@ -124,6 +124,9 @@ class RetrievalParams(Params):
     sizes: tuple[Annotated[int, Field(ge=1)], ...] = (1000, 2000, 4000, 8000, 16000)
     """Characters of what the generator saw, within which recall is taken; none: it is not."""
 
+    evidence_within: int = Field(4000, ge=1)
+    """Characters within which a fact counts as found in the leaderboard; one of `sizes`, or added to them."""
+
     @field_validator("ks", "sizes")
     @classmethod
     def _distinct(cls, cutoffs: tuple[int, ...]) -> tuple[int, ...]:
@@ -147,19 +150,21 @@ def rules(params: RetrievalParams) -> tuple[Rule, ...]:
         *(_rule("document", cut) for cut in (*_cuts("document", params.ks), *_NO_CUTOFF)),
         Rule(_NAMED, "document", Cut("Depth", None)),
         *(_rule("fact", cut) for cut in _cuts("fact", params.ks)),
-        *_size_rules(params.sizes),
+        *_size_rules(params),
         *(Rule(measure, "compat", cut) for measure, cut in multihop_rag_compat.MEASURES.items()),
     )
 
 
-def _size_rules(sizes: Sequence[int]) -> list[Rule]:
+def _size_rules(params: RetrievalParams) -> list[Rule]:
     """By fact first: a document says less, for it is found where any part of it is. All of the evidence before a
     share of it: a question over two documents needs both.
     """
+    shown = params.evidence_within
+    sizes = sorted({*params.sizes, shown}) if params.sizes else []
     levels: dict[Kind, Level] = {"fact": "fact_within", "document": "document_within"}
     shares: tuple[Share, ...] = ("AllHit", "Recall")
     within = [
-        Rule(size_measure(level, share, size), place, Cut(share, size))
+        Rule(size_measure(level, share, size, ranks=share == "Recall" and size == shown), place, Cut(share, size))
         for level, place in levels.items()
         for share in shares
         for size in sizes
@@ -191,6 +196,7 @@ def _rule(level: Level, cut: Cut) -> Rule:
         title=f"{cut.name} of {level}s",
         section=SECTION,
         reads=READS,
+        unit="%" if binary or cut.statistic in {"Recall", "Precision"} else "",
         binary=binary,
         range=None if binary else (0.0, 1.0),
         panel=_panel(level, cut),
@@ -203,8 +209,7 @@ def _panel(level: Level, cut: Cut) -> Panel | None:
     if cut.k is None:
         return None
     if cut.statistic in _EVERY_K:
-        reach = (_NAMED if level == "document" else _SHOWN).name
-        return Panel(_AT_K, cut.name, row=f"{level}s", curve=f"{cut.statistic}@k", at=cut.k, reach=reach)
+        return Panel(_AT_K, cut.name, row=f"{level}s", curve=f"{cut.statistic}@k", at=cut.k)
     return Panel(_RANKING, cut.name, row=f"{level}s")
 
 

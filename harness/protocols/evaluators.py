@@ -43,9 +43,6 @@ class Panel:
     curve: str = ""
     """Metrics with the same curve are its points, one per `at`, such as Hit over k."""
     at: float = 0.0
-    reach: str = ""
-    """A metric for the largest meaningful `at` of a run, such as the number of documents in its contexts. Points
-    beyond it are based on fewer items, and runs are compared at the largest point that all of them reach."""
     against: str = ""
     """A metric that is traded against this one, such as wrong answers against abstentions; runs are drawn as
     points between the two."""
@@ -116,16 +113,17 @@ class Measure:
     stands_for: Dimension | None = None
     """The human label that corresponds to it. If answers of a run have human labels, the report corrects the mean
     of the metric by them. The metric must be a share or have a `range`."""
-    compared: bool = False
-    """All reports compare runs by it, besides the primary metric and the first metric of each evaluator."""
+    column: bool = False
+    """A column of the leaderboard: every report shows it and compares runs by it, besides the primary metric."""
     panel: Panel | None = None
     """Where a report draws it; None: not drawn."""
     constant: Callable[[Sequence[Reference], Sequence[float]], ConstantAnswer | None] | None = None
     """constant(references, weights): the constant answer with the best weighted mean; None if no constant answer
     scores above 0. It is a lower bound that a system should exceed."""
     ranks_where_answers_cannot: bool = False
-    """Ranks runs if answers cannot, because even the best possible answers are not significantly better than a
-    constant one. Among such metrics on a curve, the one at the largest point that every run reaches is used."""
+    """Ranks runs if answers cannot, because even answers from the gold evidence are not significantly better
+    than a constant one.
+    """
 
     @property
     def spoken(self) -> str:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from harness.display import Content, Picture, Section, Table, counted, file_name, printable
 from harness.display.text_format import type_name
 from harness.report.sections import NOTES, Reported, SectionSpec, sections_of
+from harness.report.verdict.findings import Findings, find
 from harness.report.view import Group, load_groups
-from harness.report.words.findings import Findings, find
 from harness.statistics import Prices
 from harness.store import RunDir
 

@@ -42,6 +42,7 @@ def run_notes(run: RunDir, frame: Frame, scores: ScoreColumns, answers: Answers,
         *_cost_notes(run, counts, prices),
         *_dataset_notes(run),
         *share_notes(run.evaluations(), scores),
+        *_unused_notes(scores),
     ]
 
 
@@ -255,6 +256,11 @@ def _score_notes(run: RunDir, scores: ScoreColumns, records: Records) -> Iterato
         )
     by_measure = sorted(scores.by_measure.items())
     yield from _failed_notes(by_measure)
+
+
+def _unused_notes(scores: ScoreColumns) -> Iterator[str]:
+    """Metrics that apply to no query."""
+    by_measure = sorted(scores.by_measure.items())
     unused: dict[str, list[str]] = {}
     for measure, own in by_measure:
         if not own.facts.applies:

@@ -1,66 +1,107 @@
-"""The same numbers for a terminal: the answer, the main tables of each chapter, and what to know about them."""
+"""The verdict for a terminal: at most 30 lines for one data set; with `full` also the tables and notes."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
-from harness.display import Entry, Quantity, Section, Table, counted
+from harness.display import Entry, Quantity, Section, Table, counted, printable
 from harness.report.chapter import Chapter
+from harness.report.leaderboard import leaderboard
 from harness.report.render.terminal import WIDTH, fits, plain, print_table
 from harness.report.sections import ANSWER, NOTES
 
+BRIEF_WIDTH = 80
+MOST_NOTES = 3
+_MOST_SYSTEMS = 9
+_LONGEST_NOTE = 156
+"""Two lines."""
 _MOST_ROWS = 9
-"""Of an evaluator's measures, which begin with the main ones."""
+"""Of an evaluator's metrics, which begin with the main ones."""
 
 
-def render_terminal(chapters: Sequence[Chapter], console: Console) -> None:
-    """Print the answer and the main tables of each chapter; never wider than the console or 100 columns. They are
-    the tables of the report's files.
+def render_terminal(
+    chapters: Sequence[Chapter], console: Console, *, full: bool = False, page: Path | None = None
+) -> None:
+    """Print the verdict of each data set: what to do, the leaderboard, the most harmful notes, the path of the
+    page and the next command. `full`: all tables and notes as well, up to 100 columns wide.
     """
     if not chapters:
         console.print(Text("No runs to report on."))
     for chapter in chapters:
-        _print_chapter(chapter, console, min(console.width, WIDTH))
+        _print_verdict(chapter, console, min(console.width, BRIEF_WIDTH), full=full)
+        if full:
+            _print_sections(chapter, console, min(console.width, WIDTH))
     if len(chapters) > 1:
-        console.print(Text("Different queries or documents: do not compare across these tables.", style="yellow"))
+        console.print(Text("Different queries or documents: do not compare across data sets.", style="yellow"))
+    if page is not None:
+        console.print(f"page: {page}", soft_wrap=True)
+    _print_next(chapters, console)
 
 
-def _print_chapter(chapter: Chapter, console: Console, width: int) -> None:
-    console.print(plain(f"{chapter.group.title}: {chapter.description}", "dim"), width=width)
+def _print_verdict(chapter: Chapter, console: Console, width: int, *, full: bool) -> None:
+    verdict = chapter.findings.verdict
+    console.print(
+        plain(f"{verdict.dataset}: {counted(verdict.n_queries, 'query', 'queries')}", "dim"), width=width
+    )
+    console.print(plain(verdict.headline, "bold"), width=width)
+    for sentence in verdict.sentences:
+        console.print(plain(sentence), width=width)
     console.print()
+    table = leaderboard(verdict, brief=True)
+    left = len(table.rows) - _MOST_SYSTEMS
+    shown = table.rows[:_MOST_SYSTEMS] if left > 1 and not full else table.rows
+    print_table(replace(table, rows=shown, note=""), console, width, titled=False)
+    notes = verdict.caveats if full else verdict.caveats[:MOST_NOTES]
+    for note in notes:
+        console.print(plain(f"! {note if full else printable(note, _LONGEST_NOTE)}", "yellow"), width=width)
+    more = [counted(left, "more system")] if len(shown) < len(table.rows) else []
+    hidden = len(verdict.caveats) - len(notes)
+    more += [counted(hidden, "more note")] if hidden else []
+    if more:
+        console.print(plain(f"{' and '.join(more)}: --full", "dim"), width=width)
+
+
+def _print_next(chapters: Sequence[Chapter], console: Console) -> None:
+    """The command that somebody most likely needs next."""
+    for chapter in chapters[:1]:
+        verdict = chapter.findings.verdict
+        ids = [
+            one.run_id for one in verdict.standings if one.status in {"recommended", "as good", "tied", "worse"}
+        ]
+        if len(ids) > 1:
+            console.print(f"next: rag-harness compare {' '.join(map(printable, ids[:2]))}", soft_wrap=True)
+        elif ids:
+            console.print(f"next: rag-harness show {printable(ids[0])}", soft_wrap=True)
+
+
+def _print_sections(chapter: Chapter, console: Console, width: int) -> None:
     for spec in chapter.specs:
         section = chapter.section(spec.name) if spec.in_terminal else None
-        if section is None:
+        if section is None or section.key in {ANSWER, NOTES}:
             continue
         _print_words(section, console, width)
         for table in section.content.tables:
             if not table.is_detail:
                 print_table(_brief(table, width) if table.is_long else table, console, width)
-    notes = chapter.section(NOTES)
-    for item in notes.content.items if notes else ():
-        console.print(plain(f"! {item}", "yellow"), width=width)
-    console.print()
 
 
 def _print_words(section: Section, console: Console, width: int) -> None:
-    """Below the title, or below the answer itself: what follows supports it."""
     content = section.content
     said = [*content.paragraphs, *(f"- {item}" for item in content.items), *content.code]
-    if said and section.key != ANSWER:
-        said.insert(0, section.title)
-    for place, text in enumerate(said):
+    for place, text in enumerate([section.title, *said] if said else []):
         console.print(plain(text, "" if place else "bold"), width=width)
     if said:
         console.print()
 
 
 def _brief(table: Table, width: int) -> Table:
-    """The first rows; for runs for which the line is too short the values alone."""
+    """The first rows; without intervals if the lines would be too long."""
     left = len(table.rows) - _MOST_ROWS
     rows = table.rows[:_MOST_ROWS] if left > 1 else table.rows
-    notes = [f"{counted(left, 'more measure')}"] if left > 1 else []
+    notes = [f"{counted(left, 'more metric')}"] if left > 1 else []
     if not fits(table, width):
         rows = tuple((name, *_means(entries)) for name, *entries in rows)
         notes.append("intervals")
@@ -69,7 +110,7 @@ def _brief(table: Table, width: int) -> Table:
 
 
 def _means(entries: Sequence[Entry]) -> list[Entry]:
-    """Without intervals, and without populations where all are the same and complete."""
+    """Without intervals, and without counts if all are the same and complete."""
     populations = {(one.n, one.of) for one in entries if isinstance(one, Quantity)}
     alike = len(populations) <= 1 and all(n == of for n, of in populations)
     return [_mean(one, alike) if isinstance(one, Quantity) else one for one in entries]

@@ -23,7 +23,6 @@ from harness.report.briefs import (
     refuses_most,
     why_unpriced,
 )
-from harness.report.contexts import reach_notes
 from harness.report.labels import labels
 from harness.report.measures import (
     DEFAULT_MARGIN,
@@ -242,6 +241,13 @@ class Group:
         known = self.known.get(measure)
         return printable(known.spoken if known else COSTS.get(measure, measure))
 
+    @property
+    def columns(self) -> list[Measure]:
+        """The metrics that the leaderboard shows besides the one that ranks."""
+        present = set(self.measures)
+        found = [measure for name, measure in self.known.items() if measure.column and name in present]
+        return sorted(found, key=lambda measure: not measure.ranks_where_answers_cannot)
+
     def owner(self, measure: str) -> str:
         """The evaluator that scored a measure; empty: none of these runs says."""
         evaluations = (one for view in self.views for one in view.evaluations)
@@ -337,7 +343,6 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
         *document_notes(_widest(views).frame),
         *judge_notes([view.evaluations for view in views]),
         *constant_notes([view.judged for view in views]),
-        *reach_notes({view.label: view.values for view in views if not view.is_baseline}, known),
     )
     title, ranks_by = dataset_title(manifests[0]), ranking_choice(manifests)
     return Group(title, digest, views, notes, known, ranks_by, margin_choice(manifests))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,7 +26,8 @@ _RENDERERS = {"csv": table_csv, "md": table_markdown, "tex": table_latex}
 
 
 def write_report(chapters: Sequence[Chapter], out: Path) -> Path:
-    """Write report.html, summary.md, summary.csv, figures/ and tables/ into `out`; return the path of the page.
+    """Write report.html, verdict.json, summary.md, summary.csv, figures/ and tables/ into `out`; return the path
+    of the page.
 
     Reads the runs only: unfinished, unevaluated and failed ones are reported as that. The same runs give the same
     bytes, on whatever day. `out` is empty, not there yet, or holds an earlier report, of which nothing is left
@@ -33,6 +35,8 @@ def write_report(chapters: Sequence[Chapter], out: Path) -> Path:
     """
     with report_folder(out) as folder:
         whole = [_illustrated(chapter, folder, alone=len(chapters) == 1) for chapter in chapters]
+        verdicts = [chapter.findings.verdict.to_json() for chapter in whole]
+        (folder / "verdict.json").write_text(json.dumps(verdicts, indent=1, allow_nan=False), encoding="utf-8")
         (folder / "summary.csv").write_text(summary_csv([chapter.group for chapter in whole]), encoding="utf-8")
         _write_tables(whole, folder / "tables")
         (folder / _PAGE).write_text(_page(whole), encoding="utf-8", newline="\n")

@@ -39,7 +39,8 @@ def plan_race(config: BenchConfig, cells: Sequence[Cell], plan: EvaluationPlan) 
         what = f"'{measure.name}' is judged by a model, and a race looks after every query"
         raise ConfigError(what, f"race by a measure that needs no judge: {_able(plan)}")
     margin = config.margin if config.race.margin is None else config.race.margin
-    rules = RaceRules(margin, config.race.alpha, _bounded(measure, plan), measure.higher_is_better)
+    lowest = measure.ends[0] if measure.ends else 0.0
+    rules = RaceRules(margin, config.race.alpha, _bounded(measure, plan), measure.higher_is_better, lowest)
     return PlannedRace(racing, evaluator, measure, rules)
 
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from harness.statistics import intervals
 from harness.statistics.intervals import UNBOUNDED, Bounds, Interval, Stratum, can_be_shares
-from harness.statistics.sampling_design import SamplingDesign, clusters_of
+from harness.statistics.sampling_design import SamplingDesign, clusters_of, repeated_questions
 from harness.statistics.score_alignment import Slots
 from harness.statistics.score_columns import (
     FAILED,
@@ -90,6 +90,8 @@ class Frame:
     clusters: Mapping[str, str] = field(default_factory=dict)
     """Query id -> the document that it shares with others, see `clusters_of`; empty: queries have nothing in
     common."""
+    repeated: Mapping[str, str] = field(default_factory=dict)
+    """Queries whose text an earlier one has, see `repeated_questions`: they count as repeats of that one."""
 
     @property
     def n_clusters(self) -> int | None:
@@ -100,7 +102,7 @@ class Frame:
     @property
     def drawn(self) -> SamplingDesign:
         """How its queries came about."""
-        return SamplingDesign(self.query_types, self.type_mix, self.clusters)
+        return SamplingDesign(self.query_types, self.type_mix, self.clusters, self.repeated)
 
     @classmethod
     def of(cls, run: RunDir, sample: Collection[SampleRow] | None = None) -> Frame:
@@ -119,12 +121,21 @@ class Frame:
             repeats=int(manifest.identity.get("repeats", 1)),
             query_limit_s=(manifest.identity.get("limits") or {}).get("query_timeout_s"),
             clusters=clusters_of(row.reference for row in sample) if is_clustered else {},
+            repeated=repeated_questions((row.query.query_id, row.query.text) for row in sample),
         )
 
     @cached_property
     def places(self) -> Mapping[str, int]:
         """The place of each query in the order of their ids, one mapping for all measures."""
         return {query_id: place for place, query_id in enumerate(sorted(self.query_types))}
+
+    @cached_property
+    def questions(self) -> NDArray[np.int64] | None:
+        """The number of the question that each of `query_types` asks; None: all texts differ."""
+        if not self.repeated:
+            return None
+        places = {query_id: place for place, query_id in enumerate(self.query_types)}
+        return np.array([places[self.repeated.get(one, one)] for one in self.query_types], dtype=np.int64)
 
     def slots(self, columns: ScoreColumns) -> Slots:
         """Where scores stand in it."""
@@ -144,6 +155,8 @@ class _Cell:
     states: NDArray[np.uint8]
     values: NDArray[np.float64]
     """Not a number where there is none."""
+    questions: NDArray[np.int64] | None = None
+    """A number for each row, the same for those with one text; None: all texts differ."""
 
     @cached_property
     def _counts(self) -> list[int]:
@@ -172,8 +185,10 @@ class _Cell:
 
     @cached_property
     def means(self) -> list[float]:
-        """One value for each query that has any."""
+        """One value for each question that has any."""
         means = means_of(self.values)
+        if self.questions is not None:
+            _, means = means_of_questions(means, self.questions)
         found: list[float] = means[~np.isnan(means)].tolist()
         return found
 
@@ -258,22 +273,42 @@ def means_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.array([mean_of(own) if own else np.nan for own in known], dtype=np.float64)
 
 
+def means_of_questions(
+    means: NDArray[np.float64], questions: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The number of each question, and the average of the `means` of the queries that ask it."""
+    known = ~np.isnan(means)
+    numbers, group = np.unique(questions, return_inverse=True)
+    sums = np.bincount(group[known], means[known], minlength=len(numbers))
+    counts = np.bincount(group[known], minlength=len(numbers))
+    return numbers, np.divide(sums, counts, out=np.full(len(numbers), np.nan), where=counts > 0)
+
+
 def _cells(frame: Frame, scores: ScoresOrColumns) -> Iterator[tuple[str, dict[str, _Cell]]]:
     """Measure and query type -> cell, both sorted."""
     slots = frame.slots(in_columns(scores))
     types = np.array([*frame.query_types.values()], dtype=object)
     members = {name: np.flatnonzero(types == name) for name in sorted(set(frame.query_types.values()))}
+    questions = frame.questions
     for measure in sorted(slots.columns.by_measure):
         states, values = slots.filled(measure)
-        yield measure, {name: _Cell(states[own], values[own]) for name, own in members.items()}
+        yield (
+            measure,
+            {
+                name: _Cell(states[own], values[own], None if questions is None else questions[own])
+                for name, own in members.items()
+            },
+        )
 
 
 def _with_overall(cells: Mapping[str, _Cell]) -> dict[str, _Cell]:
     if not cells:
         return {}
+    questions = [cell.questions for cell in cells.values() if cell.questions is not None]
     whole = _Cell(
         np.concatenate([cell.states for cell in cells.values()]),
         np.concatenate([cell.values for cell in cells.values()]),
+        np.concatenate(questions) if questions else None,
     )
     return {**{_type_name(name): cell for name, cell in cells.items()}, OVERALL: whole}
 

@@ -48,7 +48,7 @@ def best_of(compared: MeasureComparison, places: Sequence[int] | None = None) ->
     chosen = [place for place in places or range(len(compared.means)) if compared.means[place] is not None]
     if compared.measure.higher_is_better is None or compared.n_common < FEWEST or not chosen:
         return None
-    columns = [[compared.measure.runs[place].values[one] for one in compared.query_ids] for place in chosen]
+    columns = [compared.values(place) for place in chosen]
     sign = 1.0 if compared.measure.higher_is_better else -1.0
     values = sign * np.array(columns, dtype=np.float64).T
     weights = np.ones(len(values)) if compared.weights is None else compared.weights

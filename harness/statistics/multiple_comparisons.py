@@ -13,7 +13,7 @@ docs/STATISTICS.md.)
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -71,11 +71,13 @@ class Differences:
         return n_even(totals)
 
 
-def tested(differences: Differences) -> list[Tested]:
-    """Every pair of a family."""
+def tested(differences: Differences, ends: tuple[Array, Array] | None = None) -> list[Tested]:
+    """Every pair of a family. `ends`: the smallest and the largest that the differences can be where values are
+    missing. A difference must then hold for both, and the interval spans both.
+    """
     if not differences.values.shape[1]:
         return []
-    p_values, interval = _by_wins(differences.values) if differences.by_wins else _by_flips(differences)
+    p_values, interval = _found(differences) if ends is None else _found_between(differences, ends)
     return [
         Tested(p, p_holm, interval(place, alpha), 1 - alpha)
         for place, (p, p_holm, alpha) in enumerate(
@@ -84,13 +86,37 @@ def tested(differences: Differences) -> list[Tested]:
     ]
 
 
+def tested_alone(differences: Differences, ends: tuple[Array, Array] | None = None) -> list[Tested]:
+    """Every pair as if it were the only one; `ends` as in `tested`."""
+    if not differences.values.shape[1]:
+        return []
+    p_values, interval = _found(differences) if ends is None else _found_between(differences, ends)
+    return [Tested(p, p, interval(place, ALPHA), 1 - ALPHA) for place, p in enumerate(p_values)]
+
+
 def intervals_at(differences: Differences, alpha: float) -> list[Interval]:
     """Of each column, whatever the others say."""
-    interval = (_by_wins(differences.values) if differences.by_wins else _by_flips(differences))[1]
+    interval = _found(differences)[1]
     return [interval(place, alpha) for place in range(differences.values.shape[1])]
 
 
 _Found = tuple[list[float], Callable[[int, float], Interval]]
+
+
+def _found(differences: Differences) -> _Found:
+    return _by_wins(differences.values) if differences.by_wins else _by_flips(differences)
+
+
+def _found_between(differences: Differences, ends: tuple[Array, Array]) -> _Found:
+    """The p of the end that is nearer to no difference; 1 where the ends lie on both sides of it."""
+    least, most = (_found(replace(differences, values=values)) for values in ends)
+    weights = np.ones(len(differences.values)) if differences.weights is None else differences.weights
+    lows, highs = (np.average(values, axis=0, weights=weights) for values in ends)
+    p_values = [
+        least[0][at] if low > 0 else most[0][at] if high < 0 else 1.0
+        for at, (low, high) in enumerate(zip(lows, highs, strict=True))
+    ]
+    return p_values, lambda at, alpha: Interval(least[1](at, alpha).low, most[1](at, alpha).high)
 
 
 def _by_wins(values: Array) -> _Found:

@@ -4,13 +4,15 @@ A run is non-inferior (Blackwelder 1982) if the lower limit of its mean differen
 the margin. Every comparison must pass (intersection-union test, Berger 1982), so their number needs no
 correction. Trying several runs until one passes needs one: the level is 2.5 % one-sided, divided by the number of
 runs that are tried (Bonferroni). A run that is worse than the best by more than the margin is called as good in at
-most 2.5 % of cases.
+most 2.5 % of cases. Where queries share documents, it must hold with those of one document flipped together too,
+since a recommendation is for new documents. A missing value is the worst possible one for the run and the best
+possible one for the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,6 +59,14 @@ def as_good(
     return NonInferiority(place, margin, worst, against)
 
 
+def at_most_worse(compared: MeasureComparison, place: int) -> float | None:
+    """Upper 97.5 % limit of how far the run is behind any other one; None: unknown."""
+    others = [at for at, mean in enumerate(compared.means) if mean is not None and at != place]
+    limits = _at_most_worse(compared, place, others, 1)
+    known = [limit for limit in limits if limit is not None]
+    return max(known) if known and len(known) == len(limits) else None
+
+
 def cheapest_as_good(
     compared: MeasureComparison,
     costs: Sequence[float | None],
@@ -86,9 +96,16 @@ def _at_most_worse(
     if not compared.n_common or higher is None or not others:
         return [None] * len(others)
     sign = 1.0 if higher else -1.0
-    ahead = sign * np.stack([compared.differences(place, other) for other in others], axis=1)
+    ahead = sign * np.stack([compared.least_difference(place, other) for other in others], axis=1)
     differences = Differences(
         ahead, compared.weights, compared.types, binary=compared.measure.is_binary, span=compared.measure.span
     )
     lows = [interval.low for interval in intervals_at(differences, ALPHA / n_tried)]
+    clusters = compared.drawn.cluster_numbers(compared.query_ids)
+    if clusters is not None:
+        on_new = intervals_at(replace(differences, clusters=clusters), ALPHA / n_tried)
+        lows = [
+            None if low is None or new.low is None else min(low, new.low)
+            for low, new in zip(lows, on_new, strict=True)
+        ]
     return [None if low is None else 0.0 - low for low in lows]

@@ -1,9 +1,11 @@
 """Runs against each other, query by query.
 
-All runs of a comparison are compared over one set of queries: those for which each of them has a value. A
-query that was imputed counts with the worst value; one whose score failed in any run is left out and counted.
-What is easy and what is hard for both cancels out, so that a paired difference is known more exactly than two
-means.
+All runs of a comparison are compared over one set of queries: those to which the metric applies in any of them.
+A missing value counts as the worst possible one in means, and no run is significantly better or worse unless
+that holds with the worst and with the best possible value in its place: leaving out what is hard gains nothing.
+A metric without a range, such as seconds, is compared over the queries for which each run has a value. Queries
+with the same text are one query. What is easy or hard for both cancels out, which makes a paired difference more
+precise than two means.
 
 Test, interval and sentence are of one quantity: the mean difference in the natural mix of query types of the data
 set, where that mix is known and each type has a query (`SamplingDesign.weights`); the unweighted mean is given
@@ -78,13 +80,34 @@ class PairedMeasure:
         return self.share or self.is_binary
 
     @property
+    def ends(self) -> Bounds | None:
+        """The lowest and the highest possible value; None: not known, or without a limit."""
+        ends = self.range or ((0.0, 1.0) if self.is_share else None)
+        return None if self.is_cost or ends is None or span_between(ends) is None else ends
+
+    @property
     def span(self) -> float | None:
         """The largest difference that can be; None: not known."""
-        if self.is_cost:
-            return None
-        if self.range is not None:
-            return span_between(self.range)
-        return 1.0 if self.is_share else None
+        return None if self.ends is None else span_between(self.ends)
+
+    @property
+    def counts_missing(self) -> bool:
+        """Whether a missing value can be replaced by the worst and by the best possible one."""
+        return self.ends is not None and self.higher_is_better is not None
+
+    def at(self, place: int, query_ids: Sequence[str], *, best: bool = False) -> Array:
+        """The values of a run. A missing one is the worst possible value, or the best."""
+        run = self.runs[place]
+        if self.ends is None or not self.missing(place, query_ids):
+            return run.at(query_ids)
+        low, high = self.ends
+        value = high if best == self.higher_is_better else low
+        return np.array([run.values.get(query_id, value) for query_id in query_ids], dtype=np.float64)
+
+    def missing(self, place: int, query_ids: Sequence[str]) -> int:
+        """For how many of these queries a run has no value."""
+        values = self.runs[place].values
+        return sum(query_id not in values for query_id in query_ids)
 
 
 @dataclass(frozen=True)
@@ -212,8 +235,23 @@ class MeasureComparison:
 
     def differences(self, a: int, b: int) -> Array:
         """Run `a` minus run `b` on each of `query_ids`."""
-        first, second = (self.measure.runs[place].at(self.query_ids) for place in (a, b))
+        first, second = (self.values(place) for place in (a, b))
         return rounded(first - second)
+
+    def least_difference(self, a: int, b: int) -> Array:
+        """Run `a` minus run `b`, in the case that is worst for `a`: its missing values are the worst possible
+        ones, those of `b` the best.
+        """
+        return rounded(self.values(a) - self.values(b, best=True))
+
+    def values(self, place: int, *, best: bool = False) -> Array:
+        """Of a run on each of `query_ids`; see `PairedMeasure.at` for missing ones."""
+        return self.measure.at(place, self.query_ids, best=best)
+
+    @cached_property
+    def n_missing(self) -> tuple[int, ...]:
+        """For how many of `query_ids` each run has no value."""
+        return tuple(self.measure.missing(place, self.query_ids) for place in range(len(self.measure.runs)))
 
 
 def compare_measure(
@@ -223,8 +261,10 @@ def compare_measure(
     drawn = drawn or SamplingDesign()
     compared = {place for pair in shared for place in pair}
     asked = frozenset.intersection(*shared.values()) if shared else frozenset()
-    ids = sorted(asked.intersection(*(measure.runs[place].values.keys() for place in compared)))
     applying = frozenset().union(*(measure.runs[place].expected for place in compared))
+    known = [measure.runs[place].values.keys() for place in compared]
+    # Without a range, nothing can stand in for a missing value.
+    ids = sorted(asked & applying & set().union(*known) if measure.counts_missing else asked.intersection(*known))
     natural = drawn.weights(ids, asked, applying)
     weights = None if natural is None or are_equal(natural) else natural
     base = MeasureComparison(measure, (), tuple(ids), (None,) * len(measure.runs), None, drawn=drawn)
@@ -254,17 +294,28 @@ def _weighed(base: MeasureComparison, shared: SharedQueries, compared: set[int])
     """The pairs, means and ranks by the weights of `base`."""
     measure, ids = base.measure, base.query_ids
     values = np.stack([base.differences(*place) for place in shared], axis=1)
+    ends = _ends(base, shared)
     by_query = Differences(values, base.weights, base.types, binary=measure.is_binary, span=measure.span)
     means = tuple(
-        float(np.average(run.at(ids), weights=base.weights)) if place in compared else None
-        for place, run in enumerate(measure.runs)
+        float(np.average(base.values(place), weights=base.weights)) if place in compared else None
+        for place in range(len(measure.runs))
     )
     found = replace(base, means=means)
-    pairs = [_pair(found, shared, place, one) for place, one in zip(shared, tested(by_query), strict=True)]
-    pairs = _clustered(pairs, by_query, base.drawn.cluster_numbers(ids), measure.span)
+    pairs = [_pair(found, shared, place, one) for place, one in zip(shared, tested(by_query, ends), strict=True)]
+    pairs = _clustered(pairs, by_query, base.drawn.cluster_numbers(ids), ends)
     found = replace(found, pairs=tuple(pairs))
     ranked = measure.higher_is_better is not None and len(pairs) == comb(len(compared), 2)
     return replace(found, ranks=_ranks(found, compared)) if ranked else found
+
+
+def _ends(compared: MeasureComparison, shared: SharedQueries) -> tuple[Array, Array] | None:
+    """The smallest and the largest possible differences of each pair; None: no value is missing."""
+    if not any(compared.n_missing[place] for pair in shared for place in pair):
+        return None
+    sign = 1.0 if compared.measure.higher_is_better else -1.0
+    against_a = np.stack([compared.least_difference(a, b) for a, b in shared], axis=1)
+    against_b = -np.stack([compared.least_difference(b, a) for a, b in shared], axis=1)
+    return (against_a, against_b) if sign > 0 else (against_b, against_a)
 
 
 def _pair(compared: MeasureComparison, shared: SharedQueries, place: PairPlaces, test: Tested) -> ComparedPair:
@@ -298,7 +349,7 @@ def _clustered(
     pairs: Sequence[ComparedPair],
     by_query: Differences,
     clusters: NDArray[np.int64] | None,
-    span: float | None,
+    ends: tuple[Array, Array] | None,
 ) -> list[ComparedPair]:
     """What a test by cluster adds to each pair."""
     if clusters is None:
@@ -308,14 +359,14 @@ def _clustered(
         # No two queries are alike: the test by cluster would be the same.
         same = [Tested(pair.p, pair.p_holm, pair.interval, pair.level) for pair in pairs]
     else:
-        same = tested(replace(by_query, clusters=clusters))
+        same = tested(replace(by_query, clusters=clusters), ends)
     return [
         replace(
             pair,
             population="new documents" if pair.significant and one.is_told_apart else "documents",
             n_clusters=n,
             p_clusters=one.p_holm,
-            interval_clusters=_within(one.interval, span),
+            interval_clusters=_within(one.interval, by_query.span),
         )
         for pair, one in zip(pairs, same, strict=True)
     ]

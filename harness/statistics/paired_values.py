@@ -9,7 +9,7 @@ from math import isnan
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics.aggregate import Frame, means_of
+from harness.statistics.aggregate import Frame, means_of, means_of_questions
 from harness.statistics.cost import TIMES
 from harness.statistics.score_alignment import Slots
 from harness.statistics.score_columns import (
@@ -33,6 +33,8 @@ COSTS = {
 """What a query takes, and what a sentence calls it; of each, less is better."""
 
 
+LEAST_TIMED = 0.95
+"""The share of its queries whose seconds a run must have to be compared by them; replayed calls have none."""
 LEAST_COVERED = 0.5
 """The share of its queries of which a run must have a value to be compared."""
 
@@ -74,10 +76,17 @@ class QueryValues:
 
     @property
     def is_covered(self) -> bool:
-        """Whether enough of its queries have a value to be compared: those that one run lacks are taken from all
-        others.
-        """
+        """Whether at least half of its queries have a value, fewer of which are not compared."""
         return len(self.values) >= LEAST_COVERED * len(self.expected)
+
+    def is_comparable(self, measure: str) -> bool:
+        """Whether enough queries have a value of `measure` to compare the run by it. A missing cost has no worst
+        value: tokens and dollars that were not all counted are a lower bound, and few seconds may be missing.
+        """
+        if measure not in COSTS:
+            return self.is_covered
+        least = LEAST_TIMED if measure in TIMES else 1.0
+        return len(self.values) >= least * len(self.expected)
 
     def only(self, query_ids: Collection[str]) -> QueryValues:
         """The part of it that concerns these queries."""
@@ -113,7 +122,7 @@ def cost_values(frame: Frame, costs: ScoreColumns) -> dict[str, QueryValues]:
     bounds = {name: () if name in TIMES else (IMPUTED,) for name in costs.by_measure if name in COSTS}
     # What has only such bounds is not known at all.
     known = {name: passed for name, passed in bounds.items() if _is_any_left(costs.by_measure[name], passed)}
-    applies = frozenset(frame.query_types)
+    applies = frozenset(frame.query_types) - frame.repeated.keys()
     return {name: replace(own, expected=applies) for name, own in _by_query(frame, costs, known).items()}
 
 
@@ -124,6 +133,7 @@ def _is_any_left(column: ScoreColumn, passed: Sequence[int]) -> bool:
 def _by_query(frame: Frame, columns: ScoreColumns, passed: Mapping[str, Sequence[int]]) -> dict[str, QueryValues]:
     """Of these measures, each without the values of the states that are `passed` over."""
     ids = list(frame.places)
+    questions = _questions(frame, ids)
     slots = Slots(columns, frame.run_id, ids, frame.repeats)
     alike: dict[bytes, frozenset[str]] = {}
     found = {}
@@ -132,10 +142,26 @@ def _by_query(frame: Frame, columns: ScoreColumns, passed: Mapping[str, Sequence
         for state in without:
             values[states == state] = np.nan
         applying = ((states != NONE) & (states != NOT_APPLICABLE)).any(axis=1)
+        if questions is not None:
+            asked = np.zeros_like(applying)
+            asked[questions[applying]] = True
+            applying = asked
         # Most measures apply to the same queries: one set for all of those.
         expected = alike.get(applying.tobytes())
         if expected is None:
             expected = frozenset(query_id for query_id, is_one in zip(ids, applying, strict=True) if is_one)
             alike[applying.tobytes()] = expected
-        found[measure] = QueryValues(ByQuery(frame.places, means_of(values)), expected)
+        means = means_of(values)
+        if questions is not None:
+            numbers, averages = means_of_questions(means, questions)
+            means = np.full(len(ids), np.nan)
+            means[numbers] = averages
+        found[measure] = QueryValues(ByQuery(frame.places, means), expected)
     return found
+
+
+def _questions(frame: Frame, ids: Sequence[str]) -> NDArray[np.int64] | None:
+    """The place of the question that each of these queries asks; None: all texts differ."""
+    if not frame.repeated:
+        return None
+    return np.array([frame.places[frame.repeated.get(one, one)] for one in ids], dtype=np.int64)

@@ -30,6 +30,8 @@ class RaceRules:
     span: float = 1.0
     """The largest difference of two values that can be, in the measure's own numbers."""
     higher_is_better: bool = True
+    lowest: float = 0.0
+    """The lowest possible value."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ class Race:
         self._gained = np.zeros((len(sides), len(claims), len(STAKES)))
         self._shown = np.zeros((len(sides), len(claims)), dtype=np.bool_)
         """Which claims are refuted."""
-        self._seen: list[list[float]] = [[] for _ in self._pairs]
+        self._seen: list[list[float]] = [[] for _ in sides]
+        """Of each side its differences, in the case that is worst for it."""
         self._sums = np.zeros(len(self._names))
         self.active = [*self._names]
         self.dropped: list[Drop] = []
@@ -115,34 +118,43 @@ class Race:
         return all(self._is_shown(one, other, 1) for one in self.active for other in self.active if one != other)
 
     def take(self, query_id: str, values: Mapping[str, float | None]) -> None:
-        """The next query: the value of each system in the race, None where there is none. Whoever is shown to be
-        worse than another leaves.
+        """The next query: the value of each system in the race, None where there is none. A missing value is the
+        worst possible one for a system that may be ahead, and the best for the other. Systems that are shown to be
+        worse than another are eliminated.
         """
         self.n_queries += 1
         weight = self._weights.get(query_id)
-        known = {name: value for name in self.active if (value := values.get(name)) is not None}
-        if weight is None or len(known) < 2:
+        if weight is None or not any(values.get(name) is not None for name in self.active):
             return
-        sign = 1.0 if self._rules.higher_is_better else -1.0
-        points = np.full(len(self._names), np.nan)
-        for name, value in known.items():
-            points[self._names.index(name)] = sign * weight * value / self._rules.span
-        if len(known) == len(self.active):
-            self._sums += np.nan_to_num(points)
-        differences = np.clip(points[self._first] - points[self._second], -1, 1)
+        worst, best = (np.full(len(self._names), np.nan) for _ in range(2))
+        for name in self.active:
+            at, value = self._names.index(name), values.get(name)
+            merit = None if value is None else self._merit(value)
+            worst[at] = weight * (0.0 if merit is None else merit)
+            best[at] = weight * (1.0 if merit is None else merit)
+        self._sums += np.nan_to_num(worst)
+        differences = np.clip(worst[self._first] - best[self._second], -1, 1)
         rows = np.flatnonzero(~np.isnan(differences))
-        for row in rows[::2]:
-            self._seen[row // 2].append(float(differences[row]))
+        for row in rows:
+            self._seen[row].append(float(differences[row]))
         self._gained[rows] += [self._gains(one) for one in differences[rows].tolist()]
         self._shown[rows] = log_capital(self._gained[rows]) >= log(2 / self.level)
         self._drop()
 
     def interval(self, one: str, other: str) -> tuple[float, float]:
         """Between how many points `one` is ahead of `other`: it holds at any time."""
-        a, b = self._names.index(one), self._names.index(other)
-        seen = np.array(self._seen[self._pairs.index((min(a, b), max(a, b)))])
-        low, high = anytime_interval(seen if a < b else -seen, self.level) if len(seen) else (-1.0, 1.0)
-        return max(-100.0, low * self._scale), min(100.0, high * self._scale)
+        low, _ = self._anytime(one, other)
+        least, _ = self._anytime(other, one)
+        return max(-100.0, low * self._scale), min(100.0, -least * self._scale)
+
+    def _anytime(self, one: str, other: str) -> tuple[float, float]:
+        seen = self._seen[self._sides[one, other]]
+        return anytime_interval(np.array(seen), self.level) if seen else (-1.0, 1.0)
+
+    def _merit(self, value: float) -> float:
+        """From 0, the worst possible value, to 1."""
+        share = (value - self._rules.lowest) / self._rules.span
+        return share if self._rules.higher_is_better else 1.0 - share
 
     def _drop(self) -> None:
         by_sum = sorted(self.active, key=lambda name: self._sums[self._names.index(name)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +30,8 @@ class SamplingDesign:
     """Queries of each type in the whole data set."""
     clusters: Mapping[str, str] = field(default_factory=dict)
     """Query id -> what it shares with others, see `clusters_of`. Empty: queries have nothing in common."""
+    repeated: Mapping[str, str] = field(default_factory=dict)
+    """See `repeated_questions`: these queries have no values of their own."""
 
     def weights(
         self, query_ids: Sequence[str], asked: Collection[str], applying: Collection[str]
@@ -39,7 +43,8 @@ class SamplingDesign:
         """
         if not self.type_mix or not query_ids or not all(one in self.types for one in (*query_ids, *asked)):
             return None
-        n_asked, n_applying, n = (self._counts(ids) for ids in (asked, set(applying) & set(asked), query_ids))
+        asked = set(asked) - self.repeated.keys()
+        n_asked, n_applying, n = (self._counts(ids) for ids in (asked, set(applying) & asked, query_ids))
         weighted = {
             name for name, count in self.type_mix.items() if count and (n_applying[name] or not n_asked[name])
         }
@@ -73,6 +78,20 @@ def _numbers(names: Sequence[str]) -> NDArray[np.int64]:
 def are_equal(weights: NDArray[np.float64]) -> bool:
     """Whether they weigh nothing: all the same."""
     return bool(np.ptp(weights) <= _SAME * weights.max(initial=0.0))
+
+
+def repeated_questions(queries: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Query id -> id of the first query with the same text (case, punctuation and spaces aside), for every later
+    one. `queries`: id and text. They are one observation: three copies of a question do not make it surer.
+    """
+    first: dict[str, str] = {}
+    found = {}
+    for query_id, text in queries:
+        key = " ".join(re.findall(r"\w+", unicodedata.normalize("NFKC", text).casefold())) or text
+        earlier = first.setdefault(key, intern(query_id))
+        if earlier != query_id:
+            found[intern(query_id)] = earlier
+    return found
 
 
 def clusters_of(references: Iterable[Reference]) -> dict[str, str]:

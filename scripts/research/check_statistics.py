@@ -1,7 +1,7 @@
 """Do the statistics of the harness keep their promises? Truth is simulated, the real code judges it.
 
 Runs with known means are generated and given to the code that makes reports: intervals of means and of
-differences, the comparison of all pairs, the headline of a report, queries needed, "as good as", the best of
+differences, the comparison of all pairs, the verdict of a report, queries needed, "as good as", the best of
 many, repeated testing. Each row is one promise: the nominal share and the measured one, with its own 95 %
 interval (Wilson's). docs/statistics-tables.md holds the tables, with the command of each.
 
@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 from common import command_line, print_table, started
-from reported import headlines
+from reported import verdicts
 from simulated import (
     MIX,
     RIGHT,
@@ -412,7 +412,7 @@ CHECKS: dict[str, Callable[[Check], Iterator[Row]]] = {
     "differences": differences,
     "errors": errors,
     "mixes": mixes,
-    "headlines": headlines,
+    "verdicts": verdicts,
     "power": power,
     "pilots": pilots,
     "selection": selection,

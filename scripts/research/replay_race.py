@@ -84,7 +84,7 @@ def recorded(group: Group, name: str, margin: float) -> Recorded:
     weights = group.views[0].frame.drawn.weights(asked, [*sample], asked)
     return Recorded(
         measure,
-        RaceRules(margin, 0.05, span, measure.higher_is_better),
+        RaceRules(margin, 0.05, span, measure.higher_is_better, measure.ends[0] if measure.ends else 0.0),
         [sample[one].reference for one in asked],
         np.array([[view.values[name].values[one] for view in group.views] for one in asked]),
         np.ones(len(asked)) if weights is None else weights,

@@ -1,12 +1,10 @@
-"""Made-up runs as a report holds them once it has read their files, and how often its headline is right."""
+"""Made-up runs as a report holds them once it has read their files, and how often its verdict is right."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from simulated import WORLDS, Array, Check, Rng, Row, systems
@@ -14,9 +12,11 @@ from simulated import WORLDS, Array, Check, Rng, Row, systems
 from harness.core.records import Cost, EvaluationRecord, Query, Reference
 from harness.protocols import Measure
 from harness.report.measures import RankingChoice, known_measures
+from harness.report.verdict.findings import find
+from harness.report.verdict.value import Outcome, Verdict
 from harness.report.view import Group, RunView
-from harness.report.words.findings import find
 from harness.statistics import Frame
+from harness.statistics.difference_tests import ALPHA, mcnemar_p
 from harness.statistics.estimates import Spent
 from harness.statistics.non_inferior import MARGIN
 from harness.statistics.paired_values import QueryValues
@@ -24,101 +24,116 @@ from harness.statistics.sampling_design import SamplingDesign
 from harness.statistics.score_columns import ScoreColumns
 from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
 
+COPIES = 3
+SPREADS = (0.02, 0.06, 0.12)
+"""Standard deviations of true means between systems."""
 
-def headlines(check: Check) -> Iterator[Row]:
-    """How often it names one of equal systems, or another than the better one."""
+
+def verdicts(check: Check) -> Iterator[Row]:
+    """How often a verdict names one of equal systems, finds the better one, and recommends one within the margin
+    of the best, beside the probability that it states.
+    """
     for n in check.sizes:
-        for k in (4, 9):
-            for name in ("shares", "graded", "shares in the natural mix"):
+        for k in (2, 4, 9):
+            for name in ("shares", "graded", "shares in the natural mix", "shares, luck by article"):
                 yield from named_of_equals(check, n, k, name)
-            for name in ("shares, luck by article", "graded, luck by article"):
-                yield from named_with_luck(check, n, k, name)
-            for name in ("shares", "graded"):
-                yield from named_of_unequals(check, n, k, name)
-
-        def within(rng: Rng, n: int = n) -> tuple[bool, bool]:
-            said = headline(rng, n, (-MARGIN, 0.0, 0.0, 0.0), "shares")
-            return said.as_good and (said.among == 4 or "s1" in said.named), said.as_good
-
-        yield from check.shares(
-            {
-                "headline of 4, one worse by the margin: it is 'within 5 points', shares": "at most .025",
-                "the same: any of the others are, shares": "not promised",
-            },
-            n,
-            within,
-        )
+            yield from named_of_copies(check, n, k)
+            yield from named_of_missing(check, n, k)
+            yield from named_of_unequals(check, n, k)
+            yield from within_margin(check, n, k)
 
 
 def named_of_equals(check: Check, n: int, k: int, name: str) -> Iterator[Row]:
     def case(rng: Rng) -> tuple[bool, bool]:
-        said = headline(rng, n, (0.0,) * k, name)
-        return bool(said.leader), said.among < k
+        said = verdict(*systems(rng, n, (0.0,) * k, WORLDS[name]))
+        return said.outcome == Outcome.CLEAR_WINNER, bool(said.systems("worse"))
 
     nominal = {
-        f"headline of {k} equal systems names a leader, {name}": "at most .05",
-        f"the same: names a leader or calls any worse, {name}": "at most .05",
+        f"{k} equal systems: one is named the winner, {name}": "at most .05",
+        f"the same: any is called worse than the best, {name}": "at most .05",
     }
-    return check.shares(nominal, n, case, k // 4)
+    return check.shares(nominal, n, case, max(1, k // 4))
 
 
-def named_with_luck(check: Check, n: int, k: int, name: str) -> Iterator[Row]:
-    """Systems that are equal over all documents there could be, and are not on those at hand."""
+def named_of_copies(check: Check, n: int, k: int) -> Iterator[Row]:
+    """Each question several times, with the same answers."""
+
+    def case(rng: Rng) -> tuple[bool]:
+        values, drawn = systems(rng, max(8, n // COPIES), (0.0,) * k, WORLDS["shares"])
+        said = verdict(np.repeat(values, COPIES, axis=0), _copied(drawn))
+        return (said.outcome == Outcome.CLEAR_WINNER,)
+
+    nominal = {f"{k} equal systems, each question {COPIES} times: one is named the winner": "at most .05"}
+    return check.shares(nominal, n, case, max(1, k // 4))
+
+
+def named_of_missing(check: Check, n: int, k: int) -> Iterator[Row]:
+    """The last of equal systems has no value where it is wrong."""
 
     def case(rng: Rng) -> tuple[bool, bool]:
-        said = headline(rng, n, (0.0,) * k, name)
-        return bool(said.leader) and said.on_new, bool(said.leader) and not said.on_new
+        values, drawn = systems(rng, n, (0.0,) * k, WORLDS["shares"])
+        values[values[:, -1] == 0, -1] = np.nan
+        said = verdict(values, drawn)
+        won = said.outcome == Outcome.CLEAR_WINNER
+        return won, won and said.recommended == f"s{k}"
 
     nominal = {
-        f"headline of {k} equal systems names a leader 'also on new documents', {name}": "at most .05",
-        f"the same: names one 'on these documents', {name}": "not promised",
+        f"{k} equal systems, one without values where it is wrong: one is named the winner": "at most .05",
+        "the same: it is that one": "at most .05",
     }
-    return check.shares(nominal, n, case, k // 4)
+    return check.shares(nominal, n, case, max(1, k // 4))
 
 
-def named_of_unequals(check: Check, n: int, k: int, name: str) -> Iterator[Row]:
+def named_of_unequals(check: Check, n: int, k: int) -> Iterator[Row]:
+    """The first is better by 10 points. Beside it the power of the test that knows which two to compare."""
+
+    def case(rng: Rng) -> tuple[bool, bool, bool]:
+        values, drawn = systems(rng, n, (0.1, *[0.0] * (k - 1)), WORLDS["shares"])
+        said = verdict(values, drawn)
+        won = said.outcome == Outcome.CLEAR_WINNER
+        ahead = values[:, 0] - values[:, 1]
+        one = mcnemar_p(int((ahead > 0).sum()), int((ahead < 0).sum())) <= ALPHA and ahead.mean() > 0
+        return won and said.recommended == "s1", won and said.recommended != "s1", bool(one)
+
+    nominal = {
+        f"{k} systems, one better by 10 points: it is named the winner": "not promised",
+        "the same: another is named the winner": "at most .05",
+        "the same: McNemar's test of the best against one other": "not promised",
+    }
+    return check.shares(nominal, n, case, max(1, k // 4))
+
+
+def within_margin(check: Check, n: int, k: int) -> Iterator[Row]:
+    """True means are normal around a common one. A case of the stated probability is counted as a draw from it, so
+    that both rows have the same kind of interval.
+    """
+
     def case(rng: Rng) -> tuple[bool, bool]:
-        said = headline(rng, n, (0.1, *[0.0] * (k - 1)), name)
-        return said.leader == "s1", said.leader not in {"", "s1"}
+        ahead = rng.normal(0, SPREADS[int(rng.integers(len(SPREADS)))], k).clip(-0.25, 0.25)
+        said = verdict(*systems(rng, n, tuple(ahead), WORLDS["shares"]))
+        chosen = int((said.recommended or "s1")[1:]) - 1
+        stated = 1.0 if said.probability is None else said.probability
+        return bool(ahead.max() - ahead[chosen] <= MARGIN), bool(rng.random() < stated)
 
     nominal = {
-        f"headline of {k}, one better by 10 points: names it, {name}": "not promised",
-        f"the same: names another, {name}": "at most .05",
+        f"{k} systems: the recommended one is within 5 points of the best": "as stated",
+        "the same: the probability that is stated": "as measured, within .05",
     }
-    return check.shares(nominal, n, case, k // 4)
+    return check.shares(nominal, n, case, max(1, k // 4))
 
 
-class Said(NamedTuple):
-    """What a headline says."""
-
-    leader: str = ""
-    """Empty: it names none."""
-    named: tuple[str, ...] = ()
-    among: int = 1
-    """So many it holds for the best or as good; it calls the others worse."""
-    as_good: bool = False
-    on_new: bool = False
-    """It says "also on new documents"."""
+def verdict(values: Array, drawn: SamplingDesign) -> Verdict:
+    """Of made-up runs, by the code that makes a report's. Not a number: no value."""
+    return find(group_of(values, drawn)).verdict
 
 
-def headline(rng: Rng, n: int, ahead: tuple[float, ...], name: str) -> Said:
-    """Of made-up runs in that world, by the code that makes a report's."""
-    return understood(find(group_of(*systems(rng, n, ahead, WORLDS[name]))).headline)
-
-
-def understood(sentence: str) -> Said:
-    """ValueError for a sentence of a kind that is not known here, which would be miscounted."""
-    words = re.split(r" in (?:accuracy|token F1) \(", sentence)[0]
-    names = tuple(re.findall(r"\bs\d+\b", words))
-    if found := re.fullmatch(r"Choose (s\d+): best", words):
-        return Said(found[1], names, on_new="also on new documents" in sentence)
-    if found := re.fullmatch(r"Undecided between (\d+) systems", words):
-        return Said(among=int(found[1]))
-    if re.fullmatch(r"Undecided between s\d+ and s\d+", words):
-        return Said(named=names, among=2)
-    if found := re.fullmatch(r"s\d+(?:, s\d+)* or (?:s\d+|(\d+) others), within (?:5 points|0\.05)", words):
-        return Said(named=names, among=len(names) + int(found[1] or 0), as_good=True)
-    raise ValueError(sentence)
+def _copied(drawn: SamplingDesign) -> SamplingDesign:
+    """The design of queries of which each is asked several times in a row."""
+    ids = list(drawn.types)
+    new = [f"q{place:04d}" for place in range(len(ids) * COPIES)]
+    types = {one: drawn.types[ids[place // COPIES]] for place, one in enumerate(new)}
+    repeated = {one: new[place - place % COPIES] for place, one in enumerate(new) if place % COPIES}
+    return SamplingDesign(types, drawn.type_mix, {}, repeated)
 
 
 def group_of(values: Array, drawn: SamplingDesign) -> Group:
@@ -126,12 +141,16 @@ def group_of(values: Array, drawn: SamplingDesign) -> Group:
     none. They are ranked by accuracy where every value is 0 or 1, else by token F1; no constant answer is right.
     """
     ids = list(drawn.types)
-    measure = "accuracy" if set(np.unique(values)) <= {0.0, 1.0} else "token_f1"
+    measure = "accuracy" if set(np.unique(values[~np.isnan(values)])) <= {0.0, 1.0} else "token_f1"
     made = _made(measure)
     sample = {one: _sampled(one, drawn.types[one]) for one in ids}
     views = []
     for place, column in enumerate(values.T, start=1):
-        found = QueryValues(dict(zip(ids, column.tolist(), strict=True)), frozenset(ids))
+        asked = [
+            (one, value) for one, value in zip(ids, column.tolist(), strict=True) if one not in drawn.repeated
+        ]
+        known = {one: value for one, value in asked if not np.isnan(value)}
+        found = QueryValues(known, frozenset(one for one, _ in asked))
         views.append(_view(f"s{place}", drawn, sample, made, {measure: found}))
     return Group("made up", "", tuple(views), (), _known(measure), RankingChoice(measure, "as made up"))
 
@@ -147,7 +166,7 @@ def _made(measure: str) -> EvaluationRecord:
 
 def _sampled(query_id: str, query_type: str) -> SampleRow:
     reference = Reference(query_id=query_id, query_type=query_type, answers=())
-    return SampleRow(query=Query(query_id=query_id, text="Is it so?"), reference=reference)
+    return SampleRow(query=Query(query_id=query_id, text=f"Is {query_id} so?"), reference=reference)
 
 
 def _view(
@@ -167,7 +186,9 @@ def _view(
         manifest=manifest,
         label=label,
         is_finished=True,
-        frame=Frame(label, label, "made up", drawn.types, drawn.type_mix, clusters=drawn.clusters),
+        frame=Frame(
+            label, label, "made up", drawn.types, drawn.type_mix, clusters=drawn.clusters, repeated=drawn.repeated
+        ),
         sample=sample,
         rows=(),
         scored=tuple(values),

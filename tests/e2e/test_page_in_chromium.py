@@ -45,7 +45,7 @@ def test_the_first_screen_holds_the_answer_the_leaderboard_and_the_picture(
     open_file: Open, report: Path, size: tuple[int, int]
 ) -> None:
     page = open_file(report, viewport={"width": size[0], "height": size[1]})
-    for part in (".headline", ".facts", ".board tbody tr:last-child", "article figure .drawing"):
+    for part in (".headline", ".sentences", ".board tbody tr:last-child", "article figure .drawing"):
         box = page.locator(part).first.bounding_box()
         assert box, part
         assert box["y"] < size[1], part
@@ -225,7 +225,8 @@ def test_an_address_within_the_page_lands_at_its_top_although_the_explorer_grows
 
 def test_hostile_names_run_nothing(open_file: Open, tmp_path: Path) -> None:
     one = chapter(tmp_path, {HOSTILE: (1, 0)})
-    html = page_html([replace(one, findings=replace(one.findings, headline=HOSTILE))], {})
+    verdict = replace(one.findings.verdict, headline=HOSTILE)
+    html = page_html([replace(one, findings=replace(one.findings, verdict=verdict))], {})
     page = open_file(written(tmp_path, html))
     assert page.locator(".headline").inner_text() == HOSTILE
     assert page.evaluate("window.ran") is None

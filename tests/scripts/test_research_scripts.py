@@ -127,43 +127,10 @@ def test_every_promise_of_the_statistics_is_a_row_with_what_is_nominal_and_what_
         "interval of a share",
         "interval of a difference",
         "any of 9 equal",
-        "headline of 9",
+        "9 equal systems",
+        "9 systems: the recommended one",
         "is found",
         "best of",
     )
     for kind in kinds:
         assert any(kind in row[0] for row in rows), kind
-
-
-@pytest.mark.parametrize(
-    ("sentence", "leader", "among", "as_good", "on_new"),
-    [
-        ("Choose s2: best in accuracy (62.0 % of 200 queries), ahead of s1 by 9.0 points.", "s2", 1, False, False),
-        ("Choose s1: best in token F1 (0.6 over 9 queries), also on new documents.", "s1", 1, False, True),
-        (
-            "Undecided between 3 systems in accuracy (from s1's 60.0 % to s3's 50.0 % of 9 queries).",
-            "",
-            3,
-            False,
-            False,
-        ),
-        ("Undecided between s1 and s3 in accuracy (60.0 % and 50.0 % of 9 queries).", "", 2, False, False),
-        (
-            "s3, s1 or 2 others, within 0.05 in token F1 (from s3's 0.5 to s4's 0.4 over 9 queries).",
-            "",
-            4,
-            True,
-            False,
-        ),
-    ],
-)
-def test_a_simulated_headline_is_counted_as_what_it_says(
-    sentence: str, leader: str, among: int, as_good: bool, on_new: bool
-) -> None:
-    said = importlib.import_module("reported").understood(sentence)
-    assert (said.leader, said.among, said.as_good, said.on_new) == (leader, among, as_good, on_new)
-
-
-def test_a_simulated_headline_of_another_kind_is_not_miscounted() -> None:
-    with pytest.raises(ValueError, match="Nothing ranks yet"):
-        importlib.import_module("reported").understood("Nothing ranks yet: no run is finished.")

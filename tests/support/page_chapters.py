@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from paired_runs import ScoredRun, write_run
 
-from harness.display import Content, Picture, Quantity, Rank, Section, Table
+from harness.display import Content, Picture, Quantity, Section, Table
 from harness.report.chapter import Chapter
 from harness.report.page.explorer import Explorer
+from harness.report.verdict.findings import find
 from harness.report.view import load_groups
-from harness.report.words.findings import Findings
 from harness.statistics.prices import load_prices
 
 HEADLINE = "kg and naive tie; community is behind both"
@@ -21,7 +22,6 @@ SVG = (
     '<text style="font-size: 7px" x="10" y="20">accuracy</text></svg>'
 )
 RIGHT = {"kg": (1, 1, 1, 0), "naive": (1, 1, 0, 0), "community": (0, 0, 0, 0)}
-RANKS = {"kg": Rank(1, 2), "naive": Rank(1, 2), "community": Rank(3, 3)}
 
 
 def picture(stem: str = "pareto", svg: str = SVG) -> Picture:
@@ -38,11 +38,9 @@ def chapter(results: Path, right: dict[str, Sequence[float]] | None = None, dige
         for name, values in right.items()
     ]
     (group,) = load_groups(runs, load_prices())
-    ranks = tuple(RANKS.get(name) for name in right)
-    measure = "accuracy" if any(right.values()) else None
-    rows = tuple(view.row(measure) for view in group.views) if measure else ()
-    findings = Findings(HEADLINE, (SENTENCE,), measure, tuple(range(len(runs))), ranks, None, rows=rows)
-    return Chapter(group, findings, (), sections())
+    found = find(group)
+    verdict = replace(found.verdict, headline=HEADLINE, sentences=(SENTENCE,), caveats=("naive: unfinished.",))
+    return Chapter(group, replace(found, verdict=verdict), (), sections())
 
 
 def sections() -> tuple[Section, ...]:
@@ -52,10 +50,10 @@ def sections() -> tuple[Section, ...]:
     models = Table("runs", "Models", ("system", "generator"), (("kg", "openai/gpt-4o-mini"),))
     commands = ("rag-harness run --set 'systems=[\"kg\"]'", "rag-harness report a")
     return (
-        Section("answer", "The answer", Content(paragraphs=(HEADLINE, SENTENCE, "More.")), (picture(),)),
-        Section("notes", "To know before comparing", Content(items=("naive: unfinished.",))),
+        Section("answer", "The verdict", Content(paragraphs=(HEADLINE, SENTENCE, "More.")), (picture(),)),
+        Section("notes", "Notes", Content(items=("naive: unfinished.",))),
         Section("accuracy", "Accuracy", Content(tables=(numbers(),)), (picture("types"),)),
-        Section("significance", "Is it more than chance?", Content(tables=(pairs,))),
+        Section("significance", "Statistics", Content(tables=(pairs,))),
         Section("runs", "What was run", Content(tables=(models,))),
         Section("reproduce", "Run it again", Content(code=commands)),
     )

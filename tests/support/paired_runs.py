@@ -117,7 +117,7 @@ def close_again(run: RunDir, *records: RunRecord) -> None:
 
 
 def _row(plan: ScoredRun, query_id: str, number: int) -> SampleRow:
-    query = Query(query_id=query_id, text=plan.texts.get(query_id, "Is it so?"))
+    query = Query(query_id=query_id, text=plan.texts.get(query_id, f"Is {query_id} so?"))
     query_type = plan.types[number % len(plan.types)]
     # One of its own for each query, so that no constant answer is right more than once.
     answers = (plan.gold[number % len(plan.gold)] if plan.gold else query_id,)

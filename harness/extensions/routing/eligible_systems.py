@@ -97,7 +97,7 @@ def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) ->
         costs = _required(entrants, costs, choice.cost)
     order = _order([(one.label, one.run.run_id) for one in entrants], costs)
     ids = compared.query_ids
-    values = np.array([[compared.measure.runs[at].values[one] for at in order] for one in ids], dtype=np.float64)
+    values = np.stack([compared.values(at) for at in order], axis=1)
     costs = None if costs is None else costs[:, order]
     weights = np.ones(len(ids)) if compared.weights is None else compared.weights
     rows = entrants[0].rows.at(ids)

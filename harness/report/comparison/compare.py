@@ -27,6 +27,9 @@ from harness.statistics.paired_comparison import MeasureComparison, PairedMeasur
 from harness.statistics.paired_values import COSTS
 from harness.store import RunDir
 
+SHOWN_COSTS = ("usd", "tokens", "latency_s")
+"""In the order in which they decide which of two runs is cheaper."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -58,8 +61,17 @@ class Comparison:
     """What to know before believing a number."""
     margin: float
     """In points: what is worse by less is as good."""
+    main: tuple[str, ...] = ()
+    """The metrics that matter most, in order: the one that ranks, those of the leaderboard's columns, and
+    costs.
+    """
     apart: tuple[MeasureComparison, ...] = ()
     """The pairs with a baseline where other pairs compete: a family of their own, in which nobody is ranked."""
+
+    @property
+    def samples_differ(self) -> bool:
+        """Whether any two runs were asked different queries, so that they are compared on the common ones only."""
+        return any(one.rows is not self.runs[0].rows and one.rows != self.runs[0].rows for one in self.runs)
 
     def label(self, position: int) -> str:
         """The name of a run."""
@@ -109,8 +121,17 @@ def compare_loaded(runs: Sequence[ComparedRun], choice: Choice) -> Comparison:
         measures=measures,
         notes=(*beside, *notes, *repeated),
         margin=margin_choice([run.manifest for run in runs]) if choice.margin is None else choice.margin,
+        main=_main([one.name for one in chosen], book, choice),
         apart=apart,
     )
+
+
+def _main(chosen: Sequence[str], book: MeasureBook, choice: Choice) -> tuple[str, ...]:
+    if choice.measures:
+        return tuple(chosen)
+    columns = [name for name, measure in book.known.items() if measure.column]
+    wanted = (book.first or next(iter(chosen), ""), *columns, *SHOWN_COSTS)
+    return tuple(dict.fromkeys(name for name in wanted if name in chosen))
 
 
 def _with_means_of(apart: MeasureComparison | None, competing: MeasureComparison) -> MeasureComparison:

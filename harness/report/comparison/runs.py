@@ -46,7 +46,9 @@ class ComparedRun:
     def may_be_compared(self, measure: str) -> bool:
         """Whether it has a value on most of its queries and, of what they cost, answered them."""
         values = self.values.get(measure)
-        return values is not None and values.is_covered and not (measure in COSTS and self.why_unpriced)
+        return (
+            values is not None and values.is_comparable(measure) and not (measure in COSTS and self.why_unpriced)
+        )
 
 
 def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices) -> list[ComparedRun]:
@@ -135,7 +137,8 @@ def drawn_queries(runs: Sequence[ComparedRun]) -> SamplingDesign:
     types = {query_id: name for run in runs for query_id, name in run.frame.query_types.items()}
     sampled = set(types.values())
     mix = {name: count for name, count in first.type_mix.items() if name in kept or name not in sampled - kept}
-    return SamplingDesign(types, mix, clusters)
+    repeated = {query_id: first for run in runs for query_id, first in run.frame.repeated.items()}
+    return SamplingDesign(types, mix, clusters, repeated)
 
 
 def comparable_pairs(runs: Sequence[ComparedRun], measure: str, shared: SharedQueries) -> SharedQueries:

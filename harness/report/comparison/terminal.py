@@ -1,20 +1,164 @@
-"""A comparison for a terminal, in 100 columns."""
+"""A comparison for a terminal: at most 25 lines for two runs; with `full` every table and note."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
 
 from rich.console import Console
 
+from harness.display import Entry, Quantity, Table, counted, printable, short_number
+from harness.display.types import NumberForm
 from harness.report.comparison.compare import Comparison
+from harness.report.comparison.quantities import as_good
 from harness.report.comparison.sections import LEGEND, comparison_sections, title_of
+from harness.report.labels import shortened
 from harness.report.render.terminal import WIDTH, plain, print_table
+from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
+from harness.statistics.recommendation import Lead, leads_of, ranked_places
+
+_BRIEF_WIDTH = 80
+_MOST_ROWS = 10
+_MOST_NOTES = 3
+_MISSING_MATTERS = 0.05
+"""Share of missing values from which on they, and not chance, are named as the reason."""
+_LONGEST_NOTE = 156
+"""Two lines."""
 
 
-def render_comparison(comparison: Comparison, console: Console) -> None:
-    """Print a ranking and the pairs for each measure; never wider than the console or 100 columns."""
-    width = min(console.width, WIDTH)
-    console.print(plain(title_of(comparison), "bold"), width=width)
+def render_comparison(comparison: Comparison, console: Console, *, full: bool = False) -> None:
+    """Print which run is better and the main metrics of a pair, or the ranking of several runs. `full`: the pairs
+    of every metric, and all notes.
+    """
+    width = min(console.width, WIDTH if full else _BRIEF_WIDTH)
+    console.print(plain(title_of(comparison), "dim"), width=width)
+    console.print(plain(headline(comparison), "bold"), width=width)
     console.print()
-    _, *found = comparison_sections(comparison)
-    for table in (table for section in found for table in section.content.tables):
-        print_table(table, console, width)
-    console.print(plain(LEGEND, "dim"), width=width)
-    for note in comparison.notes:
-        console.print(plain(f"! {note}", "yellow"), width=width)
+    if full:
+        _, *found = comparison_sections(comparison)
+        for table in (table for section in found for table in section.content.tables):
+            print_table(table, console, width)
+        console.print(plain(LEGEND, "dim"), width=width)
+    else:
+        print_table(_brief(comparison), console, width, titled=False)
+    notes = comparison.notes if full else comparison.notes[:_MOST_NOTES]
+    for note in notes:
+        console.print(plain(f"! {note if full else printable(note, _LONGEST_NOTE)}", "yellow"), width=width)
+    hidden = len(comparison.notes) - len(notes)
+    left = len(comparison.measures) - len(_shown(comparison)) if not full else 0
+    more = [counted(left, "more metric")] if left > 0 else []
+    more += [counted(hidden, "more note")] if hidden else []
+    if more:
+        console.print(plain(f"{' and '.join(more)}: --full", "dim"), width=width)
+
+
+def headline(comparison: Comparison) -> str:
+    """Which run is better by the first metric that says so, and by how much."""
+    found = [one for one in comparison.measures if one.pairs and one.measure.higher_is_better is not None]
+    if not found:
+        return "No metric that the runs share says which one is better."
+    compared = found[0]
+    if comparison.samples_differ:
+        counts = " and ".join(f"{len(run.rows):,}" for run in comparison.runs[:2])
+        return f"Inconclusive: the runs were asked different queries ({counts}, {compared.n_common:,} in common)."
+    best, *_ = ranked_places(compared)
+    leads = leads_of(compared, best)
+    if comparison.against is not None or not leads:
+        return f"Compared by {_title(compared)}."
+    return _of_leads(comparison, compared, best, leads)
+
+
+def _of_leads(comparison: Comparison, compared: MeasureComparison, best: int, leads: Sequence[Lead]) -> str:
+    lead = leads[0]
+    first, second = (shortened(comparison.label(place)) for place in (best, lead.place))
+    by = f"{_amount(compared, lead.difference)} {_title(compared)}"
+    if all(one.is_shown for one in leads):
+        whom = second if len(leads) == 1 else "every other run"
+        return f"{first} is significantly better than {whom}: {by}, ahead of {second}."
+    if lead.n_missing > _MISSING_MATTERS * compared.n_common:
+        return f"Inconclusive: {_missing(comparison, compared)}."
+    if lead.is_shown_here:
+        return f"{first} is significantly better than {second}, but only on these documents: {by}."
+    shown = f"No significant difference: {first} is ahead of {second} by {by}"
+    return f"{shown}{_good(comparison, compared)}."
+
+
+def _good(comparison: Comparison, compared: MeasureComparison) -> str:
+    """That two runs are shown to be as good as each other."""
+    alike = len(compared.pairs) == 1 and as_good(compared, compared.pairs[0], comparison.margin) == "both"
+    return f". They are equally good within {comparison.margin:g} points" if alike else ", which may be chance"
+
+
+def _missing(comparison: Comparison, compared: MeasureComparison) -> str:
+    n, place = max((n, place) for place, n in enumerate(compared.n_missing) if compared.means[place] is not None)
+    queries = counted(compared.n_common, "query", "queries")
+    return f"{shortened(comparison.label(place))} has no value for {n:,} of {queries}"
+
+
+def _amount(compared: MeasureComparison, difference: float) -> str:
+    if compared.measure.is_share:
+        return f"{short_number(100 * difference)} points in"
+    return f"{short_number(difference)} in"
+
+
+def _title(compared: MeasureComparison) -> str:
+    return printable(compared.measure.title or compared.measure.name, 60)
+
+
+def _shown(comparison: Comparison) -> list[MeasureComparison]:
+    """The main metrics, in order."""
+    held = {one.measure.name: one for one in comparison.measures if one.pairs}
+    return [held[name] for name in comparison.main if name in held][:_MOST_ROWS]
+
+
+def _brief(comparison: Comparison) -> Table:
+    if len(comparison.runs) == 2:
+        names = [printable(comparison.label(place), 24) for place in (0, 1)]
+        rows = tuple(_row(one, one.pairs[0]) for one in _shown(comparison))
+        return Table("metrics", "Metrics", ("metric", *names, "difference [95 %]", "better"), rows)
+    shown = [one for one in _shown(comparison) if one.measure.higher_is_better is not None]
+    if not shown:
+        return Table(
+            "metrics", "Metrics", ("system",), tuple((printable(run.label, 60),) for run in comparison.runs)
+        )
+    first, *others = shown[:4]
+    leads = {lead.place: lead for lead in leads_of(first, ranked_places(first)[0])}
+    rows = tuple(
+        (
+            printable(comparison.label(place), 40),
+            _value(first, first.means[place]),
+            _against(first, leads.get(place)),
+            *(_value(one, one.means[place]) for one in others),
+        )
+        for place in ranked_places(first)
+    )
+    header = ("system", _title(first), "against the best", *map(_title, others))
+    return Table("metrics", "Metrics", header, rows)
+
+
+def _row(compared: MeasureComparison, pair: ComparedPair) -> tuple[Entry, ...]:
+    pair = pair if pair.a == 0 else pair.turned
+    better = {"a": "first", "b": "second", "tie": "", "differ": "they differ"}[compared.verdict(pair)]
+    return (
+        _title(compared),
+        _value(compared, pair.mean_a),
+        _value(compared, pair.mean_b),
+        Quantity(pair.difference, *pair.interval, unit=_difference_unit(compared), signed=True),
+        better,
+    )
+
+
+def _against(compared: MeasureComparison, lead: Lead | None) -> Entry:
+    if lead is None:
+        return ""
+    low, high = lead.interval
+    sign = -1.0 if compared.measure.higher_is_better else 1.0
+    ends = [None if end is None else sign * end for end in ((high, low) if sign < 0 else (low, high))]
+    return Quantity(sign * lead.difference, ends[0], ends[1], unit=_difference_unit(compared), signed=True)
+
+
+def _value(compared: MeasureComparison, mean: float | None) -> Entry:
+    return None if mean is None else Quantity(mean, unit="± %" if compared.measure.is_share else "two")
+
+
+def _difference_unit(compared: MeasureComparison) -> NumberForm:
+    return "points" if compared.measure.is_share else "two"

@@ -23,8 +23,8 @@ from harness.report.figures.scatter import (
 from harness.report.own_models import self_reported_mark, self_reported_note
 from harness.report.prices import listed_apart, why_no_price
 from harness.report.tables.cost import FAILING
+from harness.report.verdict.standings import SCORED_OTHERWISE
 from harness.report.view import Group
-from harness.report.words.standings import SCORED_OTHERWISE
 from harness.statistics import Aggregate
 from harness.statistics.cost import is_lower_bound
 

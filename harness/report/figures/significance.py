@@ -11,7 +11,7 @@ from harness.display.text_format import number, printable
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.figure import MOST_PAIRS, drawn_measures, forest, pairs_of
 from harness.report.figures.marks import alt_of
-from harness.report.words.findings import Findings
+from harness.report.verdict.findings import Findings
 from harness.statistics.paired_comparison import MeasureComparison
 
 if TYPE_CHECKING:

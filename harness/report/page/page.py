@@ -31,9 +31,9 @@ from harness.display import (
     value_details,
 )
 from harness.report.page.facts import facts, size
-from harness.report.page.leaderboard import Leaderboard, leaderboard
+from harness.report.page.leaderboard import Board, board_of
 from harness.report.render.csv import table_csv
-from harness.report.sections import ANSWER, NOTES
+from harness.report.sections import ANSWER, QUESTIONS
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 _EXPLORER_JS = ("tools", "blocks", "verdicts", "facts", "query", "list", "start")
 _HERE = Path(__file__).parent
-_AFTER_EXPLORER = {"runs", "reproduce"}
 _NARROW_PT = 400
 _READABLE_PX = 9.0
 """No letter of a picture gets smaller: it scrolls sideways instead."""
@@ -52,33 +51,39 @@ _LARGEST_PX = 1.5
 
 
 @dataclass(frozen=True)
+class _Question:
+    """The sections that answer one question, folded."""
+
+    key: str
+    title: str
+    sections: list[Section]
+    holds: str
+    """What is in it."""
+
+
+@dataclass(frozen=True)
 class _Part:
     """A chapter, laid out."""
 
     chapter: Chapter
     prefix: str
-    """Of every anchor in it; empty where there is one chapter."""
-    board: Leaderboard
+    """Of every anchor in it; empty if there is one chapter."""
+    board: Board
     facts: list[tuple[str, str]]
     size: str
     hero: Picture | None
-    """What stands beside the leaderboard."""
-    sentences: tuple[str, ...]
+    """Shown beside the leaderboard."""
     answer: Section
-    """What it says beyond headline, sentences and hero."""
-    notes: Section | None
-    before: list[Section]
+    """The rest of the verdict: more pictures, the whole leaderboard."""
+    groups: list[_Question]
     explorer: Explorer | None
-    after: list[Section]
 
     @property
-    def contents(self) -> list[tuple[str, str]]:
-        """Anchor and title of everything in it, in order."""
-        explorer = [("explorer", "Every query")] if self.explorer else []
-        notes = [(self.notes.key, self.notes.title)] if self.notes else []
-        before, after = ([(one.key, one.title) for one in some] for some in (self.before, self.after))
-        listed = [(ANSWER, self.answer.title), *notes, *before, *explorer, *after]
-        return [(self.prefix + key, title) for key, title in listed]
+    def recommended(self) -> str:
+        """Position of the recommended run in the explorer; empty if there is none."""
+        ids = [view.run.run_id for view in self.chapter.group.views]
+        found = self.chapter.findings.verdict.recommended_run
+        return str(ids.index(found)) if found in ids else ""
 
 
 def page_html(chapters: Sequence[Chapter], explorers: Mapping[str, Explorer]) -> str:
@@ -117,25 +122,35 @@ def explorer_script() -> str:
 
 def _part(chapter: Chapter, prefix: str, explorer: Explorer | None) -> _Part:
     by_key = {section.key: section for section in chapter.sections}
-    answer = by_key.get(ANSWER, Section(ANSWER, "The answer"))
-    findings = chapter.findings
-    said = (findings.headline, *findings.sentences)
+    answer = by_key.get(ANSWER, Section(ANSWER, "The verdict"))
+    verdict = chapter.findings.verdict
+    said = (verdict.headline, *verdict.sentences)
     beyond = tuple(text for text in answer.content.paragraphs if text not in said)
-    rest = [section for section in chapter.sections if section.key not in {ANSWER, NOTES}]
     return _Part(
         chapter=chapter,
         prefix=prefix,
-        board=leaderboard(chapter.group, findings),
+        board=board_of(verdict),
         facts=facts(chapter.group),
         size=size(chapter.group),
         hero=answer.pictures[0] if answer.pictures else None,
-        sentences=findings.sentences,
         answer=replace(answer, content=replace(answer.content, paragraphs=beyond), pictures=answer.pictures[1:]),
-        notes=by_key.get(NOTES),
-        before=[section for section in rest if section.key not in _AFTER_EXPLORER],
+        groups=_questions(chapter, has_explorer=explorer is not None),
         explorer=explorer,
-        after=[section for section in rest if section.key in _AFTER_EXPLORER],
     )
+
+
+def _questions(chapter: Chapter, *, has_explorer: bool) -> list[_Question]:
+    """The questions to which there is anything to show."""
+    asked = {spec.name: spec.question for spec in chapter.specs}
+    found = []
+    for key, title in QUESTIONS.items():
+        own = [one for one in chapter.sections if one.key != ANSWER and asked.get(one.key, "scores") == key]
+        titles = [one.title for one in own]
+        if key == "failures" and has_explorer:
+            titles = ["Every query", *titles]
+        if titles:
+            found.append(_Question(key, title, own, ", ".join(titles)))
+    return found
 
 
 def _policy(scripts: Sequence[str]) -> str:

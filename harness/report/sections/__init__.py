@@ -1,6 +1,6 @@
 """What a chapter is made of, in order: fixed sections, one for each kind of measure, and those of plug-ins."""
 
 from harness.report.sections.order import sections_of
-from harness.report.sections.spec import ANSWER, NOTES, SECTIONS, Reported, SectionSpec
+from harness.report.sections.spec import ANSWER, NOTES, QUESTIONS, SECTIONS, Reported, SectionSpec
 
-__all__ = ["ANSWER", "NOTES", "SECTIONS", "Reported", "SectionSpec", "sections_of"]
+__all__ = ["ANSWER", "NOTES", "QUESTIONS", "SECTIONS", "Reported", "SectionSpec", "sections_of"]

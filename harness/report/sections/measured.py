@@ -48,6 +48,7 @@ def measured_sections(group: Group) -> list[SectionSpec]:
             title=printable(part.title),
             content=partial(_content, part, homes),
             draw=partial(_draw, part),
+            question="failures" if _sorting(group, part.names) else "scores",
         )
         for key, part in zip(keys, parts, strict=True)
     ]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from harness.display import Content, Drawing
 from harness.registry import PluginKind
+from harness.report.verdict.findings import Findings
 from harness.report.view import Group
-from harness.report.words.findings import Findings
 
 if TYPE_CHECKING:
     from harness.display.plotting import NewFigure
@@ -17,8 +17,18 @@ if TYPE_CHECKING:
 
 ANSWER, NOTES = "answer", "notes"
 """The two sections with which a chapter begins: every form shows them in its own way."""
-ANCHORS = frozenset({"explorer", "headline", "main", "status", "terms", "theme", "top"})
-"""What the page has beside sections: no section is called so."""
+QUESTIONS = {
+    "chance": "Is it chance?",
+    "cost": "What does it cost?",
+    "failures": "Why did it fail?",
+    "scores": "How do the other metrics compare?",
+    "sweep": "What did the sweep show?",
+    "trust": "Can the scores be trusted?",
+    "how": "How was it run?",
+}
+"""Key -> question that a reader asks after the verdict. The page shows each folded, with its sections."""
+ANCHORS = frozenset({"explorer", "failed", "headline", "main", "status", "terms", "theme", "top", *QUESTIONS})
+"""Ids of the page besides its sections, which no section may have."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +52,10 @@ class SectionSpec:
     """draw(reported, new_figure): figures made by new_figure(...), matplotlib's Figure in the report's style."""
     after: str = ""
     """The name of the section behind which it stands; empty, or not there: behind what was measured."""
+    question: str = "scores"
+    """The question of `QUESTIONS` that it answers."""
     in_terminal: bool = True
-    """Whether a terminal shows it, too."""
+    """Whether a terminal shows it with `--full`."""
 
 
 SECTIONS = PluginKind("rag_harness.sections", "report section", SectionSpec, is_asked_for=False)

@@ -15,20 +15,21 @@ from harness.report.figures.resources import draw_resources
 from harness.report.figures.resources_summary import draw_resources_summary
 from harness.report.figures.significance import draw_significance
 from harness.report.figures.tokens import draw_tokens
+from harness.report.leaderboard import leaderboard
 from harness.report.sections.reproduce import run_command
 from harness.report.sections.spec import ANSWER, NOTES, Reported, SectionSpec
 from harness.report.sweeps import draw_sweeps, sweep_tables
-from harness.report.tables import answers, cost, index, judges, measures, runs, significance
+from harness.report.tables import cost, index, judges, measures, runs, significance
 from harness.report.tables.break_even import break_even_tables
 from harness.report.tables.estimates import estimate_tables
+from harness.report.verdict.statistics_lines import statistics_lines
 
 _FINE = "Nothing: every run finished, every query was answered and every score was computed."
 
 
 def _answer(reported: Reported) -> Content:
-    findings = reported.findings
-    said = tuple(filter(None, (findings.headline, *findings.sentences)))
-    return Content(paragraphs=said, tables=[answers.leaderboard(reported.group, findings)])
+    verdict = reported.findings.verdict
+    return Content(paragraphs=(verdict.headline, *verdict.sentences), tables=[leaderboard(verdict)])
 
 
 def _draw_answer(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
@@ -37,9 +38,7 @@ def _draw_answer(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]
 
 
 def _notes(reported: Reported) -> Content:
-    # One run alone has nobody to be compared with: that is no warning.
-    why_not = reported.findings.why_not if len(reported.group.views) > 1 else ""
-    notes = (*([f"Not compared: {why_not}"] if why_not else []), *reported.group.note_lines)
+    notes = reported.findings.verdict.caveats
     return Content(paragraphs=() if notes else (_FINE,), items=notes)
 
 
@@ -49,7 +48,12 @@ def _twins(reported: Reported) -> Content:
 
 def _significance(reported: Reported) -> Content:
     group, findings = reported.group, reported.findings
-    return _tables(significance.matrix_table(group, findings), *significance.pair_tables(group, findings))
+    tables = (
+        significance.leads_table(findings),
+        significance.matrix_table(group, findings),
+        *significance.pair_tables(group, findings),
+    )
+    return Content(items=statistics_lines(group, findings), tables=[table for table in tables if table])
 
 
 def _latency(reported: Reported) -> Content:
@@ -107,23 +111,25 @@ def _tables(*tables: Table | None) -> Content:
 
 
 BEFORE_MEASURES = (
-    SectionSpec(ANSWER, "The answer", _answer, _draw_answer),
-    SectionSpec(NOTES, "To know before comparing", _notes, in_terminal=False),
+    SectionSpec(ANSWER, "The verdict", _answer, _draw_answer),
+    SectionSpec(NOTES, "Notes", _notes, question="how", in_terminal=False),
     # What a sweep was made for stands before what else was measured.
     SectionSpec(
-        "sweep",
+        "sweep-over",
         "Sweep",
         _sweep,
         lambda reported, new_figure: draw_sweeps(reported.group, reported.findings, new_figure),
+        question="sweep",
     ),
 )
 AFTER_MEASURES = (
-    SectionSpec("twins", "Measures and what stands in for them", _twins, in_terminal=False),
+    SectionSpec("twins", "Metrics and what stands in for them", _twins, question="trust", in_terminal=False),
     SectionSpec(
         "significance",
-        "Is it more than chance?",
+        "Statistics",
         _significance,
         lambda reported, new_figure: draw_significance(reported.findings, new_figure),
+        question="chance",
         in_terminal=False,
     ),
     SectionSpec(
@@ -131,6 +137,7 @@ AFTER_MEASURES = (
         "Latency",
         _latency,
         lambda reported, new_figure: draw_latency(reported.group, new_figure),
+        question="cost",
         in_terminal=False,
     ),
     SectionSpec(
@@ -138,24 +145,27 @@ AFTER_MEASURES = (
         "Tokens and dollars",
         _tokens,
         lambda reported, new_figure: draw_tokens(reported.group, new_figure),
+        question="cost",
     ),
     SectionSpec(
         "index",
         "Index",
         _index,
         lambda reported, new_figure: draw_index_cost(reported.group, new_figure),
+        question="cost",
     ),
     SectionSpec(
         "break-even",
         "When an index pays",
         _break_even,
         lambda reported, new_figure: draw_break_even(reported.group, new_figure),
+        question="cost",
         in_terminal=False,
     ),
-    SectionSpec("resources", "CPU and RAM", _resources, _draw_resources, in_terminal=False),
-    SectionSpec("judges", "Judges", _judges, in_terminal=False),
-    SectionSpec("estimates", "Estimated and measured", _estimates, in_terminal=False),
-    SectionSpec("runs", "What was run", _runs, in_terminal=False),
-    SectionSpec("reproduce", "Run it again", _reproduce, in_terminal=False),
+    SectionSpec("resources", "CPU and RAM", _resources, _draw_resources, question="cost", in_terminal=False),
+    SectionSpec("judges", "Judges", _judges, question="trust", in_terminal=False),
+    SectionSpec("estimates", "Estimated and measured", _estimates, question="cost", in_terminal=False),
+    SectionSpec("runs", "What was run", _runs, question="how", in_terminal=False),
+    SectionSpec("reproduce", "Run it again", _reproduce, question="how", in_terminal=False),
 )
 STANDING_NAMES = frozenset(spec.name for spec in (*BEFORE_MEASURES, *AFTER_MEASURES))

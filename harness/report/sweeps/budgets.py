@@ -9,8 +9,8 @@ from harness.display import Entry, Quantity, Table
 from harness.report.aggregates import plain, share
 from harness.report.prices import listed_apart, why_no_price
 from harness.report.tables.cost import FAILING
+from harness.report.verdict.findings import Findings
 from harness.report.view import Group
-from harness.report.words.findings import Findings
 from harness.statistics import Aggregate
 from harness.statistics.best_of_many import best_of
 from harness.statistics.non_inferior import cheapest_as_good

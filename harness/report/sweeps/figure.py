@@ -13,9 +13,9 @@ from harness.report.aggregates import cost_quantity
 from harness.report.figures.marks import alt_of, interval_of, look_of, n_of, tip_of
 from harness.report.prices import listed_apart
 from harness.report.sweeps.axes import Sweep, SweepLine, find_sweeps
+from harness.report.verdict.findings import Findings
+from harness.report.verdict.standings import BASELINE, aside_of
 from harness.report.view import Group
-from harness.report.words.findings import Findings
-from harness.report.words.standings import BASELINE, aside_of
 from harness.statistics import Aggregate
 
 if TYPE_CHECKING:

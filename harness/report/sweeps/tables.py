@@ -10,8 +10,8 @@ from harness.report.aggregates import plain, population
 from harness.report.sweeps.axes import Sweep, SweepLine, SweepPoint, find_sweeps
 from harness.report.sweeps.budgets import budget_tables
 from harness.report.tables.index import index_seconds
+from harness.report.verdict.findings import Findings
 from harness.report.view import Group
-from harness.report.words.findings import Findings
 
 
 def sweep_tables(group: Group, findings: Findings) -> list[Table]:

@@ -9,8 +9,8 @@ from harness.display import NOTHING, Entry, Quantity, Table, printable
 from harness.report.aggregates import cost_quantity, share
 from harness.report.prices import listed_apart, why_no_price
 from harness.report.tables.cost import FAILING
+from harness.report.verdict.findings import Findings
 from harness.report.view import Group, RunView
-from harness.report.words.findings import Findings
 from harness.statistics import Aggregate
 from harness.statistics.aggregate import NATURAL
 from harness.statistics.break_even import CostLine, cheaper, crossing, crossing_interval
@@ -140,7 +140,7 @@ def _crossings_table(everyone: Lines, unit: CostUnit, findings: Findings) -> Tab
             *(
                 NOTHING
                 if other is view
-                else _cheaper(line, than, is_told_apart=findings.is_told_apart(view, other, unit.measure))
+                else _cheaper(line, than, is_told_apart=findings.differ(view, other, unit.measure))
                 for other, than in lines
             ),
         )

@@ -9,8 +9,8 @@ from harness.display import Entry, Quantity, Table, counted, file_name, number, 
 from harness.report.aggregates import count, part, share
 from harness.report.measures import ranged
 from harness.report.refusals import Refusals, refusals_of
+from harness.report.verdict.baselines import means_over
 from harness.report.view import Group, RunView
-from harness.report.words.bounds import means_over
 from harness.statistics import OVERALL
 from harness.statistics.correlation import Coefficient
 

@@ -6,13 +6,44 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.display import Table, printable
+from harness.display import Quantity, Table, printable
+from harness.display.types import NumberForm
 from harness.report.comparison import tables
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.sections import BESIDES
+from harness.report.verdict.findings import Findings
 from harness.report.view import Group
-from harness.report.words.findings import Findings
 from harness.statistics.paired_comparison import MeasureComparison
+
+_HOLDS = {
+    (True, True): "yes",
+    (False, True): "on these documents only",
+    (False, False): "no",
+}
+
+
+def leads_table(findings: Findings) -> Table | None:
+    """The best run against each other one, each comparison alone; None where nothing was compared."""
+    ranking = findings.ranking
+    if ranking is None or ranking.ranked is None or not ranking.leads:
+        return None
+    unit: NumberForm = "points" if ranking.is_share else "two"
+    best = printable(ranking.view(ranking.order[0]).label)
+    rows = tuple(
+        (
+            printable(ranking.view(lead.place).label),
+            Quantity(lead.difference, *lead.interval, unit=unit, signed=True),
+            _HOLDS[lead.is_shown, lead.is_shown_here],
+            Quantity(lead.n_missing, unit="count"),
+        )
+        for lead in ranking.leads
+    )
+    note = (
+        "Positive: the best run is better. Each comparison is made at 5 % alone, because a winner must beat every "
+        "other run (intersection-union test). The interval spans what missing values may be."
+    )
+    header = ("against", "lead [95 %]", "better at 5 %, alone", "missing values")
+    return Table("leads", f"{best} against the others: {printable(ranking.spoken)}", header, rows, note=note)
 
 
 def matrix_table(group: Group, findings: Findings) -> Table | None:
@@ -29,11 +60,7 @@ def pair_tables(group: Group, findings: Findings) -> list[Table]:
     if comparison is None:
         return []
     names = _names(group, comparison)
-    found = [_pairs(names, compared, findings) for compared in comparison.measures if compared.pairs]
-    if findings.priced is not None:
-        others = _names(group, findings.priced)
-        found += [_pairs(others, compared, findings) for compared in findings.priced.measures if compared.pairs]
-    return found
+    return [_pairs(names, compared, findings) for compared in comparison.measures if compared.pairs]
 
 
 def _pairs(names: Sequence[str], compared: MeasureComparison, findings: Findings) -> Table:

@@ -8,7 +8,7 @@ from typing import Self
 
 from harness.core.errors import BudgetReached, HarnessError
 from harness.core.peak_memory import Stopwatch
-from harness.core.records import Cost, EvaluationRecord, Score, Usage
+from harness.core.records import NO_ROW, Cost, EvaluationRecord, Score, Usage
 from harness.evaluators.base import Scorer
 from harness.llm_utils.event_loop import run_to_end
 from harness.models.budget import Budget
@@ -36,7 +36,9 @@ class Evaluated:
 
     def with_more(self, scores: Sequence[Score]) -> Self:
         """The result including these scores."""
-        failed = [score for score in scores if score.status == "failed"]
+        failed = [
+            score for score in scores if score.status == "failed" and not score.explanation.startswith(NO_ROW)
+        ]
         counted = sum(score.value is not None for score in scores)
         return replace(
             self,

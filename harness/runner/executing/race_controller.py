@@ -18,7 +18,7 @@ from harness.runner.progress import Reporter
 from harness.runner.race_plan import PlannedRace
 from harness.statistics.aggregate import mean_of
 from harness.statistics.race_test import Race
-from harness.statistics.sampling_design import SamplingDesign
+from harness.statistics.sampling_design import SamplingDesign, repeated_questions
 from harness.store import RecordKey, RunDir
 
 Ended = Literal["decided", "queries", "budget", "broken"]
@@ -131,11 +131,16 @@ class RaceController:
         return {query_id: mean_of(values) for query_id, values in found.items()}
 
     def _weights(self) -> dict[str, float]:
-        """Of the queries to which the measure applies, what each stands for in the natural mix."""
+        """The weight in the natural mix of each query to which the metric applies. A question that was asked
+        before has none: it would make the race surer than it is.
+        """
+        asked = [self._rows[query_id].query for query_id in self._order if query_id in self._rows]
+        again = repeated_questions((query.query_id, query.text) for query in asked)
         applies = [
             query_id
             for query_id, row in self._rows.items()
-            if not self._scorer.evaluator.not_applicable(row.reference, self._planned.measure, self._facts)
+            if query_id not in again
+            and not self._scorer.evaluator.not_applicable(row.reference, self._planned.measure, self._facts)
         ]
         types = {query_id: row.reference.query_type for query_id, row in self._rows.items()}
         drawn = SamplingDesign(types, self._planned.cells[0].dataset.type_mix)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.hashing import digest, short_digest
-from harness.core.records import Cost, Failure, Prediction, RunRecord, Usage
+from harness.core.records import NO_ROW, Cost, Failure, Prediction, RunRecord, Usage
 from harness.datasets import Dataset
 from harness.evaluators.scores import bounded
 from harness.registry import DATASETS
@@ -51,6 +51,8 @@ class ImportRequest:
     """None named: the defaults of a config."""
     skip_unknown: bool = False
     """Leave out rows whose query the data set does not hold."""
+    only_answered: bool = False
+    """The sample is the queries that the file answers, instead of all queries of the data set."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class ImportedRun:
     def records(self, imported_at: str) -> Iterator[RunRecord]:
         """A record for each query and repeat, in the sample's order; `imported_at` where the row names no time.
 
-        A query without a row has failed: who answers only what is easy gains nothing by it.
+        A query without a row has a missing score: answering only easy queries gains nothing.
         """
         for repeat, query in itertools.product(range(self.matched.repeats), self.dataset.queries):
             row = self.matched.rows.get((query.query_id, repeat))
@@ -160,8 +162,12 @@ class ImportedRun:
         n_whole, n_answered = len(self.whole.queries), len(self.matched.query_ids)
         holder = f"run {like.run_id}" if like else f"data set {self.whole.name}"
         if n_answered < n_whole:
-            left = "the others count as failed" if like else "those that the file answers"
-            yield f"{n_answered:,} of {n_whole:,} queries of the {holder}: {left}."
+            answered = f"The file answers {n_answered:,} of {n_whole:,} queries of the {holder}"
+            if self.request.only_answered:
+                yield f"{answered}, and chose the sample: a system that answers only easy queries looks better."
+            else:
+                way_out = "" if like else " If it is a deliberate sample: --only-answered."
+                yield f"{answered}; the others have no score.{way_out}"
         if self.matched.n_left_out:
             yield f"Rows left out, because the {holder} does not hold their query: {self.matched.n_left_out:,}."
         partly = sum(1 for row in rows.values() if not row.has_tokens and (row.input_tokens or row.output_tokens))
@@ -198,7 +204,7 @@ def _missing(query_id: str, repeat: int, imported_at: str) -> RunRecord:
         query_id=query_id,
         repeat=repeat,
         status="error",
-        failure=Failure(kind=_NO_ANSWER, message="the imported file has no row for this query"),
+        failure=Failure(kind=NO_ROW, message="the imported file has no row for this query"),
         cost=Cost(wall_s=None, throttled_s=None, usage={"generator": Usage(unmetered_calls=1)}),
         attempt=1,
         started_at=imported_at,

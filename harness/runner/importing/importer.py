@@ -57,7 +57,7 @@ def import_run(request: ImportRequest, results: Path) -> ImportResult:
         holder=request.like.run_id if request.like else whole.name,
         leave_out_unknown=request.skip_unknown or request.like is not None,
     )
-    dataset = whole if request.like else select_queries(whole, matched.query_ids)
+    dataset = select_queries(whole, matched.query_ids) if request.only_answered else whole
     imported = ImportedRun(request, file, matched, whole, dataset)
     manifest = imported.manifest(model, evaluators)
     mended: list[str] = []
@@ -90,6 +90,8 @@ def _check_words(request: ImportRequest) -> tuple[dict[str, str], tuple[str, ...
 
 def _check_shared(request: ImportRequest, like: RunDir) -> None:
     """Refuse a data set or subset that is not the one of the run whose sample is to be shared."""
+    if request.only_answered:
+        raise ConfigError(f"--like {like.run_id} says which queries the sample has", "drop --only-answered")
     for option in ("docs", "questions"):
         if getattr(request, option) is not None:
             raise ConfigError(f"--like {like.run_id} says what is asked of which documents", f"drop --{option}")

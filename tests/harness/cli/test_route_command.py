@@ -22,7 +22,7 @@ def cli(tmp_path: Path) -> CommandLine:
 
 def made(cli: CommandLine, system: str, values: Sequence[Value], **plan: Any) -> str:
     words = {
-        f"q{number:03d}": "Is A the same as B?" if number % 2 == 0 else "Has A changed since B?"
+        f"q{number:03d}": f"Is A{number} the same as B?" if number % 2 == 0 else f"Has A{number} changed since B?"
         for number in range(len(values))
     }
     given = {"scores": {MEASURE: values}, "types": TYPES, "texts": words, **plan}

@@ -149,7 +149,7 @@ def _sample(plan: RunPlan) -> list[SampleRow]:
         gold = "Insufficient information." if query_type.startswith("null") else "Yes"
         for number in range(count):
             query_id = f"{query_type}-{number:03d}"
-            query = Query(query_id=query_id, text="Is it so?")
+            query = Query(query_id=query_id, text=f"Is {query_id} so?")
             rows.append(
                 SampleRow(
                     query=query, reference=Reference(query_id=query_id, query_type=query_type, answers=(gold,))

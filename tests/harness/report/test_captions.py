@@ -9,7 +9,7 @@ from paired_runs import ScoredRun, Value, write_run
 from harness.display import Drawing
 from harness.display.plotting import plotting
 from harness.report.chapter import Chapter, load_chapters
-from harness.report.page.leaderboard import leaderboard
+from harness.report.page.leaderboard import board_of
 from harness.report.sections import Reported
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
@@ -100,7 +100,7 @@ def test_repeats_are_counted_in_answers(make_run: MakeRun) -> None:
 def test_what_is_bought_is_said_by_its_name_and_not_by_its_axis(make_run: MakeRun) -> None:
     figures = drawn(chapter_of(make_run(types=SMALL, sessions=())), "answer")
     tokens = figures["pareto_tokens"]
-    assert tokens.title == "Accuracy against tokens per query"
+    assert tokens.title == "Answers right against tokens per query"
     (axes,) = tokens.figure.axes
     assert axes.get_xlabel().startswith("tokens per query (input + output, all roles)")
 
@@ -119,7 +119,7 @@ def test_a_sweep_of_runs_that_have_nothing_yet_draws_nothing(make_run: MakeRun) 
         make_run(types=SMALL, sessions=(), missing=3, evaluated=False, answer={"top_k": top_k})
         for top_k in (2, 4, 8)
     ]
-    assert drawn(chapter_of(*runs), "sweep") == {}
+    assert drawn(chapter_of(*runs), "sweep-over") == {}
 
 
 def test_bars_of_small_costs_are_as_wide_as_the_largest_of_them(tmp_path: Path) -> None:
@@ -129,8 +129,7 @@ def test_bars_of_small_costs_are_as_wide_as_the_largest_of_them(tmp_path: Path) 
     ]
     runs = [write_run(tmp_path, plan) for plan in plans]
     (chapter,) = load_chapters(runs, load_prices(), "latency_s")
-    board = leaderboard(chapter.group, chapter.findings)
-    tracks = {one.label: one.track.mean for one in board.standings if one.track}
-    assert tracks == {"naive": 25.0, "kg": 100.0}
-    assert board.axis == ("0", "0.00400")
-    assert board.measure == "Latency"
+    board = board_of(chapter.findings.verdict)
+    bars = {row.standing.system: row.bar.mean for row in board.rows if row.bar}
+    assert bars == {"naive": 25.0, "kg": 100.0}
+    assert board.metric == "latency"

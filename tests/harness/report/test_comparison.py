@@ -49,7 +49,7 @@ def three_runs(results: Path) -> list[RunDir]:
 
 def shown(comparison: Comparison, width: int = 100, *, terminal: bool = False) -> str:
     console = Console(file=io.StringIO(), width=width, force_terminal=terminal, color_system=None)
-    render_comparison(comparison, console)
+    render_comparison(comparison, console, full=True)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -148,16 +148,16 @@ def test_the_json_holds_what_the_csv_holds(tmp_path: Path) -> None:
     assert [f"{pair['p_holm']:.10g}" for pair in one["pairs"]] == [row["p_holm"] for row in rows]
 
 
-def test_what_has_no_score_is_left_out_and_counted(tmp_path: Path) -> None:
+def test_a_missing_score_counts_as_the_worst_and_is_a_note(tmp_path: Path) -> None:
     gaps: list[Value] = [FAILED] * 9 + [1.0] * 41
     runs = [
         write_run(tmp_path, ScoredRun(system="naive", scores={"accuracy": gaps})),
         write_run(tmp_path, ScoredRun(system="kg", scores={"accuracy": right(20, 50)})),
     ]
     comparison = compare_runs(runs, Choice(("accuracy",)))
-    assert table_of(comparison, "pairs-accuracy").rows[0][1] == Quantity(41, of=50, unit="count")
-    assert "41 of 50" in shown(comparison)
-    assert "| 41 of 50 |" in comparison_markdown(comparison)
+    assert comparison.measures[0].n_missing == (9, 0)
+    assert table_of(comparison, "pairs-accuracy").rows[0][1] == Quantity(50, of=50, unit="count")
+    assert any("naive" in note and "9" in note for note in comparison.notes)
 
 
 def test_a_failed_answer_stays_in_with_its_worst_value(tmp_path: Path) -> None:
@@ -178,13 +178,13 @@ def test_a_measure_that_applies_to_few_queries_expects_only_those(tmp_path: Path
     assert one.measure.higher_is_better is False
 
 
-def test_latencies_that_were_not_measured_leave_their_pairs(tmp_path: Path) -> None:
+def test_a_few_latencies_that_were_not_measured_leave_their_pairs(tmp_path: Path) -> None:
     runs = [
-        write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": right(4, 10)}, replayed=replayed))
-        for name, replayed in (("naive", 3), ("kg", 0))
+        write_run(tmp_path, ScoredRun(system=name, scores={"accuracy": right(4, 40)}, replayed=replayed))
+        for name, replayed in (("naive", 2), ("kg", 0))
     ]
     (one,) = compare_runs(runs, Choice(("latency_s",))).measures
-    assert (one.pairs[0].n, one.pairs[0].n_expected) == (7, 10)
+    assert (one.pairs[0].n, one.pairs[0].n_expected) == (38, 40)
 
 
 def test_a_measure_that_repeats_another_is_named_and_not_repeated(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,8 @@ from harness.report.figures.resources_summary import draw_resources_summary
 from harness.report.figures.significance import draw_significance
 from harness.report.figures.tokens import draw_tokens
 from harness.report.tables.break_even import break_even_tables
+from harness.report.verdict.findings import Findings, find
 from harness.report.view import Group, load_groups
-from harness.report.words.findings import Findings, find
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
@@ -57,7 +58,7 @@ def crossings_of(group: Group) -> list[Table]:
 def findings(group: Group, order: tuple[int, ...] | None = None) -> Findings:
     comparison = compare_runs([view.run for view in group.views], load_prices(), Choice(("accuracy",)))
     places = tuple(range(len(group.views)))
-    return Findings("", (), "accuracy", order or places, (), comparison, places)
+    return replace(find(group), measure="accuracy", order=order or places, comparison=comparison, entrants=places)
 
 
 def texts_in(figure: Figure) -> list[str]:
@@ -93,7 +94,7 @@ def test_runs_without_anything_measured_draw_nothing(make_run: MakeRun, new_figu
     none = {"provider": "none"}
     group = group_of(make_run(types=SMALL, missing=3, sessions=(), indexed=False, generator=none, evaluated=False))
     assert [draw(group, new_figure) for draw in DRAW] == [[]] * len(DRAW)
-    assert draw_significance(Findings("", (), None, (0,), (None,), None), new_figure) == []
+    assert draw_significance(find(group), new_figure) == []
     assert crossings_of(group) == []
 
 

@@ -19,8 +19,8 @@ from harness.report.figures.marks import name_of
 from harness.report.figures.pareto import draw_pareto
 from harness.report.tables.break_even import break_even_tables
 from harness.report.tables.cost import latency_table, phases_table, query_cost_table
+from harness.report.verdict.findings import find
 from harness.report.view import Group, load_groups
-from harness.report.words.findings import find
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
 

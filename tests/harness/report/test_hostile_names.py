@@ -46,7 +46,8 @@ def chapter(plug_in: PlugIn, tmp_path: Path) -> Chapter:
 
 
 def test_headline_sentences_and_notes_are_lines_of_letters(chapter: Chapter) -> None:
-    said = (chapter.findings.headline, *chapter.findings.sentences, *chapter.group.note_lines)
+    verdict = chapter.findings.verdict
+    said = (verdict.headline, *verdict.sentences, *verdict.caveats)
     assert any("<script>x</script>" in line for line in said)
     for line in said:
         assert not {"\n", "\x1b", "\u202e"} & {*line}
@@ -82,7 +83,7 @@ def test_every_file_of_a_report_holds_letters_and_no_markup(chapter: Chapter, tm
 
 def test_a_terminal_obeys_none_of_it(chapter: Chapter) -> None:
     console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
-    render_terminal([chapter], console)
+    render_terminal([chapter], console, full=True)
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
     assert not {"\x1b", "\u202e"} & {*text}

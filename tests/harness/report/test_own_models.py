@@ -13,11 +13,12 @@ from harness.display.number_format import format_value as said
 from harness.display.plotting import plotting
 from harness.report.figures.pareto import draw_pareto
 from harness.report.figures.tokens import draw_tokens
-from harness.report.tables.answers import leaderboard
+from harness.report.leaderboard import leaderboard
 from harness.report.tables.break_even import UNITS, competing, lines_of
 from harness.report.tables.cost import query_cost_table
+from harness.report.verdict.findings import find
+from harness.report.verdict.value import Outcome
 from harness.report.view import Group
-from harness.report.words.findings import find
 
 TOLD = Usage(calls=1, input_tokens=1, output_tokens=1, unmetered_calls=1)
 """Far less than any other run: it would be the cheapest."""
@@ -38,7 +39,7 @@ def group(tmp_path: Path) -> Group:
 
 def test_a_table_shows_what_it_reported_as_reported_and_what_it_did_not_as_unknown(group: Group) -> None:
     tables = {
-        "tokens a query": leaderboard(group, find(group)),
+        "tokens": leaderboard(find(group).verdict),
         "input tokens": query_cost_table(group),
     }
     for column, table in tables.items():
@@ -54,7 +55,9 @@ def test_a_table_shows_what_it_reported_as_reported_and_what_it_did_not_as_unkno
 def test_what_nobody_metered_is_paired_with_nothing_and_no_sentence_calls_it_cheap(group: Group) -> None:
     paired = [bool("tokens" in view.values and view.values["tokens"].values) for view in group.views]
     assert paired == [False, False, True, True]
-    assert [one for one in find(group).sentences if "tokens" in one or "USD" in one] == []
+    found = find(group).verdict
+    assert found.outcome == Outcome.EQUALLY_GOOD
+    assert found.cheaper is None
 
 
 def test_it_is_on_no_frontier_and_in_no_break_even(group: Group) -> None:

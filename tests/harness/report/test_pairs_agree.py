@@ -51,7 +51,7 @@ def pair_tables(chapter: Chapter) -> dict[str, Table]:
     section = chapter.section("significance")
     assert section is not None
     tables = {table.name: table for table in section.content.tables}
-    assert {f"pairs-{name}" for name in names} == tables.keys() - {"significance"}
+    assert {f"pairs-{name}" for name in names} == tables.keys() - {"significance", "leads"}
     return {name: tables[f"pairs-{name}"] for name in names}
 
 

@@ -72,7 +72,7 @@ def toned(system: str, calm: list[float]) -> ScoredRun:
 
 def in_terminal(chapter: Chapter) -> str:
     console = Console(file=io.StringIO(), width=100, force_terminal=True, color_system=None)
-    render_terminal([chapter], console)
+    render_terminal([chapter], console, full=True)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -90,7 +90,7 @@ def titles(chapter: Chapter) -> list[str]:
 def test_measures_of_a_stranger_have_a_section_a_table_and_a_figure(plug_in: PlugIn, tmp_path: Path) -> None:
     plug_in("rag_harness.evaluators", "tone", TONE)
     chapter = chapter_of(tmp_path, toned("naive", [1.0] * 30), toned("kg", [1.0] * 10 + [0.0] * 20))
-    assert chapter.findings.headline.startswith("Choose naive: best in calmness (100.0 % of 30 queries)")
+    assert (chapter.findings.verdict.recommended, chapter.findings.verdict.metric_title) == ("naive", "calmness")
     section = chapter.section("tone-of-voice")
     assert section is not None
     assert section.title == "Tone of voice"
@@ -110,9 +110,7 @@ def test_measures_of_a_stranger_have_a_section_a_table_and_a_figure(plug_in: Plu
 def test_measures_of_an_evaluator_that_is_not_here_stand_last_and_rank_nothing(tmp_path: Path) -> None:
     chapter = chapter_of(tmp_path, toned("naive", [1.0] * 12), toned("kg", [0.0] * 12))
     assert chapter.findings.measure is None
-    assert chapter.findings.headline == (
-        "Nothing ranks these runs: nobody here knows of their scores whether a high value is good."
-    )
+    assert chapter.findings.verdict.recommended is None
     section = chapter.section("other-measures")
     assert section is not None
     assert {row[0] for table in section.content.tables for row in table.rows} == {"calm", "loud", "bare"}
@@ -139,7 +137,7 @@ def test_titles_that_become_one_anchor_are_told_apart(plug_in: PlugIn, tmp_path:
 def test_a_section_of_a_stranger_stands_in_every_form_where_it_wants_to(plug_in: PlugIn, tmp_path: Path) -> None:
     plug_in("rag_harness.sections", "carbon", CARBON)
     chapter = chapter_of(tmp_path)
-    assert titles(chapter)[:2] == ["The answer", "Carbon"]
+    assert titles(chapter)[:2] == ["The verdict", "Carbon"]
     out = write_report([chapter], tmp_path / "report").parent
     page, summary = ((out / name).read_text("utf-8") for name in ("report.html", "summary.md"))
     terminal = in_terminal(chapter)

@@ -1,6 +1,5 @@
 """Measures that say nothing of a refused answer: over how many queries a mean is, and what may be compared."""
 
-from dataclasses import replace
 from pathlib import Path
 
 from paired_runs import NOT_APPLICABLE, ScoredRun, Value, write_run
@@ -8,6 +7,7 @@ from paired_runs import NOT_APPLICABLE, ScoredRun, Value, write_run
 from harness.core.records import Cost, EvaluationRecord
 from harness.display import Quantity, Table, format_value
 from harness.report.chapter import Chapter, load_chapters
+from harness.report.verdict.value import Outcome
 from harness.statistics.prices import load_prices
 
 N = 200
@@ -81,13 +81,13 @@ def test_a_right_refusal_is_not_counted_against_a_system(tmp_path: Path) -> None
     assert not [name for name in names if "refused counts" in name]
 
 
-def test_where_such_a_measure_ranks_the_sentences_say_over_what(tmp_path: Path) -> None:
-    findings = bold_and_careful(tmp_path, JUDGED).findings
-    said = "\n".join(findings.sentences)
-    assert "(bold 200 of 200, careful 108 of 200 have a value): compared on the 108 queries of all." in said
-    assert "A refused answerable query counting 0.000: bold 0.594, careful 0.413 (shown, not tested)." in said
-    assert findings.ranked is not None
-    assert {pair.n for pair in findings.ranked.pairs} == {108}
+def test_where_such_a_measure_ranks_a_refused_query_is_a_missing_value(tmp_path: Path) -> None:
+    found = bold_and_careful(tmp_path, JUDGED).findings.verdict
+    assert found.outcome == Outcome.INCONCLUSIVE
+    assert {one.system: (one.n_missing, one.n) for one in found.standings if one.score} == {
+        "bold": (0, 200),
+        "careful": (92, 200),
+    }
 
 
 def test_a_measure_of_which_every_answer_has_a_value_has_one_row(tmp_path: Path) -> None:
@@ -102,23 +102,6 @@ def test_who_refuses_most_of_what_has_an_answer_is_called_neither_cheap_nor_fast
     plain = ScoredRun(system="plain", scores={"accuracy": right}, said=["Yes"] * 6, input_tokens=1_800)
     silent = [*[0.0] * 5, 1.0]
     shy = ScoredRun(system="shy", scores={"accuracy": silent}, said=[*[REFUSAL] * 5, "Yes"], input_tokens=9)
-    section = chapter_of(tmp_path, bold, plain, shy).section("answer")
-    assert section is not None
-    headline, *sentences = section.content.paragraphs
-    assert "shy refused 5 of 6 answerable queries: nothing is said of what its answers cost." in sentences
-    assert [one for one in (headline, *sentences) if "the fewest" in one and "shy" in one] == []
-    assert any("bold takes the fewest tokens a query" in one for one in sentences)
-
-
-def test_a_refused_query_counts_in_the_mix_of_the_contest(tmp_path: Path) -> None:
-    # Refused is 92 of 100 queries of the type that the data set has most of.
-    types = ["inference_query"] * 100 + ["temporal_query"] * 100
-    mix = {"inference_query": 900, "temporal_query": 100}
-    plans = [
-        replace(judged(system, refuses=refuses), types=types, type_mix=mix)
-        for system, refuses in (("bold", False), ("careful", True))
-    ]
-    chapter = chapter_of(tmp_path, *plans, measure=JUDGED)
-    (said,) = [one for one in chapter.findings.sentences if one.startswith("A refused answerable query counting")]
-    # 0.9 x 0.08 x 0.7648 + 0.1 x 0.7648; each query counted the same it were 0.413.
-    assert "careful 0.132" in said
+    found = chapter_of(tmp_path, bold, plain, shy).findings.verdict
+    assert found.recommended == "bold"
+    assert found.cheaper is None

@@ -14,8 +14,8 @@ from harness.display import Entry, Quantity, Table, format_value
 from harness.display.plotting import plotting
 from harness.report.sweeps import draw_sweeps, find_sweeps, sweep_tables
 from harness.report.sweeps.budgets import budget_tables
+from harness.report.verdict.findings import find
 from harness.report.view import Group, load_groups
-from harness.report.words.findings import find
 from harness.statistics import NATURAL
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
@@ -277,7 +277,7 @@ def test_who_was_scored_by_an_unlike_judge_shares_no_curve_and_its_row_says_so(m
     drawn = {
         axes.get_title(): np.asarray(axes.get_lines()[0].get_xdata()).tolist() for axes in drawing.figure.axes
     }
-    assert drawn["accuracy"] == [1.0, 3.0]
+    assert drawn["answers right"] == [1.0, 3.0]
     assert drawn["tokens a query"] == [1.0, 3.0, 5.0]
     assert "Left out: naive top_k=5 (scored otherwise)." in drawing.caption
 

@@ -10,7 +10,7 @@ from harness.display import Table, format_value
 from harness.report.chapter import Chapter, load_chapters
 from harness.report.comparison.compare import Choice, compare_runs
 from harness.report.figures.marks import runs_with
-from harness.report.words.findings import find
+from harness.report.verdict.findings import find
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
@@ -43,8 +43,7 @@ def rows_of(table: Table) -> dict[str, list[str]]:
 
 def test_the_leaderboard_says_who_was_scored_otherwise(tmp_path: Path) -> None:
     chapter = chapter_of(runs_of(tmp_path))
-    (table,) = [table for table in chapter.tables() if table.name == "leaderboard"]
-    assert "community (scored otherwise)" in rows_of(table)
+    assert chapter.findings.verdict.systems("not ranked") == ["community"]
     (by_type,) = [table for table in chapter.tables() if table.name == JUDGED]
     assert list(rows_of(by_type)) == ["naive", "kg", "community (scored otherwise)"]
 
@@ -87,5 +86,5 @@ def test_a_failure_that_was_answered_since_is_no_longer_counted_as_the_worst(tmp
     close_again(failing, answered.model_copy(update={"query_id": first.query_id, "attempt": 2}))
     findings = find(group_of(failing, other))
     assert findings.entrants == (1,)
-    told = "naive is not ranked by accuracy: it was scored before every answer was there"
-    assert any(sentence.startswith(told) for sentence in findings.sentences)
+    assert findings.verdict.systems("not ranked") == ["naive"]
+    assert any("rag-harness evaluate" in caveat for caveat in findings.verdict.caveats)

@@ -13,6 +13,7 @@ from harness.core.records import Cost, EvaluationRecord
 from harness.registry import EVALUATORS
 from harness.report.chapter import Chapter, load_chapters
 from harness.report.measures import known_measures
+from harness.report.verdict.value import Outcome
 from harness.statistics.prices import load_prices
 
 N = 40
@@ -47,59 +48,40 @@ def judged(system: str, count: int, **made: object) -> ScoredRun:
     return ScoredRun(system=system, scores={"ragas_faithfulness": right(count)}, evaluator=record)
 
 
-def answer(chapter: Chapter) -> Sequence[str]:
-    section = chapter.section("answer")
-    assert section is not None
-    return section.content.paragraphs
-
-
 def notes(chapter: Chapter) -> str:
     section = chapter.section("notes")
     assert section is not None
     return "\n".join(section.content.items)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("dataset", "config", "asked", "best", "reason"),
+    ("dataset", "config", "asked", "best", "measure", "reason"),
     [
-        ("demo", None, None, "kg", "Ranked by accuracy, the measure of this data set."),
-        ("uda_qa", None, None, "naive", "Ranked by token F1, the measure of this data set."),
-        ("demo", "token_f1", None, "naive", "Ranked by token F1, which the configs name."),
-        ("demo", "token_f1", "accuracy", "kg", "Ranked by accuracy, as asked for."),
-        (
-            "nobody-knows-it",
-            None,
-            None,
-            "kg",
-            "Ranked by accuracy: neither a config nor the data set names a measure.",
-        ),
-        ("demo", "em", "latency_s", "", "Ranked by latency, as asked for."),
-        (
-            "demo",
-            "ragas_faithfulness",
-            None,
-            "kg",
-            "Ranked by accuracy: no two runs can be compared by faithfulness, which the configs name.",
-        ),
+        ("demo", None, None, "kg", "accuracy", "data set"),
+        ("uda_qa", None, None, "naive", "token_f1", "data set"),
+        ("demo", "token_f1", None, "naive", "token_f1", "configs"),
+        ("demo", "token_f1", "accuracy", "kg", "accuracy", "asked"),
+        ("nobody-knows-it", None, None, "kg", "accuracy", "neither"),
+        ("demo", "em", "latency_s", "naive", "latency_s", "asked"),
+        ("demo", "ragas_faithfulness", None, "kg", "accuracy", "faithfulness"),
     ],
 )
-def test_what_ranks_is_named_with_its_reason_beside_the_answer(
-    tmp_path: Path, dataset: str, config: str | None, asked: str | None, best: str, reason: str
+def test_the_metric_that_ranks_is_named_with_its_reason(
+    tmp_path: Path, dataset: str, config: str | None, asked: str | None, best: str, measure: str, reason: str
 ) -> None:
-    headline, said, *_ = answer(chapter_of(tmp_path, plans_of(BOTH, dataset=dataset, measure=config), asked))
-    assert said == reason
-    assert headline.startswith(f"Choose {best}: best in " if best else "")
+    found = chapter_of(tmp_path, plans_of(BOTH, dataset=dataset, measure=config), asked).findings.verdict
+    assert (found.metric, found.recommended) == (measure, best)
+    assert reason in found.metric_reason
 
 
 def test_configs_that_disagree_leave_it_to_the_data_set(tmp_path: Path) -> None:
     plans = [*plans_of({"naive": BOTH["naive"]}, measure="token_f1"), *plans_of({"kg": BOTH["kg"]}, measure="em")]
-    assert answer(chapter_of(tmp_path, plans))[1] == "Ranked by accuracy, the measure of this data set."
+    assert chapter_of(tmp_path, plans).findings.verdict.metric == "accuracy"
 
 
 def test_the_run_says_what_its_data_set_said_then(tmp_path: Path) -> None:
     plans = [replace(plan, primary_measure="em") for plan in plans_of(BOTH)]
-    assert answer(chapter_of(tmp_path, plans))[1] == "Ranked by exact match, the measure of this data set."
+    assert chapter_of(tmp_path, plans).findings.verdict.metric == "em"
 
 
 def test_a_measure_that_no_run_has_is_one_line_with_the_nearest(tmp_path: Path) -> None:
@@ -116,9 +98,8 @@ def test_a_measure_of_which_nobody_knows_what_is_good_does_not_rank(tmp_path: Pa
 def test_scores_without_a_value_are_no_reason_to_evaluate_again(tmp_path: Path) -> None:
     nothing: Sequence[Value] = [NOT_APPLICABLE] * 9
     chapter = chapter_of(tmp_path, plans_of({name: {"accuracy": nothing} for name in BOTH}))
-    assert answer(chapter)[0] == (
-        "No score has a value, so no system ranks: see what there is to know before comparing."
-    )
+    assert chapter.findings.verdict.outcome == Outcome.NOT_SCORED
+    assert "rag-harness evaluate" not in chapter.findings.verdict.headline
 
 
 @pytest.mark.slow
@@ -135,33 +116,21 @@ def test_runs_that_were_scored_in_other_ways_are_not_comparable(
     tmp_path: Path, one: dict[str, object], other: dict[str, object]
 ) -> None:
     two = chapter_of(tmp_path / "two", [judged("naive", 10, **one), judged("kg", 30, **other)])
-    assert "Not compared: no two runs were scored in one way by faithfulness" in notes(two)
-    assert "ragas scored these runs in 2 ways (version, parameters, models or weights differ)" in notes(two)
-    assert "its scores are not comparable" in notes(two)
+    assert two.findings.comparison is None
+    assert "ragas scored these runs in 2 ways" in notes(two)
     three = chapter_of(
         tmp_path / "three", [judged("naive", 10, **one), judged("kg", 30, **other), judged("gold", 35, **one)]
     )
-    assert answer(three)[0].startswith(
-        "Choose gold: best in faithfulness (87.5 % of 40 queries), ahead of naive by"
-    )
-    told = "kg is not ranked: faithfulness was scored in another way (version, parameters, models or weights)"
-    assert any(sentence.startswith(told) for sentence in answer(three))
+    found = three.findings.verdict
+    assert (found.recommended, found.systems("not ranked")) == ("gold", ["kg"])
 
 
 def test_titles_that_two_evaluators_share_say_whose_they_are(tmp_path: Path) -> None:
     scores = {"ragas_faithfulness": right(30), "triplet_faithfulness": right(20)}
     chapter = chapter_of(tmp_path, plans_of({"naive": scores}), "triplet_faithfulness")
-    assert answer(chapter)[0].startswith("naive: faithfulness (triplet) 0.500 over 40 answers")
+    assert chapter.findings.verdict.metric_title == "faithfulness (triplet)"
     alone = chapter_of(tmp_path / "alone", plans_of({"naive": {"ragas_faithfulness": right(30)}}))
-    assert answer(alone)[0].startswith("naive: faithfulness 0.750 over 40 answers")
-
-
-def test_a_long_title_keeps_its_end_which_says_of_what_it_is(tmp_path: Path) -> None:
-    name = "kg_multi_hop_context_relevancy"
-    plans = plans_of({"naive": {name: right(10)}, "kg": {name: right(30)}})
-    assert answer(chapter_of(tmp_path, plans))[0].startswith(
-        "Choose kg: best in multi-hop score of question in contexts ("
-    )
+    assert alone.findings.verdict.metric_title == "faithfulness"
 
 
 def test_what_no_model_makes_stands_before_what_one_makes_and_so_ranks_where_answers_are_missing() -> None:

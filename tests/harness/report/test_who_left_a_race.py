@@ -14,7 +14,7 @@ from harness.display.plotting import plotting
 from harness.report.figures.break_even import draw_break_even
 from harness.report.figures.pareto import draw_pareto
 from harness.report.tables.break_even import break_even_tables
-from harness.report.words.findings import find
+from harness.report.verdict.findings import find
 from harness.store import RunDir
 
 if TYPE_CHECKING:

@@ -88,11 +88,44 @@ def test_values_of_zero_or_one_are_a_share_where_nothing_beyond_can_be_or_nobody
         assert (one.is_share, one.span, compared(one).test) == (True, 1.0, "mcnemar")
 
 
-def test_a_query_without_a_value_in_either_run_leaves_the_pair_and_is_counted() -> None:
+def test_a_missing_value_counts_as_the_worst_and_is_counted() -> None:
     one = compared(measure([1.0, None, 0.0, 1.0], [0.0, 1.0, None, 1.0]))
     (pair,) = one.pairs
-    assert (pair.n, pair.n_expected, pair.mean_a, pair.mean_b) == (2, 4, 1.0, 0.5)
-    assert (one.n_common, one.means) == (2, (1.0, 0.5))
+    assert (pair.n, pair.n_expected, pair.mean_a, pair.mean_b) == (4, 4, 0.5, 0.5)
+    assert (one.n_common, one.means, one.n_missing) == (4, (0.5, 0.5), (1, 1))
+
+
+def test_leaving_out_what_is_wrong_makes_no_run_better() -> None:
+    whole: list[float | None] = [*answers(64, 100)]
+    gappy: list[float | None] = [1.0] * 61 + [None] * 39
+    one = compared(measure(whole, gappy))
+    (pair,) = one.pairs
+    assert one.verdict(pair) == "tie"
+    assert one.means == (0.64, 0.61)
+    low, high = pair.interval
+    assert low is not None and high is not None
+    # From b right on all that it left out to b wrong on all of them.
+    assert low < -0.3 and high > 0.03
+
+
+def test_a_lead_that_no_missing_value_can_undo_is_significant() -> None:
+    few: list[float | None] = [*answers(20, 100)]
+    gappy: list[float | None] = [1.0] * 90 + [None] * 10
+    (pair,) = compared(measure(gappy, few)).pairs
+    assert pair.significant
+    assert pair.p == compared(measure(answers(90, 100), few)).pairs[0].p
+
+
+def test_where_less_is_better_the_worst_value_is_the_highest() -> None:
+    runs = measure([0.0, None, 0.0, 0.0], [1.0, 1.0, 1.0, None]).runs
+    one = compared(PairedMeasure("rate", False, runs, range=(0.0, 1.0)))
+    assert one.means == (0.25, 1.0)
+
+
+def test_without_a_range_only_queries_that_every_run_has_are_compared() -> None:
+    runs = measure([1.0, None, 3.0], [2.0, 2.0, None]).runs
+    one = compared(PairedMeasure("seconds", False, runs, is_cost=True))
+    assert (one.n_common, one.means) == (1, (1.0, 2.0))
 
 
 def test_only_queries_to_which_the_measure_applies_are_expected() -> None:
@@ -101,16 +134,16 @@ def test_only_queries_to_which_the_measure_applies_are_expected() -> None:
     assert (pair.n, pair.n_expected) == (1, 2)
 
 
-def test_means_pairs_and_ranks_are_over_the_queries_for_which_every_run_has_a_value() -> None:
+def test_means_pairs_and_ranks_are_over_the_same_queries() -> None:
     gappy: list[float | None] = [None, *[1.0] * 9]
     one = compared(measure(answers(5, 10), answers(9, 10), gappy))
-    assert [pair.n for pair in one.pairs] == [9, 9, 9]
+    assert [pair.n for pair in one.pairs] == [10, 10, 10]
     assert [(pair.mean_a, pair.mean_b) for pair in one.pairs[:1]] == [(one.means[0], one.means[1])]
-    assert one.query_ids == tuple(f"q{place:04d}" for place in range(1, 10))
+    assert one.query_ids == tuple(f"q{place:04d}" for place in range(10))
 
 
-def test_without_a_query_for_which_every_run_has_a_value_nothing_is_compared() -> None:
-    one = compared(measure([1.0, None], [None, 1.0], [1.0, 1.0]))
+def test_without_a_value_in_any_run_nothing_is_compared() -> None:
+    one = compared(measure([None, None], [None, None], [None, None]))
     assert (one.pairs, one.ranks, one.means) == ((), None, (None, None, None))
 
 

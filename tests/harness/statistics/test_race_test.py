@@ -112,3 +112,11 @@ def test_a_race_takes_longer_for_smaller_differences_narrower_margins_and_more_p
     assert wider.until_within is not None
     assert two.until_within is not None
     assert wider.until_within < two.until_within / 2
+
+
+def test_leaving_out_what_is_hard_eliminates_nobody() -> None:
+    rows = [{"a": float(place % 3 > 0), "b": 1.0 if place % 3 else None} for place in range(300)]
+    race = run(rows)
+    assert race.active == ["a", "b"]
+    low, high = race.interval("a", "b")
+    assert low < 0 < high

@@ -108,66 +108,69 @@
     return [...known.sort((one, other) => sign * (Number(number(one)) - Number(number(other)))), ...others];
   }
 
-  /** What an address points at inside something folded is unfolded first. */
+  /** Whatever an address points at inside something folded is unfolded first. */
   function unfolding() {
     const open = () => {
-      const target = document.querySelector(":target");
-      const folded = target?.closest("details:not([open])");
-      if (!folded) return;
-      folded.open = true;
+      const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+      if (!target) return;
+      select(target.closest("[data-tab]"));
+      for (let one = target.closest("details"); one; one = one.parentElement.closest("details")) one.open = true;
       target.scrollIntoView();
     };
     addEventListener("hashchange", open);
+    // A second click on a link to where one is already.
+    document.addEventListener("click", (event) => {
+      if (event.target.closest('a[href^="#"]')?.hash === location.hash) open();
+    });
     open();
   }
 
-  function whereAmI() {
-    const links = new Map(all(".sidebar li a").map((link) => [link.hash.slice(1), link]));
-    const inView = new Set();
-    const mark = () => {
-      let first = true;
-      for (const [id, link] of links) {
-        const is = first && inView.has(id);
-        if (is) first = false;
-        link.toggleAttribute("aria-current", is);
-        if (is) link.setAttribute("aria-current", "true");
-      }
-    };
-    const watch = new IntersectionObserver((entries) => {
-      for (const entry of entries) {
-        if (entry.isIntersecting) inView.add(entry.target.id);
-        else inView.delete(entry.target.id);
-      }
-      mark();
-    }, { rootMargin: "-10% 0px -60% 0px" });
-    for (const id of links.keys()) {
-      const section = document.getElementById(id);
-      if (section) watch.observe(section);
+  /** One data set at a time, where there are several. */
+  const tabs = new Map();
+  function tabbing() {
+    const articles = all("[data-tab]");
+    if (articles.length < 2) return;
+    const list = document.createElement("div");
+    list.setAttribute("role", "tablist");
+    list.setAttribute("aria-label", "Data sets");
+    for (const article of articles) {
+      const tab = document.createElement("button");
+      tab.type = "button";
+      tab.setAttribute("role", "tab");
+      tab.setAttribute("aria-controls", article.id);
+      tab.textContent = article.dataset.tab;
+      tab.addEventListener("click", () => select(article));
+      article.setAttribute("role", "tabpanel");
+      tabs.set(article, tab);
+      list.append(tab);
+    }
+    articles[0].before(list);
+    select(articles[0]);
+  }
+
+  function select(article) {
+    if (!tabs.has(article)) return;
+    for (const [one, tab] of tabs) {
+      one.hidden = one !== article;
+      tab.setAttribute("aria-selected", String(one === article));
     }
   }
 
   function printing() {
     let closed = [];
     addEventListener("beforeprint", () => {
+      tabs.forEach((_, article) => { article.hidden = false; });
       closed = all("main details:not([open])");
       closed.forEach((one) => { one.open = true; });
     });
     addEventListener("afterprint", () => closed.forEach((one) => { one.open = false; }));
   }
 
-  function contents() {
-    const small = document.querySelector(".contents-small");
-    small?.addEventListener("click", (event) => {
-      if (event.target instanceof HTMLAnchorElement) small.open = false;
-    });
-  }
-
   theme();
   copyButtons();
   scrollers();
-  whereAmI();
   printing();
-  contents();
+  tabbing();
   if (!document.querySelector("[data-explorer]")) document.documentElement.classList.add("filled");
   sorting();
   unfolding();

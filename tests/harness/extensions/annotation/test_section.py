@@ -12,7 +12,7 @@ from harness.core.records import Cost, EvaluationRecord
 from harness.display import Content, Quantity
 from harness.extensions.annotation.section import SPEC, content
 from harness.report.sections import Reported, sections_of
-from harness.report.words.findings import find
+from harness.report.verdict.findings import find
 from harness.store import RunDir
 
 MEASURE = "ragas_faithfulness"

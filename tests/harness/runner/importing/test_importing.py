@@ -41,7 +41,16 @@ def take(tmp_path: Path, results: Path) -> Import:
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
         dataset = None if request.get("like") else "demo"
         return import_run(
-            ImportRequest(**{"file": path, "label": "theirs", "dataset": dataset, **request}), results
+            ImportRequest(
+                **{
+                    "file": path,
+                    "label": "theirs",
+                    "dataset": dataset,
+                    "only_answered": dataset is not None,
+                    **request,
+                }
+            ),
+            results,
         )
 
     return make
@@ -89,9 +98,7 @@ def test_the_manifest_says_what_the_run_is(take: Import) -> None:
     assert manifest.identity["dataset"]["digest"] == manifest.dataset["digest"] != DEMO.digest
     assert (manifest.index_id, manifest.machine) == ("", {})
     assert manifest.notes[0].startswith("Answers imported from answers.jsonl (sha256 ")
-    assert (
-        manifest.notes[1] == f"1 of {len(DEMO.queries)} queries of the data set demo: those that the file answers."
-    )
+    assert f"The file answers 1 of {len(DEMO.queries)} queries of the data set demo" in manifest.notes[1]
     assert all(len(note) <= 160 for note in manifest.notes)
 
 
@@ -264,7 +271,7 @@ def test_like_a_run_shares_its_sample_so_that_every_query_pairs(take: Import) ->
     done = result.run.done()
     assert done is not None
     assert (done.n_expected, done.n_ok) == (3, 1)
-    assert f"1 of 3 queries of the run {other.run_id}: the others count as failed." in result.notes
+    assert any(f"answers 1 of 3 queries of the run {other.run_id}" in note for note in result.notes)
     assert f"Rows left out, because the run {other.run_id} does not hold their query: 2." in result.notes
 
 
@@ -274,11 +281,19 @@ def test_who_answers_only_what_is_easy_gains_nothing(take: Import) -> None:
     left = records[(FIRST.query_id, 0)]
     assert left.failure is not None
     assert (left.failure.kind, left.failure.message) == (
-        "NoAnswer",
+        "NoRow",
         "the imported file has no row for this query",
     )
     assert left.cost.wall_s is None
     assert not left.cost.usage["generator"].calls_are_known
+
+
+def test_without_being_asked_the_sample_is_the_data_set_and_not_the_file(take: Import) -> None:
+    result = take([answer(1)], only_answered=False)
+    assert len(result.run.sample()) == len(DEMO.queries)
+    assert any("--only-answered" in note for note in result.notes)
+    with pytest.raises(ConfigError, match="--only-answered"):
+        take([answer(1)], like=result.run, only_answered=True)
 
 
 def test_like_a_run_the_documents_are_those_that_it_searched(take: Import, results: Path) -> None:
@@ -350,11 +365,12 @@ def test_the_recorded_answers_of_gpt_4o_mini_become_a_run_of_426_queries(
         fields={"answer": "model_answer"},
         where={"run": GPT_4O_MINI},
         model="openai/gpt-4o-mini",
+        only_answered=True,
     )
     result = import_run(request, results)
     rows, records = result.run.sample(), result.run.records()
     assert (len(rows), len(records), result.n_failed) == (426, 426, 0)
-    assert "426 of 2,556 queries of the data set multihop_rag: those that the file answers." in result.notes
+    assert any("answers 426 of 2,556 queries of the data set multihop_rag" in note for note in result.notes)
     plain, ours = Counter[str](), Counter[str]()
     for row in rows:
         prediction = records[row.query.query_id, 0].prediction

@@ -17,7 +17,7 @@ def take(folder: Path, *rows: dict[str, object], **request: object) -> ImportRes
     (folder / "docs" / "leave.md").write_text("# Leave\n\nIn the first year,\n24\ndays.\n")
     (folder / "asked.csv").write_text(QUESTIONS)
     (folder / "answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    given = {"docs": folder / "docs", "questions": folder / "asked.csv", **request}
+    given = {"docs": folder / "docs", "questions": folder / "asked.csv", "only_answered": True, **request}
     asked = ImportRequest(file=folder / "answers.jsonl", label="ours", **given)  # type: ignore[arg-type]
     return import_run(asked, folder / "results")
 

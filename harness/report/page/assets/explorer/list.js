@@ -111,6 +111,23 @@ class Explorer {
     this.inputs.words.focus();
   }
 
+  /** The queries that a run got wrong or failed, the most telling first. */
+  async failed(run) {
+    await this.clear();
+    const { core, inputs } = this;
+    if (core.runs[run]) {
+      inputs.a.value = String(run);
+      inputs.b.value = String(run);
+    }
+    if (core.kinds.length) {
+      inputs.kind.value = "0";
+      inputs.of.value = core.runs[run] ? String(run) : "";
+    } else if (this.measure && this.measure.binary) {
+      inputs.relation.value = "bothWrong";
+    }
+    await this.refresh();
+  }
+
   /** Opens the query of that number, whatever the filters show, with these systems side by side. */
   async reveal(query, a, b) {
     if (!this.matches.includes(query)) await this.clear();
@@ -118,6 +135,7 @@ class Explorer {
       if (this.core.runs[run]) this.inputs[name].value = String(run);
     }
     await this.refresh();
+    for (let one = this.root.closest("details"); one; one = one.parentElement.closest("details")) one.open = true;
     this.root.scrollIntoView();
     await this.view.open(this.matches.indexOf(query));
   }

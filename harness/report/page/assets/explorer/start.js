@@ -20,8 +20,13 @@ async function mount(root) {
   root.dataset.ready = "true";
 }
 
-/** Opens the query that the address names. */
+/** Shows what the address names: a query, or the questions that failed. */
 async function follow() {
+  const failed = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)))?.dataset.of;
+  if (failed !== undefined && failed !== "") {
+    const own = explorers.find((one) => one.root.closest("[data-of]")?.id === location.hash.slice(1));
+    await own?.failed(Number(failed));
+  }
   const asked = new URLSearchParams(location.hash.slice(1));
   const id = asked.get("q");
   if (id === null) return;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import median
 
 from harness.core.errors import ConfigError, nearest
 from harness.display.text_format import printable
@@ -44,8 +43,8 @@ def why_apart(view: RunView, measure: str) -> str:
     if measure in COSTS and view.why_unpriced:
         return view.why_unpriced
     found = view.values[measure]
-    if not found.is_covered:
-        return f"has a value on {len(found.values):,} of {len(found.expected):,} queries only"
+    if not found.is_comparable(measure):
+        return f"has a value for {len(found.values):,} of {len(found.expected):,} queries only"
     return ""
 
 
@@ -73,22 +72,10 @@ def was_evaluated(view: RunView) -> bool:
     return any(measure not in COSTS for measure in view.values)
 
 
-def at_equal_size(views: Sequence[RunView], known: Mapping[str, Measure]) -> list[Measure]:
-    """The measures that rank runs by evidence where answers cannot, of which every run has a value and as far as
-    each of them reaches: the farthest first.
-    """
-    able = [one for one in known.values() if one.ranks_where_answers_cannot and _reached(one, views)]
-    return sorted(able, key=lambda one: -one.panel.at if one.panel else 0.0)
-
-
-def _reached(measure: Measure, views: Sequence[RunView]) -> bool:
-    if not all(has_values(view, measure.name) for view in views):
-        return False
-    panel = measure.panel
-    if panel is None or not panel.reach:
-        return True
-    reaches = [view.values[panel.reach].values.values() for view in views if has_values(view, panel.reach)]
-    return len(reaches) == len(views) and all(median(values) >= panel.at for values in reaches)
+def ranking_evidence(views: Sequence[RunView], known: Mapping[str, Measure]) -> list[Measure]:
+    """The metrics of retrieval that rank runs where answers cannot, of which every run has a value."""
+    able = [one for one in known.values() if one.ranks_where_answers_cannot]
+    return [one for one in able if all(has_values(view, one.name) for view in views)]
 
 
 def _refuse_unknown(group: Group, places: Sequence[int], wanted: str) -> None:
@@ -106,10 +93,10 @@ def _refuse_unknown(group: Group, places: Sequence[int], wanted: str) -> None:
 def _own_measure(group: Group, places: Sequence[int]) -> str | None:
     first, known = group.ranking.name, group.known
     scored = [place for place in places if is_scored(group.views[place])]
-    equal = [measure.name for measure in at_equal_size([group.views[place] for place in scored], known)]
+    evidence = [measure.name for measure in ranking_evidence([group.views[place] for place in scored], known)]
     held = {
         name: found
-        for name in dict.fromkeys((first, *equal, *(one.name for one in known.values() if is_merit(one))))
+        for name in dict.fromkeys((first, *evidence, *(one.name for one in known.values() if is_merit(one))))
         if name in known and (found := _with_one_way(group, scored, name))
     }
     fitting = [

@@ -1,5 +1,5 @@
-"""Whether these systems were looked at before over a part of these queries: a sample that is grown until a test is
-significant makes one look of many."""
+"""Were these systems compared before on a part of these queries? A sample that grows until a test is significant
+makes false winners, so the test must then hold for any number of looks."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from harness.core.errors import HarnessError
-from harness.display.text_format import counted
+from harness.report.verdict.ranking import Ranking
 from harness.report.view import RunView
-from harness.report.words.contest import Contest
-from harness.report.words.wording import Gap, listed, odds
 from harness.statistics.anytime_valid import anytime_p
 from harness.store import Manifest, RunDir, find_runs
 
@@ -19,36 +17,28 @@ _SAME = ("system", "models", "answers")
 """Of an identity: what makes it the same system."""
 
 
-def look_sentences(contest: Contest) -> Iterator[str]:
-    """The earlier looks, and beside the verdict a chance that holds however often one looks."""
-    compared = contest.ranked
-    sizes = sorted(earlier_looks(contest))
-    if compared is None or not sizes or len(contest.entrants) < 2:
-        return
-    best, second, *_ = contest.order
-    gap = Gap.between(compared, best, second)
-    if gap is None:
-        return
-    won, _, lost = compared.outcomes(gap.pair if gap.pair.a == best else gap.pair.turned)
-    names = listed([contest.view(place).label for place in (best, second)])
-    p = min(1.0, anytime_p(won, lost) * len(compared.pairs))
-    looks = ", ".join(f"{size:,}" for size in sizes)
-    queries = counted(compared.n_common, "query", "queries")
-    yield (
-        f"Looked at before over {looks} of these {queries}: the tests here are for one look. By a rule that allows"
-        f" any number, {names} differ with {odds(p)} ({won:,} queries for the one, {lost:,} for the other; over "
-        "all pairs)."
-    )
+def anytime_p_of(ranking: Ranking) -> float | None:
+    """The p value of the lead of the best run over the next one that holds for any number of looks; None without
+    earlier looks.
+    """
+    compared = ranking.ranked
+    if compared is None or len(ranking.entrants) < 2 or not earlier_looks(ranking):
+        return None
+    best, second, *_ = ranking.order
+    ahead = compared.differences(best, second)
+    if compared.measure.higher_is_better is False:
+        ahead = -ahead
+    return anytime_p(int((ahead > 0).sum()), int((ahead < 0).sum()))
 
 
-def earlier_looks(contest: Contest) -> set[int]:
+def earlier_looks(ranking: Ranking) -> set[int]:
     """Sizes of the smaller samples within this one over which two of the systems or more have finished runs, or
     had them before the runs went on.
     """
-    views = [contest.group.views[place] for place in contest.entrants]
+    views = [ranking.group.views[place] for place in ranking.entrants]
     if len(views) < 2:
         return set()
-    own = {view.run.path.resolve() for view in contest.group.views}
+    own = {view.run.path.resolve() for view in ranking.group.views}
     seen: dict[str, dict[str, int]] = {}
     for folder in {view.run.path.parent for view in views}:
         for run in find_runs(folder, []):

@@ -1,0 +1,108 @@
+"""The leaderboard as a table: every run with its score, its difference to the best, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harness.display import Entry, Quantity, Table, printable
+from harness.report.verdict.value import Number, Standing, Verdict
+
+MOST_COLUMNS = 7
+_Column = tuple[str, Callable[[Standing], Entry]]
+
+
+def leaderboard(verdict: Verdict, *, brief: bool = False) -> Table:
+    """The runs in order, the best first; `brief`: at most `MOST_COLUMNS` columns, those that matter most."""
+    columns: list[_Column] = [
+        ("system", lambda one: printable(one.system, 100)),
+        ("", lambda one: one.why or one.status if one.status == "not ranked" else one.status),
+        *([(_title(verdict), lambda one: _score(verdict, one))] if verdict.metric else []),
+        *([("against the best", lambda one: _behind(verdict, one))] if _any(verdict, "behind") else []),
+        *_others(verdict),
+    ]
+    kept = columns[:MOST_COLUMNS] if brief else [*columns, *_details(verdict)]
+    rows = tuple(tuple(of(one) for _, of in kept) for one in verdict.standings)
+    return Table("leaderboard", "Leaderboard", tuple(title for title, _ in kept), rows, note=_note(verdict))
+
+
+def _others(verdict: Verdict) -> list[_Column]:
+    """What else is shown, the most important first: failures, the other metrics, costs."""
+    failed: list[_Column] = [("failed", lambda one: _share(one.failed))]
+    metrics = [_metric(title) for title in _titles(verdict)]
+    costs = _costs(verdict)
+    has_failed = any(one.failed for one in verdict.standings)
+    return [*(failed if has_failed else []), *metrics[:1], *costs, *metrics[1:], *([] if has_failed else failed)]
+
+
+def _costs(verdict: Verdict) -> list[_Column]:
+    dollars: list[_Column] = [("$ per 1,000", lambda one: _cost(one.usd_per_1000))]
+    tokens: list[_Column] = [("tokens", lambda one: _cost(one.tokens))]
+    seconds: list[_Column] = [("seconds", lambda one: _cost(one.seconds))]
+    has_dollars = any(one.usd_per_1000 and one.usd_per_1000.value for one in verdict.standings)
+    has_tokens = any(one.tokens and one.tokens.value for one in verdict.standings)
+    has_seconds = any(one.seconds for one in verdict.standings)
+    return [
+        *(dollars if has_dollars else tokens if has_tokens else []),
+        *(seconds if has_seconds else []),
+        *(tokens if has_dollars and has_tokens else []),
+    ]
+
+
+def _details(verdict: Verdict) -> list[_Column]:
+    index: list[_Column] = [
+        ("index tokens", lambda one: _cost(one.index_tokens)),
+        ("index $", lambda one: _cost(one.index_usd)),
+    ]
+    has_index = any(one.index_tokens or one.index_usd for one in verdict.standings)
+    return [("n", lambda one: Quantity(one.n, unit="count")), *(index if has_index else [])]
+
+
+def _metric(title: str) -> _Column:
+    return title, lambda one: _share(one.columns.get(title))
+
+
+def _titles(verdict: Verdict) -> list[str]:
+    """Those of the other metrics of which any run has a value."""
+    found = [title for one in verdict.standings for title, value in one.columns.items() if value is not None]
+    return list(dict.fromkeys(found))
+
+
+def _any(verdict: Verdict, field: str) -> bool:
+    return any(getattr(one, field) is not None for one in verdict.standings)
+
+
+def _title(verdict: Verdict) -> str:
+    return verdict.metric_title
+
+
+def _score(verdict: Verdict, one: Standing) -> Entry:
+    found = one.score
+    if found is None:
+        return None
+    return Quantity(found.value, found.low, found.high, unit="± %" if verdict.is_share else "±")
+
+
+def _behind(verdict: Verdict, one: Standing) -> Entry:
+    found = one.behind
+    if found is None:
+        return ""
+    return Quantity(found.value, found.low, found.high, unit="points" if verdict.is_share else "two", signed=True)
+
+
+def _share(value: float | None) -> Entry:
+    return None if value is None else Quantity(value, unit="± %")
+
+
+def _cost(found: Number | None) -> Entry:
+    return None if found is None else Quantity(found.value, unit="two", at_least=found.at_least, mark=found.mark)
+
+
+def _note(verdict: Verdict) -> str:
+    if not verdict.metric:
+        return ""
+    points = "in points, " if verdict.is_share else ""
+    return (
+        f"± is half of the 95 % interval. Against the best: the difference, {points}with its 95 % interval, "
+        "on the same queries. Seconds are the median of a query; $ per 1,000 questions and tokens are without the "
+        "index."
+    )

@@ -1,0 +1,167 @@
+"""Lower and upper baselines of a metric: the best constant answer, answers without documents, and answers from the
+gold evidence. If the upper one is not significantly above the lower one, the metric cannot rank what lies between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from harness.display.text_format import printable
+from harness.report.comparison.choosing import paired
+from harness.report.contexts import lacks_evidence, sees_gold
+from harness.report.measures import Ranged, ranged
+from harness.report.samples import References
+from harness.report.verdict.eligible_runs import has_values, why_apart
+from harness.report.view import Group, RunView
+from harness.statistics import Aggregate, Frame, aggregate_scores
+from harness.statistics.paired_comparison import compare_measure
+from harness.statistics.paired_values import QueryValues
+from harness.statistics.recommendation import Lead, leads_of
+from harness.statistics.score_columns import FAILED, IMPUTED, NOT_APPLICABLE, SCORED, GatheredRows
+
+_LONGEST_ANSWER = 26
+_FEWEST_RIGHT = 2
+"""A constant answer must be right this often: where all answers differ, each is right once."""
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A lower or an upper baseline."""
+
+    label: str
+    values: QueryValues
+    rows: tuple[Aggregate, ...]
+    """Its means, as those of a run."""
+    is_computed: bool = False
+    """Whether it is a constant answer and no run."""
+
+
+@dataclass(frozen=True)
+class Baselines:
+    """The baselines of a metric over the queries of a group; each may be unknown."""
+
+    constant: Baseline | None = None
+    """The best answer that is the same for every query."""
+    lower: Baseline | None = None
+    """The better of `constant` and the baselines that see no document."""
+    upper: Baseline | None = None
+    """The best of the baselines that see the gold evidence."""
+    headroom: Lead | None = None
+    """The lead of the upper baseline over the lower one."""
+
+    @property
+    def cannot_rank(self) -> bool:
+        """Whether the upper baseline is not significantly above the lower one."""
+        return self.headroom is not None and not self.headroom.is_shown_here
+
+
+NO_BASELINES = Baselines()
+
+
+def baselines_of(group: Group, measure: str, entrants: Sequence[int]) -> Baselines:
+    """The baselines that were scored like the `entrants`; without entrants, only the constant answer."""
+    like = group.views[entrants[0]] if entrants else None
+    constant = _constant(group, measure, like or group.widest)
+    if like is None:
+        return Baselines(constant=constant, lower=constant)
+    runs = [view for view in group.views if view.is_baseline and _is_comparable(view, like, measure)]
+    given = {view.run.run_id: sees_gold(view.manifest) for view in runs}
+    blind = [_of_run(view, measure) for view in runs if given[view.run.run_id] is False]
+    seeing = [
+        _of_run(view, measure)
+        for view in runs
+        if given[view.run.run_id] is True and not lacks_evidence(view.sample.values())
+    ]
+    lower = _best(group, measure, [*([constant] if constant else []), *blind])
+    upper = _best(group, measure, seeing)
+    headroom = _lead(group, measure, upper.values, lower.values) if lower and upper else None
+    return Baselines(constant, lower, upper, headroom)
+
+
+def means_over(
+    frame: Frame,
+    measure: Ranged,
+    values: Mapping[str, float],
+    applies: frozenset[str],
+    imputed: Collection[str] = (),
+) -> tuple[Aggregate, ...]:
+    """The means of a metric by query type, from one value for each distinct question. A question in `applies`
+    without a value counts as missing. `imputed`: the questions whose value stands in for an unknown one, such as
+    the time limit of a query that timed out.
+    """
+    name, ends = measure
+    scores = GatheredRows()
+    types = {query_id: kind for query_id, kind in frame.query_types.items() if query_id not in frame.repeated}
+    for query_id in types:
+        value = values.get(query_id)
+        known = IMPUTED if query_id in imputed else SCORED
+        state = known if value is not None else FAILED if query_id in applies else NOT_APPLICABLE
+        scores.add((query_id, 0), {name: (state, value)})
+    ranges = {name: ends} if ends else {}
+    return tuple(
+        aggregate_scores(
+            replace(frame, repeats=1, query_types=types, repeated={}), scores.columns(), ranges=ranges
+        )
+    )
+
+
+def query_weights(frame: Frame, queries: Sequence[str], applies: frozenset[str]) -> list[float]:
+    """The weight of each query in the natural mix of query types; all equal if the mix is unknown."""
+    found = frame.drawn.weights(queries, frame.query_types.keys(), applies)
+    return [1.0] * len(queries) if found is None else found.tolist()
+
+
+def _constant(group: Group, measure: str, view: RunView) -> Baseline | None:
+    known = group.known.get(measure)
+    if known is None or known.constant is None or measure not in view.values:
+        return None
+    applies = view.values[measure].expected
+    ids = [query_id for query_id in view.sample if query_id in applies]
+    found = known.constant(References(view.sample, ids), query_weights(view.frame, ids, applies))
+    if found is None or sum(value > 0 for value in found.values) < _FEWEST_RIGHT:
+        return None
+    values = QueryValues(dict(zip(ids, found.values, strict=True)), frozenset(ids))
+    label = f"always '{printable(found.answer, _LONGEST_ANSWER)}'"
+    return Baseline(label, values, means_over(view.frame, ranged(known), values.values, applies), is_computed=True)
+
+
+def _is_comparable(view: RunView, like: RunView, measure: str) -> bool:
+    if not has_values(view, measure) or why_apart(view, measure):
+        return False
+    return view.way(measure) == like.way(measure)
+
+
+def _of_run(view: RunView, measure: str) -> Baseline:
+    rows = tuple(row for row in view.rows if row.measure == measure)
+    return Baseline(view.label, view.values[measure], rows)
+
+
+def _best(group: Group, measure: str, baselines: Sequence[Baseline]) -> Baseline | None:
+    """The best weighted mean over the queries that all of them have; the first of equal ones."""
+    frame = group.widest.frame
+    every = [frozenset(one.values.values) for one in baselines]
+    common = sorted(frozenset.intersection(*every)) if every else []
+    if not common:
+        return None
+    weights = query_weights(frame, common, frozenset().union(*(one.values.expected for one in baselines)))
+    known = group.known.get(measure)
+    sign = -1 if known is not None and not known.higher_is_better else 1
+
+    def merit(one: Baseline) -> float:
+        values = one.values.values
+        return sign * sum(weight * values[query_id] for weight, query_id in zip(weights, common, strict=True))
+
+    return max(baselines, key=merit)
+
+
+def lead_over(group: Group, measure: str, view: RunView, baseline: Baseline) -> Lead | None:
+    """How far a run is ahead of a baseline; None if the metric says nothing of it."""
+    return _lead(group, measure, view.values[measure], baseline.values) if measure in view.values else None
+
+
+def _lead(group: Group, measure: str, upper: QueryValues, lower: QueryValues) -> Lead | None:
+    frame = group.widest.frame
+    shared = {(0, 1): frozenset(frame.query_types)}
+    compared = compare_measure(paired(measure, [upper, lower], group.known), shared, frame.drawn)
+    return next(iter(leads_of(compared, 0)), None)

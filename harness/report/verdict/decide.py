@@ -1,0 +1,441 @@
+"""From a ranking to a verdict: which outcome it is, which run to choose, and what would change that."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from harness.display.text_format import counted, printable
+from harness.evaluators.score_preconditions import stated_answers
+from harness.report.aggregates import cost_quantity
+from harness.report.labels import shortened
+from harness.report.own_models import self_reported_mark
+from harness.report.verdict.baselines import Baselines, lead_over
+from harness.report.verdict.eligible_runs import (
+    has_values,
+    is_only_described,
+    is_scored,
+    was_evaluated,
+    why_apart,
+)
+from harness.report.verdict.races import race_of
+from harness.report.verdict.ranking import Ranking
+from harness.report.verdict.repeated_looks import anytime_p_of
+from harness.report.verdict.sentences import headline, sentences
+from harness.report.verdict.standings import Line
+from harness.report.verdict.value import (
+    Cheaper,
+    MoreQueries,
+    Number,
+    Outcome,
+    Standing,
+    Status,
+    Verdict,
+)
+from harness.report.view import Group, RunView
+from harness.statistics import Aggregate
+from harness.statistics.difference_tests import ALPHA
+from harness.statistics.intervals import ENOUGH
+from harness.statistics.non_inferior import as_good, at_most_worse, cheapest_as_good
+from harness.statistics.paired_comparison import MeasureComparison
+from harness.statistics.power import MOST_QUERIES, most_discordant, queries_needed, rounded_up
+from harness.statistics.recommendation import Lead, probability_within
+
+MUCH_CHEAPER = 2.0
+"""A run is named as a cheaper alternative if the recommended one costs so many times as much."""
+_CHEAPER = 0.9
+"""A run counts as cheaper below this part of the cost of another."""
+_MOSTLY_KNOWN = 0.05
+"""Share of missing values from which on they, and not chance, are named as the reason."""
+_PER_THOUSAND = 1000.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The recommended entrant of a ranking, and why."""
+
+    place: int
+    outcome: Outcome
+    as_good: frozenset[int] = frozenset()
+    """Entrants that are shown to be as good."""
+
+
+def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bounded: str) -> Verdict:
+    """The verdict of a ranking with at least one entrant. `lines`: the leaderboard; `bounded`: the metric of
+    `baselines`.
+    """
+    group, compared = ranking.group, ranking.ranked
+    if ranking.nobody_answered:
+        failed = sum(view.n_errors for view in group.views)
+        return without_ranking(
+            group, Outcome.NOTHING_ANSWERED, f"No system answered a query: all {counted(failed, 'answer')} failed."
+        )
+    choice = _choice(ranking, baselines)
+    place, view = choice.place, ranking.view(choice.place)
+    margin = ranking.margin_value
+    verdict = Verdict(
+        dataset=group.title,
+        digest=printable(group.digest),
+        n_queries=len(group.widest.frame.query_types),
+        n_questions=_n_questions(group),
+        outcome=choice.outcome,
+        headline="",
+        sentences=(),
+        metric=ranking.measure,
+        metric_title=ranking.spoken,
+        metric_reason=ranking.reason.removeprefix(", ").removeprefix(": "),
+        is_share=ranking.is_share,
+        higher_is_better=compared is None or compared.measure.higher_is_better is not False,
+        is_by_evidence=bool(ranking.instead_of),
+        margin=ranking.margin,
+        lower_baseline=baselines.lower.label if baselines.lower and bounded == ranking.measure else "",
+        upper_baseline=baselines.upper.label if baselines.upper and bounded == ranking.measure else "",
+        recommended=view.label,
+        recommended_run=view.run.run_id,
+        probability=None if compared is None or margin is None else probability_within(compared, place, margin),
+        at_most_worse=None if compared is None else _worst_case(ranking, place),
+        cheaper=_much_cheaper(ranking, choice),
+        more=_more_queries(ranking, choice),
+        standings=tuple(_standings(ranking, choice, lines)),
+    )
+    verdict = replace(verdict, caveats=tuple(_caveats(ranking, verdict)))
+    return replace(verdict, headline=headline(verdict), sentences=sentences(verdict))
+
+
+def without_ranking(group: Group, outcome: Outcome, said: str, lines: Sequence[Line] = ()) -> Verdict:
+    """The verdict where nothing ranks the runs."""
+    standings = tuple(_standing(group, line, _unranked(line)) for line in lines if line.view)
+    caveats = (*weaknesses(group), *group.note_lines)
+    return Verdict(
+        dataset=group.title,
+        digest=printable(group.digest),
+        n_queries=len(group.widest.frame.query_types),
+        n_questions=_n_questions(group),
+        outcome=outcome,
+        headline=said,
+        sentences=(),
+        standings=standings,
+        caveats=caveats,
+    )
+
+
+def why_nothing_ranks(group: Group) -> tuple[Outcome, str]:
+    """Why no run has a score that ranks, and what to do."""
+    views = group.views
+    if all(view.n_answered and view.n_errors == view.n_answered for view in views):
+        failed = sum(view.n_errors for view in views)
+        return Outcome.NOTHING_ANSWERED, f"No system answered a query: all {counted(failed, 'answer')} failed."
+    if not any(view.n_answered for view in views):
+        return Outcome.NOTHING_ANSWERED, "No query was answered yet."
+    competing = [view for view in views if not view.is_baseline] or [*views]
+    if all(is_only_described(group, view) for view in competing):
+        return Outcome.NOT_SCORED, f"No metric can rank these runs: {_without_gold(competing)}."
+    if any(is_scored(view) for view in competing):
+        return Outcome.NOT_SCORED, "No metric can rank these runs: which values are good is not known here."
+    if any(was_evaluated(view) for view in competing):
+        return Outcome.NOT_SCORED, "No score has a value: the notes say why."
+    return Outcome.NOT_SCORED, "Not evaluated yet. Run: rag-harness evaluate"
+
+
+def why_no_entrant(ranking: Ranking) -> str:
+    """Why no run is ranked although there are scores."""
+    views = [view for view in ranking.group.views if not view.is_baseline] or [*ranking.group.views]
+    pending = [view for view in views if not view.is_complete]
+    if len(pending) < len(views):
+        return f"No finished run has enough values of {ranking.spoken}."
+    done, whole = sum(view.n_answered for view in pending), sum(view.n_expected for view in pending)
+    return f"No run is finished: {done:,} of {counted(whole, 'answer')} are there. Run it again to resume."
+
+
+def weaknesses(group: Group) -> Iterator[str]:
+    """Failed and unfinished runs."""
+    for view in group.views:
+        if view.n_errors:
+            share = 100 * view.n_errors / max(1, view.n_answered)
+            yield (
+                f"{shortened(view.label)} failed on {view.n_errors:,} of {counted(view.n_answered, 'answer')} "
+                f"({share:.2g} %); each counts as wrong."
+            )
+    for view in group.views:
+        if not view.is_complete:
+            left = view.n_expected - view.n_answered
+            missing = f"{left:,} of {counted(view.n_expected, 'answer')} missing" if left > 0 else "not closed"
+            yield f"{shortened(view.label)} is unfinished ({missing}) and not ranked."
+
+
+def _choice(ranking: Ranking, baselines: Baselines) -> Choice:
+    """Which run to choose: see CLAIMS, "What to do"."""
+    compared, race = ranking.ranked, race_of(ranking)
+    if race is not None:
+        choice = _choice_of_race(ranking)
+    elif compared is None:
+        choice = Choice(0, Outcome.ONE_SYSTEM)
+    else:
+        choice = _choice_of_tests(ranking)
+    if ranking.instead_of or baselines.cannot_rank:
+        return replace(choice, outcome=Outcome.MODEL_CANNOT_ANSWER)
+    if baselines.lower is not None and not ranking.instead_of:
+        best = ranking.view(choice.place if race is not None else ranking.order[0])
+        lead = lead_over(ranking.group, ranking.measure, best, baselines.lower)
+        if lead is not None and not lead.is_shown_here:
+            return replace(choice, outcome=Outcome.NOT_ABOVE_BASELINE)
+    return choice
+
+
+def _choice_of_tests(ranking: Ranking) -> Choice:
+    best = ranking.order[0]
+    if ranking.ranked is None or not ranking.leads:
+        return Choice(best, Outcome.LEADING)
+    cheaper = _cheaper_as_good(ranking, ranking.ranked)
+    if cheaper is not None:
+        return cheaper
+    anytime_p = anytime_p_of(ranking)
+    if ranking.is_won and (anytime_p is None or anytime_p <= ALPHA):
+        return Choice(best, Outcome.CLEAR_WINNER)
+    tied = [best, *(lead.place for lead in ranking.open_leads)]
+    good_ones = _all_as_good(ranking, tied)
+    if good_ones == {*tied} and len(tied) > 1:
+        return Choice(_cheapest(tied, ranking.costs[1], best), Outcome.EQUALLY_GOOD, good_ones)
+    return Choice(best, _why_unsettled(ranking, ranking.ranked))
+
+
+def _cheaper_as_good(ranking: Ranking, compared: MeasureComparison) -> Choice | None:
+    """The cheapest run that is as good as every other one, if it is cheaper than the best."""
+    _, costs = ranking.costs
+    best, margin = ranking.order[0], ranking.margin_value
+    own = costs[best]
+    if margin is None or own is None:
+        return None
+    allowed = [None if at != best and (cost or 0.0) > _CHEAPER * own else cost for at, cost in enumerate(costs)]
+    good = cheapest_as_good(compared, allowed, margin=margin)
+    if good is None or good.place == best:
+        return None
+    return Choice(good.place, Outcome.CHEAPER, _all_as_good(ranking, range(len(costs))))
+
+
+def _why_unsettled(ranking: Ranking, compared: MeasureComparison) -> Outcome:
+    most = _MOSTLY_KNOWN * compared.n_common
+    if any(lead.n_missing > most for lead in ranking.open_leads):
+        return Outcome.INCONCLUSIVE
+    return Outcome.TOO_FEW if compared.n_common < ENOUGH else Outcome.LEADING
+
+
+def _choice_of_race(ranking: Ranking) -> Choice:
+    race = race_of(ranking)
+    runs = [ranking.view(place).manifest.run_id for place in range(len(ranking.entrants))]
+    left = [runs.index(run_id) for run_id in race.left if run_id in runs] if race else []
+    if race is None or not left:
+        return Choice(ranking.order[0], Outcome.LEADING)
+    if race.ended != "decided":
+        return Choice(left[0], Outcome.LEADING)
+    if len(left) == 1:
+        return Choice(left[0], Outcome.CLEAR_WINNER)
+    return Choice(_cheapest(left, ranking.costs[1], left[0]), Outcome.EQUALLY_GOOD, frozenset(left))
+
+
+def _all_as_good(ranking: Ranking, places: Collection[int]) -> frozenset[int]:
+    """Which of these runs are shown to be worse than none of them by the margin."""
+    compared, margin = ranking.ranked, ranking.margin_value
+    if compared is None or margin is None:
+        return frozenset()
+    tried = max(1, len(places) - 1)
+    return frozenset(place for place in places if as_good(compared, place, places, margin, tried) is not None)
+
+
+def _cheapest(places: Sequence[int], costs: Sequence[float | None], best: int) -> int:
+    """The cheapest of these runs if that is known of all of them."""
+    known = [(cost, place) for place in places if (cost := costs[place]) is not None]
+    if len(known) < len(places):
+        return best
+    low, place = min(known)
+    own = costs[best]
+    return place if own is not None and low <= _CHEAPER * own else best
+
+
+def _worst_case(ranking: Ranking, place: int) -> float | None:
+    """How far the run may be behind another one."""
+    compared = ranking.ranked
+    if compared is None or race_of(ranking) is not None:
+        return None
+    worst = at_most_worse(compared, place)
+    return worst if worst is not None and worst > 0 else None
+
+
+def _much_cheaper(ranking: Ranking, choice: Choice) -> Cheaper | None:
+    """The cheapest run that is not significantly worse, if it is much cheaper than the recommended one."""
+    unit, costs = ranking.costs
+    own = costs[choice.place]
+    if not own or race_of(ranking) is not None or choice.outcome in {Outcome.CHEAPER, Outcome.EQUALLY_GOOD}:
+        return None
+    tied = [lead.place for lead in ranking.open_leads if lead.place != choice.place]
+    known = [(cost, place) for place in tied if (cost := costs[place])]
+    if not known or own < MUCH_CHEAPER * min(known)[0]:
+        return None
+    cost, place = min(known)
+    return Cheaper(ranking.view(place).label, unit, own / cost)
+
+
+def _more_queries(ranking: Ranking, choice: Choice) -> MoreQueries | None:
+    """How many more queries would tell the leading runs apart if they differ by the margin, and what they cost."""
+    compared, margin = ranking.ranked, ranking.margin_value
+    unsettled = {Outcome.LEADING, Outcome.TOO_FEW, Outcome.MODEL_CANNOT_ANSWER}
+    if compared is None or margin is None or choice.outcome not in unsettled or race_of(ranking) is not None:
+        return None
+    open_leads = ranking.open_leads
+    needed = [_needed(ranking, lead, max(margin, lead.difference)) for lead in open_leads]
+    known = [n for n in needed if n is not None]
+    if not known or len(known) < len(needed):
+        return None
+    more = rounded_up(max(1, max(known) - compared.n_common))
+    if not 0 < more < MOST_QUERIES:
+        return None
+    views = [ranking.view(place) for place in (ranking.order[0], *(lead.place for lead in open_leads))]
+    seconds, dollars = ([view.value(cost) for view in views] for cost in ("latency_s", "usd"))
+    mix, asked = compared.drawn.type_mix, set(compared.drawn.types.values())
+    there = sum(count for query_type, count in mix.items() if query_type in asked)
+    return MoreQueries(
+        queries=more,
+        minutes=None if None in seconds else more * sum(one or 0.0 for one in seconds) / 60,
+        usd=None if None in dollars else more * sum(one or 0.0 for one in dollars),
+        available=max(0, there - len(compared.drawn.types)) if there else None,
+    )
+
+
+def _needed(ranking: Ranking, lead: Lead, difference: float) -> int | None:
+    compared = ranking.ranked
+    best = ranking.order[0]
+    pairs = compared.pairs if compared else ()
+    pair = next((one for one in pairs if {one.a, one.b} == {best, lead.place}), None)
+    if pair is None or compared is None:
+        return None
+    if pair.spread is not None:
+        return pair.spread.needed(difference, 1)
+    if not compared.measure.is_share:
+        return None
+    return queries_needed(difference, 1, most_discordant(pair.higher + pair.lower, pair.n))
+
+
+def _standings(ranking: Ranking, choice: Choice, lines: Sequence[Line]) -> Iterator[Standing]:
+    """A standing for each line, in order."""
+    group, compared = ranking.group, ranking.ranked
+    leads = {lead.place: lead for lead in ranking.leads}
+    for line in lines:
+        position = group.views.index(line.view) if line.view else -1
+        if position not in ranking.entrants:
+            yield _standing(group, line, _unranked(line, ranking))
+            continue
+        place = ranking.entrants.index(position)
+        found = replace(
+            _standing(group, line, (_status(place, choice, ranking), "")),
+            n_missing=compared.n_missing[place] if compared else 0,
+        )
+        if place in leads:
+            lead = leads[place]
+            found = replace(
+                found,
+                behind=_behind(lead, higher=compared is None or compared.measure.higher_is_better is not False),
+            )
+        yield found
+
+
+def _behind(lead: Lead, *, higher: bool) -> Number:
+    """The score of the other run less that of the best."""
+    low, high = lead.interval
+    if not higher:
+        return Number(lead.difference, low, high)
+    return Number(-lead.difference, None if high is None else -high, None if low is None else -low)
+
+
+def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
+    if place == choice.place:
+        return "recommended"
+    if place in choice.as_good:
+        return "as good"
+    return "worse" if place in ranking.beaten else "tied"
+
+
+def _unranked(line: Line, ranking: Ranking | None = None) -> tuple[Status, str]:
+    """Status of a line that is not ranked, and why."""
+    view = line.view
+    if view is None or view.is_baseline:
+        return "baseline", "constant answer" if view is None else ""
+    if not view.is_complete:
+        return "not ranked", "unfinished"
+    if ranking is None or not has_values(view, ranking.measure):
+        return "not ranked", "no score"
+    return "not ranked", why_apart(view, ranking.measure) or "scored in another way"
+
+
+def _standing(group: Group, line: Line, status: tuple[Status, str]) -> Standing:
+    row, view = line.row, line.view
+    score = None if row is None or row.mean is None else Number(row.mean, row.ci_low, row.ci_high)
+    base = Standing(line.label, view.run.run_id if view else "", *status, score=score)
+    n = 0 if row is None else row.n_expected // max(1, view.frame.repeats if view else 1)
+    if view is None:
+        return replace(base, n=n)
+    return replace(
+        base,
+        n=n,
+        columns={
+            printable(measure.spoken): view.value(measure.name)
+            for measure in group.columns
+            if row is None or measure.name != row.measure
+        },
+        failed=view.n_errors / view.n_answered if view.n_answered else None,
+        seconds=_number(view.row("latency_s_p50")),
+        tokens=_number(view.row_beside("tokens", row), mark=self_reported_mark(view, "tokens")),
+        usd_per_1000=_number(view.row_beside("usd", row), _PER_THOUSAND),
+        index_usd=_number(view.row("index_usd")),
+        index_tokens=_number(view.row("index_tokens")),
+    )
+
+
+def _number(row: Aggregate | None, scale: float = 1.0, mark: str = "") -> Number | None:
+    found = cost_quantity(row, scale)
+    return (
+        None if found is None or found.value is None else Number(found.value, at_least=found.at_least, mark=mark)
+    )
+
+
+def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
+    """What weakens the verdict, the most harmful first."""
+    group, compared = ranking.group, ranking.ranked
+    yield from weaknesses(group)
+    if compared is not None:
+        for standing in verdict.standings:
+            if standing.n_missing:
+                yield (
+                    f"{shortened(standing.system)} has no value for {standing.n_missing:,} of "
+                    f"{counted(standing.n, 'query', 'queries')}. They count as the worst, and a difference must "
+                    "hold with the best as well."
+                )
+        if verdict.n_questions < verdict.n_queries:
+            yield f"Only {verdict.n_questions:,} of the {verdict.n_queries:,} queries differ in their text."
+        here = [lead for lead in ranking.open_leads if lead.is_shown_here and not lead.is_shown]
+        if here:
+            names = ", ".join(shortened(ranking.view(lead.place).label) for lead in here)
+            yield f"The lead over {names} holds on these documents and may not on new ones."
+        if (p := anytime_p_of(ranking)) is not None and p > ALPHA:
+            yield "These systems were compared before on fewer queries: after repeated looks a lead may be chance."
+    for standing in verdict.standings:
+        if standing.status == "not ranked" and standing.why != "unfinished":
+            yield f"{shortened(standing.system)} is not ranked: {standing.why}."
+    yield from group.note_lines
+
+
+def _n_questions(group: Group) -> int:
+    """Queries with different texts."""
+    frame = group.widest.frame
+    return len(frame.query_types) - len(frame.repeated)
+
+
+def _without_gold(views: Sequence[RunView]) -> str:
+    """Why no score says which system is right, from what is known of the queries."""
+    rows = [row for sample in {id(view.sample): view.sample for view in views}.values() for row in sample.values()]
+    has_answers = any(stated_answers(row.reference) for row in rows)
+    has_evidence = any(row.reference.evidence for row in rows)
+    if has_answers and not any(view.manifest.has_generator for view in views):
+        return "the queries have no evidence and the runs no answers"
+    if not has_answers and not has_evidence:
+        return "the queries have neither answers nor evidence"
+    return "no score says which is better"

@@ -1,0 +1,214 @@
+"""Which runs of a group are ranked, by which metric, and how they compare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from harness.protocols import Measure
+from harness.report.comparison.choosing import paired
+from harness.report.comparison.compare import SHOWN_COSTS, Choice, Comparison, compare_loaded
+from harness.report.comparison.runs import ComparedRun
+from harness.report.measures import DEFAULT_MARGIN
+from harness.report.verdict.eligible_runs import choose, has_values, is_merit, ranking_evidence, why_apart
+from harness.report.view import Group, RunView
+from harness.statistics.paired_comparison import MeasureComparison, compare_measure
+from harness.statistics.recommendation import Lead, leads_of, ranked_places
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The runs of a group that are ranked by one metric."""
+
+    group: Group
+    measure: str
+    reason: str
+    """Why by that metric; follows its name."""
+    entrants: tuple[int, ...]
+    """Their positions in the group; empty if no complete run has a value."""
+    comparison: Comparison | None
+    """Of the entrants, in their order, by the main metrics and costs; None for fewer than two."""
+    instead_of: str = ""
+    """The metric that should rank and cannot, see `Baselines.cannot_rank`."""
+    margin: float = DEFAULT_MARGIN
+    """In points: a run that is worse by less is as good."""
+
+    @property
+    def spoken(self) -> str:
+        """The title of the metric."""
+        return self.group.spoken(self.measure)
+
+    @property
+    def margin_value(self) -> float | None:
+        """The margin in the unit of the metric; a point is a hundredth of the largest possible difference. None:
+        that is not known, as for seconds.
+        """
+        span = self.ranked.measure.span if self.ranked else None
+        return None if span is None else self.margin / 100 * span
+
+    @property
+    def is_share(self) -> bool:
+        """Whether the metric is shown in per cent."""
+        if self.measure in self.group.known:
+            return self.group.known[self.measure].is_share
+        return any(self.measure in one.binary for view in self.group.views for one in view.evaluations)
+
+    def view(self, place: int) -> RunView:
+        """The entrant at a place of the comparison."""
+        return self.group.views[self.entrants[place]]
+
+    @property
+    def nobody_answered(self) -> bool:
+        """Whether every query failed in every run."""
+        views = [self.view(place) for place in range(len(self.entrants))]
+        return bool(views) and all(view.n_answered == view.n_errors > 0 for view in views)
+
+    def by(self, measure: str) -> MeasureComparison | None:
+        """The comparison by a metric, if there is one."""
+        measures = self.comparison.measures if self.comparison else ()
+        return next((one for one in measures if one.measure.name == measure and one.pairs), None)
+
+    @property
+    def ranked(self) -> MeasureComparison | None:
+        """The comparison by the metric that ranks."""
+        return self.by(self.measure)
+
+    @cached_property
+    def order(self) -> list[int]:
+        """Places in the comparison, the best mean first."""
+        return list(range(len(self.entrants))) if self.ranked is None else ranked_places(self.ranked)
+
+    @cached_property
+    def leads(self) -> list[Lead]:
+        """The lead of the best run over each other one, the smallest first."""
+        return leads_of(self.ranked, self.order[0]) if self.ranked is not None and self.ranked.n_common else []
+
+    @cached_property
+    def is_won(self) -> bool:
+        """Whether the best run is significantly better than every other one."""
+        return bool(self.leads) and all(lead.is_shown for lead in self.leads)
+
+    @cached_property
+    def beaten(self) -> frozenset[int]:
+        """Runs that are significantly worse than the best: all of them if it has won, otherwise those that are so
+        with Holm's correction for all pairs, for new documents too.
+        """
+        if self.is_won:
+            return frozenset(lead.place for lead in self.leads)
+        pairs = {frozenset((pair.a, pair.b)): pair for pair in self.ranked.pairs} if self.ranked else {}
+        found = set()
+        for lead in self.leads:
+            pair = pairs.get(frozenset((self.order[0], lead.place)))
+            if pair is not None and lead.is_shown and pair.significant and pair.population != "documents":
+                found.add(lead.place)
+        return frozenset(found)
+
+    @property
+    def open_leads(self) -> list[Lead]:
+        """The leads over runs that are not beaten."""
+        return [lead for lead in self.leads if lead.place not in self.beaten]
+
+    @cached_property
+    def costs(self) -> tuple[str, list[float | None]]:
+        """The cost by which the entrants differ, and its mean for each; None for those that may not be called
+        cheap and those whose cost is not known.
+        """
+        for cost in SHOWN_COSTS:
+            compared = self.by(cost)
+            if compared is not None:
+                means = list(compared.means)
+                if sum(mean is not None for mean in means) > 1 and any(means):
+                    return cost, means
+        return "", [None] * len(self.entrants)
+
+
+def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_MARGIN) -> Ranking | None:
+    """The ranking of a group by `measure`; None: by the metric that its configs or its data set name, if two runs
+    have it. None if no run has a score; ConfigError if no run has the metric that was asked for.
+    """
+    found = choose(group, measure)
+    if found is None:
+        return None
+    ranks_by, entrants = found
+    reason = _reason(group, ranks_by, measure)
+    if len(entrants) < 2:
+        return Ranking(group, ranks_by, reason, tuple(entrants), None, margin=margin)
+    views = [group.views[place] for place in entrants]
+    measures = [ranks_by, *_main_measures(views, ranks_by, group.known), *_shown_costs(views)]
+    comparison = compare_loaded(_compared(views), Choice(tuple(dict.fromkeys(measures))))
+    return Ranking(group, ranks_by, reason, tuple(entrants), comparison, margin=margin)
+
+
+def against(ranking: Ranking, position: int, place: int) -> MeasureComparison | None:
+    """The run at `position` of the group (0) against an entrant (1) by the metric that ranks; None if they were
+    not scored in one way, or the first is not complete.
+    """
+    one, other = ranking.group.views[position], ranking.view(place)
+    if not has_values(one, ranking.measure) or why_apart(one, ranking.measure):
+        return None
+    if one.way(ranking.measure) != other.way(ranking.measure):
+        return None
+    values = (one.values[ranking.measure], other.values[ranking.measure])
+    shared = {(0, 1): frozenset(other.frame.query_types)}
+    found = compare_measure(paired(ranking.measure, values, ranking.group.known), shared, other.frame.drawn)
+    return found if found.pairs else None
+
+
+def _reason(group: Group, measure: str, wanted: str | None) -> str:
+    choice = group.ranking
+    if wanted is not None:
+        return ", as asked for"
+    if measure == choice.name:
+        return f", {choice.named}"
+    if not choice.name:
+        return ": neither a config nor the data set names a metric"
+    return f": no two runs can be compared by {group.spoken(choice.name)}, {choice.named}"
+
+
+def _main_measures(views: Sequence[RunView], ranks_by: str, known: Mapping[str, Measure]) -> list[str]:
+    """Besides the metric that ranks: those of the leaderboard's columns, and the first metric of each other
+    evaluator; of them, those that every run has and at least two were scored for in one way.
+    """
+    chosen = [name for name, measure in known.items() if measure.column and _fits(views, name)]
+    owners = {name: one.evaluator for view in views for one in view.evaluations for name in one.measures}
+    done = {owners.get(name) for name in (ranks_by, *chosen)}
+    evidence = [measure.name for measure in ranking_evidence(views, known)]
+    for name in (*evidence, *(name for name, measure in known.items() if is_merit(measure))):
+        if owners.get(name) not in done and name in owners and _fits(views, name):
+            chosen.append(name)
+            done.add(owners[name])
+    return chosen
+
+
+def _shown_costs(views: Sequence[RunView]) -> list[str]:
+    """Costs that every run has and that are not 0 throughout; at least two runs must be comparable by them."""
+    return [
+        name
+        for name in SHOWN_COSTS
+        if _fits(views, name)
+        and sum(not why_apart(view, name) for view in views) > 1
+        and any(any(view.values[name].values.values()) for view in views)
+    ]
+
+
+def _fits(views: Sequence[RunView], measure: str) -> bool:
+    ways = [view.way(measure) for view in views]
+    return all(has_values(view, measure) for view in views) and len(set(ways)) < len(ways)
+
+
+def _compared(views: Sequence[RunView]) -> list[ComparedRun]:
+    return [
+        ComparedRun(
+            view.run,
+            view.label,
+            view.manifest,
+            view.sample,
+            view.values,
+            view.evaluations,
+            view.notes,
+            view.frame,
+            view.why_unpriced,
+        )
+        for view in views
+    ]

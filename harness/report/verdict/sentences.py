@@ -1,0 +1,199 @@
+"""A verdict in plain words: a headline of at most 20 words and at most three sentences, without p values and
+intervals, which stand in the table and in the section on statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.display.text_format import counted, printable, short_number
+from harness.report.labels import shortened
+from harness.report.verdict.value import Number, Outcome, Standing, Verdict
+
+_LONGEST_NAME = 40
+COST_UNITS = {"usd": "dollars", "tokens": "tokens", "latency_s": "seconds"}
+_UNSETTLED = {Outcome.LEADING, Outcome.INCONCLUSIVE, Outcome.TOO_FEW}
+
+
+def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
+    """What to do. Of outcomes without a recommendation the caller knows what to say."""
+    best = name(verdict.recommended or "")
+    rivals = [name(one) for one in verdict.systems("as good", "tied", "worse")]
+    score = scored(verdict, _recommended(verdict))
+    match verdict.outcome:
+        case Outcome.CLEAR_WINNER:
+            others = rivals[0] if len(rivals) == 1 else "every other system"
+            return f"Use {best} ({score}): it is significantly better than {others}."
+        case Outcome.CHEAPER:
+            return f"Use {best} ({score}): as good as the best within {margin_of(verdict)}, and cheaper."
+        case Outcome.EQUALLY_GOOD:
+            return f"Use {best} ({score}): the leading systems are equally good within {margin_of(verdict)}."
+        case Outcome.INCONCLUSIVE:
+            return f"Use {best} for now. Inconclusive: {_missing(verdict)}."
+        case Outcome.TOO_FEW:
+            questions = counted(verdict.n_questions, "question is", "questions are")
+            return f"Use {best} for now ({score}): {questions} too few to be sure."
+        case Outcome.NOT_ABOVE_BASELINE:
+            return f"No system is shown to be better than {_floor(verdict)}, which needs no documents."
+        case Outcome.MODEL_CANNOT_ANSWER if verdict.is_by_evidence:
+            return f"The model cannot answer even with the right passages. By {verdict.metric_title}, use {best}."
+        case Outcome.MODEL_CANNOT_ANSWER:
+            return "The model cannot answer even with the right passages: choose a stronger one."
+        case Outcome.ONE_SYSTEM:
+            return f"{best}: {score}. Run a second system to compare it with."
+        case _:
+            return f"Use {best} for now: it leads with {score}, but that may be chance."
+
+
+def sentences(verdict: Verdict) -> tuple[str, ...]:
+    """What supports the headline: how large the difference is, what the risk is, and what would settle it."""
+    return tuple(_sentences(verdict))[:3]
+
+
+def _sentences(verdict: Verdict) -> Iterator[str]:
+    if verdict.recommended is None or verdict.outcome == Outcome.ONE_SYSTEM:
+        return
+    if verdict.outcome == Outcome.NOT_ABOVE_BASELINE:
+        best = _recommended(verdict)
+        yield f"The best of them is {name(verdict.recommended)} with {scored(verdict, best)}."
+        yield "A stronger model, another retriever or more questions may change that."
+        return
+    if verdict.outcome == Outcome.MODEL_CANNOT_ANSWER:
+        yield "Answers cannot show which system is better with this model."
+        yield "A stronger model would change that."
+        if not verdict.is_by_evidence:
+            return
+    yield from filter(None, (_difference(verdict), _risk(verdict) or _costs(verdict), _more(verdict)))
+
+
+def _difference(verdict: Verdict) -> str:
+    """The lead over the next run, or the gap to the best one; and a cheaper alternative."""
+    own = _recommended(verdict)
+    rivals = [one for one in verdict.standings if one.status in {"as good", "tied", "worse"} and one.score]
+    if own is None or own.score is None or not rivals:
+        return ""
+    other = rivals[0]
+    gap = own.score.value - (other.score.value if other.score else 0.0)
+    better = abs(gap) > 1e-9
+    if not better:
+        said = f"{name(own.system)} and {name(other.system)} score the same"
+    else:
+        ahead = (gap > 0) == verdict.higher_is_better
+        side = "ahead of" if ahead else "behind"
+        said = f"{name(own.system)} is {amount(verdict, abs(gap))} {side} {name(other.system)}"
+    cheap = verdict.cheaper
+    if cheap:
+        whom = "which" if cheap.system == other.system and better else name(cheap.system)
+        joint = f", {whom} may be as good and costs" if whom == "which" else f"; {whom} may be as good and costs"
+        said += f"{joint} {times(cheap.ratio)} less ({COST_UNITS[cheap.unit]})"
+    return f"{said}."
+
+
+def _risk(verdict: Verdict) -> str:
+    """The probability of a good choice, and the worst case."""
+    if verdict.outcome not in _UNSETTLED:
+        return ""
+    best, worst = name(verdict.recommended or ""), verdict.at_most_worse
+    behind = f"in the worst case it is {amount(verdict, worst)} behind" if worst else ""
+    if verdict.probability is None or verdict.outcome == Outcome.INCONCLUSIVE:
+        return f"{behind[:1].upper()}{behind[1:]}." if behind else ""
+    sure = f"{_percent(min(0.99, verdict.probability))} %"
+    said = f"The chance that {best} is within {margin_of(verdict)} of the best is {sure}"
+    return f"{said}; {behind}." if behind else f"{said}."
+
+
+def _costs(verdict: Verdict) -> str:
+    """What the runs that are worth choosing cost."""
+    worth = [one for one in verdict.standings if one.status in {"recommended", "as good", "tied"}][:2]
+    dollars = [(one, one.usd_per_1000) for one in worth if one.usd_per_1000 is not None and one.usd_per_1000.value]
+    if dollars:
+        shown = " and ".join(f"{money(cost)} with {name(one.system)}" for one, cost in dollars)
+        return f"1,000 questions cost {shown}."
+    timed = [(one, one.seconds) for one in worth if one.seconds is not None]
+    shown = " and ".join(f"{number(cost)} s with {name(one.system)}" for one, cost in timed)
+    return f"A question takes {shown}." if timed else ""
+
+
+def _more(verdict: Verdict) -> str:
+    """What would settle it."""
+    if verdict.outcome == Outcome.INCONCLUSIVE:
+        whose = max(verdict.standings, key=lambda one: one.n_missing)
+        return f"A value of {name(whose.system)} for every query would settle it."
+    more = verdict.more
+    if more is None:
+        return ""
+    takes = [f"about {duration(more.minutes)}"] if more.minutes else []
+    takes += [f"${short_number(more.usd)}"] if more.usd else []
+    said = f"About {more.queries:,} more questions would settle it"
+    if takes:
+        said += f" ({', '.join(takes)})"
+    if more.available is not None and more.available < more.queries:
+        said += f"; the data set has {more.available:,} more" if more.available else "; the data set has no more"
+    return f"{said}."
+
+
+def _missing(verdict: Verdict) -> str:
+    whose = max(verdict.standings, key=lambda one: one.n_missing)
+    return f"{name(whose.system)} has no value for {whose.n_missing:,} of {counted(whose.n, 'query', 'queries')}"
+
+
+def _floor(verdict: Verdict) -> str:
+    floors = [one for one in verdict.standings if one.system == verdict.lower_baseline]
+    shown = f" ({scored(verdict, floors[0])})" if floors and floors[0].score else ""
+    return f"{name(verdict.lower_baseline)}{shown}"
+
+
+def _recommended(verdict: Verdict) -> Standing | None:
+    return next((one for one in verdict.standings if one.system == verdict.recommended), None)
+
+
+def name(label: str) -> str:
+    """A run as a sentence calls it."""
+    return printable(shortened(label), _LONGEST_NAME)
+
+
+def scored(verdict: Verdict, standing: Standing | None) -> str:
+    """`62 % answers right`, `token F1 0.53`."""
+    if standing is None or standing.score is None:
+        return f"no {verdict.metric_title}"
+    if verdict.is_share:
+        return f"{_percent(standing.score.value)} % {verdict.metric_title}"
+    return f"{verdict.metric_title} {short_number(standing.score.value)}"
+
+
+def margin_of(verdict: Verdict) -> str:
+    """`5 points`."""
+    return f"{verdict.margin:g} points" if verdict.margin != 1 else "1 point"
+
+
+def amount(verdict: Verdict, difference: float) -> str:
+    """`7 points`, `0.4 points`; `0.053` of a metric that is not shown in per cent."""
+    if not verdict.is_share:
+        return short_number(difference)
+    points = short_number(100 * difference)
+    return f"{points} point{'' if points == '1' else 's'}"
+
+
+def number(cost: Number) -> str:
+    """`≥ 3.1`."""
+    return f"≥ {short_number(cost.value)}" if cost.at_least else short_number(cost.value)
+
+
+def money(cost: Number) -> str:
+    """`$4.1`."""
+    return f"≥ ${short_number(cost.value)}" if cost.at_least else f"${short_number(cost.value)}"
+
+
+def times(ratio: float) -> str:
+    """`8 times`."""
+    return f"{short_number(ratio)} times"
+
+
+def duration(minutes: float) -> str:
+    """`35 minutes`, `3 hours`."""
+    if minutes < 1:
+        return "1 minute"
+    return f"{short_number(minutes)} minutes" if minutes < 120 else f"{short_number(minutes / 60)} hours"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}"

@@ -1,0 +1,157 @@
+"""The verdict as a value: what to choose, how sure that is, and what would change it. `verdict.json` holds it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+
+class Outcome(StrEnum):
+    """What the runs show."""
+
+    CLEAR_WINNER = "clear_winner"
+    """One run is significantly better than every other one."""
+    CHEAPER = "as_good_and_cheaper"
+    """A cheaper run is shown to be as good as the best."""
+    EQUALLY_GOOD = "equally_good"
+    """The leading runs are shown to be as good as each other."""
+    LEADING = "leading"
+    """The best mean leads, and its lead may be chance."""
+    INCONCLUSIVE = "inconclusive"
+    """Missing values decide which run is better."""
+    TOO_FEW = "too_few_queries"
+    """So few queries that a lead says little."""
+    NOT_ABOVE_BASELINE = "not_above_baseline"
+    """No run is significantly better than an answer without documents."""
+    MODEL_CANNOT_ANSWER = "model_cannot_answer"
+    """Even with the gold evidence the model is not significantly better than without, so answers rank nothing."""
+    ONE_SYSTEM = "one_system"
+    """There is nothing to compare with."""
+    NOTHING_ANSWERED = "nothing_answered"
+    """Every query failed, or nothing was asked yet."""
+    NOT_SCORED = "not_scored"
+    """No metric can rank the runs."""
+
+
+Status = Literal["recommended", "as good", "tied", "worse", "baseline", "not ranked"]
+
+
+@dataclass(frozen=True)
+class Number:
+    """A mean or a difference with its 95 % interval."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    at_least: bool = False
+    """Whether it is a lower bound: not everything was counted."""
+    mark: str = ""
+    """Shown after it, such as that a pipeline reported it itself."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One run, or a constant answer."""
+
+    system: str
+    run_id: str
+    """Empty for a constant answer."""
+    status: Status
+    why: str = ""
+    """Why it is not ranked."""
+    score: Number | None = None
+    """By the metric of the verdict."""
+    n: int = 0
+    """Queries in the score; those with the same text count once."""
+    n_missing: int = 0
+    """Queries among them without a value, which count as the worst."""
+    behind: Number | None = None
+    """Its score less that of the best run; its interval is for this comparison alone."""
+    columns: dict[str, float | None] = field(default_factory=dict)
+    """Title -> mean of other metrics, such as evidence found."""
+    failed: float | None = None
+    """Share of queries that failed."""
+    seconds: Number | None = None
+    """Median latency of a query."""
+    tokens: Number | None = None
+    """Mean of a query."""
+    usd_per_1000: Number | None = None
+    """Of 1,000 questions, without the index."""
+    index_usd: Number | None = None
+    index_tokens: Number | None = None
+
+
+@dataclass(frozen=True)
+class Cheaper:
+    """A much cheaper run that may be as good."""
+
+    system: str
+    unit: str
+    """`tokens`, `usd` or `latency_s`."""
+    ratio: float
+    """How many times as much the recommended run costs."""
+
+
+@dataclass(frozen=True)
+class MoreQueries:
+    """What would settle which of the leading runs is better, if they differ by the margin."""
+
+    queries: int
+    """In addition to those that were asked."""
+    minutes: float | None
+    """To answer them with every leading run, one after the other."""
+    usd: float | None
+    available: int | None
+    """How many more the data set has; None: unknown."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to do, and why."""
+
+    dataset: str
+    digest: str
+    n_queries: int
+    n_questions: int
+    """Distinct texts among them."""
+    outcome: Outcome
+    headline: str
+    sentences: tuple[str, ...]
+    """At most three."""
+    metric: str = ""
+    metric_title: str = ""
+    metric_reason: str = ""
+    is_share: bool = False
+    """Whether the metric is shown in per cent."""
+    higher_is_better: bool = True
+    is_by_evidence: bool = False
+    """Whether retrieval ranks the runs because answers cannot."""
+    lower_baseline: str = ""
+    """The better of the best constant answer and the baselines without documents."""
+    upper_baseline: str = ""
+    """The best baseline with the gold evidence."""
+    margin: float = 0.0
+    """In points: a run that is worse by less is as good."""
+    recommended: str | None = None
+    recommended_run: str | None = None
+    probability: float | None = None
+    """That the recommended run is within the margin of the best one."""
+    at_most_worse: float | None = None
+    """Upper 97.5 % limit of how far it is behind another run, in the unit of the metric; None: unknown, or not
+    behind.
+    """
+    cheaper: Cheaper | None = None
+    more: MoreQueries | None = None
+    standings: tuple[Standing, ...] = ()
+    """The best first; then baselines and what is not ranked."""
+    caveats: tuple[str, ...] = ()
+    """What weakens it, the most harmful first."""
+
+    def systems(self, *statuses: Status) -> list[str]:
+        """The systems of these statuses, in order."""
+        return [one.system for one in self.standings if one.status in statuses]
+
+    def to_json(self) -> dict[str, Any]:
+        """As `verdict.json` holds it."""
+        return asdict(self)

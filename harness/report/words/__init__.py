@@ -1,1 +1,0 @@
-"""The answer in words: which runs compete, what differs between them, and how sure that is."""

@@ -1,0 +1,159 @@
+"""Which run to recommend, and how sure that is.
+
+A run wins if it is significantly better than *every* other one. Each of those comparisons is made at 5 % without a
+correction (intersection-union test, Berger 1982). Where queries share documents, each must also hold with the
+queries of one document flipped together, since a recommendation is for new documents.
+
+Without a winner, the best mean is still the best guess. How probable it is that a run is within the margin of the
+best one comes from a normal model of the paired means with shrinkage: the true means scatter around a common one
+by an unknown standard deviation, which gets a half-normal prior (Gelman 2006). Without shrinkage the probability
+is too high where many runs are compared on few queries, because the best of many is partly lucky. A bootstrap that
+repeats the selection is further off (docs/STATISTICS.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.statistics.difference_tests import ALPHA
+from harness.statistics.intervals import Interval
+from harness.statistics.multiple_comparisons import Differences, tested_alone
+from harness.statistics.paired_comparison import MeasureComparison
+from harness.statistics.t_intervals import Array
+
+PRIOR_SD = 0.10
+"""Scale of the half-normal prior of how much true means scatter, as a part of the largest possible difference."""
+_SCATTERS = np.array([0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.18, 0.25])
+"""Grid for that scatter, in the same unit."""
+_DRAWS = 4000
+_SEED = 0
+
+
+@dataclass(frozen=True)
+class Lead:
+    """How far one run is ahead of another; positive is better, whichever way the metric counts."""
+
+    place: int
+    """Position of the other run in the comparison."""
+    difference: float
+    """Of the means, with the worst possible value for each missing one."""
+    interval: Interval
+    """95 %, of this comparison alone; for new documents where queries share documents. It spans what the missing
+    values may be.
+    """
+    is_shown: bool
+    """Whether the run is significantly better, on new documents too."""
+    is_shown_here: bool
+    """Whether it is, on these documents."""
+    n_missing: int
+    """Queries for which one of the two runs has no value."""
+
+
+def leads_of(compared: MeasureComparison, place: int) -> list[Lead]:
+    """The lead of the run at `place` over every other run that was compared, the best of those first. Empty where
+    the metric has no direction.
+    """
+    others = [at for at, mean in enumerate(compared.means) if mean is not None and at != place]
+    higher = compared.measure.higher_is_better
+    if higher is None or not others or not compared.n_common:
+        return []
+    sign = 1.0 if higher else -1.0
+    ahead = sign * np.stack([compared.differences(place, other) for other in others], axis=1)
+    least = sign * np.stack([compared.least_difference(place, other) for other in others], axis=1)
+    most = -sign * np.stack([compared.least_difference(other, place) for other in others], axis=1)
+    differences = Differences(
+        ahead, compared.weights, compared.types, binary=compared.measure.is_binary, span=compared.measure.span
+    )
+    ends = (least, most) if any(compared.n_missing[at] for at in (place, *others)) else None
+    here = tested_alone(differences, ends)
+    clusters = compared.drawn.cluster_numbers(compared.query_ids)
+    on_new = here
+    if clusters is not None and len(set(clusters.tolist())) < len(clusters):
+        clustered = Differences(
+            ahead, compared.weights, compared.types, clusters, compared.measure.is_binary, compared.measure.span
+        )
+        on_new = tested_alone(clustered, ends)
+    means = np.average(ahead, axis=0, weights=compared.weights)
+    found = [
+        Lead(
+            place=other,
+            difference=float(mean),
+            interval=_hull(one.interval, new.interval, compared.measure.span),
+            is_shown=mean > 0 and one.p <= ALPHA and new.p <= ALPHA,
+            is_shown_here=bool(mean > 0 and one.p <= ALPHA),
+            n_missing=_n_missing(compared, place, other),
+        )
+        for other, mean, one, new in zip(others, means, here, on_new, strict=True)
+    ]
+    return sorted(found, key=lambda lead: lead.difference)
+
+
+def ranked_places(compared: MeasureComparison) -> list[int]:
+    """The runs that were compared, the best mean first."""
+    known = [(mean, place) for place, mean in enumerate(compared.means) if mean is not None]
+    sign = -1.0 if compared.measure.higher_is_better else 1.0
+    return [place for _, place in sorted(known, key=lambda one: (sign * one[0], one[1]))]
+
+
+def probability_within(compared: MeasureComparison, place: int, margin: float) -> float | None:
+    """How probable it is that the true mean of a run is at most `margin` below that of the best run, with the
+    worst possible value for each of its missing ones and the best for those of others. None for one run, for fewer
+    than two queries, and for metrics without a direction or a range.
+    """
+    places = ranked_places(compared)
+    span, higher = compared.measure.span, compared.measure.higher_is_better
+    if len(places) < 2 or span is None or higher is None or compared.n_common < 2:
+        return None
+    sign = 1.0 if higher else -1.0
+    values = sign * np.stack([compared.values(at, best=at != place) for at in places], axis=1)
+    weights = np.ones(len(values)) if compared.weights is None else compared.weights
+    means, covariance = _means(values, weights, compared.drawn.cluster_numbers(compared.query_ids))
+    draws = _posterior(means, covariance, span)
+    behind = draws.max(axis=1) - draws[:, places.index(place)]
+    return float(np.mean(behind <= margin))
+
+
+def _n_missing(compared: MeasureComparison, *places: int) -> int:
+    known = [compared.measure.runs[place].values for place in places]
+    return sum(any(one not in values for values in known) for one in compared.query_ids)
+
+
+def _hull(one: Interval, other: Interval, span: float | None) -> Interval:
+    if None in (one.low, one.high, other.low, other.high):
+        return Interval(None, None)
+    ends = [end for end in (*one, *other) if end is not None]
+    low, high = min(ends), max(ends)
+    return Interval(low, high) if span is None else Interval(max(low, -span), min(high, span))
+
+
+def _means(values: Array, weights: Array, clusters: NDArray[np.int64] | None) -> tuple[Array, Array]:
+    """The means of the columns and their covariance; queries of one cluster are not independent."""
+    means = np.average(values, axis=0, weights=weights)
+    residuals = (values - means) * weights[:, None]
+    if clusters is not None:
+        _, group = np.unique(clusters, return_inverse=True)
+        residuals = np.stack([np.bincount(group, column) for column in residuals.T], axis=1)
+    n = len(residuals)
+    return means, residuals.T @ residuals / weights.sum() ** 2 * (n / max(1, n - 1))
+
+
+def _posterior(means: Array, covariance: Array, span: float) -> Array:
+    """Draws of the true means less their common mean, a row a draw."""
+    k = len(means)
+    # Orthonormal contrasts: only differences between runs are of interest.
+    contrasts = np.linalg.qr(np.column_stack([np.ones(k), np.eye(k)[:, : k - 1]]))[0][:, 1:].T
+    spread, turn = np.linalg.eigh(contrasts @ covariance @ contrasts.T)
+    spread = np.clip(spread, 0.0, None)
+    seen = turn.T @ contrasts @ means
+    scatter = (_SCATTERS * span) ** 2
+    total = spread[None, :] + scatter[:, None]
+    fit = -0.5 * (np.log(total) + seen**2 / total).sum(axis=1)
+    chance = np.exp(fit - fit.max() - 0.5 * (_SCATTERS / PRIOR_SD) ** 2) * np.gradient(_SCATTERS)
+    rng = np.random.default_rng(_SEED)
+    chosen = rng.choice(len(scatter), _DRAWS, p=chance / chance.sum())
+    kept = scatter[chosen, None] / total[chosen]
+    drawn = kept * seen + np.sqrt(kept * spread) * rng.standard_normal((_DRAWS, k - 1))
+    return np.asarray(drawn @ turn.T @ contrasts, dtype=np.float64)
