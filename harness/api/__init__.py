@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from harness.api.runs import Runs
     from harness.config import BenchConfig
+    from harness.report.verdict.value import Verdict
     from harness.store import RunDir
 
     ConfigSource = str | Path | Mapping[str, Any] | None
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     RunNames = Runs | str | Path | RunDir | Iterable[str | Path | RunDir]
     """`Runs`, or run ids, unique parts of them, paths or run directories."""
 
-__all__ = ["Runs", "compare", "estimate", "evaluate", "load", "plan", "report", "run"]
+__all__ = ["Runs", "compare", "estimate", "evaluate", "load", "plan", "report", "run", "verdicts"]
 
 
 def __getattr__(name: str) -> object:
@@ -183,6 +184,25 @@ def compare(
     found = _found(runs, results)
     table = prices_of_runs([*found, *others], _path(prices))
     return comparison_frame(compare_runs(found, table, choice))
+
+
+def verdicts(
+    runs: RunNames,
+    *,
+    measure: str | None = None,
+    margin: float | None = None,
+    prices: str | Path | None = None,
+    results: str | Path = "results",
+) -> list[Verdict]:
+    """Which run to choose, how sure that is, and what would change it: a verdict for each data set. `margin` as in
+    `report`.
+    """
+    from harness.api.config_building import prices_of_runs
+    from harness.report import load_chapters
+
+    found = _found(runs, results)
+    chapters = load_chapters(found, prices_of_runs(found, _path(prices)), measure, margin)
+    return [chapter.findings.verdict for chapter in chapters]
 
 
 def report(

@@ -73,7 +73,8 @@ def _figure(quantity: Quantity, value: float) -> str:
         return f"<{LEAST_CHANCE}" if value < LEAST_CHANCE else f"{value:.3f}"
     if quantity.unit in {"± %", "points"}:
         value = 100 * value
-        shown = f"{round(value) + 0.0:.0f}" if abs(value) >= 0.95 or not value else short_number(value)
+        small = f"{round(value, 1) + 0.0:.1f}" if quantity.unit == "points" else short_number(value)
+        shown = f"{round(value) + 0.0:.0f}" if abs(value) >= 0.95 or not value else small
     elif quantity.unit in {"two", "±"}:
         shown = short_number(value)
     elif decimals := _DECIMALS.get(quantity.unit):

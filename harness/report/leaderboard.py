@@ -15,7 +15,7 @@ def leaderboard(verdict: Verdict, *, brief: bool = False) -> Table:
     """The runs in order, the best first; `brief`: at most `MOST_COLUMNS` columns, those that matter most."""
     columns: list[_Column] = [
         ("system", lambda one: printable(one.system, 100)),
-        ("", lambda one: one.why or one.status if one.status == "not ranked" else one.status),
+        ("", lambda one: _status(one, brief=brief)),
         *([(_title(verdict), lambda one: _score(verdict, one))] if verdict.metric else []),
         *([("against the best", lambda one: _behind(verdict, one))] if _any(verdict, "behind") else []),
         *_others(verdict),
@@ -23,6 +23,13 @@ def leaderboard(verdict: Verdict, *, brief: bool = False) -> Table:
     kept = columns[:MOST_COLUMNS] if brief else [*columns, *_details(verdict)]
     rows = tuple(tuple(of(one) for _, of in kept) for one in verdict.standings)
     return Table("leaderboard", "Leaderboard", tuple(title for title, _ in kept), rows, note=_note(verdict))
+
+
+def _status(one: Standing, *, brief: bool) -> str:
+    """Notes say why a run is not ranked; a brief table has no room for it."""
+    if one.status == "recommended":
+        return "choose" if brief else one.status
+    return one.why if one.status == "not ranked" and one.why and not brief else one.status
 
 
 def _others(verdict: Verdict) -> list[_Column]:

@@ -37,7 +37,7 @@ def render_terminal(
     if len(chapters) > 1:
         console.print(Text("Different queries or documents: do not compare across data sets.", style="yellow"))
     if page is not None:
-        console.print(f"page: {page}", soft_wrap=True)
+        console.print(f"report: {page}", soft_wrap=True)
     _print_next(chapters, console)
 
 

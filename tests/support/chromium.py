@@ -134,3 +134,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     skipped = {str(report.longrepr[2]) for report in terminalreporter.getreports("skipped")}
     for reason in sorted(reason.removeprefix("Skipped: ") for reason in skipped if UNTESTED in reason):
         terminalreporter.write_line(reason, yellow=True)
+
+
+def unfold(page: Page) -> None:
+    """Open everything that is folded, and wait until the explorers are filled."""
+    page.wait_for_selector("[data-ready]", state="attached")
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")

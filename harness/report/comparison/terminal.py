@@ -60,11 +60,11 @@ def headline(comparison: Comparison) -> str:
     if comparison.samples_differ:
         counts = " and ".join(f"{len(run.rows):,}" for run in comparison.runs[:2])
         return f"Inconclusive: the runs were asked different queries ({counts}, {compared.n_common:,} in common)."
+    if comparison.against is not None and len(comparison.runs) > 2:
+        return _against_one(comparison, compared, comparison.against)
     best, *_ = ranked_places(compared)
     leads = leads_of(compared, best)
-    if comparison.against is not None or not leads:
-        return f"Compared by {_title(compared)}."
-    return _of_leads(comparison, compared, best, leads)
+    return _of_leads(comparison, compared, best, leads) if leads else f"Compared by {_title(compared)}."
 
 
 def _of_leads(comparison: Comparison, compared: MeasureComparison, best: int, leads: Sequence[Lead]) -> str:
@@ -80,6 +80,14 @@ def _of_leads(comparison: Comparison, compared: MeasureComparison, best: int, le
         return f"{first} is significantly better than {second}, but only on these documents: {by}."
     shown = f"No significant difference: {first} is ahead of {second} by {by}"
     return f"{shown}{_good(comparison, compared)}."
+
+
+def _against_one(comparison: Comparison, compared: MeasureComparison, against: int) -> str:
+    """How many runs are better and worse than the one they are compared with."""
+    verdicts = [compared.verdict(pair if pair.b == against else pair.turned) for pair in compared.pairs]
+    than = shortened(comparison.label(against))
+    better, worse = (counted(verdicts.count(one), "run is", "runs are") for one in ("a", "b"))
+    return f"By {_title(compared)}, {better} significantly better than {than} and {worse} worse."
 
 
 def _good(comparison: Comparison, compared: MeasureComparison) -> str:

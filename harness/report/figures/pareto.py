@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from harness.display import Drawing, printable
 from harness.display.number_format import bare
-from harness.display.plotting import GREY, HALF_IN
+from harness.display.plotting import GREY
 from harness.report.figures.marks import alt_of, interval_of, queries_of
 from harness.report.figures.scales import Scale
 from harness.report.figures.scatter import (
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from harness.display.plotting import NewFigure
 
+_WIDTH_IN = 3.9
+"""So that a phone shows it whole with letters of 9 pixels."""
 _NARROWEST = 5.0
 """What the right end of a logarithmic axis is of the left at least: with ticks at 1, 2 and 5, two are on it."""
 
@@ -113,7 +115,7 @@ def _draw(
         return None
     known = group.known.get(scale.measure)
     lower = known is not None and not known.higher_is_better
-    figure = new_figure(figsize=(HALF_IN, 3.2 + key_height(points)), layout="constrained")
+    figure = new_figure(figsize=(_WIDTH_IN, 3.0 + key_height(points)), layout="constrained")
     axes = figure.subplots()
     draw_points(axes, points)
     _dress(axes, points, scale, price)

@@ -135,7 +135,7 @@ def name_points(figure: Figure, axes: Axes, points: Sequence[ScatterPoint], line
         place = {
             "loc": "outside lower left",
             "ncols": columns,
-            "fontsize": 7,
+            "fontsize": 8,
             "handlelength": 1.0,
             "columnspacing": 1.2,
         }
@@ -170,7 +170,7 @@ def _write_names(axes: Axes, names: Mapping[tuple[float, float], str], lines: Se
         taken.append(_around((center[0] + shift[0], center[1] + shift[1]), size))
         far = max(abs(shift[0]) - size[0] / 2, abs(shift[1]) - size[1] / 2) > _LEADER_FROM_PT
         line: dict[str, Any] = {"arrowstyle": "-", "color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3}
-        style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center", "fontsize": 7}
+        style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center", "fontsize": 8}
         axes.annotate(text, place, shift, arrowprops=line if far else None, zorder=4, **style)
 
 
@@ -215,7 +215,7 @@ def _thin(start: Sequence[float], end: Sequence[float]) -> _Box:
 
 
 def _size(axes: Axes, text: str, to_pt: float) -> tuple[float, float]:
-    probe = axes.text(0, 0, text, fontsize=7)
+    probe = axes.text(0, 0, text, fontsize=8)
     extent = probe.get_window_extent()
     probe.remove()
     return to_pt * extent.width + 1, to_pt * extent.height + 1

@@ -169,8 +169,9 @@ def amount(verdict: Verdict, difference: float) -> str:
     """`7 points`, `0.4 points`; `0.053` of a metric that is not shown in per cent."""
     if not verdict.is_share:
         return short_number(difference)
-    points = short_number(100 * difference)
-    return f"{points} point{'' if points == '1' else 's'}"
+    points = 100 * difference
+    shown = short_number(points) if points >= 1 else f"{max(0.1, points):.1f}"
+    return f"{shown} point{'' if shown == '1' else 's'}"
 
 
 def number(cost: Number) -> str:

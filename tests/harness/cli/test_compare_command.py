@@ -26,10 +26,13 @@ def names(cli: CommandLine, *counts: int) -> list[str]:
 
 
 def test_runs_are_compared_printed_and_written(cli: CommandLine) -> None:
-    done = cli.call("compare", *names(cli, 35, 34, 10), "--measures", "accuracy", "--out", "found")
+    runs = names(cli, 35, 34, 10)
+    done = cli.call("compare", *runs, "--measures", "accuracy", "--out", "found")
     assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines() if re.match(r"s\d", line)] == ["s0", "s1", "s2"]
+    full = cli.call("compare", *runs, "--measures", "accuracy", "--full")
     for pair in (r"s0, s1 .*\] ~", r"s0, s2 .*\] >"):
-        assert re.search(f"^{pair}", done.stdout, re.MULTILINE)
+        assert re.search(f"^{pair}", full.stdout, re.MULTILINE)
     assert done.stdout.splitlines()[-1] == "comparison: found/comparison.md"
     assert {path.name for path in (cli.folder / "found").glob("[!.]*")} == {
         "comparison.csv",
@@ -38,6 +41,13 @@ def test_runs_are_compared_printed_and_written(cli: CommandLine) -> None:
         "differences.png",
         "differences.svg",
     }
+
+
+def test_two_runs_take_at_most_25_lines_of_80_columns(cli: CommandLine) -> None:
+    lines = cli.call("compare", *names(cli, 35, 10)).stdout.splitlines()
+    assert len(lines) <= 25
+    assert max(map(len, lines)) <= 80
+    assert "significantly better" in lines[1]
 
 
 def test_json_is_one_value_and_a_run_to_compare_with_makes_a_family_of_its_own(cli: CommandLine) -> None:
@@ -51,7 +61,7 @@ def test_json_is_one_value_and_a_run_to_compare_with_makes_a_family_of_its_own(c
 
 def test_the_margin_says_which_of_two_is_as_good_and_is_checked_as_that_of_a_report(cli: CommandLine) -> None:
     runs = names(cli, 35, 34)
-    five = cli.call("compare", *runs, "--measures", "accuracy")
+    five = cli.call("compare", *runs, "--measures", "accuracy", "--full")
     assert "within 5 points" in five.stdout
     wide = cli.call("compare", *runs, "--measures", "accuracy", "--margin", "20", "--json")
     (pair,) = json.loads(wide.stdout)["measures"][0]["pairs"]
