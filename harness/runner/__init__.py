@@ -1,1 +1,1 @@
-"""Plans cells and executes them: index and answer in fresh processes, watched, resumable."""
+"""Plans, estimates, executes and evaluates runs."""

@@ -1,4 +1,4 @@
-"""What the runs of one command have paid of its budget, and what is left. The journals are the truth."""
+"""Tracks the budget of one command: what its runs have spent, read from the journals, and what is left."""
 
 import math
 import time
@@ -20,27 +20,27 @@ from harness.store.journal import paid_by_runs
 
 _NO_PRICE = "add it to a price table of your own (prices: my-prices.yaml), or limit budget.tokens instead"
 _SETTLE_S, _SETTLE_SHARE = 5.0, 0.1
-"""The end of the minutes, in which calls under way may end and none is begun: so long, at most this share."""
+"""No new call starts in the last seconds of `budget.minutes` (at most this share), so that open calls finish."""
 
 
 @dataclass(frozen=True)
 class CostOwner:
-    """A run that pays, and who plays its roles."""
+    """A run that pays for model calls, with its models."""
 
     run: RunDir
     models: Mapping[str, Any]
-    """Role -> provider and model, of its generator and embedder and of those that judge it."""
+    """Role -> provider and model: generator, embedder and judges."""
 
     @classmethod
     def of(cls, run: RunDir, models: Mapping[str, Any], plan: EvaluationPlan) -> "CostOwner":
-        """A run whose system uses `models`. What an earlier judge was paid counts at the price of the plan's."""
+        """`models` are those of the system. Calls of an earlier judge are priced like the judge of `plan`."""
         judges = (plan.judge, plan.embedder)
         played = {judge.role: judge.model_dump(include={"provider", "model"}) for judge in judges}
         return cls(run, {**played, **models})
 
 
 class BudgetTracker:
-    """One command's budget: asked before each piece of work, and for what that piece may take."""
+    """The budget of one command, checked before each piece of work."""
 
     def __init__(
         self,
@@ -51,8 +51,8 @@ class BudgetTracker:
         began: float | None = None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """The minutes begin at `began` (time.monotonic), or now. `warn` is given a line for each journal in which
-        calls are damaged.
+        """The minutes count from `began` (time.monotonic), or from now. `warn` receives a line for each journal
+        with damaged calls.
         """
         self._budget, self.prices, self._results, self._payers = budget, prices, results, payers
         self._began = time.monotonic() if began is None else began
@@ -61,12 +61,12 @@ class BudgetTracker:
         self._warn, self._warned = warn, set[str]()
 
     def begin(self) -> None:
-        """Count its minutes from now on."""
+        """Start counting the minutes now."""
         self._began = time.monotonic()
 
     @contextmanager
     def standing(self) -> Iterator[None]:
-        """Count none of the time in between."""
+        """Do not count the time within the block."""
         since = time.monotonic()
         try:
             yield
@@ -75,17 +75,17 @@ class BudgetTracker:
 
     @classmethod
     def unlimited(cls) -> "BudgetTracker":
-        """Nothing is counted, nothing is refused."""
+        """A budget without limits: it counts nothing and never stops a run."""
         return cls(BudgetConfig(), Prices(()), Path(), ())
 
     def without_minutes(self) -> "BudgetTracker":
-        """The same, where time is not counted: for what is free and ends by itself."""
+        """A copy without the time limit, for work that is free and ends by itself."""
         budget = self._budget.model_copy(update={"minutes": None})
         return BudgetTracker(budget, self.prices, self._results, self._payers)
 
     def kept_elsewhere(self) -> "BudgetTracker":
-        """The same, counted once: from now on somebody else keeps dollars and tokens, in one `Budget` for many
-        workers, and `check` raises where nothing was left or the time is over.
+        """A copy that reads the journals once, now. Dollars and tokens are then tracked by one `Budget` that
+        many workers share; `check` raises if nothing was left now, or when the time is over.
         """
         self.count()
         kept = copy(self)
@@ -93,14 +93,14 @@ class BudgetTracker:
         return kept
 
     def check_prices(self, models: Mapping[str, Any]) -> None:
-        """Raise ConfigError where dollars are limited and a model that may be called has no price; where tokens
-        are, and nobody counts those of a pipeline's own models.
+        """ConfigError if dollars are limited and a model has no price, or if dollars or tokens are limited and a
+        pipeline calls models of its own, which are not metered.
         """
         limited = [key for key in ("usd", "tokens") if getattr(self._budget, key) is not None]
         if limited and any(played_by.get("provider") == OWN_MODELS for played_by in models.values()):
             raise ConfigError(
-                f"budget.{limited[0]} cannot be kept: a pipeline calls models of its own, which nobody meters",
-                "limit budget.minutes instead, or lend it models (answer.lends)",
+                f"budget.{limited[0]} cannot be enforced: a pipeline calls its own models, which are not metered",
+                "limit budget.minutes instead, or let it use the models of the run (answer.lends)",
             )
         if self._budget.usd is None:
             return
@@ -108,12 +108,12 @@ class BudgetTracker:
             provider, model = played_by.get("provider"), played_by.get("model")
             if provider != "none" and role_price(self.prices, models, role) is None:
                 raise ConfigError(
-                    f"budget.usd cannot be kept: {role} {provider}/{model} has no price",
+                    f"budget.usd cannot be enforced: {role} {provider}/{model} has no price",
                     _NO_PRICE,
                 )
 
     def spent(self) -> Amount:
-        """What all the runs have paid so far, whenever it was; dollars are 0 where they are not limited."""
+        """What all runs have paid so far, earlier commands included. Dollars are 0 if they are not limited."""
         if self._budget.usd is None and self._budget.tokens is None:
             return Amount()
         shared = (IndexDir(self._results, "any").journal_path, self._results / "judge" / "calls.sqlite")
@@ -135,32 +135,32 @@ class BudgetTracker:
             self._warn(line)
 
     def check(self) -> None:
-        """Raise BudgetReached where nothing is left."""
+        """BudgetReached if nothing is left."""
         self.check_time()
         self.count()
         if self._budget.usd is not None and self._before.usd >= self._budget.usd:
-            raise BudgetReached("nothing is left of budget.usd")
+            raise BudgetReached("budget.usd is exhausted")
         if self._budget.tokens is not None and self._before.tokens >= self._budget.tokens:
-            raise BudgetReached("nothing is left of budget.tokens")
+            raise BudgetReached("budget.tokens is exhausted")
 
     def count(self) -> None:
-        """Look at the journals: `allowance` and `note` go by this."""
+        """Read the journals; `allowance` and `note` use the result."""
         if not self._is_kept_elsewhere:
             self._before = self.spent()
 
     def check_time(self) -> None:
-        """Raise BudgetReached where the minutes are over."""
+        """BudgetReached if the minutes are over."""
         if self.time_is_over:
             raise BudgetReached("the time is over")
 
     @property
     def time_is_over(self) -> bool:
-        """Whether nothing more may be begun."""
+        """Whether no new work may start."""
         until = self.allowance().begin_until
         return until is not None and time.monotonic() >= until
 
     def allowance(self) -> Allowance:
-        """What was left when the journals were last looked at."""
+        """What was left when the journals were last read."""
         budget, before, time_limits = self._budget, self._before, dict[str, float]()
         if budget.minutes is not None:
             end_by = self._began + 60 * budget.minutes
@@ -173,24 +173,25 @@ class BudgetTracker:
         )
 
     def prices_of(self, models: Mapping[str, Any]) -> dict[str, Price]:
-        """Role -> price, of the roles that have one, where dollars are limited."""
+        """Role -> price, for models that have one; empty if dollars are not limited."""
         if self._budget.usd is None:
             return {}
         found = {role: role_price(self.prices, models, role) for role in models}
         return {role: price for role, price in found.items() if price is not None}
 
     def note(self, since: Amount) -> str:
-        """For a progress bar: what is spent of what, `since` after the last `check`; empty without a limit."""
+        """For a progress bar; `since` was spent after the last `check`. Empty without a limit."""
         return self._shown(self._before + since)
 
     def report(self) -> str:
-        """For the end: the same by the journals."""
+        """The same at the end of a command, read from the journals."""
         return self._shown(self.spent())
 
     def larger(self, reached: BudgetReached) -> str:
-        """The flags that go on where the budget stopped: twice as much, and room for the call that did not fit.
+        """The flags that resume with a larger budget: twice the limits, and at least enough for the call that did
+        not fit.
 
-        Empty where only the time was over: the next command has all its minutes again.
+        Empty if only the time was over: the next command has all its minutes again.
         """
         usd, tokens, spent, flags = self._budget.usd, self._budget.tokens, self.spent(), []
         if self.time_is_over:
@@ -207,7 +208,7 @@ class BudgetTracker:
             usd = usage_usd(self.prices, payer.models, {role: usage})
         if usd is None:
             raise ConfigError(
-                f"budget.usd cannot be kept: {payer.run.run_id} has paid a {role} that has no price",
+                f"budget.usd cannot be enforced: {payer.run.run_id} has paid for a {role} that has no price",
                 _NO_PRICE,
             )
         return Amount(usd=usd, tokens=usage.input_tokens + usage.output_tokens)
@@ -224,6 +225,6 @@ class BudgetTracker:
 
 
 def _rounded_up(usd: float) -> str:
-    """To two digits, upwards."""
+    """Rounded up to two significant digits."""
     scale = 10.0 ** (1 - math.floor(math.log10(usd)))
     return f"{math.ceil(usd * scale) / scale:g}"

@@ -1,4 +1,4 @@
-"""From what was metered to what it cost."""
+"""Costs from meters, and sums of costs."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,8 +11,8 @@ from harness.models.metering import Meter
 def cost_of(
     meter: Meter, wall_s: float | None, cpu_s: float | None, embedder_rss_bytes: int | None = None
 ) -> Cost:
-    """The cost of what `meter` counted in `wall_s` seconds of this process, with its peak memory so far. None: how
-    long it worked is not known, nor on what.
+    """What `meter` counted, with the peak memory of this process so far. `wall_s` None: the duration is unknown,
+    and so are the times of the stages.
     """
     return Cost(
         wall_s=wall_s,
@@ -33,8 +33,8 @@ def cost_of(
 
 
 def cost_together(costs: Sequence[Cost], wall_s: float | None) -> Cost:
-    """Of pieces of work that processes did side by side in `wall_s` seconds: what was used is added up. How long
-    calls waited together, and what replayed ones would have taken, is not known of all of them.
+    """The sum of work that processes did in parallel in `wall_s` seconds. Throttled and saved seconds are unknown,
+    because those of parallel processes overlap.
     """
     measured = [cost.cpu_s for cost in costs if cost.cpu_s is not None]
     return Cost(
@@ -53,13 +53,13 @@ def cost_together(costs: Sequence[Cost], wall_s: float | None) -> Cost:
 
 
 def by_payer(used: Sequence[Mapping[str, Mapping[str, Usage]]]) -> dict[str, dict[str, Usage]]:
-    """The sum by the run that paid, then by role."""
+    """The sum for each run that paid, by role."""
     payers = {payer for one in used for payer in one}
     return {payer: usage_together([one.get(payer, {}) for one in used]) for payer in sorted(payers)}
 
 
 def usage_together(used: Sequence[Mapping[str, Usage]]) -> dict[str, Usage]:
-    """The sum by role."""
+    """The sum of each role."""
     total: dict[str, Usage] = {}
     for one in used:
         for role, usage in one.items():

@@ -1,4 +1,4 @@
-"""From what a config says of a data set to what a run works on: checked, read once for all cells that share it."""
+"""Loads and samples the data set of a config, once for all configurations that share it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from harness.store.index_dir import corpus_digest
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What is to be read, and how it lies on the disk: read again where either is another."""
+    """Cache key: data set, parameters and file stamps, so that changed files are read again."""
 
     spec: DatasetSpec
     subset: str
@@ -29,14 +29,14 @@ class _Wanted:
 
 
 class DatasetReader:
-    """Reads the data sets of one command: each once, as it lies there when it is first asked for."""
+    """Reads the data sets of one command, each once. Files are stamped when a data set is first requested."""
 
     def __init__(self, progress: ReadingProgress = no_progress) -> None:
         self._progress = progress
         self._stamps: dict[str, PlaceStamp] = {}
 
     def selected(self, config: DatasetConfig) -> tuple[Dataset, str]:
-        """The sampled data set and the digest of its documents alone."""
+        """The sampled data set and the digest of its documents."""
         spec = DATASETS.load(config.name)
         subset, params = checked_subset(spec, config.subset), dataset_params(spec, config)
         wanted = _Wanted(
@@ -55,7 +55,7 @@ class DatasetReader:
 
 
 def load_whole(config: DatasetConfig, progress: ReadingProgress = no_progress) -> Dataset:
-    """Every query over every document, whatever the config says of a sample."""
+    """All queries and documents, without the sample of the config."""
     return DatasetReader(progress).selected(config.model_copy(update={"sample": "full", "corpus": "full"}))[0]
 
 
@@ -74,7 +74,7 @@ def _selected(
 
 
 def dataset_params(spec: DatasetSpec, config: DatasetConfig) -> Params | None:
-    """What a config gives a data set; ConfigError of one line for what it does not take, or needs."""
+    """The checked parameters of the data set. ConfigError if one is unknown or missing."""
     places = {key: from_home(place) for key in DATASET_PLACES if (place := getattr(config, key)) is not None}
     known = spec.params.model_fields if spec.params else {}
     options = [key for key in known if key not in DATASET_PLACES]

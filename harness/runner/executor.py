@@ -35,7 +35,7 @@ class Executor(Protocol):
     def run_cells(
         self, cells: Sequence[Cell], options: CellRunOptions, reporter: Reporter, spending: BudgetTracker
     ) -> list[CellResult]:
-        """Index and answer these, side by side; one result for each, in their order."""
+        """Index and answer these cells in parallel; one result for each, in the same order."""
         ...
 
     def scoring(self, plan: EvaluationPlan, warn: Callable[[str], None]) -> Elsewhere:

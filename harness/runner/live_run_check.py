@@ -1,4 +1,4 @@
-"""What a run says of its system, held against what is installed here: whether it can be asked a question."""
+"""Checks whether the system of a finished run can be opened here, unchanged, to ask it questions."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ _AGAIN = "run its config again (`rag-harness run`): the index is built, and no c
 
 @dataclass(frozen=True)
 class RoutedLiveRuns:
-    """A system that a run's own hands queries to, as it was."""
+    """A system to which the run's system routes queries, with its parameters of then."""
 
     spec: SystemSpec
     index_params: Params
@@ -34,7 +34,7 @@ class RoutedLiveRuns:
 
 @dataclass(frozen=True)
 class LiveRun:
-    """A run whose system can be opened here as it was."""
+    """A run whose system can be opened here, unchanged."""
 
     run: RunDir
     manifest: Manifest
@@ -45,47 +45,47 @@ class LiveRun:
     generator: GeneratorConfig | None
     embedder: EmbedderConfig | None
     lent: tuple[RoutedLiveRuns, ...] = ()
-    """The systems that it hands queries to."""
+    """The systems to which it routes queries."""
 
     @property
     def indexes(self) -> list[IndexDir]:
-        """What it answers from: its own index, or those of the systems that it is lent, each once."""
+        """Its own index, or those of the systems to which it routes queries, each once."""
         return indexes_of(self.results, self.manifest.index_id, (one.job.index_id for one in self.lent))
 
     @property
     def systems(self) -> list[tuple[SystemSpec, Params, Params]]:
-        """Its own and those, with their parameters of index and answer."""
+        """Its system and those to which it routes queries, with their index and answer parameters."""
         own = (self.spec, self.index_params, self.answer_params)
         return [own, *((one.spec, one.index_params, one.answer_params) for one in self.lent)]
 
     @property
     def results(self) -> Path:
-        """The folder in which its index is."""
+        """The results folder, which also holds its index."""
         return self.run.path.parent
 
     @property
     def answering(self) -> dict[Role, ModelConfig]:
-        """The models that an answer calls, by role."""
+        """The models that are called for an answer, by role."""
         played: dict[Role, ModelConfig | None] = {"generator": self.generator, "embedder": self.embedder}
         return {role: model for role, model in played.items() if role in self.roles.answer and model is not None}
 
 
 def live_run(run: RunDir) -> LiveRun:
-    """The run with everything that opening its system takes; nothing is opened, fetched or paid.
+    """The run with everything needed to open its system. Nothing is opened, downloaded or paid yet.
 
-    HarnessError where it cannot be asked: it was imported, its system sees reference evidence, is not installed or
-    is another version, a model is another, its index is gone, damaged or of another version.
+    HarnessError if the run was imported; if its system reads the gold evidence, is not installed or has another
+    version; if a model differs; if its index is missing, damaged or of another version.
     """
     manifest = run.manifest()
     if manifest.is_imported:
-        what = f"the answers of {run.run_id} were imported: the system that gave them is not here"
+        what = f"the answers of {run.run_id} were imported: its system is not available here"
         raise ConfigError(what, "name a run that was made here")
     identity = manifest.identity
     said = identity["system"]
     spec = SYSTEMS.load(said["name"])
     check_version(spec, str(said.get("version")))
     if spec.sees_gold:
-        what = f"'{spec.name}' answers from the reference evidence, which a question of yours has not"
+        what = f"'{spec.name}' answers from the gold evidence, which a new question does not have"
         raise ConfigError(what, "name a run of another system")
     index_params = _params(spec.index_params, said["index"], "index")
     answer_params = _params(spec.answer_params, said["answer"], "answer")
@@ -128,13 +128,13 @@ def _params(kind: type[Params], said: dict[str, Any], half: str) -> Params:
 
 
 def _check_models(live: LiveRun) -> None:
-    """Another model, or the same with other weights, gives another system's answers."""
+    """ConfigError if a model or its weights differ: the answers would not be those of the run."""
     then = live.manifest.identity["models"]
     for model in live.answering.values():
         now = model_identity(model)
         if now != then.get(model.role):
-            what = f"the {model.role} of {live.run.run_id} is not the one that is here now"
-            raise ConfigError(what, "put back what it was made with, or run its config again")
+            what = f"the {model.role} of {live.run.run_id} differs from the one available now"
+            raise ConfigError(what, "restore the model of the run, or run its config again")
 
 
 def _check_index(live: LiveRun) -> None:
@@ -142,7 +142,7 @@ def _check_index(live: LiveRun) -> None:
     lent = [one.job.index_id for one in live.lent]
     now = index_id_of(live.spec, live.index_params, live.roles, _corpus(manifest), manifest.identity, lent)
     if now != manifest.index_id:
-        what = f"the index of {live.run.run_id} is of another version than '{live.spec.name}' reads now"
+        what = f"the index of {live.run.run_id} does not match the installed '{live.spec.name}'"
         raise ConfigError(what, _AGAIN)
     for index in live.indexes:
         if index.record() is None:
@@ -152,7 +152,7 @@ def _check_index(live: LiveRun) -> None:
 
 
 def run_named(results: Path, name: str) -> RunDir:
-    """The run of that name, or the one that built the index of that id; ConfigError where there is neither."""
+    """The run of that name, or the run that built the index of that id. ConfigError if neither exists."""
     from harness.store import find_runs
 
     try:
@@ -165,7 +165,7 @@ def run_named(results: Path, name: str) -> RunDir:
 
 
 def _index_record(results: Path, name: str) -> str | None:
-    """The run that built that index."""
+    """The id of the run that built that index."""
     if not name.isalnum():
         return None
     try:

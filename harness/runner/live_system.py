@@ -1,5 +1,7 @@
-"""The system of a run, opened in this process for questions that nobody planned. The run is not changed by it:
-calls have a journal of their own, `asked/calls.sqlite` under the results, and no record is written.
+"""Opens the system of a finished run in this process, to ask it new questions.
+
+The run is not changed: no record is written, and calls go to a separate journal, `asked/calls.sqlite` in the
+results folder.
 """
 
 import asyncio
@@ -35,32 +37,32 @@ from harness.store import Dialects, IndexDir, Journal
 from harness.store.score_writer import refuse_link
 
 LONGEST_QUESTION = 20_000
-"""Characters: some ten pages. What is longer is a document."""
+"""Characters, about ten pages. A longer text is a document, not a question."""
 
 
 @dataclass
 class LiveSystem:
-    """A loaded system, which answers one question after another."""
+    """A loaded system. It answers one question at a time."""
 
     opened: OpenedSystem
     limit_s: float
     loop: asyncio.Runner
     log: TextIO
-    """Gets what systems and libraries print."""
+    """Receives the output of systems and libraries."""
     told: list[str] = field(default_factory=list)
-    """Lines for whoever waits, since somebody last took them."""
+    """Messages for the user that have not been shown yet. The caller shows and removes them."""
 
     def answer(self, question: str) -> RunRecord:
-        """The record of an answer, or of a failure; it is written nowhere.
+        """The record of the answer or failure; it is not saved.
 
-        HarnessError: a model or server that is not there, and what else no question could survive.
+        HarnessError if no question can be answered, such as for a missing model or server.
         """
         query = Query(query_id=f"asked-{short_digest(question)}", text=question)
         with redirect_stdout(self.log), redirect_stderr(self.log):
             return self.loop.run(self._answered(query))
 
     async def _answered(self, query: Query) -> RunRecord:
-        # The same question has the same scope: asked again, its calls are replayed.
+        # The same question has the same scope, so its calls are replayed from the journal.
         meter = Meter(f"answer/{query.query_id}/0/1")
         started_at, watch = datetime.now(UTC).isoformat(), Stopwatch()
         prediction, failure, status = await self.opened.predict(query, meter, self.limit_s)
@@ -77,13 +79,13 @@ class LiveSystem:
 
 
 def checked_question(text: str) -> str:
-    """A question that can be asked, or ConfigError."""
+    """The stripped question. ConfigError if it is empty, too long or not UTF-8."""
     question = text.strip()
     if not question:
         raise ConfigError("the question is empty", 'write one, such as rag-harness ask RUN "Who wrote it?"')
     if len(question) > LONGEST_QUESTION:
-        what = f"the question has {len(question):,} characters, and at most {LONGEST_QUESTION:,} are asked"
-        raise ConfigError(what, "ask about one thing; documents belong into the corpus (--docs)")
+        what = f"the question has {len(question):,} characters, more than {LONGEST_QUESTION:,}"
+        raise ConfigError(what, "shorten it; documents belong in the corpus (--docs)")
     if not question.isprintable() and any("\ud800" <= char <= "\udfff" for char in question):
         raise ConfigError("the question is not UTF-8 text", "check the encoding of the terminal or file")
     return question
@@ -91,10 +93,10 @@ def checked_question(text: str) -> str:
 
 @contextmanager
 def open_live(live: LiveRun, folder: Path, reporter: Reporter) -> Iterator[LiveSystem]:
-    """The system of a run, loaded; with the block it and whatever was started for it are closed. Journal and logs
-    are in `folder`.
+    """The loaded system of a run. It and the servers started for it are closed at the end of the block. Journal
+    and logs are in `folder`.
 
-    HarnessError: a package, server, key or weight that is not there.
+    HarnessError for a missing package, server, key or weight file.
     """
     models = live.answering
     _make_ready(live, reporter)
@@ -122,7 +124,7 @@ def open_live(live: LiveRun, folder: Path, reporter: Reporter) -> Iterator[LiveS
 
 
 def _make_ready(live: LiveRun, reporter: Reporter) -> None:
-    """Have all here that answering needs, or raise HarnessError before anything is opened."""
+    """Check systems and models and download weights, before anything is opened."""
     for one in live.systems:
         check_system(*one)
     for model in live.answering.values():

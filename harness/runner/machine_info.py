@@ -1,4 +1,4 @@
-"""Where a run happened: hardware, package versions, commit. Recorded, not part of the run id."""
+"""Hardware, package versions and commit of a run. They are recorded, and not part of the run id."""
 
 import platform
 import subprocess
@@ -14,7 +14,7 @@ from harness.models.cpu_count import usable_cores
 
 
 def describe_machine() -> dict[str, Any]:
-    """Processor, cores this process may use, RAM and system; no host or user name."""
+    """Processor, usable cores, RAM and operating system, without host or user name."""
     return {
         "platform": platform.platform(),
         "python": platform.python_version(),
@@ -25,23 +25,22 @@ def describe_machine() -> dict[str, Any]:
 
 
 def package_versions() -> dict[str, str]:
-    """Every installed distribution: what it takes to install the same again."""
+    """Name -> version of every installed distribution."""
     heads = map(_head, distributions())
     return dict(sorted((head["Name"], head["Version"]) for head in heads if head["Name"]))
 
 
 def _head(found: Distribution) -> Message:
-    """What a distribution says of itself without its description, which is pages long and as slow to parse."""
+    """The metadata without the description, which is long and slow to parse."""
     text = found.read_text("METADATA") or found.read_text("PKG-INFO") or ""
     return message_from_string(text.partition("\n\n")[0])
 
 
 def git_commit() -> str:
-    """The commit of the checkout, `-dirty` where it has changes; empty outside a checkout."""
+    """The commit of the checkout, with `-dirty` if it has changes. Empty outside a checkout."""
     here = Path(__file__).resolve().parent
     try:
         commit = _git(here, "rev-parse", "HEAD")
-        # Without locks `git status` writes nothing.
         changes = _git(here, "--no-optional-locks", "status", "--porcelain", "--untracked-files=no")
         return f"{commit}-dirty" if changes else commit
     except (OSError, subprocess.SubprocessError):
@@ -49,7 +48,7 @@ def git_commit() -> str:
 
 
 def _git(folder: Path, *words: str) -> str:
-    # Without its lock, `status` leaves the index of the checkout alone, also when it is killed.
+    # Without locks, `git status` never writes to the checkout, even if it is killed.
     done = subprocess.run(
         ["git", "--no-optional-locks", "-C", str(folder), *words],
         capture_output=True,

@@ -60,7 +60,7 @@ class Cell:
     run_id: str
     index_id: str
     lent: tuple["RoutedCell", ...] = ()
-    """For a router: the systems that it sends queries to."""
+    """For a router: the systems to which it sends queries."""
 
     @property
     def models(self) -> dict[Role, ModelConfig]:
@@ -120,8 +120,8 @@ def _refuse_idle(axis: str, cells: Sequence[Cell]) -> None:
         runs.setdefault(digest(value_at(cell.config, axis)), set()).add(cell.run_id)
     first, *others = runs.values()
     if others and all(other == first for other in others):
-        what = f"matrix.{axis}: its values give the same runs, for it changes no answer"
-        raise ConfigError(what, "leave it out, and score the runs with each value: rag-harness evaluate --set")
+        what = f"matrix.{axis}: all values give the same runs, because it changes no answer"
+        raise ConfigError(what, "remove it, and score the runs with each value: rag-harness evaluate --set")
 
 
 def _refuse_unknown_params(config: BenchConfig) -> None:
@@ -140,7 +140,7 @@ def _refuse_unknown_params(config: BenchConfig) -> None:
 def _system(name: str) -> SystemSpec:
     spec = SYSTEMS.load(name)
     if spec.at is not None:
-        raise ConfigError(f"'{name}' is no system yet: it needs a target", f"such as {name}:{spec.target}")
+        raise ConfigError(f"'{name}' is incomplete: it needs a target", f"such as {name}:{spec.target}")
     return spec
 
 
@@ -177,7 +177,7 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
     }
     if generates and not spec.own_models:
         identity["answers"] = {"style": style, "contract": CONTRACT}
-    elif generates:  # It prompts in its own words.
+    elif generates:  # It uses its own prompts.
         identity["answers"] = {"style": style}
     weights_of_answers = _weights_of_answers(spec, answer_params) | weights_of([one.cell.identity for one in lent])
     if weights or weights_of_answers:

@@ -1,4 +1,4 @@
-"""Each model that a command will pay is asked once before anything else is paid: what is refused is one line."""
+"""Calls each model of a command once before anything else is paid, so that a bad key or model name fails early."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -25,9 +25,9 @@ from harness.store.asked_calls import PREFLIGHT
 class Preflight:
     """The first calls of one command.
 
-    A call is journaled and counts against the budget as one of the first run that needs it, and is no part of what
-    a system costs. One that was answered today is not made again: a model may be taken away, or a key, and whoever
-    resumes is told in a line.
+    Each call is journaled and counts against the budget, as a call of the first run that needs the model. It is
+    not part of any system's cost. A call answered today is not repeated. On another day it is, because a model or
+    key may no longer work when a run is resumed.
     """
 
     results: Path
@@ -36,10 +36,10 @@ class Preflight:
     _asked: set[str] = field(default_factory=set)
 
     def ask(self, cells: Sequence[Cell], evaluation: EvaluationPlan | None) -> None:
-        """Ask the models of these cells, which have something to do, and those that judge them, where a server
-        plays them. Raises ModelUnavailable where a model, its key or a parameter is refused.
+        """Call the models of these cells, which have work left, and their judges, as far as they are behind a
+        server. ModelUnavailable if a model, its key or a parameter is rejected.
         """
-        # A model that is loaded first answers no less within the budget's minutes.
+        # A server may load the model first. That time does not count as minutes of the budget.
         with self.spending.standing():
             for cell in cells:
                 journal = IndexDir(self.results, cell.index_id).journal_path
@@ -75,7 +75,7 @@ class Preflight:
         )
 
     def _is_new(self, model: ModelConfig) -> bool:
-        """Cells of a sweep share models."""
+        """Several cells can use the same model."""
         named = f"{model.role} {model.model_dump_json()}"
         is_new = named not in self._asked
         self._asked.add(named)

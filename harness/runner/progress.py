@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a bar with ETA and cost, or now and then a plain line."""
+"""Progress of a run: a bar with ETA and cost on a terminal, otherwise a plain line from time to time."""
 
 import threading
 import time
@@ -15,19 +15,19 @@ from harness.protocols import ReadingProgress
 _PLAIN_INTERVAL_S = 15.0
 
 Priced = Callable[[dict[str, Usage]], float | None]
-"""USD for what was used, by role; None where a model has no known price."""
+"""Usage by role -> USD; None if a model has no price."""
 
 
 class Bar(Protocol):
-    """One piece of long work."""
+    """The progress bar of one task."""
 
     def update(self, done: int, total: int, note: str = "") -> None:
-        """So much is done; `note` is such as the cost so far."""
+        """Show that `done` of `total` is finished. `note` is shown beside it, such as the cost so far."""
         ...
 
 
 class Reporter:
-    """Where progress goes: standard error, so that standard output stays for results."""
+    """Writes progress to standard error; standard output is for results."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.console = SafeConsole(stderr=True, quiet=quiet)
@@ -35,11 +35,11 @@ class Reporter:
         self._shown: Progress | None = None
 
     def say(self, line: str) -> None:
-        """One plain line."""
+        """Print a line, unless quiet."""
         self.console.print(line, soft_wrap=True)
 
     def warn(self, line: str) -> None:
-        """One plain line for who asked to be quiet, too: what they keep was damaged, or is not what they think."""
+        """Print a line even if quiet, such as for damaged data."""
         quiet, self.console.quiet = self.console.quiet, False
         try:
             self.say(line)
@@ -73,7 +73,7 @@ class Reporter:
 
     @contextmanager
     def reading(self) -> Iterator[ReadingProgress]:
-        """For whoever may read much: a bar from the first time that something is told."""
+        """A progress callback for reading data; the bar appears with the first call."""
         with ExitStack() as shown:
             bars: list[Bar] = []
 
@@ -86,7 +86,7 @@ class Reporter:
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Take the bar off the terminal meanwhile: another library draws its own there."""
+        """Hide the bar while another library draws its own."""
         shown = self._shown
         if shown is None:
             yield
@@ -99,7 +99,7 @@ class Reporter:
 
 
 class SharedBars(Reporter):
-    """For work side by side: bars that are open at once stand below each other, and threads may open them."""
+    """A reporter for parallel tasks: shows one bar below the other. Thread-safe."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         super().__init__(quiet=quiet)
@@ -108,7 +108,7 @@ class SharedBars(Reporter):
 
     @contextmanager
     def bar(self, label: str) -> Iterator[Bar]:
-        """See `Reporter.bar`."""
+        """A progress bar for the enclosed work, below those that are open."""
         if self.quiet or not self.console.is_terminal:
             yield _PlainBar(label, self)
             return
@@ -142,7 +142,7 @@ class _RichBar:
 
 
 class _PlainBar:
-    """For logs and pipes: one line every quarter of a minute."""
+    """For logs and pipes: a line every 15 seconds."""
 
     def __init__(self, label: str, reporter: Reporter) -> None:
         self._label = label
@@ -163,5 +163,5 @@ class _PlainBar:
 
 
 def _count(number: int) -> str:
-    """Counts as they are, bytes in megabytes."""
+    """Large numbers are bytes and shown in megabytes."""
     return f"{number / 1e6:.0f} MB" if number >= 10_000_000 else f"{number:,}"

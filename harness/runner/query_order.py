@@ -1,4 +1,4 @@
-"""In which order the queries of a sample are taken, so that whatever was answered in time is a sample of it."""
+"""The order in which queries are asked. Whatever part is answered is a stratified sample of all."""
 
 from collections.abc import Iterable
 from random import Random
@@ -7,18 +7,18 @@ from harness.core.records import Reference
 
 
 def query_order(references: Iterable[Reference], seed: int) -> list[str]:
-    """The query id of each once, in a random order that depends on the seed, the ids and their types alone.
+    """All query ids in a random order, stratified by query type. It depends on the seed, the ids and their types
+    only.
 
-    Stratified: of the j-th query of a type that has n, the place is (j + a number between 0 and 1) / n of the way.
-    So any beginning of it has of each type what its length and the type's share of the sample ask for, give or
-    take a query, and a type is nowhere alone for long.
+    The j-th of n queries of a type gets the position (j + u) / n, with u uniform in [0, 1). So in the first k
+    queries each type has its share of the sample, give or take one query.
     """
     by_type: dict[str, list[str]] = {}
     for reference in references:
         by_type.setdefault(reference.query_type, []).append(reference.query_id)
     places: list[tuple[float, str]] = []
     for query_type, ids in by_type.items():
-        # Its own generator: a type more or less leaves the order within the others alone.
+        # One generator for each type, so that an added type does not change the order within the others.
         draw = Random(f"{seed}/{query_type}")  # noqa: S311 - an order, not a secret
         ids.sort()
         draw.shuffle(ids)

@@ -1,4 +1,4 @@
-"""From a config to a race that can be held: checked before anything is paid for."""
+"""Plans and checks the race of a config, before anything is paid."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,29 +15,29 @@ from harness.statistics.race_test import RaceRules, expected_pace
 
 @dataclass(frozen=True)
 class PlannedRace:
-    """Who races, by which measure, and what is asked."""
+    """The competing cells, the metric and the rules of a race."""
 
     cells: tuple[Cell, ...]
-    """Those that compete; marks to read them by do not."""
+    """Without baselines."""
     evaluator: PlannedEvaluator
     measure: Measure
     rules: RaceRules
 
 
 def plan_race(config: BenchConfig, cells: Sequence[Cell], plan: EvaluationPlan) -> PlannedRace | None:
-    """The race of a config; None: it has none. ConfigError where these cells cannot race."""
+    """The race of a config, or None if it has none. ConfigError if these cells cannot race."""
     if config.race is None:
         return None
     racing = tuple(cell for cell in cells if not cell.spec.baseline)
     if len(racing) < 2:
-        what = f"a race takes two systems, and {'only one' if racing else 'none'} of this config competes"
-        raise ConfigError(what, "name another with --system, or leave `race` out")
+        what = f"a race needs two systems, and this config has {'one' if racing else 'none'} besides baselines"
+        raise ConfigError(what, "add one with --system, or remove `race`")
     if len({cell.dataset.digest for cell in cells}) > 1:
-        raise ConfigError("a race is over one sample, and this config spans several", "race each of them apart")
+        raise ConfigError("a race needs one sample, and this config has several", "run a race for each of them")
     evaluator, measure = _measured(config, racing[0], plan)
     if evaluator.spec.roles:
-        what = f"'{measure.name}' is judged by a model, and a race looks after every query"
-        raise ConfigError(what, f"race by a measure that needs no judge: {_able(plan)}")
+        what = f"'{measure.name}' is judged by a model, and a race tests after every query"
+        raise ConfigError(what, f"choose a metric that needs no judge: {_able(plan)}")
     margin = config.margin if config.race.margin is None else config.race.margin
     lowest = measure.ends[0] if measure.ends else 0.0
     rules = RaceRules(margin, config.race.alpha, _bounded(measure, plan), measure.higher_is_better, lowest)
@@ -45,45 +45,46 @@ def plan_race(config: BenchConfig, cells: Sequence[Cell], plan: EvaluationPlan) 
 
 
 def race_lines(config: BenchConfig, cells: Sequence[Cell]) -> list[str]:
-    """What a plan says of the race; nothing without one. ConfigError where these cells cannot race."""
+    """The lines about the race in a plan, none without a race. ConfigError if these cells cannot race."""
     return pace_lines(plan_race(config, cells, plan_evaluation(config)))
 
 
 def pace_lines(race: PlannedRace | None) -> list[str]:
-    """When it ends, and about how many queries that takes; nothing without one."""
+    """When the race ends, and about how many queries that needs; none without a race."""
     if race is None:
         return []
     rules, pace = race.rules, expected_pace(race.rules, len(race.cells))
     leaves = ", ".join(f"{100 * step:g} points {_taken(n)}" for step, n in pace.until_worse_leaves.items())
     return [
         f"a race of {len(race.cells):,} systems by {race.measure.name} (alpha {rules.alpha:g}, over all pairs) "
-        "looks after every query and ends when one is left, when all that are left are within "
-        f"{rules.margin:g} points of each other, or with the last of {len(race.cells[0].dataset.queries):,} "
+        "tests after every query and ends when one is left, when all that are left are shown to be within "
+        f"{rules.margin:g} points of each other, or after all {len(race.cells[0].dataset.queries):,} "
         "queries",
-        f"until the worse of two leaves that race takes about: {leaves}; until two that are equal are within "
-        f"{rules.margin:g} points: {_taken(pace.until_within)} (where two systems differ on "
+        f"queries needed, approximately: eliminating the worse of two systems, by difference: {leaves}; "
+        f"showing that two equal systems are within {rules.margin:g} points: {_taken(pace.until_within)} "
+        "(if two systems differ on "
         f"{100 * DISCORDANCE:g} % of the queries)",
     ]
 
 
 def _taken(n: int | None) -> str:
-    return "more queries than anybody has" if n is None else f"{rounded_up(n):,} queries"
+    return "too many to run" if n is None else f"{rounded_up(n):,} queries"
 
 
 def _measured(config: BenchConfig, cell: Cell, plan: EvaluationPlan) -> tuple[PlannedEvaluator, Measure]:
     name = config.measure or cell.dataset.primary_measure
     if not name:
-        what = f"a race needs a measure, and neither the config nor {cell.dataset.name} names one"
+        what = f"a race needs a metric, and neither the config nor {cell.dataset.name} names one"
         raise ConfigError(what, f"add measure: one of {_able(plan)}")
     known = {one.name: (planned, one) for planned in plan.evaluators for one in planned.measures}
     if name not in known:
-        what = f"'{name}' is no score of these evaluators, and a race needs one after every query"
+        what = f"'{name}' is not a metric of these evaluators, and a race needs its score after every query"
         raise ConfigError(what, f"{nearest(name, known)} (--measure, or add its evaluator to `evaluators`)")
     return known[name]
 
 
 def _span(measure: Measure) -> float | None:
-    """The largest difference of two values; None: nobody knows, or there is none."""
+    """The largest possible difference of two values; None if unknown or unbounded."""
     return span_between(measure.ends) if measure.ends else None
 
 
@@ -91,8 +92,8 @@ def _bounded(measure: Measure, plan: EvaluationPlan) -> float:
     span = _span(measure)
     if span is not None:
         return span
-    what = f"nobody knows between what '{measure.name}' lies, and the evidence of a race needs bounds"
-    raise ConfigError(what, f"race by another: {_able(plan)}")
+    what = f"'{measure.name}' has no known bounds, and the tests of a race need them"
+    raise ConfigError(what, f"choose another metric: {_able(plan)}")
 
 
 def _able(plan: EvaluationPlan) -> str:
@@ -103,4 +104,4 @@ def _able(plan: EvaluationPlan) -> str:
         for measure in planned.measures
         if _span(measure) is not None and measure.failure_value is not None
     ]
-    return ", ".join(names[:8]) or "none of these evaluators has one"
+    return ", ".join(names[:8]) or "these evaluators have none"

@@ -1,4 +1,4 @@
-"""Systems that another system hands queries to: which can be, and what they add to it."""
+"""Systems to which another system routes queries: which are allowed, and the index and cost they add."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,16 +12,16 @@ from harness.runner.costs import by_payer, usage_together
 
 
 def refuse_unroutable(spec: SystemSpec) -> None:
-    """ConfigError for a system whose index nobody can build here and lend, and for one that routes itself."""
+    """ConfigError if queries cannot be routed to this system: it routes itself, or its index cannot be shared."""
     if spec.routes is not None:
-        raise ConfigError(f"'{spec.name}' hands queries on itself", "name in routes the systems that answer")
+        raise ConfigError(f"'{spec.name}' routes queries itself", "name systems in routes that answer queries")
     if spec.own_models or spec.sees_gold:
-        why = "sees the reference evidence" if spec.sees_gold else "has models and an index of its own"
-        raise ConfigError(f"nothing can be routed to '{spec.name}': it {why}", "name another system in routes")
+        why = "sees the gold evidence" if spec.sees_gold else "has its own models and index"
+        raise ConfigError(f"queries cannot be routed to '{spec.name}': it {why}", "name another system in routes")
 
 
 def config_of(config: BenchConfig, route: Route) -> BenchConfig:
-    """The config that would run the system of a route alone."""
+    """The config that runs only the system of this route."""
     own = SystemOverrides(index=dict(route.index), answer=dict(route.answer))
     changed = {
         "systems": [route.system],
@@ -34,7 +34,7 @@ def config_of(config: BenchConfig, route: Route) -> BenchConfig:
 
 
 def with_roles(own: Roles, lent: Iterable[Roles]) -> Roles:
-    """The models that a system and those which it hands queries to call together."""
+    """The models of a system together with those of the systems to which it routes queries."""
     found = [own, *lent]
     return Roles(
         index=frozenset().union(*(one.index for one in found)),
@@ -43,13 +43,14 @@ def with_roles(own: Roles, lent: Iterable[Roles]) -> Roles:
 
 
 def weights_of(identities: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Whatever learnt weights those systems load: name -> digest."""
+    """The weights that these systems load: name -> digest."""
     return {name: digest for one in identities for name, digest in one.get("weights", {}).items()}
 
 
 def joined_expectation(own: Expected, lent: Sequence[tuple[str, str, Expected]]) -> Expected:
-    """What a system and those which it hands queries to, each (name, index id, expectation), are expected to ask:
-    each index once, and a query as if all went to whichever asks for most, for who gets which is not known before.
+    """The expected work of a system together with the systems to which it routes queries, given as (name, index
+    id, expectation). Each index counts once. Queries count as if all went to the most expensive system, because
+    the routing is not known in advance.
     """
     dearest, _, most = max(lent, key=lambda one: _characters(one[2].query))
     indexes = {index_id: expected.index for _, index_id, expected in lent}
@@ -64,7 +65,7 @@ def joined_expectation(own: Expected, lent: Sequence[tuple[str, str, Expected]])
 
 
 def _characters(work: Work) -> float:
-    """Read and embedded."""
+    """Characters read by the generator and embedded."""
     return sum(kind.calls * kind.input_characters for kind in work.calls) + work.embedded_characters
 
 
@@ -77,8 +78,8 @@ def _works(parts: Sequence[Work]) -> Work:
 
 
 def joined_index(index_id: str, run_id: str, parts: Sequence[IndexRecord]) -> IndexRecord:
-    """The record of an index that consists of those: what all of them take together, each once. What another run
-    than `run_id` has built is told as paid by that one.
+    """The record of an index that consists of these parts, with their summed cost. A part that another run than
+    `run_id` built is recorded as paid by that run.
     """
     return IndexRecord(
         index_id=index_id,
@@ -127,12 +128,12 @@ def _cost(run_id: str, parts: Sequence[IndexRecord]) -> Cost:
 
 
 def _built_elsewhere(run_id: str, parts: Sequence[IndexRecord]) -> list[dict[str, dict[str, Usage]]]:
-    """What runs that built parts have paid for them."""
+    """The usage of parts that other runs built, by the run that paid."""
     return [{part.built_by: _own_usage(part.cost)} for part in parts if part.built_by != run_id]
 
 
 def _own_usage(cost: Cost) -> dict[str, Usage]:
-    """What was not there already."""
+    """The usage without what was replayed or cached from other runs."""
     left = subtract_usage(cost.usage, [roles for _, roles in cost.shared_usage])
     return {role: used for role, used in left.items() if used.is_used}
 
@@ -155,6 +156,6 @@ def _most(values: Sequence[int | None]) -> int | None:
 
 
 def _saved(costs: Sequence[Cost]) -> float | None:
-    """None where nothing was saved, or of some of it nobody knows how long it took."""
+    """None if nothing was saved or the time of some part is unknown."""
     helped = [cost.saved_s for cost in costs if cost.replayed_calls or cost.cached_texts]
     return _sum(helped) if helped else None

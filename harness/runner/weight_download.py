@@ -1,4 +1,4 @@
-"""Weights, before anything needs them."""
+"""Downloads model weights before a run starts."""
 
 from collections.abc import Iterable
 
@@ -10,12 +10,12 @@ from harness.runner.progress import Reporter
 
 
 def fetch_weights(reporter: Reporter, *models: ModelConfig) -> None:
-    """Have every weight file of these models here; a download shows its progress."""
+    """Download the weight files of these models that are missing, with a progress bar."""
     fetch_files(reporter, (weights for model in models for weights in provider_of(model).weights(model)))
 
 
 def fetch_files(reporter: Reporter, files: Iterable[WeightFile]) -> None:
-    """Likewise."""
+    """Download those of the files that are missing, with a progress bar."""
     for weights in {file.name: file for file in files}.values():
         if cached_path(weights) is None:
             reporter.say(f"fetching {weights.name} ({weights.size_bytes / 1e6:,.0f} MB)")

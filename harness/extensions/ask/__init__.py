@@ -1,1 +1,1 @@
-"""Questions of one's own to the system of a run."""
+"""Asks the system of a run new questions."""

@@ -1,4 +1,4 @@
-"""The command that asks a run's system a question of one's own."""
+"""The command `ask`, which asks the system of a run a new question."""
 
 from pathlib import Path
 from typing import Annotated
@@ -15,34 +15,34 @@ def ask(
     ],
     question: Annotated[
         str | None,
-        typer.Argument(help="One question; without it, a line of standard input each.", metavar="QUESTION"),
+        typer.Argument(help="The question. Without it, each line of standard input is one.", metavar="QUESTION"),
     ] = None,
     judge: Annotated[
         str | None,
-        typer.Option("--judge", metavar="PROVIDER[/MODEL]", help="Who says how far to trust it; none: nobody."),
+        typer.Option("--judge", metavar="PROVIDER[/MODEL]", help="Model that judges the answer, or none."),
     ] = None,
     texts: Annotated[bool, typer.Option("--texts", help="Print the contexts in full.")] = False,
     trust: Annotated[
-        bool, typer.Option("--trust", help="The run is yours: use the servers, keys, code and files it names.")
+        bool, typer.Option("--trust", help="Use the servers, keys, code and files that the run names.")
     ] = False,
     config: Annotated[
-        Path | None, typer.Option("--config", "-c", help="The judge and its parameters from this file.")
+        Path | None, typer.Option("--config", "-c", help="Read the judge and its parameters from this file.")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="Of the judge alone, e.g. models.judge.model=gpt-4o."),
+        typer.Option("--set", metavar="KEY=VALUE", help="Settings of the judge, e.g. models.judge.model=gpt-4o."),
     ] = None,
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Ask a run's system a question of your own.
+    """Ask the system of a run a new question.
 
-    It prints the answer with its evidence, sources, tokens, seconds and cost.
+    Prints the answer with its evidence, sources, tokens, seconds and cost.
 
-    It answers from the index and with the models of its run, which is not changed. Calls are kept under
-    RESULTS/asked: the same question again is paid no more. With --json each answer is one line.
+    Index and models are those of the run, which is not changed. Calls are kept in RESULTS/asked, so the same
+    question is not paid again. With --json each answer is one line.
 
     Examples:
 
@@ -50,7 +50,7 @@ def ask(
 
       rag-harness ask demo--naive    (a question a line, until Ctrl-D)
 
-      rag-harness ask demo--naive "Who built it?" --judge local    (how far to trust the answer)
+      rag-harness ask demo--naive "Who built it?" --judge local    (judge the answer)
 
       rag-harness ask demo--naive "Who built it?" --json < /dev/null
     """

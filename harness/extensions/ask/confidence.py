@@ -1,5 +1,4 @@
-"""How far an answer can be trusted, said as soon as it is given: by the measures that say so of themselves
-(`Measure.live`)."""
+"""Judges an answer as soon as it is given, by the metrics that need no reference (`Measure.live`)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -28,37 +27,37 @@ _SETTABLE = ("models.judge.", "models.judge_embedder.", "per_evaluator.")
 
 @dataclass(frozen=True)
 class LiveJudgeOptions:
-    """Who is to judge, as far as it was said."""
+    """The requested judge."""
 
     config: Path | None
     settings: tuple[str, ...]
     trust: bool
-    """What the run's config says of judges is meant, too."""
+    """Also use the judge in the config of the run."""
 
 
 @dataclass(frozen=True)
 class JudgedLive:
-    """One measure of an answer."""
+    """One score of an answer."""
 
     measure: Measure
     score: Score
     usage: dict[str, Usage]
-    """Of judging it, all of its evaluator's measures together."""
+    """Usage of judging, for all metrics of its evaluator together."""
     usd: float | None
 
 
 def plan_live(run: RunDir, wishes: LiveJudgeOptions) -> EvaluationPlan | None:
-    """The evaluators with live measures and their judge; None where nobody was named to judge and the run was not
-    to be scored by any of them.
+    """The evaluators with live metrics and their judge. None if no judge is requested and the run uses none of
+    these evaluators.
 
-    HarnessError where the judge, its key or a package is not there, or the run names one of its own.
+    HarnessError if the judge, its key or a package is missing, or if the run names the judge and is not trusted.
     """
     live = [spec.name for spec in EVALUATORS.load_all()[0] if _live(spec, spec.params())]
     said = [parse_setting(setting)[0] for setting in wishes.settings]
     for key in said:
         if not key.startswith(_SETTABLE):
-            what = f"'{key}' is no key of the judge, and the system is asked as it was run"
-            raise ConfigError(what, f"leave it out, or set {', '.join(f'{one}...' for one in _SETTABLE)}")
+            what = f"'{key}' is not a setting of the judge, and the system cannot be changed"
+            raise ConfigError(what, f"remove it, or set {', '.join(f'{one}...' for one in _SETTABLE)}")
     wanted = set(run.manifest().config.get("evaluators", ())) | {one.evaluator for one in run.evaluations()}
     is_named = wishes.config is not None or any(key.startswith("models.judge.") for key in said)
     names = live if is_named else [name for name in live if name in wanted]
@@ -73,12 +72,12 @@ def plan_live(run: RunDir, wishes: LiveJudgeOptions) -> EvaluationPlan | None:
 
 
 class LiveJudging:
-    """The evaluators of a plan, open for one answer after another."""
+    """The evaluators of a plan, ready to judge answers."""
 
     def __init__(
         self, plan: EvaluationPlan, prices: Prices, folder: Path, reporter: Reporter, stack: ExitStack
     ) -> None:
-        """Judgements are kept in `folder`, as all are; what is opened is closed by `stack`."""
+        """Judgements are saved in `folder`. `stack` closes what is opened."""
         fetch_weights(reporter, *(model for model in (plan.judge, plan.embedder) if plan.needs(model.role)))
         self._plan, self._prices = plan, prices
         models = EvaluationModels(plan, folder, reporter, stack)
@@ -89,7 +88,7 @@ class LiveJudging:
         ]
 
     def judge(self, loop: asyncio.Runner, question: str, record: RunRecord) -> tuple[JudgedLive, ...]:
-        """Every live measure of an answer; none of a failure."""
+        """The live scores of an answer; none for a failed query."""
         if record.prediction is None:
             return ()
         facts = RunFacts(has_generator=record.prediction.answer is not None)

@@ -1,4 +1,4 @@
-"""An answer for scripts."""
+"""An answer as JSON."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from harness.extensions.ask.session import Asked
 
 
 def as_value(asked: Asked) -> dict[str, Any]:
-    """One JSON object: docs/ask.md lists its keys."""
+    """One JSON object; its keys are listed in docs/ask.md."""
     record = asked.record
     said = record.prediction.model_dump(mode="json") if record.prediction else {}
     return {

@@ -1,4 +1,4 @@
-"""A run's system, asked a question of one's own: the answer, what it rests on, and how far it can be trusted."""
+"""Asks the system of a run new questions: answers with their sources, costs and judgements."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -22,17 +22,17 @@ from harness.store.index_dir import Corpora
 
 @dataclass(frozen=True)
 class AskOptions:
-    """What is said beyond the run's own config."""
+    """The options of `ask`."""
 
     judge: str | None = None
-    """Who judges answers, `PROVIDER/MODEL` or `PROVIDER`, or `none`; None: as `config` and `settings` say, and
-    where they say nothing, nobody judges unless the run was to be scored so."""
+    """The judge: `PROVIDER/MODEL`, `PROVIDER` or `none`. None: as in `config` and `settings`, otherwise only if
+    the run uses such an evaluator."""
     config: Path | None = None
-    """Judges and their parameters from this file."""
+    """File with judges and their parameters."""
     settings: tuple[str, ...] = ()
-    """Likewise, `key=value`."""
+    """Settings of judges, `key=value`."""
     trust: bool = False
-    """The run may name servers, keys, code and files."""
+    """Use the servers, keys, code and files that the run names."""
     prices: Path | None = None
     results: Path = Path("results")
     quiet: bool = False
@@ -40,22 +40,22 @@ class AskOptions:
 
 @dataclass(frozen=True)
 class Asked:
-    """One question and what came of it."""
+    """A question with its answer."""
 
     run_id: str
     question: str
     record: RunRecord
     usd: float | None
-    """None: no price is known."""
+    """None if a model has no price."""
     judged: tuple[JudgedLive, ...]
     sources: dict[str, Document]
-    """The documents that contexts and evidence name, by id, where the corpus is kept."""
+    """Document id -> document, for contexts and evidence, if the corpus is stored."""
     told: tuple[str, ...]
-    """What the system or its models had to say to whoever waits."""
+    """Messages of the system and its models to the user."""
 
 
 class AskedRun:
-    """A run's system while it is open: `ask` it as often as you like."""
+    """The open system of a run, which can be asked any number of questions."""
 
     def __init__(self, live: LiveRun, system: LiveSystem, prices: Prices, judging: LiveJudging | None) -> None:
         self.live = live
@@ -64,11 +64,11 @@ class AskedRun:
 
     @property
     def is_judged(self) -> bool:
-        """Whether a model says how far an answer can be trusted."""
+        """Whether answers are judged by a model."""
         return self._judging is not None
 
     def ask(self, question: str) -> Asked:
-        """The answer; ConfigError for what is no question, HarnessError where no question could be answered."""
+        """The answer. ConfigError for an invalid question, HarnessError if no question can be answered."""
         question = checked_question(question)
         record = self._system.answer(question)
         usd = usage_usd(self._prices, self.live.manifest.identity["models"], record.cost.usage)
@@ -79,20 +79,20 @@ class AskedRun:
 
     @cached_property
     def _documents(self) -> dict[str, Document]:
-        """The corpus; one that is damaged takes titles and dates from an answer, and no more."""
+        """The corpus by document id. If it is damaged, answers are shown without titles and dates."""
         digest = str(self.live.manifest.dataset.get("corpus_digest") or "")
         try:
             return {one.doc_id: one for one in Corpora(self.live.results).documents(digest)}
         except HarnessError as error:
-            self._trouble.append(f"titles and dates are left out: {error}")
+            self._trouble.append(f"titles and dates are not shown: {error}")
             return {}
 
 
 @contextmanager
 def open_run(name: str, options: AskOptions) -> Iterator[AskedRun]:
-    """The system of a run, or of the run that built the index of that id, loaded and ready to be asked.
+    """The loaded system of a run. `name` may also be the id of an index, for the run that built it.
 
-    HarnessError, before anything is started or paid, where the run cannot be asked: see
+    HarnessError, before anything is started or paid, if the run cannot be asked: see
     `harness.runner.live_run_check`.
     """
     run = run_named(options.results, name)
@@ -110,7 +110,7 @@ def open_run(name: str, options: AskOptions) -> Iterator[AskedRun]:
 def _judging(
     run: RunDir, prices: Prices, options: AskOptions, reporter: Reporter, stack: ExitStack
 ) -> LiveJudging | None:
-    """Who judges its answers; None: nobody."""
+    """The judging of its answers, if any."""
     if options.judge == NO_MODEL:
         return None
     wishes = LiveJudgeOptions(options.config, (*options.settings, *named_judge(options.judge)), options.trust)
@@ -119,7 +119,7 @@ def _judging(
 
 
 def _named(record: RunRecord) -> list[str]:
-    """Ids of the documents of its contexts and evidence, each once."""
+    """Document ids of its contexts and evidence, each once."""
     said = record.prediction
     shown = (*said.contexts, *said.evidence) if said else ()
     return list(dict.fromkeys(doc_id for context in shown for doc_id in context.doc_ids))

@@ -1,4 +1,4 @@
-"""`rag-harness ask`: questions in, answers with what they rest on out."""
+"""Runs `rag-harness ask`: reads questions and prints answers with their sources."""
 
 import json
 import sys
@@ -24,16 +24,16 @@ _PROMPT = "question> "
 
 @dataclass(frozen=True)
 class AnswerOutput:
-    """How answers are printed."""
+    """Options for printing answers."""
 
     as_json: bool
     texts: bool
-    """The contexts in full, not only those in which evidence stands."""
+    """Print all contexts, not only those that contain evidence."""
 
 
 def ask_run(name: str, question: str | None, options: AskOptions, output: AnswerOutput) -> int:
-    """Answer one question, or a line of standard input each; the exit status: 3 where an answer
-    failed, or a line of a pipe was refused.
+    """Answer one question, or each line of standard input. Returns the exit status: 3 if an answer failed or a
+    piped line was not a valid question.
     """
     if question is not None:
         from harness.runner.live_system import checked_question
@@ -43,7 +43,7 @@ def ask_run(name: str, question: str | None, options: AskOptions, output: Answer
     console, failed = open_console(), False
     with open_run(name, options) as run:
         if not options.quiet and not run.is_judged and not output.as_json:
-            complain("nobody judges: --judge local says how far an answer can be trusted")
+            complain("answers are not judged; --judge local judges them")
         for one in (question,) if question is not None else _lines():
             try:
                 asked = run.ask(one)
@@ -51,7 +51,7 @@ def ask_run(name: str, question: str | None, options: AskOptions, output: Answer
                 if question is not None:
                     raise
                 complain(f"error: {error}")
-                failed |= not sys.stdin.isatty()  # Who types sees it, and asks again.
+                failed |= not sys.stdin.isatty()  # An interactive user sees the error and can ask again.
                 continue
             for line in asked.told:
                 complain(line)
@@ -65,22 +65,22 @@ def ask_run(name: str, question: str | None, options: AskOptions, output: Answer
 
 
 def _lines() -> Iterator[str]:
-    """What somebody types, until Ctrl-D; or the lines of a pipe that say something."""
+    """Typed lines until Ctrl-D, or the non-empty lines of a pipe."""
     if not sys.stdin.isatty():
         yield from (line for line in sys.stdin if line.strip())
         return
-    import readline  # noqa: F401 - the keys of a line editor
+    import readline  # noqa: F401 - enables line editing in input()
 
     while True:
         try:
             yield input(_PROMPT)
         except EOFError:
-            print()  # noqa: T201 - the shell's prompt begins a line
+            print()  # noqa: T201 - the prompt of the shell starts on a new line
             return
 
 
 def print_asked(console: Console, asked: Asked, output: AnswerOutput) -> None:
-    """An answer with what it rests on; nothing in it is obeyed by a terminal."""
+    """Print an answer with its sources. Control characters are removed."""
     record, prediction = asked.record, asked.record.prediction
     if prediction is None:
         why = f"{record.failure.kind}: {record.failure.message}" if record.failure else ""
@@ -118,7 +118,7 @@ def _print_evidence(console: Console, asked: Asked, evidence: Sequence[Context])
 def _print_contexts(
     console: Console, contexts: Sequence[Context], evidence: Sequence[Context], output: AnswerOutput
 ) -> None:
-    """Those in which evidence stands, its sentences marked by a style and, for whoever sees none, by number."""
+    """Print the contexts with evidence. Its sentences are marked by style and by number."""
     for rank, context in enumerate(contexts, start=1):
         places = places_of(evidence, context)
         if places or output.texts:
@@ -143,7 +143,7 @@ def _print_sources(console: Console, asked: Asked) -> None:
 
 
 def _origin(document: Document | None) -> str:
-    """Title, source and date on a line of their own, as far as the corpus has them."""
+    """A line with title, source and date, as far as the corpus has them."""
     if document is None:
         return ""
     said = document.metadata

@@ -1,1 +1,1 @@
-"""What is gained by sending each query to the system that serves its type best, from recorded runs."""
+"""Measures from recorded runs what routing gains: sending each query to the system that is best for its type."""

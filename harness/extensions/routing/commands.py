@@ -1,4 +1,4 @@
-"""The command that learns from recorded runs which system serves which type of query."""
+"""The command `route`, which learns from recorded runs which system to use for which type of query."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,14 +19,16 @@ def route(
             "--cost-weight",
             min=0,
             max=1e6,
-            help="Points that 1,000 tokens (a cent, a second) of a query are worth.",
+            help="Points to subtract for 1,000 tokens (a cent, a second).",
         ),
     ] = 0.0,
-    cost: Annotated[CostName, typer.Option("--cost", help="Which cost that is.")] = CostName.tokens,
+    cost: Annotated[
+        CostName, typer.Option("--cost", help="The cost that --cost-weight applies to.")
+    ] = CostName.tokens,
     splits: Annotated[
-        int, typer.Option("--splits", min=10, max=10_000, help="So many ways to halve the queries.")
+        int, typer.Option("--splits", min=10, max=10_000, help="Number of random splits into halves.")
     ] = 100,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="The number of the first split.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the first split.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for tables and a figure.")] = None,
     policy: Annotated[
         Path | None, typer.Option("--policy", help="Write the learnt table as a config, e.g. policy.yaml.")
@@ -37,17 +39,17 @@ def route(
 ) -> None:
     """Learn which system to use for which type of query.
 
-    From recorded runs, tested on queries that were not learned from. Calls no model.
+    Uses recorded runs and tests on held-out queries. Calls no model.
 
-    A table from query types to systems is learnt on the queries of half of the documents and measured on the
-    others, against the best single system; beside it what the best choice would gain, had it been known, and by
-    luck alone.
+    A table from query types to systems is learnt on the queries of half of the documents and tested on the
+    others, against the best single system. Upper bounds (the best choice known in advance) and the gain by luck
+    alone are shown beside it.
 
     Examples:
 
       rag-harness route demo--naive demo--kg demo--community
 
-      rag-harness route results/demo--* --cost-weight 1 --cost tokens    (1,000 tokens are worth a point)
+      rag-harness route results/demo--* --cost-weight 1 --cost tokens    (1,000 tokens cost a point)
 
       rag-harness route demo--naive demo--kg --out routes --policy policy.yaml
     """

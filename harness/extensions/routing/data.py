@@ -1,4 +1,4 @@
-"""What routing would bring, for machines."""
+"""The result of `route` as JSON."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from harness.extensions.routing.tables import gains_of, is_shown, named_gains, v
 
 
 def route_json(study: RouteStudy) -> dict[str, Any]:
-    """Everything that the tables hold, every split with the queries that taught, and the notes. Gains are in the
-    measure's own unit, less what costs count.
-    """
+    """All tables, splits and notes. Gains are in the unit of the metric, minus weighted costs."""
     gains, choice = study.gains, study.choice
     luck = {id(gains.by_type): gains.by_type_luck, id(gains.by_query): gains.by_query_luck}
     means = np.average(study.values, axis=0, weights=study.recorded.weights)

@@ -1,4 +1,4 @@
-"""Recorded runs as a router would see them: who may be routed to, over which queries, at what cost."""
+"""Prepares recorded runs for a study of routing: eligible systems, common queries, values and costs."""
 
 from __future__ import annotations
 
@@ -31,65 +31,65 @@ from harness.statistics.t_intervals import Array
 from harness.store import RunDir
 
 LABELS, RULES = "labels", "rules"
-"""Who tells the type of a query: its data set, which no router is told; or rules that read its words."""
+"""The source of query types: labels of the data set, which a router does not know, or rules on the text."""
 COST_UNITS = {"tokens": 1000.0, "usd": 0.01, "latency_s": 1.0}
-"""What a query may cost, and how much of it `RouteChoice.cost_weight` is about: 1,000 tokens, a cent, a second."""
+"""Cost of a query -> the unit that `RouteChoice.cost_weight` refers to: 1,000 tokens, a cent, a second."""
 FEWEST = 8
-"""Queries below which there is nothing to learn on one half and to test on the other."""
+"""The fewest queries that can be split into a half to learn from and a half to test on."""
 
 
 @dataclass(frozen=True)
 class RouteChoice:
-    """What is to be learnt."""
+    """The options of a study."""
 
     measure: str | None = None
-    """None: the one that ranks."""
+    """None: the primary metric."""
     cost: str = "tokens"
     """A key of `COST_UNITS`."""
     cost_weight: float = 0.0
-    """Points (hundredths of what the measure ranges over) that a unit of cost is worth."""
+    """Points (hundredths of the range of the metric) to subtract for a unit of cost."""
     splits: int = 100
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class RouteStudy:
-    """What came out; a column is a system, the cheapest first where all costs are known."""
+    """The result. Columns are systems, the cheapest first if all costs are known."""
 
     title: str
     choice: RouteChoice
     runs: tuple[ComparedRun, ...]
     compared: MeasureComparison
-    """Over the queries that all have a value of."""
+    """Over the queries for which all systems have a value."""
     values: Array
-    """The measure itself: a row a query, a column a system."""
+    """The metric, queries x systems."""
     costs: Array | None
-    """Likewise, in the unit of `choice.cost`; None: not known of every query."""
+    """Costs in the unit of `choice.cost`, queries x systems; None if not known for every query."""
     recorded: Recorded
-    """What they are worth: in the measure's unit, higher is better, less what they cost."""
+    """The worth of answers: the metric, higher is better, minus weighted costs."""
     told: Mapping[str, Sequence[str]]
-    """The types of the queries, by who tells them."""
+    """Source of types -> the type of each query."""
     tables: Mapping[str, RoutingTable]
-    """Learnt from all queries, by who tells their types."""
+    """Source of types -> the table learnt from all queries."""
     gains: RoutingGains
     notes: tuple[str, ...]
 
     @property
     def names(self) -> list[str]:
-        """What the systems are called."""
+        """The labels of the systems."""
         return [one.label for one in self.runs]
 
 
 def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) -> RouteStudy:
-    """What routing among these runs would bring; calls nothing.
+    """Estimate what routing among these runs would gain. Calls no model.
 
-    Left out with a note: baselines, unfinished runs, and what was scored in another way than most. ConfigError,
-    in a line: fewer than two systems left, no direction of the measure, no common query or too few, costs that
-    count and are not known.
+    Baselines, unfinished runs, and runs that were scored differently from most are left out, with a note.
+    ConfigError if fewer than two systems are left, the metric has no direction, there are too few common queries,
+    or costs have a weight and are unknown.
     """
     named, notes = _without_baselines(load_compared(runs, None, prices))
     finished = finished_runs(named, None)
-    notes += [f"{one.label} is unfinished and takes no part." for one in named if one not in finished]
+    notes += [f"{one.label} is unfinished and is left out." for one in named if one not in finished]
     entrants, compared, found = _compared(finished, choice)
     notes += found
     costs = _costs(entrants, compared, choice.cost)
@@ -125,7 +125,7 @@ def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) ->
 
 
 def _order(named: Sequence[tuple[str, str]], costs: Array | None) -> list[int]:
-    """The cheapest first: of equal systems the first is taken, whatever order the runs were named in."""
+    """Positions, the cheapest first: the first of equally good systems is chosen, however runs are ordered."""
     means = [0.0] * len(named) if costs is None else costs.mean(axis=0).tolist()
     return sorted(range(len(named)), key=lambda at: (means[at], named[at]))
 
@@ -133,14 +133,14 @@ def _order(named: Sequence[tuple[str, str]], costs: Array | None) -> list[int]:
 def _without_baselines(runs: Sequence[ComparedRun]) -> tuple[list[ComparedRun], list[str]]:
     kept = [one for one in runs if not one.manifest.baseline]
     if len(kept) < 2:
-        raise ConfigError("routing takes runs of at least two systems, baselines aside", "name another RUN")
+        raise ConfigError("routing needs runs of at least two systems besides baselines", "name another RUN")
     return kept, [f"{one.label} is a baseline: nothing is routed to it." for one in runs if one not in kept]
 
 
 def _compared(
     runs: Sequence[ComparedRun], choice: RouteChoice
 ) -> tuple[list[ComparedRun], MeasureComparison, list[str]]:
-    """The runs that take part, their values over common queries, and notes."""
+    """The eligible runs, their values over common queries, and notes."""
     known = known_measures(evaluation for run in runs for evaluation in run.evaluations)
     name = choice.measure or ranking_choice([run.manifest for run in runs]).name
     shared = shared_queries(runs, None)
@@ -148,7 +148,7 @@ def _compared(
     places = sorted({place for pair in pairs for place in pair})
     if len(places) < 2:
         scored = sorted(set.intersection(*(set(run.values) for run in runs)))
-        what = f"'{printable(name)}' has no value in two of these runs" if name else "nothing says what ranks here"
+        what = f"'{printable(name)}' has no value in two of these runs" if name else "no primary metric is known"
         raise ConfigError(
             what, f"{nearest(name, map(printable, scored))} (--measure NAME, or: rag-harness evaluate)"
         )
@@ -156,13 +156,13 @@ def _compared(
     again = shared_queries(entrants, None)
     measure = paired(name, [one.values[name] for one in entrants], known)
     if measure.higher_is_better is None:
-        raise ConfigError(f"'{printable(name)}' makes no system better", "name another measure: --measure NAME")
+        raise ConfigError(f"'{printable(name)}' has no direction", "name another metric: --measure NAME")
     compared = compare_measure(measure, again, drawn_queries(entrants))
     if compared.n_common < FEWEST:
         what = f"the runs have {counted(compared.n_common, 'query', 'queries')} of '{printable(name)}' in common"
-        raise ConfigError(what, f"half of them teaches and half tests: name runs over {FEWEST} or more")
+        raise ConfigError(what, f"half are for learning, half for testing: name runs over {FEWEST} or more")
     notes = [
-        f"{one.label} was scored in another way, or hardly, and takes no part."
+        f"{one.label} was scored differently or on too few queries, and is left out."
         for one in runs
         if one not in entrants
     ]
@@ -170,7 +170,7 @@ def _compared(
 
 
 def _costs(runs: Sequence[ComparedRun], compared: MeasureComparison, cost: str) -> Array | None:
-    """A row a query, a column a run; None where that of any query is not known."""
+    """Costs, queries x runs; None if any of them is unknown."""
     columns = []
     for run in runs:
         known = run.values[cost].values if cost in run.values else {}
@@ -182,17 +182,18 @@ def _costs(runs: Sequence[ComparedRun], compared: MeasureComparison, cost: str) 
 
 
 def _required(runs: Sequence[ComparedRun], costs: Array | None, cost: str) -> Array:
-    """Those costs; ConfigError where they say nothing of what routing would cost."""
+    """The costs. ConfigError if any is unknown, or if a run failed too often to know its costs."""
     for run in runs:
         endings = run.run.endings().values()
         if fails_too_often(sum(one.status != "ok" for one in endings), len(endings)):
             raise ConfigError(
-                f"{run.label} failed too many queries to say what it costs", "leave it out, or --cost-weight 0"
+                f"{run.label} failed too many queries to know what it costs",
+                "leave it out, or set --cost-weight 0",
             )
     if costs is None:
         unknown = ", ".join(_without_cost(runs, cost)) or "any of these runs"
         raise ConfigError(
-            f"'{cost}' is not known of every query in {unknown}", f"another --cost ({', '.join(COST_UNITS)})"
+            f"'{cost}' is unknown for some queries in {unknown}", f"use another --cost ({', '.join(COST_UNITS)})"
         )
     return costs
 
@@ -208,6 +209,6 @@ def _worth(compared: MeasureComparison, values: Array, costs: Array | None, choi
     if not choice.cost_weight or costs is None:
         return sign * values
     if compared.measure.span is None:
-        raise ConfigError("the measure has no ends, so that there are no points of it", "use --cost-weight 0")
+        raise ConfigError("the metric has no known range, so points are undefined", "use --cost-weight 0")
     point = compared.measure.span / 100
     return sign * values - choice.cost_weight * point * costs / COST_UNITS[choice.cost]

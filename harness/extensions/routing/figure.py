@@ -1,4 +1,4 @@
-"""What routing gains, as a forest, beside how good each system is on each type."""
+"""Figure: the gain of each policy (forest plot), and the mean of each system on each query type."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 _NAME_LETTERS = 26
 _ROW_IN = 0.34
 _MOST_SYSTEMS = 8
-"""As many as there are colours."""
+"""Limited by the number of colours."""
 
 
 def draw_routes(study: RouteStudy, folder: Path) -> list[Path]:
-    """`routes.svg` and `routes.png`: left the gain of each policy over the best single system with its interval
-    and what luck alone would gain, right the mean of every system on each type.
+    """Write `routes.svg` and `routes.png`. Left: the gain of each policy over the best single system, with
+    interval and gain by luck alone. Right: the mean of each system on each query type.
     """
     with plotting() as new_figure:
         figure = new_figure(figsize=(WIDTH_IN, 1.2 + _ROW_IN * max(5, len(study.names))), layout="constrained")

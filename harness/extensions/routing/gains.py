@@ -1,13 +1,13 @@
-"""What routing brings over the best single system on queries that had no part in learning it.
+"""The gain of routing over the best single system, measured on held-out queries.
 
-Half of the documents teach, those of the other half test: queries that cite the same document most stay together
-(`clusters_of`), and the best single system is chosen by the half that teaches too, so that neither it nor the
-table has seen what it is measured on. One such split says little, so there are many, each named by its number.
+The queries of half of the documents are used for learning, the others for testing. Queries that cite the same
+document most stay together (`clusters_of`). The best single system is chosen on the learning half too, so that
+neither it nor the table has seen the test queries. This is repeated over many random splits.
 
-Their results are not independent, for they share queries. The interval of their mean is Nadeau and Bengio's
-corrected resampled t (2003, Machine Learning 52:239-281): the variance between splits times 1 / splits + test /
-training, with one degree of freedom less than there are splits or documents, whichever is fewer.
-docs/STATISTICS.md has what it covers.
+The splits share queries, so their results are not independent. The interval of their mean is the corrected
+resampled t of Nadeau and Bengio (2003, Machine Learning 52:239-281): the variance between splits times 1 / splits
++ test / training, with one degree of freedom less than the number of splits or documents, whichever is smaller.
+Its coverage is in docs/STATISTICS.md.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from harness.statistics.t_intervals import Array
 
 SPLITS = 100
 FEWEST_QUERIES = 30
-"""Below which intervals do not hold as often as they promise, and none is given."""
+"""With fewer, intervals would not have their nominal coverage, and none is given."""
 FEWEST_CLUSTERS = 15
 _ALPHA = 0.05
 _SLACK = 1e-12
@@ -39,11 +39,12 @@ _SLACK = 1e-12
 
 @dataclass(frozen=True)
 class Split:
-    """Which queries teach; the others test."""
+    """One split of the queries into a learning and a test half."""
 
     number: int
-    """Its name: the seed that made it."""
+    """The seed of the split."""
     teaches: NDArray[np.bool_]
+    """Whether a query is in the learning half."""
 
 
 @dataclass(frozen=True)
@@ -56,44 +57,44 @@ class OverSplits:
 
 @dataclass(frozen=True)
 class PolicyGain:
-    """What one way of choosing systems is worth on the halves that test."""
+    """The results of one policy on the test halves."""
 
     values: Array
-    """Of each split, in the unit of `Recorded.worth`."""
+    """Mean worth for each split, in the unit of `Recorded.worth`."""
     gains: Array
-    """Over the best single system as the other half chose it, likewise."""
+    """Gain over the best single system of the learning half, for each split."""
     choices: Sequence[Columns]
-    """Of each split, of the queries that test in their order."""
+    """For each split, the chosen system of each test query."""
 
 
 @dataclass(frozen=True)
 class RoutingGains:
-    """Of every policy, over the same splits."""
+    """The results of all policies over the same splits."""
 
     splits: tuple[Split, ...]
     single: PolicyGain
     """The best single system: its gains are 0."""
     learnt: Mapping[str, PolicyGain]
-    """By what told the types: the table learnt from them."""
+    """Source of types -> the table learnt from these types."""
     by_type: PolicyGain
-    """The best system of each type, had it been known."""
+    """The best system of each type, known in advance: an upper bound."""
     by_query: PolicyGain
-    """The best system of each query, had it been known."""
+    """The best system of each query, known in advance: an upper bound."""
     by_type_luck: PolicyGain
-    """`by_type` with types dealt out at random: what choosing afterwards gains where types say nothing."""
+    """`by_type` with shuffled types: the gain of choosing in hindsight if types carry no information."""
     by_query_luck: PolicyGain
-    """`by_query` with each system's values dealt out among the queries of a type: what systems gain that are as
-    good on each type, and right on queries that have nothing to do with each other."""
+    """`by_query` with the values of each system shuffled within each type: the gain of systems that are as good on
+    each type, but right on independent queries."""
     n_clusters: int
 
 
 def halves(clusters: NDArray[np.int64], n_splits: int = SPLITS, seed: int = 0) -> Iterator[Split]:
-    """Splits `seed`, `seed` + 1 and so on: whole clusters in random order until half of the queries teach."""
+    """Splits with the seeds `seed`, `seed` + 1 and so on. Random whole clusters form the learning half."""
     names, sizes = np.unique(clusters, return_counts=True)
     for number in range(seed, seed + n_splits):
         order = np.random.default_rng(number).permutation(len(names))
         before = np.concatenate([[0], np.cumsum(sizes[order])[:-1]])
-        # The cluster in the middle teaches where more of it would stand in that half.
+        # The cluster in the middle belongs to the half that contains more of it.
         teaching = order[before + sizes[order] / 2 <= len(clusters) / 2]
         yield Split(number, np.isin(clusters, names[teaching]))
 
@@ -104,8 +105,8 @@ def routing_gains(
     told: Mapping[str, Sequence[str]],
     splits: Sequence[Split],
 ) -> RoutingGains:
-    """`recorded.types` are those of the data set; `told`: by who tells them, the types that a table is learnt
-    from.
+    """The results of all policies. `recorded.types` are the labels of the data set; `told`: source of types ->
+    types to learn a table from.
     """
     tables = [_one(recorded, told, split) for split in splits]
 
@@ -127,7 +128,7 @@ def routing_gains(
 
 
 def spread_over(values: Array, splits: Sequence[Split], n_clusters: int) -> OverSplits:
-    """The mean over the splits; without an interval where queries or clusters are few, or nothing varies."""
+    """The mean over the splits. No interval if there are too few queries or clusters, or no variance."""
     mean = float(values.mean())
     n = len(splits[0].teaches)
     if n < FEWEST_QUERIES or n_clusters < FEWEST_CLUSTERS or np.ptp(values) <= _SLACK:
@@ -143,7 +144,7 @@ _SINGLE, _LEARNT, _BY_TYPE, _BY_QUERY, _LUCK = "single", "learnt ", "by type", "
 
 
 def _one(recorded: Recorded, told: Mapping[str, Sequence[str]], split: Split) -> dict[str, tuple[float, Columns]]:
-    """Of each policy on the half of one split that tests: what it is worth, and its choices."""
+    """Policy -> (mean worth, choices) on the test half of one split."""
     teaching, testing = recorded.of(split.teaches), recorded.of(~split.teaches)
     rng = np.random.default_rng([split.number, 1])
     dealt = replace(testing, types=[testing.types[at] for at in rng.permutation(len(testing.types))])
@@ -165,7 +166,7 @@ def _one(recorded: Recorded, told: Mapping[str, Sequence[str]], split: Split) ->
 
 
 def _dealt_out(recorded: Recorded, rng: np.random.Generator) -> Array:
-    """Each system's values in another order among the queries of each type."""
+    """The values of each system, shuffled within each type."""
     found = recorded.worth.copy()
     for name in sorted(set(recorded.types)):
         rows = np.flatnonzero(recorded.rows_of(name))

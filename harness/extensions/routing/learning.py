@@ -1,4 +1,4 @@
-"""A table from query types to systems, learnt from queries whose scores by every system are known."""
+"""Learns a table from query types to systems, from queries that all systems have answered."""
 
 from __future__ import annotations
 
@@ -12,49 +12,49 @@ from harness.statistics.t_intervals import Array
 
 Columns = NDArray[np.int64]
 FEWEST_OF_TYPE = 4
-"""Queries of a type below which nothing is learnt of it."""
+"""The fewest queries of a type to learn from."""
 _SLACK = 1e-12
-"""Of a difference of means: what it is off by."""
+"""Tolerance for rounding errors in differences of means."""
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What several systems are worth on the same queries: a row a query, a column a system."""
+    """The worth of several systems on the same queries."""
 
     worth: Array
-    """Higher is better; what answers cost is taken off already, where it counts."""
+    """Queries x systems; higher is better, weighted costs are already subtracted."""
     weights: Array
-    """Of the queries, 1 on average."""
+    """Weights of the queries, 1 on average."""
     types: Sequence[str]
-    """Of the queries, as whoever routes will be told them."""
+    """The type of each query."""
 
     def of(self, rows: NDArray[np.bool_]) -> Recorded:
-        """The part of it that these rows are."""
+        """The selected rows."""
         types = [name for name, is_in in zip(self.types, rows, strict=True) if is_in]
         return Recorded(self.worth[rows], self.weights[rows], types)
 
     def mean(self, choice: Columns) -> float:
-        """What is got where each query goes to the system of its place in `choice`, in the queries' mix."""
+        """The weighted mean worth if `choice` is the system of each query."""
         taken = np.take_along_axis(self.worth, choice[:, None], axis=1)[:, 0]
         return float(np.average(taken, weights=self.weights))
 
     def best_single(self) -> int:
-        """The system with the highest mean; of several the first."""
+        """The system with the highest mean; the first of equals."""
         return _first_best(np.average(self.worth, axis=0, weights=self.weights))
 
     def rows_of(self, name: str) -> NDArray[np.bool_]:
-        """Which queries are of a type."""
+        """A mask of the queries of a type."""
         return np.array([one == name for one in self.types], dtype=bool)
 
 
 @dataclass(frozen=True)
 class RoutingTable:
-    """To which system queries of each type go, by its column."""
+    """Query type -> system, as the number of its column."""
 
     systems: Mapping[str, int]
-    """By type."""
+    """Query type -> column of the system."""
     otherwise: int
-    """Of every other type: the best single system."""
+    """The system for all other types: the best single one."""
 
     def choices(self, types: Sequence[str]) -> Columns:
         """The system of each query."""
@@ -62,11 +62,11 @@ class RoutingTable:
 
 
 def learnt_table(recorded: Recorded) -> RoutingTable:
-    """The best system of each type, where it is ahead of the best single one by more than the standard error of
-    that difference; else, and of a type with hardly a query, the best single one.
+    """The best system of each type if its lead over the best single system is larger than one standard error of
+    the difference, otherwise the best single system. Types with few queries also get the best single system.
 
-    The rule of one standard error (Breiman et al. 1984, 3.4.3): a table that follows every difference follows
-    chance, and loses on other queries what it seemed to gain.
+    The one-standard-error rule (Breiman et al. 1984, 3.4.3) avoids overfitting: a table that follows every
+    difference loses its gain on other queries.
     """
     single = recorded.best_single()
     systems = {}
@@ -82,14 +82,14 @@ def learnt_table(recorded: Recorded) -> RoutingTable:
 
 
 def best_of_types(recorded: Recorded) -> RoutingTable:
-    """The best system of each type on these very queries: what nobody can know before."""
+    """The best system of each type on these queries, in hindsight."""
     single = recorded.best_single()
     names = sorted(set(recorded.types))
     return RoutingTable({name: recorded.of(recorded.rows_of(name)).best_single() for name in names}, single)
 
 
 def best_of_queries(recorded: Recorded) -> Columns:
-    """The best system of each query: what nobody can know before."""
+    """The best system of each query, in hindsight."""
     found: Columns = np.argmax(recorded.worth, axis=1).astype(np.int64)
     return found
 

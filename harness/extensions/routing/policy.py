@@ -1,4 +1,4 @@
-"""What recorded runs taught, as a config that runs it."""
+"""Writes the learnt routing table as a config."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from harness.store.atomic_files import write_atomic
 
 
 def write_policy(study: RouteStudy, path: Path) -> Path:
-    """Write the table that types as rules tell them taught as a config of the system that routes. It names
-    systems and their parameters, and nothing else of what a run says: models, data and keys are the user's own.
+    """Write the table for types found by rules as a config of the routing system. It contains only systems and
+    their parameters; models, data and keys are left to the user.
 
-    ConfigError where the file is there already, where chosen runs had other models (one run has one of each), or
-    where no system that routes is installed.
+    ConfigError if the file exists, if the chosen runs used different models (one run has one of each role), or if
+    no routing system is installed.
     """
     table = study.tables[RULES]
     chosen = {kind: study.runs[at] for name, at in table.systems.items() if (kind := known_type(name)) is not None}
@@ -39,7 +39,7 @@ def write_policy(study: RouteStudy, path: Path) -> Path:
     name = _router().name
     text = yaml.safe_dump({"systems": [name], "per_system": {name: {"answer": answer}}}, sort_keys=False)
     if path.exists():
-        raise ConfigError(f"{path} is there already", "name another file: --policy FILE")
+        raise ConfigError(f"{path} already exists", "name another file: --policy FILE")
     write_atomic(path, f"{_said(study)}{text}")
     return path
 
@@ -52,7 +52,7 @@ def _route(run: ComparedRun) -> dict[str, Any]:
 def _router() -> SystemSpec:
     found = [spec for spec in SYSTEMS.load_all()[0] if spec.routes is not None]
     if not found:
-        raise ConfigError("no system that hands queries to others is installed", "see: rag-harness list systems")
+        raise ConfigError("no system that routes queries is installed", "see: rag-harness list systems")
     return found[0]
 
 
@@ -61,8 +61,8 @@ def _refuse_unlike_models(runs: list[ComparedRun]) -> None:
     models = first.manifest.identity.get("models")
     for one in others:
         if one.manifest.identity.get("models") != models:
-            what = f"{first.label} and {one.label} had other models, and a run has one of each"
-            raise ConfigError(what, "name runs with the same models, or do without --policy")
+            what = f"{first.label} and {one.label} used different models, and a run has one of each role"
+            raise ConfigError(what, "name runs with the same models, or omit --policy")
 
 
 def _refuse_unroutable(runs: list[ComparedRun]) -> None:
@@ -71,16 +71,16 @@ def _refuse_unroutable(runs: list[ComparedRun]) -> None:
         name = str(one.manifest.identity.get("system", {}).get("name", ""))
         spec = known.get(name)
         if one.manifest.is_imported or spec is None or spec.own_models or spec.sees_gold:
-            what = f"no query can be handed to {one.label}: '{printable(name)}' cannot be run from a config"
-            raise ConfigError(what, "name runs of systems that are installed here, or do without --policy")
+            what = f"queries cannot be routed to {one.label}: '{printable(name)}' cannot be run from a config"
+            raise ConfigError(what, "name runs of systems that are installed here, or omit --policy")
 
 
 def _said(study: RouteStudy) -> str:
-    """The head of the file: where it is from, and whether it pays."""
+    """The comment at the start of the file: the source of the table and its verdict."""
     n = counted(len(study.compared.query_ids), "query", "queries")
     lines = [
         f"Learnt by rag-harness route from {n} of {study.title}, by {printable(study.compared.measure.name)}.",
         verdict(study),
-        "Models, data set and evaluators are those of your command or of another config.",
+        "Models, data set and evaluators come from your command line or from another config.",
     ]
     return "".join(f"# {printable(line, 1000)}\n" for line in lines)

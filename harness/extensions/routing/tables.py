@@ -1,4 +1,4 @@
-"""What routing would bring, as tables and sentences."""
+"""The gains of routing as tables and sentences."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from harness.statistics.intervals import Interval, mean_interval
 from harness.statistics.t_intervals import Array
 
 _TOLD = {LABELS: "types as the data set labels them", RULES: "types told by rules"}
-_ELSEWHERE = "on queries that taught nothing"
+_ELSEWHERE = "on held-out queries"
 _COSTS = {"tokens": "tokens", "usd": "USD", "latency_s": "seconds"}
 
 
 def route_sections(study: RouteStudy) -> list[Section]:
-    """In words, what it gains, to whom each type goes, and what to know."""
+    """The verdict, the tables and the notes."""
     tables = [gains_table(study), *(routes_table(study, told) for told in (RULES, LABELS)), types_table(study)]
     return [
         Section(
@@ -29,12 +29,12 @@ def route_sections(study: RouteStudy) -> list[Section]:
             "What routing would gain",
             Content(paragraphs=[verdict(study), about_luck(study)], tables=tables),
         ),
-        *([Section("notes", "To know before believing it", Content(items=study.notes))] if study.notes else []),
+        *([Section("notes", "Notes", Content(items=study.notes))] if study.notes else []),
     ]
 
 
 def named_gains(study: RouteStudy) -> dict[str, PolicyGain]:
-    """Each way to choose a system, by what a row calls it."""
+    """Name of each policy -> its results."""
     gains = study.gains
     return {
         "best single system": gains.single,
@@ -45,12 +45,12 @@ def named_gains(study: RouteStudy) -> dict[str, PolicyGain]:
 
 
 def gains_of(study: RouteStudy, one: PolicyGain) -> OverSplits:
-    """Over the best single system, {_ELSEWHERE}."""
+    """The gain over the best single system on held-out queries."""
     return spread_over(one.gains, study.gains.splits, study.gains.n_clusters)
 
 
 def gains_table(study: RouteStudy) -> Table:
-    """What each way of choosing reaches and gains, and what luck alone would seem to gain."""
+    """The mean, gain and cost of each policy, and the gain by luck alone."""
     gains = study.gains
     luck = {id(gains.by_type): gains.by_type_luck, id(gains.by_query): gains.by_query_luck}
     rows = [
@@ -67,8 +67,8 @@ def gains_table(study: RouteStudy) -> Table:
     price = "" if not study.choice.cost_weight else f" less {_price(study)}"
     note = (
         f"{_measure(study)}{price}, over {counted(len(study.compared.query_ids), 'query', 'queries')}: half of "
-        f"the documents teach, the others test; splits {first} to {last}, corrected resampled t. "
-        "By luck: what knowing it before would gain if types, or queries, said nothing of systems."
+        f"the documents for learning, the others for testing; splits {first} to {last}, corrected resampled t. "
+        "By luck: the gain of the best choice if types, or queries, were unrelated to systems."
     )
     header = (
         "policy",
@@ -81,7 +81,7 @@ def gains_table(study: RouteStudy) -> Table:
 
 
 def routes_table(study: RouteStudy, told: str) -> Table:
-    """To which system each type goes, learnt from all queries."""
+    """The system of each type, learnt from all queries."""
     table, types = study.tables[told], list(study.told[told])
     learnt = study.gains.learnt[told]
     rows = []
@@ -99,8 +99,8 @@ def routes_table(study: RouteStudy, told: str) -> Table:
             )
         )
     note = (
-        f"Every other query goes to {study.names[table.otherwise]}, the best single system. A type goes elsewhere "
-        "only where that is better by more than one standard error. Halves that agree: share of the splits in "
+        f"All other queries go to {study.names[table.otherwise]}, the best single system. A type gets another "
+        "system only if that is better by more than one standard error. Halves that agree: share of the splits in "
         "which its queries went to the same system."
     )
     header = ("type", "n", "goes to", "mean there", "of the best single", "halves that agree")
@@ -108,7 +108,7 @@ def routes_table(study: RouteStudy, told: str) -> Table:
 
 
 def types_table(study: RouteStudy) -> Table:
-    """The mean of every system on every type, as the data set labels them."""
+    """The mean of each system on each type, by the labels of the data set."""
     types = list(study.told[LABELS])
     names = sorted(set(types))
     owns = [np.array([one == name for one in types]) for name in names]
@@ -122,7 +122,7 @@ def types_table(study: RouteStudy) -> Table:
 
 
 def verdict(study: RouteStudy) -> str:
-    """What to do."""
+    """The recommendation."""
     single = study.names[study.tables[RULES].otherwise]
     learnt = study.gains.learnt[RULES]
     found = gains_of(study, learnt)
@@ -131,8 +131,8 @@ def verdict(study: RouteStudy) -> str:
         return f"Choose {single}: a table gains nothing over it on any split."
     if low is None or high is None:
         return (
-            f"Undecided: {_points(study, found.mean)} over the best single system ({single}), and fewer than "
-            f"{FEWEST_QUERIES} queries or {FEWEST_CLUSTERS} documents do not tell how sure that is."
+            f"Inconclusive: {_points(study, found.mean)} over the best single system ({single}), and fewer than "
+            f"{FEWEST_QUERIES} queries or {FEWEST_CLUSTERS} documents give no interval."
         )
     between = _points(study, found.mean, low, high)
     if low > 0:
@@ -141,25 +141,25 @@ def verdict(study: RouteStudy) -> str:
         )
     if high < 0:
         return f"Choose {single}: a table from types to systems loses, {between} {_ELSEWHERE}."
-    return f"Choose {single}: that routing by type gains anything is not shown, {between} {_ELSEWHERE}."
+    return f"Choose {single}: no significant gain of routing by type, {between} {_ELSEWHERE}."
 
 
 def about_luck(study: RouteStudy) -> str:
-    """What the best of each query is worth knowing."""
+    """Compares the gain of the best system of each query with the gain by luck."""
     gained, luck = study.gains.by_query.gains.mean(), study.gains.by_query_luck.gains.mean()
-    said = f"The best of each query would gain {_points(study, gained)}; systems as good on each type and right "
-    said += f"on unrelated queries would gain {_points(study, luck)} by luck"
-    return f"{said}: it is no sign of something to route by." if gained <= luck else f"{said}."
+    said = f"The best of each query would gain {_points(study, gained)}; systems as good on each type but right "
+    said += f"on independent queries would gain {_points(study, luck)} by luck"
+    return f"{said}: this is no evidence that routing can help." if gained <= luck else f"{said}."
 
 
 def is_shown(study: RouteStudy) -> bool:
-    """Whether the table that rules serve is shown to gain."""
+    """Whether the gain of the table for types found by rules is significant."""
     low = gains_of(study, study.gains.learnt[RULES]).interval.low
     return low is not None and low > 0
 
 
 def _on_tests(study: RouteStudy, one: PolicyGain, what: Array) -> OverSplits:
-    """The mean of `what` on the halves that test, by the choices made there."""
+    """The mean of `what` on the test halves under the policy."""
     means = [
         float(np.average(_taken(what[~split.teaches], choice), weights=study.recorded.weights[~split.teaches]))
         for split, choice in zip(study.gains.splits, one.choices, strict=True)
@@ -172,7 +172,7 @@ def _taken(what: Array, choice: Columns) -> Array:
 
 
 def _agreeing(study: RouteStudy, learnt: PolicyGain, own: Array, to: int) -> float | None:
-    """The share of splits in which the queries of a type that tested went to that system."""
+    """The share of splits in which the test queries of a type went to that system."""
     went = [
         bool(choice[own[~split.teaches]][0] == to)
         for split, choice in zip(study.gains.splits, learnt.choices, strict=True)
@@ -196,7 +196,7 @@ def _gain(study: RouteStudy, found: OverSplits) -> Quantity:
 
 
 def _within(study: RouteStudy, interval: Interval) -> Interval:
-    """The part of it that can be."""
+    """The interval, cut to the range of the metric."""
     ends = study.compared.measure.range or ((0.0, 1.0) if study.compared.measure.is_share else None)
     if ends is None or interval.low is None or interval.high is None:
         return interval
@@ -209,7 +209,7 @@ def _unit(study: RouteStudy) -> NumberForm:
 
 
 def _points(study: RouteStudy, value: float, *limits: float) -> str:
-    """`+1.2 [-0.3, +2.7] points`, or in the measure's own unit."""
+    """Such as `+1.2 [-0.3, +2.7] points`; in the unit of the metric if it has no range."""
     span = study.compared.measure.span
     shown = [f"{one:+.3g}" if span is None else f"{100 * one / span:+.1f}" for one in (value, *limits)]
     between = f" [{', '.join(shown[1:])}]" if limits else ""
@@ -223,12 +223,12 @@ def _price(study: RouteStudy) -> str:
 
 def _measure(study: RouteStudy) -> str:
     measure = study.compared.measure
-    mix = ", types as they are mixed in the data set" if study.compared.weights is not None else ""
+    mix = ", types weighted as in the data set" if study.compared.weights is not None else ""
     return f"{printable(measure.title or measure.name)}{mix}"
 
 
 def _without_empty(table: Table) -> Table:
-    """Without columns in which nothing stands."""
+    """The table without empty columns."""
     kept = [at for at in range(len(table.header)) if any(row[at] is not None for row in table.rows)]
     rows: Sequence[tuple[Entry, ...]] = [tuple(row[at] for at in kept) for row in table.rows]
     return Table(table.name, table.title, tuple(table.header[at] for at in kept), tuple(rows), note=table.note)

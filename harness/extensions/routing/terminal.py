@@ -1,4 +1,4 @@
-"""`rag-harness route`."""
+"""Runs `rag-harness route` and prints the result."""
 
 import json
 from collections.abc import Sequence
@@ -25,14 +25,14 @@ class RouteOptions:
     seed: int
     out: Path | None
     policy: Path | None
-    """A file to write the learnt table to."""
+    """File for the learnt table."""
     prices: Path | None
     results: Path
     as_json: bool
 
 
 def print_routes(names: Sequence[str], options: RouteOptions) -> None:
-    """Study the named runs, print what came out, and write it to `out` where that is given."""
+    """Study the named runs, print the result, and write it to `out` and `policy` if given."""
     runs = find_runs(options.results, names)
     choice = RouteChoice(options.measure, options.cost, options.cost_weight, options.splits, options.seed)
     study = study_routes(runs, prices_of_runs(runs, options.prices), choice)

@@ -1,4 +1,4 @@
-"""routes.md with its figure, and the same tables for a terminal."""
+"""Writes routes.md, routes.json and a figure, and prints the same tables to a terminal."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _PAGE = "routes.md"
 
 
 def write_routes(study: RouteStudy, out: Path) -> Path:
-    """Write routes.md, routes.json and the figure into `out`; the path of the first. The same runs give the same
-    bytes.
+    """Write routes.md, routes.json and the figure to `out`; returns the path of routes.md. The same runs give the
+    same bytes.
     """
     with files_together(out) as folder:
         (folder / "routes.json").write_text(json.dumps(route_json(study), indent=2) + "\n", encoding="utf-8")

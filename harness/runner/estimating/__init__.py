@@ -1,1 +1,1 @@
-"""What cells will take, before anything is paid."""
+"""Estimates of time, tokens and cost before a run."""

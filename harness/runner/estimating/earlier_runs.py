@@ -1,4 +1,4 @@
-"""What runs under --results have measured, for estimates of others. Reads only; what is damaged is passed over."""
+"""Measurements of earlier runs under --results, used to estimate new ones. Damaged runs are skipped."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -41,17 +41,17 @@ R = TypeVar("R")
 T = TypeVar("T")
 GENERATOR = "generator"
 _MOST_RUNS = 12
-"""Whose journals and records are read for one cell, the latest first."""
+"""The most runs used to estimate one cell, the latest first."""
 _MOST_READ = 4
-"""Of them whose records are read."""
+"""The most of these runs to read records of."""
 _MOST_RECORDS = 1000
-"""Of one run: means need no more."""
+"""The most records of one run; more do not improve a mean."""
 _LARGEST_CORPUS = 64_000_000
-"""Bytes of a corpus that is read again to see what a formula would have said."""
+"""Bytes. A larger corpus is not read again to compute what a system would have expected."""
 
 
 class EarlierRun:
-    """One run, read as far as somebody asks."""
+    """An earlier run, read lazily."""
 
     def __init__(self, run: RunDir, manifest: Manifest, results: Path) -> None:
         self.run = run
@@ -61,12 +61,12 @@ class EarlierRun:
 
     @property
     def system(self) -> Mapping[str, Any]:
-        """Name, version, index and answer parameters."""
+        """Name, version, index and answer parameters of its system."""
         return dict(self.identity.get("system") or {})
 
     @cached_property
     def index_kind(self) -> str:
-        """The kind of its index, which systems may share; empty where its system is no longer installed."""
+        """The kind of its index, which systems may share. Empty if its system is not installed."""
         return str(_read(str(self.system.get("name")), lambda name: SYSTEMS.load(name).stored_index_kind) or "")
 
     @property
@@ -76,27 +76,27 @@ class EarlierRun:
 
     @property
     def server(self) -> str:
-        """What serves its generator."""
+        """The digest of the server and model of its generator."""
         return server_of(self.identity)
 
     @cached_property
     def records(self) -> list[RunRecord]:
-        """The first records, as they were written."""
+        """The first records."""
         return list(islice(self.run.iter_records(), _MOST_RECORDS))
 
     @cached_property
     def index(self) -> IndexRecord | None:
-        """Its index, whoever built it."""
+        """The record of its index, which another run may have built."""
         return self.run.index()
 
     @cached_property
     def calls(self) -> list[AskedCall]:
-        """The latest calls of its answers."""
+        """The latest generator calls of its answers."""
         return [call for call in latest_calls(self.run.journal_path) if call.role == GENERATOR]
 
     @cached_property
     def answer_other_s(self) -> tuple[float, float] | None:
-        """(answers made live, seconds in which one was under way and no call was); None without any."""
+        """(answers made live, seconds in which an answer but no model call was running); None if unknown."""
         live = [(record, span) for record in self.records if (span := live_span(record))]
         scopes = {f"answer/{record.query_id}/{record.repeat}/{record.attempt}" for record, _ in live}
         spans = [span for span in call_spans(self.run.journal_path, GENERATOR) if span.scope in scopes]
@@ -107,7 +107,7 @@ class EarlierRun:
 
     @cached_property
     def expected(self) -> Expected | None:
-        """What its system's formula says of it: as it was kept, else worked out where its corpus is there."""
+        """The work that its system expected: stored in the run, or computed if its corpus is available."""
         kept = self.run.estimate()
         return kept.expected if kept and kept.expected else self._worked_out()
 
@@ -127,7 +127,7 @@ class EarlierRun:
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which earlier runs count for a cell."""
+    """The properties of a cell by which similar earlier runs are selected."""
 
     system: str
     index_kind: str
@@ -136,33 +136,35 @@ class Wanted:
     dataset: str
     server: str
     is_local: bool
-    """One machine answers, whatever is asked: all its calls tell its speed."""
+    """The generator runs on this machine, so all its calls measure its speed."""
     concurrency: int
     machine: Mapping[str, Any]
 
 
 class EarlierRuns:
-    """Every run under a folder of results but those that were imported, the latest first."""
+    """All runs in a results folder except imported ones, the latest first."""
 
     def __init__(self, results: Path, *, without: Sequence[str] = ()) -> None:
-        """`without`: run ids that are to be passed over."""
+        """`without`: run ids to skip."""
         self._results = results
         self._spans: list[CallSpan] | None = None
         self._rates: dict[tuple[str, int, Phase], Rates] = {}
         self._runs = [run for run in _found(results) if run.run.run_id not in without]
 
     def alike(self, wanted: Wanted) -> list[EarlierRun]:
-        """The latest of the same system with the same generator."""
+        """The latest runs of the same system with the same generator."""
         own = [run for run in self._served_by(wanted) if run.system.get("name") == wanted.system]
         return own[:_MOST_RUNS]
 
     def same_kind(self, wanted: Wanted) -> list[EarlierRun]:
-        """The latest with the same generator whose systems build the same kind of index."""
+        """The latest runs with the same generator and the same kind of index."""
         own = [run for run in self._served_by(wanted) if run.index_kind == wanted.index_kind]
         return own[:_MOST_RUNS]
 
     def rates(self, wanted: Wanted, phase: Phase) -> Rates:
-        """Of the generator. Its speed is that on this machine, or with as many calls at once as are wanted."""
+        """The measured rates of the generator. The speed of a local one comes from runs on this machine, that of
+        others from runs with the same concurrency.
+        """
         key = (wanted.server, wanted.concurrency, phase)
         if key not in self._rates:
             self._rates[key] = self._measure(wanted, phase)
@@ -181,7 +183,9 @@ class EarlierRuns:
         return replace(rates, seconds=rates_of(timed).seconds)
 
     def index_phases(self, wanted: Wanted, *, per_document: bool) -> list[Earlier]:
-        """Each index once. `per_document`: in units of documents, where there is no formula for a whole index."""
+        """Earlier index builds, each once. `per_document`: the unit is a document instead of a whole index, for
+        systems that give no expectation.
+        """
         found: dict[str, Earlier] = {}
         for run in self.same_kind(wanted):
             record = _read(run, lambda one: one.index)
@@ -201,7 +205,7 @@ class EarlierRuns:
         return list(found.values())
 
     def answer_phases(self, wanted: Wanted) -> list[Earlier]:
-        """The answers of the closest runs, a few: their records take long to read."""
+        """The answers of the few most similar runs; reading more records would take too long."""
         phases: list[Earlier] = []
         halves = ("index", "answer")
         for run in sorted(self.alike(wanted), key=lambda one: -_closeness(one, wanted, halves)):
@@ -218,7 +222,7 @@ class EarlierRuns:
         return phases
 
     def index_times(self, wanted: Wanted, *, per_document: bool) -> list[tuple[float, float]]:
-        """(texts or documents, seconds outside of calls) of indexes that were built on this machine."""
+        """(texts or documents, seconds outside of model calls) of indexes built on this machine."""
         found: dict[str, tuple[float, float]] = {}
         for run in self.same_kind(wanted):
             record = _read(run, lambda one: one.index)
@@ -231,7 +235,7 @@ class EarlierRuns:
         return list(found.values())
 
     def answer_times(self, wanted: Wanted) -> list[tuple[float, float]]:
-        """(answers, seconds outside of calls) of runs on this machine; of other systems if need be."""
+        """(answers, seconds outside of model calls) of runs on this machine, of other systems only if needed."""
         for runs in (self.alike(wanted), self._runs[:_MOST_RUNS]):
             timed = [run for run in runs if _is_here(run, wanted)][:_MOST_READ]
             seconds = [_read(run, lambda one: one.answer_other_s) for run in timed]
@@ -246,8 +250,8 @@ class EarlierRuns:
         models: Mapping[str, Mapping[str, Any]],
         closeness: Callable[[EvaluationRecord, str], int],
     ) -> list[tuple[EvaluationRecord, int]]:
-        """The latest evaluations by these models, each with the number of answers that it judged: those that are
-        the closest, by the record and the name of the system whose answers they were.
+        """The latest evaluations by these models, each with its number of judged answers. Only those with the
+        highest `closeness(record, name of the evaluated system)`.
         """
         found: dict[int, list[tuple[EvaluationRecord, int]]] = {}
         for run in self._runs:
@@ -283,7 +287,7 @@ class EarlierRuns:
 
 
 def server_of(identity: Mapping[str, Any]) -> str:
-    """What serves the generator of a run: its provider, name, weights and URL, not how it decodes."""
+    """A digest of the generator of a run: provider, model, weights and URL, without decoding parameters."""
     models = identity.get("models") or {}
     return server_digests({GENERATOR: models.get(GENERATOR) or {}})[GENERATOR]
 
@@ -320,7 +324,7 @@ def _covered(spans: Sequence[CallSpan]) -> float:
 
 
 def _read(of: R, what: Callable[[R], T]) -> T | None:
-    """what(of), or None where that run is damaged, incomplete or of a system that is no longer there."""
+    """what(of), or None if the run is damaged or incomplete, or its system is not installed."""
     try:
         return what(of)
     except (HarnessError, ValidationError, KeyError, TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What cells will take, before anything is paid: their formulas, held against the runs that are there."""
+"""Estimates of what cells will cost, from what their systems expect, corrected by earlier runs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,17 +26,17 @@ SAMPLE_FIRST = "run a small sample first, e.g. --set dataset.sample.per_type=1, 
 
 
 class Estimator:
-    """Estimates cells from one folder of results. It calls no model, starts nothing and writes nothing."""
+    """Estimates cells from the runs in a results folder. It calls no model, starts nothing and writes nothing."""
 
     def __init__(self, results: Path, prices: Prices, *, without: Sequence[str] = ()) -> None:
-        """`without`: run ids that are not to be learnt from."""
+        """`without`: run ids to ignore."""
         self._results = results
         self._prices = prices
         self._without = without
 
     def estimate_all(self, cells: Sequence[Cell], paid: set[str] | None = None) -> list[Estimate]:
-        """One estimate a cell. An index that several cells share is paid by the first of them; `paid` are those
-        of cells before these, and is added to.
+        """One estimate for each cell. An index that several cells share is paid by the first of them. `paid` holds
+        the ids of indexes that earlier cells pay for, and is extended.
         """
         paid = set() if paid is None else paid
         estimates = []
@@ -50,7 +50,7 @@ class Estimator:
         return estimates
 
     def estimate(self, cell: Cell) -> Estimate:
-        """What the whole run takes, and how much of it is left."""
+        """The estimate of the whole run, with the number of answers that are left."""
         n_answers, expected = cell.n_answers, _expected(cell)
         run = RunDir(self._results / cell.run_id)
         n_left = n_answers - len(run.whole_endings())
@@ -134,8 +134,7 @@ class Estimator:
         )
 
     def _judging(self, cell: Cell, run: RunDir, n_answers: int, n_left: int) -> dict[str, PhaseEstimate]:
-        """By evaluator; without those that have scored the finished run already, by the same judge and
-        parameters."""
+        """By evaluator, without those that already scored the finished run with the same judge and parameters."""
         plan = plan_evaluation(cell.config)
         there = run.evaluations() if not n_left else []
         asking = [
@@ -152,13 +151,13 @@ class Estimator:
         wanted = planned.spec.version, planned.params.model_dump(mode="json")
 
         def closeness(record: EvaluationRecord, own: str) -> int:
-            """A judge reads long contexts in several calls: of equals, those of the same system."""
+            """Prefers the same evaluator parameters, then the same system: long contexts need more judge calls."""
             return 2 * ((record.version, record.params) == wanted) + (own == system)
 
         alike = self._earlier.judged(planned.spec.name, models, closeness)
         if not alike:
             by = " and ".join("judge" if role == "judge" else "embedder" for role in models)
-            return PhaseEstimate(notes=(f"no earlier evaluation by this evaluator and {by} is here",))
+            return PhaseEstimate(notes=(f"no earlier evaluation by this evaluator and {by}",))
         share = n_answers / sum(n for _, n in alike)
         used = {role: _scaled((record.cost.usage.get(role) for record, _ in alike), share) for role in models}
         judge, embedder = (used.get(role, Usage()) for role in ("judge", "judge_embedder"))
@@ -181,7 +180,7 @@ class Estimator:
 
 
 def _called(planned: PlannedEvaluator, plan: EvaluationPlan) -> dict[str, dict[str, Any]]:
-    """Role -> identity of the models that it calls at a server: an embedder within the process takes no token."""
+    """Role -> identity of the models behind a server. An embedder within the process uses no tokens."""
     configs: dict[str, ModelConfig] = {model.role: model for model in (plan.judge, plan.embedder)}
     models = plan.models_of(planned)
     return {role: model for role, model in models.items() if provider_of(configs[role]).encoder is None}
@@ -199,7 +198,9 @@ def _expected(cell: Cell) -> Expected | None:
 
 
 def expected_of(cell: Cell, workload: Workload) -> Expected | None:
-    """What its system says of that workload, with those that it hands queries to; None: one says nothing."""
+    """The work that its system expects, together with the systems to which it routes queries. None if one of them
+    gives no expectation.
+    """
     own = _own_expected(cell, workload)
     if own is None or not cell.lent:
         return own
@@ -214,7 +215,7 @@ def _own_expected(cell: Cell, workload: Workload) -> Expected | None:
 
 
 def _asked(work: Work, cell: Cell) -> Work:
-    """Without a generator nothing is generated."""
+    """The work, without generator calls if the cell has no generator."""
     return work if cell.generates else work.model_copy(update={"calls": ()})
 
 
@@ -233,28 +234,28 @@ def _assumed(expected: Expected | None) -> tuple[str, ...]:
 
 
 def say_total(cells: Sequence[Cell], estimator: Estimator, reporter: Reporter) -> None:
-    """Say in one line what all the cells still take, before the first begins; nothing here can stop them."""
+    """Print one line with the remaining cost of all cells, before the first begins. Never raises."""
     with _as_a_courtesy(reporter):
         estimates = estimator.estimate_all(cells)
         phases = [phase for estimate in estimates for phase in phases_left(estimate)]
         if phases:
-            judged = ", without what judges take" if any(estimate.judging for estimate in estimates) else ""
-            reporter.say(f"estimate of all {len(cells)} cells{judged}: {in_one_line(phases)}")
+            judged = ", without judges" if any(estimate.judging for estimate in estimates) else ""
+            reporter.say(f"estimate of all {len(cells)} runs{judged}: {in_one_line(phases)}")
 
 
 def keep_estimate(cell: Cell, run: RunDir, prices: Prices, reporter: Reporter) -> None:
-    """Estimate a run that begins, keep it in the run and say it in one line; nothing here can stop a run."""
+    """Estimate a run that begins, save the estimate in the run and print it. Never raises."""
     with _as_a_courtesy(reporter):
         if run.estimate() is None and not run.whole_endings():
             estimate = Estimator(run.path.parent, prices).estimate(cell)
             run.write_estimate(estimate)
-            judged = " without what judges take" if estimate.judging else ""
+            judged = " without judges" if estimate.judging else ""
             reporter.say(f"  estimate{judged}: {in_one_line(phases_left(estimate))}")
 
 
 @contextmanager
 def _as_a_courtesy(reporter: Reporter) -> Iterator[None]:
-    """The run is what was asked for: an estimate that fails is one line."""
+    """A failed estimate is one line of output and does not stop the run."""
     try:
         yield
     except Exception as error:

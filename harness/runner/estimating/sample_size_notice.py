@@ -1,4 +1,4 @@
-"""What so many queries can tell apart, said before anything is paid. It refuses nothing."""
+"""Notice about the statistical power of a sample, printed before a run. It never stops one."""
 
 from __future__ import annotations
 
@@ -12,47 +12,47 @@ from harness.statistics.power import DISCORDANCE, POWER, STEPS, can_show_anythin
 
 @dataclass(frozen=True)
 class SampleSize:
-    """The systems of one sample, and the queries that it would take to tell them apart."""
+    """The systems compared over one sample, and the number of queries needed to find differences between them."""
 
     dataset: str
     n_queries: int
     n_available: int
-    """In the whole data set."""
+    """Queries in the whole data set."""
     n_systems: int
-    """That compete; of one alone it is said as if there were another."""
+    """Without baselines. A single system counts as one pair."""
     needed: dict[float, int | None]
-    """Difference of two shares -> queries that find it four times out of five, after Holm over all pairs; None:
-    more than anybody has."""
+    """Difference of two shares -> queries needed for 80 % power with Holm's correction over all pairs. None if too
+    many."""
 
     @property
     def n_pairs(self) -> int:
-        """Of systems."""
+        """Pairs of systems."""
         return max(1, self.n_systems * (self.n_systems - 1) // 2)
 
     @property
     def lines(self) -> list[str]:
-        """One for what these queries can show, if that is next to nothing; one for how many it takes."""
+        """A warning if these queries can show almost no difference, and the numbers of queries needed."""
         n, what = self.n_queries, f"{_counted(self.n_systems, 'run')}, {_counted(self.n_pairs, 'pair')}"
         subject = f"{self.dataset}, {n:,} {'query' if n == 1 else 'queries'}, {what}"
         shown = []
         if not can_show_anything(n, self.n_pairs):
-            shown.append(f"{subject}: no outcome can be more than chance")
+            shown.append(f"{subject}: no difference can be significant")
         elif not can_show_anything(n - 1, self.n_pairs):
-            shown.append(f"{subject}: nothing can be more than chance but one that is better on {n:,} of {n:,}")
+            shown.append(f"{subject}: a difference is significant only if one system is better on {n:,} of {n:,}")
         takes = ", ".join(f"{100 * step:g} points {self._taken(step)}" for step in sorted(self.needed))
         shown.append(
-            f"{subject}: queries that find a true difference {100 * POWER:g} times of 100, where two systems "
+            f"{subject}: queries needed to find a true difference with {100 * POWER:g} % power, if two systems "
             f"differ on {100 * DISCORDANCE:g} % of them: {takes}; the data set has {self.n_available:,}"
         )
         return shown
 
     def _taken(self, step: float) -> str:
         needed = self.needed[step]
-        return "more than anybody has" if needed is None else f"about {rounded_up(needed):,}"
+        return "too many" if needed is None else f"about {rounded_up(needed):,}"
 
 
 def sample_sizes(cells: Sequence[Cell]) -> list[SampleSize]:
-    """One for each sample that systems compete on; none where the package that counts is not installed."""
+    """One for each sample that has systems to compare; none if the package for power analysis is not installed."""
     samples: dict[str, list[Cell]] = {}
     for cell in cells:
         if not cell.spec.baseline:
@@ -64,12 +64,12 @@ def sample_sizes(cells: Sequence[Cell]) -> list[SampleSize]:
 
 
 def size_lines(cells: Sequence[Cell]) -> list[str]:
-    """The lines of all samples."""
+    """The lines about all samples of these cells."""
     return [line for size in sample_sizes(cells) for line in size.lines]
 
 
 def sizes_json(sizes: Iterable[SampleSize]) -> list[dict[str, object]]:
-    """For machines; `needed` by the difference in points."""
+    """As JSON; the keys of `needed` are differences in points."""
     return [
         {
             "dataset": size.dataset,

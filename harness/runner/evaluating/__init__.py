@@ -1,1 +1,1 @@
-"""Runs to scores: evaluators planned, their models opened, every judgement charged."""
+"""Evaluation of runs: plans evaluators, opens their models and meters their calls."""

@@ -1,7 +1,7 @@
-"""The models of an evaluation: opened when an evaluator first asks for them, closed with the evaluation.
+"""The models of an evaluation: opened when first needed, closed with the evaluation.
 
-One journal (`results/judge/calls.sqlite`) holds every call of every evaluation: a judgement of the same text by
-the same model is paid once, whichever run it belongs to, and a killed evaluation goes on where it was.
+One journal (`results/judge/calls.sqlite`) holds the calls of all evaluations. So a judgement of the same text by
+the same model is paid once across runs, and a killed evaluation resumes without paying again.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ from harness.runner.weight_download import fetch_weights
 from harness.store import Dialect, Dialects, Journal
 
 SCOPE = "judge"
-"""Of every judgement in the journal: a text is judged once, whichever run it belongs to."""
+"""The scope of all judgements in the journal. It is the same for all runs, so that a text is judged only once."""
 
 
 class OpenedModels(ABC):
-    """A judge and an embedder, wherever their calls are made; what is opened is closed by `stack`."""
+    """The judge and the embedder of an evaluation, in this process or remote. `stack` closes what they open."""
 
     def __init__(self, judge: JudgeConfig, embedder: JudgeEmbedderConfig, stack: ExitStack) -> None:
         self._judge_config, self._embedder_config, self._stack = judge, embedder, stack
@@ -45,50 +45,50 @@ class OpenedModels(ABC):
     @property
     @abstractmethod
     def concurrency(self) -> int:
-        """Judgements worth having under way at once."""
+        """The number of judgements to run in parallel."""
         ...
 
     @abstractmethod
     def check_time(self) -> None:
-        """Raise BudgetReached where the time is over."""
+        """BudgetReached if the time is over."""
         ...
 
     @abstractmethod
     def _open_seam(self) -> AnySeam:
-        """What the calls of one model pass."""
+        """A seam for the calls of one model."""
         ...
 
     @property
     def server(self) -> ServerAccess | None:
-        """The judge's, if one was started for it here."""
+        """The server that was started for the judge, if any."""
         return None
 
     def _fetch(self, config: JudgeEmbedderConfig) -> None:  # noqa: B027 - a worker has no bar
-        """Have its weights here, behind a bar where there is one: whoever loads them fetches what it lacks."""
+        """Download the weights with a progress bar, if there is one. Otherwise loading them downloads silently."""
 
     async def disconnect(self) -> None:
-        """Close the connections to its servers, within the loop in which they were asked."""
+        """Close the connections to servers. To be called in the event loop that used them."""
         for model in self._connected:
             await model.close()
 
     @cached_property
     def judge(self) -> ChatModel:
-        """The model that judges."""
+        """The judge, opened at first use."""
         chat = build_chat(self._judge_config, self._open_seam(), self.server)
-        assert chat is not None  # noqa: S101 - the plan refuses evaluators that would ask nobody
+        assert chat is not None  # noqa: S101 - the plan checked that there is a judge
         self._connected.append(chat)
         return chat
 
     @cached_property
     def embedder(self) -> Embedder:
-        """The embedder; its vectors come from the content cache where they can."""
+        """The embedder, opened at first use. Cached vectors are reused."""
         self._fetch(self._embedder_config)
         embedder = build_embedder(self._embedder_config, self._open_seam(), self._cache)
         self._connected.append(embedder)
         return embedder
 
     def begin(self, run_id: str) -> None:
-        """What is asked from now on is paid by this run."""
+        """Record calls from now on as paid by this run."""
         self._payer = run_id
         if "_cache" in self.__dict__:
             self._cache.payer = run_id
@@ -101,9 +101,7 @@ class OpenedModels(ABC):
 
 
 class EvaluationModels(OpenedModels):
-    """Those of a plan, over one shared journal under `folder`; the judge's server is started if it is one of this
-    machine.
-    """
+    """The models of a plan, with one shared journal in `folder`. A local judge's server is started when needed."""
 
     def __init__(
         self,
@@ -116,19 +114,19 @@ class EvaluationModels(OpenedModels):
         super().__init__(plan.judge, plan.embedder, stack)
         self._plan, self._folder, self._reporter = plan, folder, reporter
         self.budget = budget or Budget()
-        """What judgements may still take."""
+        """What is left for judgements."""
         self._left_out: dict[str, list[str]] = {}
-        """Role -> parameters that its model refuses, and so is not sent."""
+        """Role -> parameters that are not sent, because the model rejects them."""
         self._journals: list[Journal] = []
 
     @property
     def concurrency(self) -> int:
-        """See `OpenedModels`: a local server has a few slots."""
+        """As many as the judge's server has slots, or as its config allows."""
         return provider_of(self._plan.judge).parallel(self._plan.judge)
 
     @cached_property
     def server(self) -> ServerAccess | None:
-        """The judge's, if it is one of this machine: then it is started."""
+        """The server of a local judge, started at first use; None for others."""
         config = self._plan.judge
         fetch_weights(self._reporter, config)
         serve = provider_of(config).serve
@@ -143,9 +141,9 @@ class EvaluationModels(OpenedModels):
     def desk(
         self, roles: Collection[str], server: ServerAccess | None, loop: asyncio.AbstractEventLoop
     ) -> RemoteCallServer:
-        """Where workers elsewhere have the calls of these roles made; called in its loop, closed by the caller.
+        """Makes the calls of these roles for remote workers. The caller closes it; it runs in `loop`.
 
-        `server`: the judge's, if one was started for it. An encoder works where the worker is.
+        `server`: the server started for the judge, if any. An encoder runs in the worker itself.
         """
         models = (self._plan.judge, self._plan.embedder)
         called = {one.role: one for one in models if one.role in roles and provider_of(one).encoder is None}
@@ -153,7 +151,7 @@ class EvaluationModels(OpenedModels):
         return RemoteCallServer(seam, called, {self._plan.judge.role: server} if server else {}, loop)
 
     def begin(self, run_id: str) -> None:
-        """See `OpenedModels`."""
+        """Record calls from now on as paid by this run."""
         super().begin(run_id)
         for journal in self._journals:
             journal.payer = run_id
@@ -171,7 +169,7 @@ class EvaluationModels(OpenedModels):
         return self._seam(self._journal)
 
     def _seam(self, journal: Journal) -> Seam:
-        # A seam for each model: where one server is down, the other's calls go on.
+        # A seam for each model: if one server is down, calls to the other continue.
         servers = server_digests(self._plan.models)
         return Seam(
             journal,
@@ -183,11 +181,11 @@ class EvaluationModels(OpenedModels):
         )
 
     def check_time(self) -> None:
-        """See `OpenedModels`."""
+        """BudgetReached if the time is over."""
         self.budget.check_time()
 
     def identity(self, role: str, model: Mapping[str, Any]) -> dict[str, Any]:
-        """What a model is, with what it refuses: what was not sent to a judge is part of how it judges."""
+        """The identity of a model, with the parameters that were left out: they influence its judgements."""
         left_out = self._left_out.get(role)
         return {**model, "left_out": left_out} if left_out else dict(model)
 
@@ -196,7 +194,7 @@ class EvaluationModels(OpenedModels):
 
 
 class MeteredEvaluation:
-    """See `harness.protocols.EvaluationRuntime`."""
+    """Implements `harness.protocols.EvaluationRuntime`: meters judgements and reports progress."""
 
     seed = 0
 
@@ -205,36 +203,36 @@ class MeteredEvaluation:
         self._tell = tell
         self.concurrency = models.concurrency
         self.meter = Meter(SCOPE)
-        """All that was charged since the current run began."""
+        """The calls of the current run."""
         self._part = ""
 
     @property
     def judge(self) -> ChatModel:
-        """The model that judges."""
+        """The judge."""
         return self._models.judge
 
     @property
     def embedder(self) -> Embedder:
-        """The evaluators' embedder."""
+        """The embedder of the evaluators."""
         return self._models.embedder
 
     @contextmanager
     def charge(self) -> Iterator[None]:
-        """Charge what is called inside as one judgement."""
+        """Meter the calls of the block as one judgement. BudgetReached if the time is over."""
         self._models.check_time()
         with metered_apart(SCOPE, self.meter):
             yield
 
     def progress(self, done: int, total: int, doing: str) -> None:
-        """Say how far the evaluation is."""
+        """Report the progress of the evaluation."""
         self._tell(done, total, f"{doing}{self._part}")
 
     def begin(self, run_id: str) -> None:
-        """A run begins: it pays for what is asked from now on."""
+        """Begin a run: reset the meter, and record calls as paid by this run."""
         self._models.begin(run_id)
         self.meter = Meter(SCOPE)
         self._part = ""
 
     def begin_part(self, number: int, of: int) -> None:
-        """A part of a large run begins, whose progress is told by itself."""
+        """Begin a part of a large run; progress is shown for each part."""
         self._part = f", part {number} of {of}"

@@ -1,4 +1,4 @@
-"""From a config to evaluators with their parameters and models, checked before anything is answered or judged."""
+"""Plans the evaluators of a config with their parameters and models, and checks them before anything is paid."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,41 +17,40 @@ from harness.registry import EVALUATORS
 
 @dataclass(frozen=True)
 class PlannedEvaluator:
-    """One evaluator, resolved."""
+    """An evaluator with its parameters."""
 
     spec: EvaluatorSpec
     params: Params
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        """What it measures with these parameters."""
+        """Its metrics with these parameters."""
         return self.spec.measures(self.params)
 
     @property
     def weights(self) -> dict[str, str]:
-        """Name -> digest of what it loads by itself."""
+        """The weights that it loads itself: name -> digest."""
         return dict(self.spec.weights(self.params)) if self.spec.weights else {}
 
 
 @dataclass(frozen=True)
 class EvaluationPlan:
-    """What scores the runs of one command."""
+    """The evaluators and models that score the runs of one command."""
 
     evaluators: tuple[PlannedEvaluator, ...]
     judge: JudgeConfig
     embedder: JudgeEmbedderConfig
     models: dict[str, dict[str, Any]]
-    """Role -> identity, of the models that these evaluators call."""
+    """Role -> identity, for all models that these evaluators call."""
 
     def models_of(self, planned: PlannedEvaluator) -> dict[str, dict[str, Any]]:
-        """Role -> identity, of the models that one of the evaluators calls."""
+        """Role -> identity, for the models that this evaluator calls."""
         return {role: model for role, model in self.models.items() if role in planned.spec.roles}
 
     def would_make(self, planned: PlannedEvaluator, record: EvaluationRecord) -> bool:
-        """Whether these scores were made by one of the evaluators as it is planned: by the same models and
-        parameters."""
+        """Whether `record` was made with the planned version, parameters, models and weights of this evaluator."""
         known = {
-            # What a model turned out to refuse is known of those that were asked alone.
+            # The plan does not know yet which parameters a model rejects.
             role: {key: value for key, value in model.items() if key != "left_out"}
             for role, model in record.models.items()
         }
@@ -60,20 +59,19 @@ class EvaluationPlan:
         return made == (planned.spec.name, planned.spec.version, params, self.models_of(planned), planned.weights)
 
     def without_models(self) -> "EvaluationPlan":
-        """The evaluators that call no model: what is left is free."""
+        """A plan of only the evaluators that call no model, which is free."""
         free = tuple(planned for planned in self.evaluators if not planned.spec.roles)
         return replace(self, evaluators=free, models={})
 
     def needs(self, role: str) -> bool:
-        """Whether any evaluator calls that model."""
+        """Whether any evaluator calls the model of this role."""
         return any(role in planned.spec.roles for planned in self.evaluators)
 
 
 def plan_evaluation(config: BenchConfig) -> EvaluationPlan:
     """The evaluators of a config.
 
-    Raises HarnessError: an unknown name or parameter, two evaluators with one measure, a judge that is needed and
-    not chosen.
+    HarnessError for an unknown name or parameter, two evaluators with the same metric, or a missing judge.
     """
     for name in config.per_evaluator:
         EVALUATORS.load(name)
@@ -86,22 +84,22 @@ def plan_evaluation(config: BenchConfig) -> EvaluationPlan:
         asking = [planned.spec.name for planned in evaluators if model.role in planned.spec.roles]
         if asking and model.is_none:
             what = f"{', '.join(asking)}: models.{model.role}.provider is none"
-            raise ConfigError(what, "choose a provider, or leave them out")
+            raise ConfigError(what, "choose a provider, or remove these evaluators")
         if asking:
             models[model.role] = model_identity(model)
     return EvaluationPlan(evaluators, judge, embedder, models)
 
 
 def check_packages(plan: EvaluationPlan) -> None:
-    """Raise HarnessError where a package or file that an evaluator needs is not there."""
+    """HarnessError if an evaluator needs a package or file that is missing."""
     for planned in plan.evaluators:
         if planned.spec.preflight:
             planned.spec.preflight(planned.params)
 
 
 def check_judges(plan: EvaluationPlan) -> None:
-    """Raise HarnessError where a package is missing or a model that the evaluators call does not answer: before
-    hours of answering.
+    """HarnessError if a package is missing or a model of the evaluators is not reachable. Checked before hours of
+    answering.
     """
     check_packages(plan)
     if plan.needs("judge"):
@@ -126,7 +124,7 @@ def _check_ranking(config: BenchConfig, evaluators: tuple[PlannedEvaluator, ...]
 
     scored = {measure.name for planned in evaluators for measure in planned.measures}
     if config.measure not in scored | set(COSTS):
-        what = f"measure '{config.measure}' is none that these evaluators score ({', '.join(config.evaluators)})"
+        what = f"measure '{config.measure}' is not scored by these evaluators ({', '.join(config.evaluators)})"
         raise ConfigError(what, nearest(config.measure, scored | set(COSTS)))
 
 
@@ -137,5 +135,5 @@ def _refuse_twins(evaluators: tuple[PlannedEvaluator, ...]) -> None:
             owner = owners.setdefault(measure.name, planned.spec.name)
             if owner != planned.spec.name:
                 raise ConfigError(
-                    f"'{owner}' and '{planned.spec.name}' both measure '{measure.name}'", "leave one of them out"
+                    f"'{owner}' and '{planned.spec.name}' both measure '{measure.name}'", "remove one of them"
                 )

@@ -1,4 +1,4 @@
-"""Who scores the answers of runs with one evaluator: this process, or whoever stands in for it."""
+"""Scores the answers of runs with one evaluator, in this process or through an executor."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractContextManager
@@ -15,30 +15,30 @@ from harness.runner.evaluating.plan import PlannedEvaluator
 from harness.store import RunDir
 
 Tell = Callable[[int, int, str], None]
-"""tell(done, total, doing): how far the evaluation is."""
+"""tell(done, total, doing): reports progress."""
 
 
 class Scoring(Protocol):
-    """One evaluator of a command, over all of its runs, one by one."""
+    """Applies one evaluator to the runs of a command, one after another."""
 
     def parts(self, run: RunDir) -> AsyncIterator[list[Score]]:
-        """Every score of a run, sorted, a part of its answers at a time. Raises HarnessError where nothing more
-        can be scored: then nothing of that run counts.
+        """All scores of a run, sorted, in parts. HarnessError if scoring cannot continue; the scores of that run
+        are then discarded.
         """
         ...
 
     @property
     def paid(self) -> Mapping[str, Usage]:
-        """What was paid for the current run so far, by role."""
+        """Paid usage of the current run so far, by role."""
         ...
 
     def cost(self, wall_s: float | None, cpu_s: float) -> Cost:
-        """Of the current run, after so many seconds of this process; None: it was suspended meanwhile."""
+        """The cost of the current run. `wall_s` None: the process was suspended meanwhile."""
         ...
 
 
 Elsewhere = Callable[[PlannedEvaluator, EvaluationModels, Tell], AbstractContextManager[Scoring] | None]
-"""Who scores in place of this process; None: nobody, for that evaluator."""
+"""Scores on other machines; returns None for an evaluator that this process is to run."""
 
 
 def is_worth_a_worker(planned: PlannedEvaluator) -> bool:
@@ -47,32 +47,32 @@ def is_worth_a_worker(planned: PlannedEvaluator) -> bool:
 
 
 def no_executor(_planned: PlannedEvaluator, _models: EvaluationModels, _tell: Tell) -> None:
-    """For `Elsewhere`: this process scores."""
+    """An `Elsewhere` that leaves all scoring to this process."""
 
 
 @dataclass(frozen=True)
 class ScoringHere:
-    """See `Scoring`."""
+    """Scores in this process."""
 
     scorer: Scorer
     runtime: MeteredEvaluation
     budget: Budget
 
     async def parts(self, run: RunDir) -> AsyncIterator[list[Score]]:
-        """See `Scoring`."""
+        """All scores of a run, in parts. HarnessError if scoring cannot continue."""
         self.runtime.begin(run.run_id)
         refused = self.budget.n_refused
         async for scores in RunAnswers(run).scored(self.scorer, self.runtime.begin_part):
             if self.budget.refusal and self.budget.n_refused > refused:
-                # An evaluator that made failed scores of it: the judge has failed at nothing.
+                # Some evaluators catch this error and record failed scores. It is not a failure of the judge.
                 raise self.budget.refusal
             yield scores
 
     @property
     def paid(self) -> Mapping[str, Usage]:
-        """See `Scoring`."""
+        """Paid usage of the current run so far, by role."""
         return self.runtime.meter.paid
 
     def cost(self, wall_s: float | None, cpu_s: float) -> Cost:
-        """See `Scoring`."""
+        """The cost of the current run."""
         return cost_of(self.runtime.meter, wall_s, cpu_s)

@@ -1,4 +1,4 @@
-"""Scores answers on another machine with one evaluator: reads runs, asks for its model calls, sends scores."""
+"""A remote worker that scores answers with one evaluator: reads runs, relays its model calls, sends scores."""
 
 import asyncio
 import itertools
@@ -23,17 +23,17 @@ from harness.store import RunDir
 
 
 class ScoringWorker:
-    """One evaluator, turn by turn."""
+    """Scores answers with one evaluator, turn by turn."""
 
     def __init__(self, job: ScoringJob, events: BinaryIO, turns: "SimpleQueue[Turn] | None" = None) -> None:
         self._job, self._events = job, events
         self._turns: SimpleQueue[Turn] = turns or SimpleQueue()
         self._answers: tuple[Path, RunAnswers] | None = None
         self.relay = RemoteCallClient(self._ask)
-        """Hears of the calls that it asks for."""
+        """Receives the replies to its model calls."""
 
     async def work(self) -> None:
-        """Score what `todo` names, then what turns bring; every outcome is an event."""
+        """Score the queries of the job, then those of each turn; every outcome is reported as an event."""
         job, spec = self._job, _spec_of(self._job)
         params = spec.params.model_validate(job.params)
         with ExitStack() as stack:
@@ -45,7 +45,7 @@ class ScoringWorker:
             while turn.todo:
                 await self._score(scorer, turn, runtime)
                 if models.seam.fatal and isinstance(models.seam.fatal, BudgetReached):
-                    # An evaluator may have made failed scores of it: the judge has failed at nothing.
+                    # Some evaluators catch this error and record failed scores. It is not a failure of the judge.
                     raise models.seam.fatal
                 if not job.stays:
                     break
@@ -77,7 +77,7 @@ class ScoringWorker:
 
 
 class _RelayedModels(OpenedModels):
-    """Calls are made by whoever started this worker, an encoder works here."""
+    """Model calls are made by the process that started this worker; an encoder runs here."""
 
     def __init__(self, job: ScoringJob, seam: RemoteSeam, stack: ExitStack) -> None:
         super().__init__(job.judge, job.embedder, stack)
@@ -85,18 +85,18 @@ class _RelayedModels(OpenedModels):
 
     @property
     def concurrency(self) -> int:
-        """See `OpenedModels`."""
+        """The number of judgements to run in parallel."""
         return self._concurrency
 
     def check_time(self) -> None:
-        """Whoever started this worker keeps the time."""
+        """Does nothing: the process that started this worker checks the time."""
 
     def _open_seam(self) -> RemoteSeam:
         return self.seam
 
 
 class _RelayedEvaluation(MeteredEvaluation):
-    """The same where another process counts how often a judgement asks the same."""
+    """A metered evaluation whose repeated calls within one judgement are counted by another process."""
 
     def __init__(
         self, models: _RelayedModels, tell: Callable[[int, int, str], None], relay: RemoteCallClient
@@ -106,7 +106,7 @@ class _RelayedEvaluation(MeteredEvaluation):
 
     @contextmanager
     def charge(self) -> Iterator[None]:
-        """See `MeteredEvaluation.charge`."""
+        """Meter the calls of the block as one judgement."""
         block = next(self._blocks)
         try:
             with metered_apart(SCOPE, self.meter, block):
@@ -116,13 +116,13 @@ class _RelayedEvaluation(MeteredEvaluation):
 
 
 def _untold(_done: int, _total: int, _doing: str) -> None:
-    """How many answers are scored is counted where they are handed out."""
+    """Progress is counted by the process that distributes the answers."""
 
 
 def _spec_of(job: ScoringJob) -> EvaluatorSpec:
-    """ConfigError where this machine has another version of the evaluator."""
+    """ConfigError if this machine has another version of the evaluator."""
     spec = EVALUATORS.load(job.evaluator)
     if spec.version != job.version:
-        what = f"evaluator '{spec.name}' is version {spec.version} here, and {job.version} where it was planned"
-        raise ConfigError(what, "install the same on every machine of the cluster")
+        what = f"evaluator '{spec.name}' has version {spec.version} on the worker, but {job.version} in the plan"
+        raise ConfigError(what, "install the same version on every machine of the cluster")
     return spec

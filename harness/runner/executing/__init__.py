@@ -1,1 +1,1 @@
-"""Cells to runs: fresh processes, watched, resumable."""
+"""Executes runs in fresh, supervised processes; they can be resumed."""

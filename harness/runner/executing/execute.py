@@ -188,7 +188,7 @@ def check_needs(cell: Cell, results: Path) -> None:
 
 
 def check_system(spec: SystemSpec, index_params: Params, answer_params: Params) -> None:
-    """The same for what a system needs besides its models."""
+    """HarnessError if a server, package or weight file that the system itself needs is missing."""
     if spec.preflight:
         spec.preflight(index_params, answer_params)
     if reranker := spec.own_reranker(answer_params):

@@ -1,8 +1,8 @@
-"""Cells that take turns: each answers a few queries, then the next, in one random order of the queries.
+"""Interleaved schedule: cells take turns of a few queries each, all in the same random order of queries.
 
-So a budget that ends in between leaves every cell with the same first queries, a sample of all of them. The runs
-are then closed over those (`RunDir.mark_done`), and the same command goes on. Whatever time brings (a warm
-machine, a busy neighbour) comes to all cells alike.
+If the budget is exhausted, all cells have answered the same first queries, a sample of all. The runs are then
+closed over those (`RunDir.mark_done`), and the same command resumes them. Changing conditions, such as a warm or
+busy machine, affect all cells alike.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -43,31 +43,31 @@ from harness.runner.race_plan import PlannedRace
 from harness.store import RunDir
 
 _LEAST_FREE_BYTES = 1 << 30
-"""What is left to everything else before another worker is started beside those that wait."""
+"""Free memory that must remain before another worker is started beside those that wait."""
 
 
 @dataclass(frozen=True)
 class InterleavedOptions:
-    """How turns are taken."""
+    """Options of an interleaved schedule."""
 
     results: Path
     priced: Callable[[Cell], Priced]
     again: RerunOptions = NOTHING_AGAIN
     race: PlannedRace | None = None
-    """Who is worse leaves, and nobody is asked further once it is settled which to choose."""
+    """Eliminates systems that are significantly worse, and stops when the choice is clear."""
     evaluation: EvaluationPlan | None = None
-    """With a race: its evaluators."""
+    """The evaluators; required for a race."""
 
 
 def run_in_turns(
     cells: Sequence[Cell], options: InterleavedOptions, reporter: Reporter, spending: BudgetTracker
 ) -> list[CellResult]:
-    """Index and answer all of these cells, taking turns; a result for each, in their order.
+    """Index and answer all of these cells in turns. Returns a result for each, in their order.
 
-    Where the budget ends it after at least one query that every cell has answered, the runs are done over the
-    queries that all have, and `ended_by` says why. So are they where a race ends, each over what it was asked, and
-    what the race established is kept in each of them. A cell whose system breaks takes no more
-    turns, and its run stays open. Interrupted anywhere, the next call goes on.
+    If the budget is exhausted after every cell has answered at least one common query, the runs are closed over
+    the queries that all have answered, and `ended_by` holds the reason. When a race ends, each run is closed over
+    the queries it was asked, and the result of the race is saved in each. A cell whose system breaks gets no more
+    turns, and its run stays open. After an interruption, the next call resumes.
     """
     with ExitStack() as stack:
         table = _Table(cells, options, reporter, spending, stack)
@@ -75,7 +75,7 @@ def run_in_turns(
 
 
 class _Table:
-    """The cells of one command and whose turn it is."""
+    """The scheduler of one command."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class _Table:
         spending: BudgetTracker,
         stack: ExitStack,
     ) -> None:
-        """What is opened is closed by `stack`."""
+        """`stack` closes what the scheduler opens."""
         self._cells, self._options, self._reporter, self._spending = cells, options, reporter, spending
         self._stack = stack
         self._servers: dict[str, LocalServer | None] = {}
@@ -93,7 +93,7 @@ class _Table:
             cell.dataset.digest: query_order(cell.dataset.references, cells[0].config.seed) for cell in cells
         }
         self._seats: list[InterleavedRun] = []
-        """Of the cells that have something to do."""
+        """Runs with work left."""
         self._finished: list[InterleavedRun] = []
         self._referee: RaceController | None = None
 
@@ -131,15 +131,15 @@ class _Table:
         (self._finished if todo is None else self._seats).append(InterleavedRun(execution, todo or []))
 
     def _hold(self, race: PlannedRace) -> None:
-        """Begin the race, and take what was answered before: that may decide it."""
+        """Begin the race with the answers of earlier commands, which may already decide it."""
         runs = [RunDir(self._options.results / cell.run_id) for cell in race.cells]
-        assert self._options.evaluation is not None  # noqa: S101 - it was planned by that
+        assert self._options.evaluation is not None  # noqa: S101 - the race was planned from it
         scorer = open_scorer(race, self._options.evaluation, self._reporter, self._stack)
         self._referee = RaceController(race, self._orders[race.cells[0].dataset.digest], runs, scorer)
         self._look()
 
     def _look(self) -> None:
-        """Let the race take what is new; who left needs its worker no more."""
+        """Update the race with new answers, and end the workers of eliminated systems."""
         if self._referee is None:
             return
         seats = {seat.execution.run.run_id: seat for seat in (*self._seats, *self._finished)}
@@ -153,7 +153,7 @@ class _Table:
         return self._orders[seat.execution.cell.dataset.digest]
 
     def _wanted(self, seat: InterleavedRun, block: Sequence[str]) -> list[QueryTask]:
-        """What the cell is to answer of these queries."""
+        """The queries of the block that the cell still has to answer."""
         referee = self._referee
         if seat.broken:
             return []
@@ -161,21 +161,21 @@ class _Table:
             if self._is_broken or referee.is_asked(seat.execution.run.run_id) is False:
                 return []
             if referee.is_over:
-                # Marks to read the others by stand beside all that was looked at.
+                # Baselines answer all queries that the race used.
                 taken = {*self._order_of(seat)[: referee.race.n_queries]}
                 block = [query_id for query_id in block if query_id in taken]
         return seat.left_of(block)
 
     @property
     def _is_broken(self) -> bool:
-        """Whether a system of the race can answer no more: without it nothing more is settled."""
+        """Whether a system still in the race is broken: the race cannot be decided without it."""
         return any(
             seat.broken and self._referee and self._referee.is_asked(seat.execution.run.run_id)
             for seat in self._seats
         )
 
     def _build(self, seat: InterleavedRun) -> None:
-        """Its index, and the model server that it shares with all cells that name the same."""
+        """Build its index, and start its model server unless another cell already uses the same one."""
         execution = seat.execution
         if not seat.n_left and execution.run.index() is not None:
             return
@@ -199,10 +199,10 @@ class _Table:
     def _give_up(self, seat: InterleavedRun, broken: SystemBroken) -> None:
         seat.broken = broken
         run_id = seat.execution.run.run_id
-        self._reporter.say(f"{run_id} takes no more turns: {broken}")
+        self._reporter.say(f"{run_id} gets no more turns: {broken}")
         if self._referee and self._referee.is_asked(run_id):
-            way = "mend it and run the same command again, or race the others without it (--system)"
-            self._reporter.warn(f"without {run_id} this race settles nothing, and nobody is asked further: {way}")
+            way = "fix it and run the same command again, or race the others without it (--system)"
+            self._reporter.warn(f"without {run_id} this race cannot be decided, so it stops: {way}")
 
     def _answer(self) -> None:
         answering = [seat for seat in self._seats if self._wanted(seat, self._order_of(seat))]
@@ -228,7 +228,7 @@ class _Table:
                 seat.leave()
 
     def _turns(self, seats: Sequence[InterleavedRun]) -> Iterator[tuple[InterleavedRun, list[QueryTask]]]:
-        """Round by round the same queries for each cell; who comes first in a round is drawn."""
+        """Rounds of the same queries for each cell; the order of cells within a round is random."""
         size = max(seat.block for seat in seats)
         rounds = {digest: _blocks(order, size) for digest, order in self._orders.items()}
         draw = Random(self._cells[0].config.seed)  # noqa: S311 - an order, not a secret
@@ -240,7 +240,7 @@ class _Table:
             self._look()
 
     def _make_room(self, seat: InterleavedRun) -> None:
-        """Let waiting workers go where memory does not hold one more: their indexes are loaded again."""
+        """End waiting workers while memory is too small for another one. Their indexes are loaded again later."""
         while not seat.is_waiting:
             waiting = [one for one in self._seats if one.is_waiting]
             sizes = {one: one.rss_bytes for one in waiting}
@@ -250,7 +250,7 @@ class _Table:
             max(waiting, key=lambda one: sizes[one]).leave()
 
     def _closed(self, stopped: BudgetReached | None) -> Iterator[CellResult]:
-        """Every run over what all cells of its data set have answered, or as far as the race needed it."""
+        """Close every run over the queries that all its rivals have answered, or over those the race asked."""
         for seat in (*self._seats, *self._finished):
             seat.execution.run.repair()
         reached = {digest: self._n_reached(digest, stopped) for digest in self._orders}
@@ -259,7 +259,7 @@ class _Table:
         for seat in (*self._seats, *self._finished):
             run, n = seat.execution.run, reached[seat.execution.cell.dataset.digest]
             if run.run_id in after:
-                reach, why = self._order_of(seat)[: min(n, after[run.run_id])], "the race needed it no further"
+                reach, why = self._order_of(seat)[: min(n, after[run.run_id])], "eliminated from the race"
             else:
                 reach, why = self._order_of(seat)[:n], self._why(stopped)
             if seat.broken:
@@ -275,16 +275,16 @@ class _Table:
                 yield replace(found, ended_by=stopped if is_part else None)
 
     def _left_open(self, run: RunDir, stopped: BudgetReached | None) -> CellResult:
-        """Of a cell that has not answered what its run would be closed over."""
+        """The result of a run that has not answered all queries over which it would be closed."""
         if stopped:
             return replace(result_of(run), status="stopped", stopped=stopped)
-        return replace(result_of(run), status="failed", reason="it waits for a system that can answer no more")
+        return replace(result_of(run), status="failed", reason="it waits for a system that is broken")
 
     def _why(self, stopped: BudgetReached | None) -> str:
-        """A run ends before its queries do."""
+        """The reason why a run ends before its last query."""
         if stopped:
             return stopped.what
-        return "a system of the race can answer no more" if self._is_broken else "the race is decided"
+        return "a system of the race is broken" if self._is_broken else "the race is decided"
 
     def _n_reached(self, digest: str, stopped: BudgetReached | None) -> int:
         order = self._orders[digest]
@@ -306,7 +306,7 @@ class _Table:
 
 
 def _blocks(order: Sequence[str], size: int) -> list[Sequence[str]]:
-    """Blocks of that size. A last block of one query is avoided: see `InterleavedRun.block`."""
+    """Blocks of `size` queries. A last block of one query is avoided: see `InterleavedRun.block`."""
     blocks = [order[start : start + size] for start in range(0, len(order), size)]
     if len(blocks) > 1 and len(blocks[-1]) == 1:
         blocks[-2:] = [[*blocks[-2], *blocks[-1]]]
@@ -314,7 +314,7 @@ def _blocks(order: Sequence[str], size: int) -> list[Sequence[str]]:
 
 
 def _n_common(order: Sequence[str], seats: Sequence[InterleavedRun]) -> int:
-    """How many queries of the order every cell has answered, before the first that one has not."""
+    """The number of queries at the start of the order that all cells have answered."""
     answered = [(seat.execution.run.whole_endings().keys(), seat.execution.cell.config.repeats) for seat in seats]
     for place, query_id in enumerate(order):
         if not all((query_id, repeat) in keys for keys, repeats in answered for repeat in range(repeats)):

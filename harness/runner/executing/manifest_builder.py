@@ -1,4 +1,4 @@
-"""The header of a run: what is known of a cell before it runs."""
+"""Builds the manifest of a run, before it starts."""
 
 from datetime import UTC, datetime
 
@@ -10,7 +10,7 @@ from harness.store import SCHEMA_VERSION, Manifest, SampleRow
 
 
 def build_manifest(cell: Cell) -> Manifest:
-    """The header of the cell's run."""
+    """The manifest of the cell's run."""
     dataset, spec = cell.dataset, DATASETS.load(cell.dataset.name)
     return Manifest(
         schema_version=SCHEMA_VERSION,
@@ -45,6 +45,6 @@ def build_manifest(cell: Cell) -> Manifest:
 
 
 def sample_of(cell: Cell) -> list[SampleRow]:
-    """The queries that the cell answers, with their gold side."""
+    """The queries that the cell answers, with their references."""
     pairs = zip(cell.dataset.queries, cell.dataset.references, strict=True)
     return [SampleRow(query=query, reference=reference) for query, reference in pairs]

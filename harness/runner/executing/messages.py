@@ -1,4 +1,4 @@
-"""What the runner tells a worker, and what a worker tells the runner: one JSON line each."""
+"""Messages between the runner and its workers, one JSON line each."""
 
 from typing import Literal
 
@@ -14,7 +14,7 @@ from harness.statistics.prices import Price
 
 
 class WorkerMessage(BaseModel):
-    """Base of both directions."""
+    """Base class of messages in both directions."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -28,18 +28,18 @@ class QueryTask(WorkerMessage):
 
 
 class RoutedJob(WorkerMessage):
-    """A system that the job's own hands queries to."""
+    """A system to which the system of the job routes queries."""
 
     route: Route
     system_version: str
-    """Of its spec, when the run was planned."""
+    """The version of its spec when the run was planned."""
     index_id: str
     index_params: dict[str, object]
     answer_params: dict[str, object]
 
 
 class WorkerJob(WorkerMessage):
-    """What every worker is told first, in a line of standard input."""
+    """The first message to a worker, on its standard input."""
 
     results: str
     limits: LimitsConfig
@@ -47,30 +47,30 @@ class WorkerJob(WorkerMessage):
     """What is left of the budget."""
     todo: tuple[QueryTask, ...] = ()
     key_names: tuple[str, ...] = ()
-    """Variables of the environment that hold the keys of all roles: see `harness.core.sanitize.keep_secret`."""
+    """Environment variables with API keys, kept out of logs: see `harness.core.sanitize.keep_secret`."""
     stays: bool = False
-    """When `todo` is done, it waits for turns, a line each, until one is empty."""
+    """After `todo`, the worker waits for turns, one line each, until an empty one."""
 
 
 class ScoringJob(WorkerJob):
-    """Score answers with one evaluator, on another machine: it reads runs, asks for its model calls and sends its
-    scores. `todo` names queries, all of whose repeats are scored.
+    """Score answers with one evaluator on another machine. The worker reads runs, relays its model calls and sends
+    scores. `todo` names queries; all their repeats are scored.
     """
 
     of_run: str
-    """The run directory whose answers `todo` names."""
+    """The run directory with the answers to score."""
     evaluator: str
     version: str
-    """Of its spec, when the evaluation was planned."""
+    """The version of its spec when the evaluation was planned."""
     params: dict[str, object]
     judge: JudgeConfig
     embedder: JudgeEmbedderConfig
     concurrency: int
-    """Judgements worth having under way at once."""
+    """The number of judgements to run in parallel."""
 
 
 class ReadingJob(WorkerJob):
-    """Read texts by rules for an index that a worker on another machine builds."""
+    """Extract triplets by rules, for an index that a worker on another machine builds."""
 
     texts: str
     """A `TextsToRead`, as JSON."""
@@ -85,59 +85,59 @@ class Job(WorkerJob):
     corpus_digest: str
     system: str
     system_version: str
-    """Of its spec, when the run was planned."""
+    """The version of its spec when the run was planned."""
     retrieves_only: bool = False
     """The run has no generator."""
     generator: GeneratorConfig | None
-    """None: this phase calls none."""
+    """None: this phase calls no generator."""
     embedder: EmbedderConfig | None
-    """Likewise."""
+    """None: this phase calls no embedder."""
     answer_style: AnswerStyle
     server: ServerAccess | None
-    """The generator's, where one was started for it."""
+    """The server that was started for the generator, if any."""
     index_params: dict[str, object]
     answer_params: dict[str, object]
     seed: int
     servers: dict[str, str] = {}
-    """Role -> digest of what serves it: keeps calls apart in the journal that indexes share."""
+    """Role -> digest of its model and server. It separates calls in the journal that all indexes share."""
     prices: dict[str, Price] = {}
-    """Role -> price, where dollars are limited."""
+    """Role -> price, if dollars are limited."""
     is_fresh: bool = False
-    """An index is built with nothing but what this run itself has paid for it."""
+    """The index is built only with calls and vectors that this run itself paid for."""
     lent: tuple[RoutedJob, ...] = ()
-    """Answering: the systems that it hands queries to."""
+    """When answering: the systems to which it routes queries."""
     n_readers: int = 0
-    """Building: so many workers at most may read texts for it (`harness.extraction.remote_extraction`)."""
+    """When indexing: the most workers that extract triplets for it (`harness.extraction.remote_extraction`)."""
     is_relayed: bool = False
-    """The worker is on another machine: it asks for model calls instead of making them, and sends its records. It
-    reads what lies in `results`, and writes there only into the store of an index."""
+    """The worker is on another machine. It relays its model calls and sends its records. It reads `results`, and
+    writes only into the store of an index there."""
 
 
 AnyJob = Job | ScoringJob | ReadingJob
 
 
 class Turn(WorkerMessage):
-    """What a worker that stays does next; empty: nothing more, it ends."""
+    """The next work for a worker that stays. If it is empty, the worker ends."""
 
     of_run: str | None = None
-    """Scoring: the run directory whose answers `todo` names."""
+    """When scoring: the run directory with the answers to score."""
     todo: tuple[QueryTask, ...] = ()
     texts: str | None = None
-    """Reading: the next `TextsToRead`, as JSON."""
+    """When extracting: the next `TextsToRead`, as JSON."""
     allowance: Allowance = Allowance()
-    """What is left of the budget now, after the turns of others."""
+    """What is left of the budget now; other workers may have spent some since the last turn."""
 
 
 class ToWorker(WorkerMessage):
-    """What a worker reads after its job, a line each: one of the two."""
+    """A message to a worker after its job, with one of the two fields set."""
 
     turn: Turn | None = None
     news: CallUpdate | None = None
-    """Of a call that it asked for."""
+    """The state or reply of a call that it relayed."""
 
 
 class Event(WorkerMessage):
-    """Something that happened in a worker."""
+    """A message from a worker. The texts below say for which kinds a field is set."""
 
     kind: Literal[
         "progress",
@@ -159,31 +159,31 @@ class Event(WorkerMessage):
     todo: QueryTask | None = None
     """started, extended, finished."""
     left_s: float = 0.0
-    """extended: seconds until the query is overdue, at least; its clock stood for a while."""
+    """extended: the time limit was paused; at least so many seconds are left."""
     status: RunStatus | None = None
     """finished."""
     record: RunRecord | None = None
-    """finished, of a relayed worker: what is to be kept."""
+    """finished, for a relayed worker: the record to save."""
     call: RemoteCall | None = None
     """asks."""
     usage: dict[str, Usage] = {}
-    """finished: the query's; progress: the index's so far; scored: what was paid."""
+    """finished: of the query; progress: of the index so far; scored: what was paid."""
     spent: Amount = Amount()
-    """finished, progress: of the allowance, so far."""
+    """finished, progress: spent of the allowance so far."""
     needed: Amount = Amount()
-    """stopped: what the call that did not fit may take."""
+    """stopped: the upper bound of the call that did not fit the budget."""
     done: int = 0
     total: int = 0
     doing: str = ""
-    """progress: so many of all, of what."""
+    """progress: `done` of `total` units of `doing`."""
     stats: IndexStats | None = None
     cost: Cost | None = None
     """indexed; scored."""
     scores: tuple[Score, ...] = ()
-    """scored: of one turn, sorted."""
+    """scored: those of one turn, sorted."""
     found: str = ""
     """read: a `TextsRead`, as JSON."""
     what: str = ""
     fix: str = ""
-    """said (one line for who waits), warned (for who asked to be quiet, too), refused (the user can fix it),
-    stopped (at the budget), broken (a bug of the system)."""
+    """said (a line of output), warned (a line that is shown even if quiet), refused (an error that the user can
+    fix), stopped (by the budget), broken (a bug of the system)."""

@@ -1,4 +1,4 @@
-"""Which process on this machine answers at a URL."""
+"""Finds the process on this machine that serves a URL."""
 
 import ipaddress
 from urllib.parse import urlsplit
@@ -9,12 +9,12 @@ _PORTS = {"http": 80, "https": 443, "bolt": 7687, "neo4j": 7687}
 _FORWARDERS = frozenset(
     ["docker-proxy", "rootlessport", "slirp4netns", "pasta", "gvproxy", "ssh", "sshd", "socat", "kubectl"]
 )
-"""Who listens for somebody else, in a container or on another machine: its CPU and RAM are not the server's."""
+"""Processes that forward to a container or another machine. Their CPU and RAM are not those of the server."""
 
 
 def listening_at(url: str) -> int | None:
-    """Its process id; the parent's, where several of one family listen. None: the server is not on this machine,
-    or its process cannot be seen.
+    """The id of the process that serves this URL; of the parent, if it and its children listen. None if the server
+    is not on this machine or its process is not visible.
     """
     parts = urlsplit(url)
     port = parts.port or _PORTS.get(parts.scheme.partition("+")[0])
@@ -23,7 +23,7 @@ def listening_at(url: str) -> int | None:
     try:
         found = psutil.net_connections(kind="tcp")
     except psutil.Error:
-        # Some systems show connections to an administrator alone.
+        # Some operating systems show connections only to an administrator.
         return None
     listening = (one for one in found if one.status == psutil.CONN_LISTEN and one.pid)
     return _first_of_family({one.pid or 0 for one in listening if getattr(one.laddr, "port", None) == port})

@@ -1,4 +1,4 @@
-"""Where a worker runs: as a process of this machine, unless whoever starts it brings another place."""
+"""Starts workers. By default a worker is a process on this machine; executors start them elsewhere."""
 
 import os
 import signal
@@ -11,59 +11,59 @@ from harness.core.process_environment import python_command, python_environment
 from harness.runner.executing.messages import ToWorker, WorkerJob, WorkerMessage
 
 EVENTS_ENV = "RAG_HARNESS_EVENTS"
-"""Names the descriptor to which a worker writes its events."""
+"""Environment variable with the file descriptor to which a worker writes its events."""
 
 
 class WorkerLink(Protocol):
-    """A worker that was started, wherever it is."""
+    """The connection to a started worker, on this or another machine."""
 
     @property
     def pid(self) -> int | None:
-        """Of its process, where that is on this machine."""
+        """Its process id, if it runs on this machine."""
         ...
 
     @property
     def events(self) -> IO[bytes]:
-        """Its events, a line each; they end with it."""
+        """A stream of its events, one line each. It ends with the worker."""
         ...
 
     @property
     def lost(self) -> str:
-        """Why nobody knows how it ended; empty: it runs, or ended by itself."""
+        """Why the connection was lost; empty if it runs or has ended by itself."""
         ...
 
     def send(self, message: WorkerJob | ToWorker) -> None:
-        """A line for it; dropped where it has gone."""
+        """Send a message; ignored if the worker has ended."""
         ...
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Its exit code, negative for a signal; None: it still runs, after so many seconds."""
+        """Wait for its exit code, negative for a signal. None if it still runs after `timeout_s`."""
         ...
 
     def kill(self) -> None:
-        """End it and whatever it started; its events can still be read."""
+        """Kill it and its child processes. Its events can still be read."""
         ...
 
     def end(self) -> None:
-        """Likewise, and close what it was read by."""
+        """Kill it and close the stream of events."""
         ...
 
 
 class WorkerLauncher(Protocol):
-    """Where workers are started."""
+    """Starts workers on some machine."""
 
     def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
-        """One worker, which prints to `log_fd`, and keeps the run's lock where it inherits that."""
+        """Start a worker that prints to `log_fd`. A local one inherits `lock_fd`, the lock of the run."""
         ...
 
 
 class WorkerProcess:
-    """A worker that is a process of this machine."""
+    """A worker process on this machine."""
 
     lost = ""
 
     def __init__(self, log_fd: int, inherited: Sequence[int] = (), without: Sequence[str] = ()) -> None:
-        """`without`: variables of this environment that it is not to have."""
+        """`without`: environment variables that are not passed on."""
         read_end, write_end = os.pipe()
         self.events: IO[bytes] = os.fdopen(read_end, "rb", buffering=0)
         own = python_environment(
@@ -82,31 +82,31 @@ class WorkerProcess:
         self.pid: int | None = self._process.pid
 
     def send(self, message: WorkerMessage) -> None:
-        """See `WorkerLink`."""
+        """Send a message; ignored if the worker has ended."""
         self.send_lines(message.model_dump_json().encode() + b"\n")
 
     def send_lines(self, lines: bytes) -> None:
-        """Whole lines, as they are."""
+        """Send complete lines."""
         assert self._process.stdin is not None  # noqa: S101 - a pipe was asked for
-        # Where it died at once, its exit code says more.
+        # If it died at once, its exit code explains more than this error.
         with suppress(BrokenPipeError, ValueError):
             self._process.stdin.write(lines)
             self._process.stdin.flush()
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """See `WorkerLink`."""
+        """Wait for its exit code. None if it still runs after `timeout_s`."""
         try:
             return self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return None
 
     def end(self) -> None:
-        """See `WorkerLink`."""
+        """Kill it and close the stream of events."""
         self.kill()
         self.events.close()
 
     def kill(self) -> None:
-        """End it; its events can still be read."""
+        """Kill it and its child processes. Its events can still be read."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -116,10 +116,10 @@ class WorkerProcess:
 
 
 class LocalLauncher:
-    """This machine."""
+    """Starts workers on this machine."""
 
     def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
-        """See `WorkerLauncher`."""
+        """Start a worker process that prints to `log_fd` and inherits `lock_fd`."""
         return WorkerProcess(log_fd, (lock_fd,))
 
 

@@ -1,4 +1,4 @@
-"""What the progress bar counts while queries are answered."""
+"""Counts for the progress bar while queries are answered."""
 
 from harness.models.budget import Amount
 from harness.runner.budget_tracker import BudgetTracker
@@ -16,7 +16,7 @@ class ProgressCounter:
         self._show(Amount())
 
     def take(self, event: Event, priced: Priced) -> None:
-        """Count one event of a worker, whose model has these prices."""
+        """Count one event of a worker."""
         if event.kind == "finished":
             self._done += 1
             self._failed += event.status != "ok"

@@ -1,5 +1,5 @@
-"""The time limit of a query. It does not run while every open model call waits for a limit of its provider, nor
-while the process is suspended.
+"""The time limit of a query. It is paused while all open model calls are throttled by their provider, and while
+the process is suspended.
 """
 
 import asyncio
@@ -13,9 +13,9 @@ _SHORTEST_LOOK_S = 0.05
 
 
 class SuspendableLoop(asyncio.SelectorEventLoop):
-    """An event loop whose time limits do not pass while the process is suspended. See `count_stops`.
+    """An event loop whose clock is paused while the process is suspended. See `count_stops`.
 
-    When the process was stopped is not known: the time since the loop last did anything does not count.
+    The exact moment of suspension is unknown, so the whole time since the loop last read its clock is left out.
     """
 
     def __init__(self) -> None:
@@ -23,7 +23,7 @@ class SuspendableLoop(asyncio.SelectorEventLoop):
         super().__init__()
 
     def time(self) -> float:
-        """Seconds by which its timers go."""
+        """The clock of its timers, in seconds."""
         now = super().time()
         if self._n_stops != n_stops():
             self._n_stops = n_stops()
@@ -36,9 +36,10 @@ class SuspendableLoop(asyncio.SelectorEventLoop):
 async def latency_limit(
     limit_s: float, meter: Meter, extended: Callable[[float], None]
 ) -> AsyncIterator[asyncio.Timeout]:
-    """As `asyncio.timeout(limit_s)`, of wall time without `meter.throttled_s`: of latency.
+    """Like `asyncio.timeout(limit_s)`, but limits latency: wall time without `meter.throttled_s`.
 
-    Wherever the limit would have come by wall time, `extended` hears how many seconds are left at least.
+    Whenever wall time reaches the limit and latency does not, `extended` is called with the seconds that are left
+    at least.
     """
     loop = asyncio.get_running_loop()
     began = loop.time()

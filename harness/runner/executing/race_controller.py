@@ -1,4 +1,4 @@
-"""Looks at the answers of a race as they come, and says who is asked further."""
+"""Runs a race: tests the answers as they arrive and decides which systems continue."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
@@ -25,14 +25,14 @@ Ended = Literal["decided", "queries", "budget", "broken"]
 
 
 class RaceController:
-    """One race, from the records of its runs.
+    """One race, based on the records of its runs.
 
-    What it says after so many queries depends on their records alone: a query counts once everybody who is still
-    in the race has answered it, in the order of the queries, and never again.
+    Queries are used in their order, each once, as soon as all systems still in the race have answered it. So the
+    result depends only on the records, not on when they are read.
     """
 
     def __init__(self, planned: PlannedRace, order: Sequence[str], runs: Sequence[RunDir], scorer: Scorer) -> None:
-        """`runs`: of the cells that race, in their order. A query is looked at where it is in `order`."""
+        """`runs`: those of the competing cells, in the same order. `order`: the query ids in the order of use."""
         self._planned, self._order, self._scorer = planned, order, scorer
         self._runs = {run.run_id: run for run in runs}
         cell = planned.cells[0]
@@ -43,26 +43,26 @@ class RaceController:
         self._records: dict[str, dict[RecordKey, RunRecord]] = {run_id: {} for run_id in self._runs}
         weights = self._weights()
         if not weights:
-            what = f"'{planned.measure.name}' applies to none of these queries, so nothing can be raced by it"
-            raise ConfigError(what, "choose another measure")
+            what = f"'{planned.measure.name}' applies to none of these queries, so a race cannot use it"
+            raise ConfigError(what, "choose another metric")
         self.race = Race([*self._runs], planned.rules, weights)
 
     @property
     def is_over(self) -> bool:
-        """Whether nobody is asked further."""
+        """Whether the race has ended."""
         return self.race.is_decided or self.race.n_queries == len(self._order)
 
     def is_asked(self, run_id: str) -> bool | None:
-        """Whether a run is asked further; None: it does not race."""
+        """Whether a run continues; None if it does not compete."""
         return run_id in self.race.active and not self.is_over if run_id in self._runs else None
 
     def look(self, is_pending: Callable[[str, str], bool]) -> list[str]:
-        """Take every query that is answered by all; returns a line for each system that left.
+        """Test with all queries that every active system has answered. Returns a line for each eliminated system.
 
-        `is_pending(run_id, query_id)`: whether it is to be answered once more.
+        `is_pending(run_id, query_id)`: whether the query is to be answered again.
         """
         race, before = self.race, len(self.race.dropped)
-        # Who leaves has answered no further, and what is ready goes as far as everybody has who is in the race.
+        # An elimination can make more queries ready: those that only the eliminated system lacked.
         while not race.is_decided and (ready := self._ready(is_pending)):
             values = {run_id: self._values(run_id, ready) for run_id in race.active}
             for query_id in ready:
@@ -70,12 +70,12 @@ class RaceController:
                     break
                 race.take(query_id, {run_id: values[run_id].get(query_id) for run_id in race.active})
         return [
-            f"after {drop.after:,} queries {drop.name} leaves the race: worse than {drop.against}"
+            f"after {drop.after:,} queries {drop.name} is eliminated: significantly worse than {drop.against}"
             for drop in race.dropped[before:]
         ]
 
     def record(self, ended: Ended) -> RaceRecord:
-        """What is established so far."""
+        """The result of the race so far."""
         race, rules = self.race, self._planned.rules
         left = [race.leader, *(one for one in race.active if one != race.leader)]
         return RaceRecord(
@@ -120,7 +120,7 @@ class RaceController:
         return there and not is_pending(run_id, query_id)
 
     def _values(self, run_id: str, query_ids: Sequence[str]) -> dict[str, float]:
-        """Of each query the mean over its repeats; none where nothing was measured."""
+        """Query id -> mean over its repeats, without queries that have no value."""
         rows = [self._rows[query_id] for query_id in query_ids]
         records = self._records[run_id]
         scores = run_to_end(lambda: score_run(self._scorer, rows, records, self._repeats, self._facts))
@@ -131,8 +131,8 @@ class RaceController:
         return {query_id: mean_of(values) for query_id, values in found.items()}
 
     def _weights(self) -> dict[str, float]:
-        """The weight in the natural mix of each query to which the metric applies. A question that was asked
-        before has none: it would make the race surer than it is.
+        """The weight in the natural mix of each query to which the metric applies. Repeated questions get none,
+        because they would make the race too certain.
         """
         asked = [self._rows[query_id].query for query_id in self._order if query_id in self._rows]
         again = repeated_questions((query.query_id, query.text) for query in asked)
@@ -149,8 +149,8 @@ class RaceController:
 
 
 def open_scorer(planned: PlannedRace, plan: EvaluationPlan, reporter: Reporter, stack: ExitStack) -> Scorer:
-    """What scores one answer by the measure of the race; closed by `stack`."""
-    folder = Path()  # No model is asked, so nothing is written.
+    """The scorer for the metric of the race; closed by `stack`."""
+    folder = Path()  # No model is called, so nothing is written.
     models = EvaluationModels(plan.without_models(), folder, reporter, stack)
     runtime = MeteredEvaluation(models, lambda _done, _total, _doing: None)
     spec = planned.evaluator.spec

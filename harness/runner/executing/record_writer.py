@@ -1,4 +1,4 @@
-"""Records to the disk while queries go on."""
+"""Writes records to disk while queries are being answered."""
 
 import asyncio
 from collections import deque
@@ -9,20 +9,20 @@ from harness.core.records import RunRecord
 
 
 class RecordWriter:
-    """What many queries record at once is written at once: a disk takes milliseconds to confirm a write, in which
-    this process would answer nothing, and one confirmation serves all that came while the last one took.
+    """Writes records in batches from a thread. A disk takes milliseconds to confirm a write; meanwhile other
+    queries continue, and their records are written together in the next batch.
 
-    It needs no event loop: what was recorded gets to the disk though a system blocks the loop thereafter.
+    The thread does not depend on the event loop, so records reach the disk even if a system blocks the loop.
     """
 
     def __init__(self, write: Callable[[Sequence[RunRecord]], None]) -> None:
-        """`write` has them on the disk when it returns; it is called in one thread of its own."""
+        """`write` must return only when the records are on disk. It is called in a separate thread."""
         self._write = write
         self._waiting: deque[tuple[RunRecord, Future[None]]] = deque()
         self._thread = ThreadPoolExecutor(1, "records")
 
     async def append(self, record: RunRecord) -> None:
-        """The record is on the disk when this returns, also where it is cancelled meanwhile; raises as `write`."""
+        """Returns, even if cancelled, only when the record is on disk. Raises what `write` raises."""
         written: Future[None] = Future()
         self._waiting.append((record, written))
         self._thread.submit(self._write_waiting)
@@ -34,7 +34,7 @@ class RecordWriter:
             raise
 
     def _write_waiting(self) -> None:
-        """All that wait; nothing where an earlier call took them along."""
+        """Write all waiting records. There may be none, if an earlier call wrote them."""
         batch = [self._waiting.popleft() for _ in range(len(self._waiting))]
         if not batch:
             return

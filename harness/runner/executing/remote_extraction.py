@@ -1,4 +1,4 @@
-"""Texts read by rules on another machine than that of the worker that builds the index."""
+"""Extraction of triplets by rules on other machines, for a worker that builds an index."""
 
 import asyncio
 import time
@@ -14,21 +14,21 @@ from harness.models.remote_calls import RemoteCall, RemoteCallClient
 from harness.runner.executing.messages import Event, ReadingJob, Turn
 
 RULES = "rules"
-"""In place of a model role: who reads texts by rules is asked by the same way as a model."""
+"""Used in place of a model role, because extraction requests are relayed like model calls."""
 
 
 class ReadingWorker:
-    """Reads, turn by turn."""
+    """A worker that extracts triplets, turn by turn."""
 
     def __init__(self, job: ReadingJob, events: BinaryIO, turns: "SimpleQueue[Turn] | None" = None) -> None:
         self._job, self._events = job, events
         self._turns: SimpleQueue[Turn] = turns or SimpleQueue()
         self._extractors: dict[tuple[str, bool], NlpExtractor] = {}
         self.relay = RemoteCallClient(lambda call: self._tell(Event(kind="asks", call=call)))
-        """It asks for nothing."""
+        """Required of workers; unused, because extraction makes no model calls."""
 
     async def work(self) -> None:
-        """Read the job's texts, then what turns bring; every outcome is an event."""
+        """Read the texts of the job, then those of each turn; every outcome is reported as an event."""
         texts: str | None = self._job.texts
         while texts:
             self._tell(Event(kind="read", found=await self._read(TextsToRead.model_validate_json(texts))))
@@ -45,12 +45,12 @@ class ReadingWorker:
         return TextsRead(found=lines, cpu_s=time.process_time() - cpu).model_dump_json()
 
     def _extractor(self, asked: TextsToRead) -> NlpExtractor:
-        """ConfigError where the pipeline of that name is another one here."""
+        """ConfigError if this machine has another version of the pipeline."""
         kind = asked.pipeline, asked.every_phrase
         if kind not in self._extractors:
             if pipeline_digest(asked.pipeline) != asked.digest:
-                what = f"the spaCy pipeline {asked.pipeline} is another one than where the index is built"
-                raise ConfigError(what, "install the same on every machine of the cluster")
+                what = f"the spaCy pipeline {asked.pipeline} differs from the one where the index is built"
+                raise ConfigError(what, "install the same version on every machine of the cluster")
             self._extractors[kind] = NlpExtractor(
                 pipeline=asked.pipeline, progress=lambda _done, _total: None, every_phrase=asked.every_phrase
             )
@@ -62,20 +62,20 @@ class ReadingWorker:
 
 
 class RelayedReaders:
-    """See `harness.extraction.remote_extraction.Readers`: they are started by whoever started this worker."""
+    """Implements `harness.extraction.remote_extraction.Readers` through the process that started this worker."""
 
     def __init__(self, n: int, relay: RemoteCallClient) -> None:
         self.n, self._relay = n, relay
 
     async def read(self, asked: TextsToRead) -> TextsRead | None:
-        """Their processor time counts as the index's."""
+        """Extract from these texts; None if no reader is available. The CPU time counts as the index's."""
         answer = await self._asked(asked.model_dump_json().encode())
         read = TextsRead.model_validate_json(answer) if answer else None
         current_meter().cpu_elsewhere_s += read.cpu_s if read else 0.0
         return read
 
     async def leave(self) -> None:
-        """Ask for nothing, which ends them."""
+        """End the readers by an empty request."""
         await self._asked(b"")
 
     async def _asked(self, body: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""CPU and RAM over time: the machine, the system's process tree, and model servers and databases apart."""
+"""Samples CPU and RAM over time: of the machine, of the system's process tree, and separately of its servers."""
 
 import math
 import time
@@ -16,7 +16,7 @@ HEADER = ",".join(("time_s", "phase", *QUANTITIES))
 
 
 _CpuSeconds = dict[psutil.Process, float]
-"""Of each process since its start."""
+"""CPU seconds of each process since its start."""
 
 
 @dataclass
@@ -29,7 +29,7 @@ class _Tree:
     _paused: tuple[float, _CpuSeconds] | None = None
 
     def sample(self) -> tuple[float, int] | None:
-        """(CPU percent since the last sample, 100 = one core busy; resident bytes). None: it is gone."""
+        """(CPU percent since the last sample, 100 = one busy core; resident bytes). None if it has ended."""
         now, cpu_s, rss = self._used()
         if not rss:
             return None
@@ -42,11 +42,11 @@ class _Tree:
         return self._used()[2]
 
     def pause(self) -> None:
-        """What it does until it goes on counts for nothing."""
+        """Count nothing until `resume`."""
         self._paused = self._used()[:2]
 
     def resume(self) -> None:
-        """It goes on: the time since the pause, and what it used in it, are left out of the next sample."""
+        """Continue; the time and CPU since the pause are left out of the next sample."""
         if self._paused is not None:
             now, cpu_s, _ = self._used()
             self.at += now - self._paused[0]
@@ -67,26 +67,26 @@ class _Tree:
 
 
 def _since(before: _CpuSeconds, now: _CpuSeconds) -> _CpuSeconds:
-    """What each process that is there has used since then; one that ended meanwhile takes nothing from others."""
+    """CPU seconds of each running process since `before`. Processes that ended are left out."""
     return {one: max(0.0, cpu_s - before.get(one, 0.0)) for one, cpu_s in now.items()}
 
 
 @dataclass(frozen=True)
 class Servers:
-    """What a system uses besides its own processes."""
+    """Servers that a system uses besides its own processes."""
 
     models: Sequence[str] = ()
     """URLs of model servers."""
     databases: Sequence[str] = ()
-    """URLs of what else it asks."""
+    """URLs of databases and other services."""
     started: int | None = None
-    """The process of a model server that was started for it."""
+    """The process id of a model server that was started for it."""
     is_system: bool = False
-    """What answers at `databases` is the system itself; its worker only asks it."""
+    """The system itself runs at the URLs in `databases`; the worker only sends requests."""
 
 
 class _Served:
-    """The processes that answer at some URLs, on this machine; they must not be counted as the system's."""
+    """The local processes that serve some URLs. They are sampled separately from the system."""
 
     def __init__(self, urls: Sequence[str], started: int | None = None) -> None:
         pids = [listening_at(url) for url in dict.fromkeys(urls)]
@@ -96,7 +96,7 @@ class _Served:
         self.trees = [tree for pid in sorted(found) if (tree := _tree(pid))]
 
     def fields(self) -> list[str]:
-        """CPU and RAM of all of them together; `NOT_SAMPLED` where any of them is not to be seen."""
+        """CPU and RAM of all of them together; `NOT_SAMPLED` if any of them is not visible."""
         if not self._is_used:
             return ["", ""]
         taken = [tree.sample() for tree in self.trees]
@@ -107,7 +107,7 @@ class _Served:
 
 
 def is_suspended(pid: int | None) -> bool:
-    """Whether a process of this machine is stopped, and waits to be continued."""
+    """Whether a process on this machine is suspended (SIGSTOP)."""
     if pid is None:
         return False
     try:
@@ -117,22 +117,22 @@ def is_suspended(pid: int | None) -> bool:
 
 
 class Sampler(Protocol):
-    """Hears of a worker's process, and of time passing."""
+    """Samples the resources of a worker process."""
 
     def watch(self, pid: int) -> None:
-        """From now on `pid` is the system."""
+        """Sample the process tree of `pid` as the system."""
         ...
 
     def pause(self) -> None:
-        """The system waits while others have their turns."""
+        """Pause sampling while the system waits for its next turn."""
         ...
 
     def resume(self) -> None:
-        """It goes on."""
+        """Continue sampling."""
         ...
 
     def rss_bytes(self) -> int:
-        """What the system holds in memory now."""
+        """Resident bytes of the system now."""
         ...
 
     def wait_s(self) -> float:
@@ -140,36 +140,36 @@ class Sampler(Protocol):
         ...
 
     def sample_if_due(self) -> None:
-        """Take a sample if it is time."""
+        """Take a sample if it is due."""
         ...
 
 
 class NoSampler:
-    """Of a worker on another machine: what this one does meanwhile says nothing of it."""
+    """For a worker on another machine, whose resources cannot be sampled here."""
 
     def watch(self, pid: int) -> None:
-        """See `Sampler`, as all below."""
+        """Does nothing."""
 
     def pause(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def resume(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
     def rss_bytes(self) -> int:
-        """0: of this machine."""
+        """0: the worker uses no memory of this machine."""
         return 0
 
     def wait_s(self) -> float:
-        """Never."""
+        """Infinite: no sample is ever due."""
         return math.inf
 
     def sample_if_due(self) -> None:
-        """Nothing."""
+        """Does nothing."""
 
 
 class ResourceSampler:
-    """Writes one line to resources.csv whenever it is due."""
+    """Writes one line to resources.csv at each interval."""
 
     def __init__(self, run: RunDir, phase: str, interval_s: float, servers: Servers) -> None:
         self._run = run
@@ -180,27 +180,27 @@ class ResourceSampler:
         self._servers = (_Served(servers.models, servers.started), _Served(servers.databases))
         self._due = time.monotonic()
         self._left_s = 0.0
-        psutil.cpu_percent()  # The first call only sets the mark that the next one measures from.
+        psutil.cpu_percent()  # The first call only sets the starting point for the next one.
 
     def watch(self, pid: int) -> None:
-        """From now on `pid` is the system."""
+        """Sample the process tree of `pid` as the system."""
         self._system = _tree(pid)
 
     def pause(self) -> None:
-        """The system waits while others have their turns: until it goes on, nothing is sampled or counted."""
+        """Pause sampling while the system waits for its next turn."""
         self._left_s = self.wait_s()
         for tree in self._trees():
             tree.pause()
 
     def resume(self) -> None:
-        """It goes on."""
+        """Continue sampling."""
         self._due = time.monotonic() + self._left_s
         for tree in self._trees():
             tree.resume()
         psutil.cpu_percent()
 
     def rss_bytes(self) -> int:
-        """What the system holds in memory now."""
+        """Resident bytes of the system now."""
         return self._system.rss_bytes() if self._system else 0
 
     def _trees(self) -> list[_Tree]:
@@ -212,7 +212,7 @@ class ResourceSampler:
         return max(0.0, self._due - time.monotonic())
 
     def sample_if_due(self) -> None:
-        """Take a sample if it is time."""
+        """Take a sample if it is due."""
         if self.wait_s() > 0:
             return
         self._due = time.monotonic() + self._interval_s

@@ -1,4 +1,4 @@
-"""What a run that is there already will not do again, although it was asked for: a line each, before it starts."""
+"""Warnings before a run starts that earlier results are reused although the settings or the machine changed."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,28 +11,28 @@ from harness.runner.plan import Cell
 from harness.store import RunDir
 
 _OF_NO_TIME = {"provider", "model", "api_key_env"}
-"""Of a model's config: what takes no time, or made it another run."""
+"""Keys of a model config that do not affect time, or that make it another run."""
 _OF_MACHINE = ("processor", "cores")
-_ANEW = "--results with another folder measures anew"
+_ANEW = "use another folder (--results) to measure again"
 
 
 def reuse_lines(cell: Cell, run: RunDir, again: RerunOptions) -> Iterator[str]:
-    """Where seconds were measured in other circumstances than those asked for now, which no answer depends on and
-    no run id tells; and where an index that is to be fresh is there.
+    """Warnings if seconds of the run were measured with other settings or on another machine, which change
+    neither answers nor the run id, and if a fresh index is requested but the run has its index.
     """
     if not _has_index(run):
         return
     changed = "; ".join(_changed(cell, run))
     if changed and is_finished(cell, run.path.parent):
-        yield f"{run.run_id} is finished, and its seconds are those of {changed}: {_ANEW}"
+        yield f"{run.run_id} is finished, and its seconds were measured with {changed}: {_ANEW}"
     elif changed:
-        yield f"{run.run_id} goes on, and its seconds so far are those of {changed}: do not mix them; {_ANEW}"
+        yield f"{run.run_id} is resumed; earlier seconds were measured with {changed}: do not mix them; {_ANEW}"
     if again.index:
-        yield f"--fresh-index builds nothing for {run.run_id}, which has its index: {_ANEW}"
+        yield f"--fresh-index has no effect on {run.run_id}, which has its index: {_ANEW}"
 
 
 def changed_lines(cell: Cell, run: RunDir) -> Iterator[str]:
-    """Where a run without an answer yet would be one that has some, if the files of a folder were as they were."""
+    """A warning if a new run differs from an existing one only because files in the folder changed."""
     place = cell.config.dataset.path
     if place is None or run.whole_endings():
         return
@@ -46,20 +46,20 @@ def changed_lines(cell: Cell, run: RunDir) -> Iterator[str]:
         then = manifest.config.get("dataset") or {}
         has_changed = manifest.dataset.get("corpus_digest") not in {None, cell.corpus_digest}
         if then.get("path") == place and has_changed and {**manifest.identity, "dataset": None} == own:
-            what = f"what lies in {place} is not what it was for {other.run_id}"
-            yield f"{what}: this is a run of its own, that one stays"
+            what = f"the files in {place} have changed since {other.run_id}"
+            yield f"{what}: this is a new run, the other one is kept"
             return
 
 
 def _has_index(run: RunDir) -> bool:
     try:
         return run.index() is not None
-    except StoreError:  # It is mended, or told, when the run starts.
+    except StoreError:  # The run repairs or reports it when it starts.
         return False
 
 
 def _changed(cell: Cell, run: RunDir) -> Iterator[str]:
-    """`models.generator.max_concurrency 8, now 1`."""
+    """Such as `models.generator.max_concurrency 8, now 1`."""
     manifest = run.manifest()
     recorded, asked = manifest.config.get("models") or {}, cell.config.model_dump(mode="json")["models"]
     for role in cell.models:
@@ -72,7 +72,7 @@ def _changed(cell: Cell, run: RunDir) -> Iterator[str]:
 def _differing(prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     for key, value in now.items():
         if key in then and then[key] != value:
-            # Options are the provider's own: what they hold is nobody's to print.
+            # Options may hold secrets of the provider, so their values are not printed.
             shown = "" if isinstance(value, dict) else f" {_word(then[key])}, now {_word(value)}"
             yield f"{prefix}{key}{shown or ' of then'}"
 

@@ -1,6 +1,4 @@
-"""A system with everything that its spec names, opened within this process: for a worker, and for whoever asks a
-finished run a question of their own.
-"""
+"""Opens a system with its models in this process, for a worker or to ask a finished run new questions."""
 
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,23 +29,23 @@ from harness.runner.executing.system_runtime import Unnamed, WorkerRuntime
 from harness.store import IndexDir
 
 Predicted = tuple[Prediction | None, Failure | None, RunStatus]
-"""An answer, or why there is none."""
+"""The answer or failure of a query, and its status."""
 
 
 @dataclass(frozen=True)
 class WorkerContext:
-    """Who hears of a system, who pays for it, and what it may know of the gold side."""
+    """The callbacks, payer and gold evidence of a system."""
 
     payer: str
-    """Of the vectors that it caches."""
+    """The run id that cached vectors are charged to."""
     warn: Callable[[str], None]
     progress: Callable[[int, int, str], None] = lambda _done, _total, _doing: None
     gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
-    """For a system whose spec says `sees_gold`."""
+    """Query id -> gold evidence, for a system whose spec says `sees_gold`."""
 
 
 class Connected(Protocol):
-    """A model over connections."""
+    """A model with open connections."""
 
     async def close(self) -> None:
         """Close them."""
@@ -56,7 +54,7 @@ class Connected(Protocol):
 
 @dataclass(frozen=True)
 class OpenedSystem:
-    """A system over its seam."""
+    """A system with its models and their seam."""
 
     system: System
     seam: AnySeam
@@ -66,16 +64,16 @@ class OpenedSystem:
     models: tuple[Connected, ...] = ()
 
     async def disconnect(self) -> None:
-        """Close the connections of its models: a process that goes on would keep them."""
+        """Close the connections of its models. Needed if the process continues."""
         for model in self.models:
             await model.close()
 
     async def predict(
         self, query: Query, meter: Meter, limit_s: float, extended: Callable[[float], None] = lambda _left_s: None
     ) -> Predicted:
-        """The answer to a query within its time limit; what the system raises is its failure, printed and told.
+        """The answer to a query within its time limit. Exceptions of the system become a failure and are printed.
 
-        A `HarnessError` is raised, and so is what no further query can survive.
+        Raises HarnessError, and errors after which no query can be answered.
         """
         predicted = await self._predicted(query, meter, limit_s, extended)
         await self.lending.end(meter)
@@ -92,7 +90,7 @@ class OpenedSystem:
                     prediction = await self.system.answer(query)
                 if not isinstance(prediction, Prediction):
                     raise TypeError(f"the system returned {type(prediction).__name__}, not a Prediction")
-                # Text that no file can hold (half a surrogate pair) is this query's failure, not the run's end.
+                # A lone surrogate cannot be written to a file. It fails this query, not the run.
                 prediction.model_dump_json()
                 return prediction, None, "ok"
             except HarnessError:
@@ -104,18 +102,18 @@ class OpenedSystem:
                 return None, Failure(kind=type(error).__name__, message=error_text(error)), "error"
 
     def cost(self, meter: Meter, wall_s: float | None, cpu_s: float | None) -> Cost:
-        """Of what was metered in so many seconds of this process."""
+        """The cost of what was metered in `wall_s` seconds of this process."""
         cost = cost_of(meter, wall_s, cpu_s, self.embedder_rss_bytes)
-        # What works elsewhere would be measured by the few megabytes with which this process asks it.
+        # For a remote system, this process would only measure its own few megabytes.
         unseen = {"cpu_s": None, "peak_rss_bytes": None}
         return cost.model_copy(update=unseen) if self.is_elsewhere else cost
 
 
 @contextmanager
 def open_system(job: Job, index_dir: IndexDir, seam: AnySeam, around: WorkerContext) -> Iterator[OpenedSystem]:
-    """The system of a job, built and not yet loaded; it, its models and the journal are closed with the block.
+    """The system of a job, built but not loaded. It, its models and the journal are closed after the block.
 
-    ConfigError where its version is another than the job's.
+    ConfigError if its version differs from that of the job.
     """
     spec = SYSTEMS.load(job.system)
     check_version(spec, job.system_version)
@@ -149,7 +147,7 @@ def open_system(job: Job, index_dir: IndexDir, seam: AnySeam, around: WorkerCont
 
 
 def _lent(lent: RoutedJob, results: str, runtime: WorkerRuntime) -> AbstractContextManager[System]:
-    """A system that ours hands queries to, over its own index and the same models."""
+    """A system to which the main one routes queries, with its own index and the same models."""
     spec = SYSTEMS.load(lent.route.system)
     check_version(spec, lent.system_version)
     answer_params = spec.answer_params.model_validate(lent.answer_params)
@@ -164,14 +162,14 @@ def _lent(lent: RoutedJob, results: str, runtime: WorkerRuntime) -> AbstractCont
 
 
 def check_version(spec: SystemSpec, version: str) -> None:
-    """Raise ConfigError where a run was begun with another version of its system."""
+    """ConfigError if the run was begun with another version of its system."""
     if spec.version != version:
-        what = f"'{spec.name}' is another version than when this run began"
-        raise ConfigError(what, "run the same command again: it is then another run")
+        what = f"'{spec.name}' has another version than when this run began"
+        raise ConfigError(what, "run the same command again, which makes a new run")
 
 
 def error_text(error: BaseException) -> str:
-    """The error's message on a line, in bounds."""
+    """The message of the error as one line, cut to a maximum length."""
     return " ".join(cleaned(str(error)).split())[:2000]
 
 
@@ -179,12 +177,12 @@ def error_text(error: BaseException) -> str:
 def _embedder(
     job: Job, seam: AnySeam, around: WorkerContext
 ) -> Iterator[tuple[CachedEmbedder | Unnamed, int | None]]:
-    """It, and the memory that loading it took, where it works within this process."""
+    """The embedder, and the memory it uses if it runs in this process."""
     config: EmbedderConfig | None = job.embedder
     if config is None:
         yield Unnamed("embedder"), None
         return
-    # A fresh build shares the cache with itself alone, to go on after a kill.
+    # A fresh build has a cache of its own, so that it can resume after being killed.
     key = embedder_cache_key(config) + (f"/{job.run_id}" if job.is_fresh else "")
     with closing(EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=around.payer)) as cache:
         before = psutil.Process().memory_info().rss

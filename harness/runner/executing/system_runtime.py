@@ -1,4 +1,4 @@
-"""What a worker hands to its system."""
+"""The runtime that a worker passes to its system."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ M = TypeVar("M")
 
 
 class Unnamed:
-    """In place of a model that a system's spec does not name for this phase."""
+    """Placeholder for a model that the spec of a system does not name for this phase."""
 
     def __init__(self, role: Role) -> None:
         self.role = role
@@ -41,7 +41,7 @@ class Unnamed:
 
 @dataclass
 class WorkerRuntime:
-    """See `harness.protocols.Runtime`."""
+    """Implements `harness.protocols.Runtime`."""
 
     index_dir: Path
     seed: int
@@ -53,11 +53,11 @@ class WorkerRuntime:
     reranks_with: str | None = None
     retrieves_only: bool = False
     lending: ModelProxyServer | None = None
-    """None: nothing is lent."""
+    """None: the models cannot be used by other code."""
     say: Callable[[str], None] = lambda _line: None
     entails_by: str | None = None
     lent: dict[str, System] = field(default_factory=dict)
-    """By the key of its route."""
+    """Route key -> system to which queries are routed."""
 
     @property
     def chat(self) -> ChatModel | None:
@@ -71,69 +71,69 @@ class WorkerRuntime:
 
     @cached_property
     def reranker(self) -> Reranker:
-        """The cross-encoder, opened by who first asks for it."""
+        """The cross-encoder, opened at first use."""
         if self.reranks_with is None:
             raise RuntimeError("the system's spec names no reranker for these parameters: see SystemSpec.reranker")
         return open_reranker(self.reranks_with)
 
     @cached_property
     def entailment(self) -> Entailment:
-        """The model of inference, or the generator's letters."""
+        """The entailment model, or entailment by token probabilities of the generator. Opened at first use."""
         if self.entails_by is None:
-            raise RuntimeError("the system's spec names no model of inference: see SystemSpec.entailment")
+            raise RuntimeError("the system's spec names no entailment model: see SystemSpec.entailment")
         if self.entails_by != BY_GENERATOR:
             return open_entailment(self.entails_by)
         chat = self.chat
         if not isinstance(chat, LogprobModel):
-            raise RuntimeError("there is no generator whose letters could be read")
+            raise RuntimeError("the generator returns no token probabilities")
         return LogprobEntailment(chat)
 
     async def answer(self, question: str, contexts: Sequence[Context]) -> str | None:
-        """One generation under the shared contract."""
+        """Generate an answer under the shared answer contract."""
         return await generate(self, answer_messages(question, contexts, self.answer_style))
 
     async def lend(self) -> ModelProxy:
-        """Serve them on this machine, and say so in the variables that OpenAI's clients look at."""
+        """Serve the models on this machine, and set the environment variables that OpenAI clients read."""
         if self.lending is None:
-            raise RuntimeError("nothing is lent here")
+            raise RuntimeError("models cannot be lent here")
         lent = self.lending.open()
         for name, value in {
             "OPENAI_BASE_URL": lent.base_url,
             "OPENAI_API_BASE": lent.base_url,
             "OPENAI_API_KEY": lent.api_key,
         }.items():
-            keep_made(os.environ.get(name, ""))  # A real key is taken out of logs still.
+            keep_made(os.environ.get(name, ""))  # A real key is still removed from logs.
             os.environ[name] = value
         return lent
 
     def lent_url(self) -> str:
-        """Of the current query."""
+        """The URL for calls of the current query."""
         if self.lending is None:
-            raise RuntimeError("nothing is lent here")
+            raise RuntimeError("models cannot be lent here")
         return self.lending.url()
 
     def routed(self, route: Route) -> System:
-        """The system that the runner opened for it."""
+        """The system that the runner opened for this route."""
         if route.key not in self.lent:
-            raise RuntimeError(f"'{route.system}' is lent to no system here: see SystemSpec.routes")
+            raise RuntimeError(f"no route to '{route.system}' was planned: see SystemSpec.routes")
         return self.lent[route.key]
 
     def own_usage(self, usage: Usage | None) -> None:
-        """As the pipeline says, where nothing was metered that could be it."""
+        """Record the usage that a pipeline reports, unless the same calls were metered."""
         meter = current_meter()
         writes = meter.scope.startswith("answer/") and not self.retrieves_only
         meter.tell_own(usage, beside={"embedder"} if writes else ())
 
     def warn(self, line: str) -> None:
-        """A line for whoever waits."""
+        """Show a line to the user."""
         self.say(line)
 
     def stage(self, name: str) -> AbstractContextManager[None]:
-        """Time a part of the work under `name`."""
+        """Time the block as stage `name`."""
         return stage(name)
 
     def progress(self, done: int, total: int, doing: str) -> None:
-        """Say how far the index is."""
+        """Report the progress of the index."""
         self.tell(done, total, doing)
 
 

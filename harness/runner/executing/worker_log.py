@@ -1,4 +1,4 @@
-"""The log of a worker: what it, its libraries and the processes it starts print."""
+"""The log of a worker: the output of it, its libraries and its child processes."""
 
 import os
 import threading
@@ -13,17 +13,17 @@ from harness.core.sanitize import cleaned
 _LONGEST_LINE = 1 << 20
 """Bytes; a longer one is written in parts."""
 _LAST_WORDS_S = 2.0
-"""How long the end is waited for: a process that a system left behind may hold the other end open for ever."""
+"""Longest wait for the end of the pipe: a process that a system left behind may keep it open."""
 
 
 class CleanedLog:
-    """Appends what is written to `fd` to a file, line by line: no key is in it, nothing that a terminal obeys."""
+    """Copies what is written to `fd` to a file, line by line, without keys and control characters."""
 
     def __init__(self, path: Path) -> None:
         with explained_io("write", path):
             self._file = open_to_append(path)
         self._read_end, self.fd = os.pipe()
-        """`fd` is for a child; here it is closed with the block."""
+        """`fd` is passed to a child process; here it is closed at the end of the block."""
         self._thread = threading.Thread(target=self._copy, daemon=True)
 
     def __enter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Running one worker process: its events, its time limits, its end, and what it used meanwhile."""
+"""Supervises one worker process: its events, time limits, end and resources."""
 
 import math
 import selectors
@@ -18,13 +18,13 @@ from harness.runner.executing.worker_log import CleanedLog
 _GRACE_S = 15.0
 """How long beyond its time limit a query may block the worker's event loop before the worker is killed."""
 _LOOKS_S = 1.0
-"""How long to wait for an event before looking whether the worker is there, and suspended."""
+"""How long to wait for an event before checking whether the worker is alive or suspended."""
 _LEAVES_S = 10.0
-"""How long a worker that is to end may take to close its system."""
+"""How long a worker may take to close its system."""
 
 
 class SystemBroken(Exception):
-    """The system failed outside of any query (index, load): no record can be made."""
+    """The system failed outside of any query (while indexing or loading), so there is no record of it."""
 
 
 @dataclass
@@ -34,20 +34,20 @@ class WorkerEnd:
     completed: bool
     indexed: Event | None = None
     in_flight: list[QueryTask] = field(default_factory=list)
-    """Queries that were under way when it died."""
+    """Queries that were running when it died."""
     overdue: list[QueryTask] = field(default_factory=list)
-    """Those of them that had passed their time limit, for which it was killed."""
+    """Those of them that exceeded their time limit, for which it was killed."""
     death: str = ""
     is_lost: bool = False
-    """Its machine was lost with it: no query is to blame."""
+    """The connection to its machine was lost, so no query caused it."""
     n_finished: int = 0
     waits: bool = False
-    """It is still there, for its next turn."""
+    """It is alive and waits for its next turn."""
 
 
 @dataclass(frozen=True)
 class WorkerEnvironment:
-    """Where a worker runs and prints, and who holds the run's lock and samples what is used meanwhile."""
+    """Where a worker runs and logs, with its resource sampler and the lock of the run."""
 
     log: Path
     sampler: Sampler
@@ -56,7 +56,7 @@ class WorkerEnvironment:
 
 
 class Supervisor:
-    """Starts a worker and follows it: to its end (`run`), or from turn to turn (`turn`, then `leave` or `end`)."""
+    """Starts a worker and supervises it until it ends (`run`), or turn by turn (`turn`, then `leave` or `end`)."""
 
     def __init__(self, job: WorkerJob, at: WorkerEnvironment, on_event: Callable[[Event], None]) -> None:
         self._job = job
@@ -73,11 +73,10 @@ class Supervisor:
         self._worker: WorkerLink | None = None
 
     def run(self) -> WorkerEnd:
-        """Follow the worker until it has gone.
+        """Supervise the worker until it ends.
 
-        Raises HarnessError where the user can fix what stopped it, BudgetReached included, and SystemBroken for a
-        bug of the system outside any query. On any exception, Ctrl-C included, the worker is gone before it
-        propagates.
+        Raises HarnessError (BudgetReached included) for what the user can fix, and SystemBroken for a bug of the
+        system outside of any query. On any exception, Ctrl-C included, the worker is ended first.
         """
         try:
             worker = self._start(self._job)
@@ -87,7 +86,7 @@ class Supervisor:
             self.end()
 
     def turn(self, turn: Turn) -> WorkerEnd:
-        """Let the worker answer `turn`, as `run` does; completed, it waits for the next one."""
+        """Let the worker do one turn; after it, the worker waits for the next. Raises like `run`."""
         n_finished = self._outcome.n_finished if self._worker else 0
         self._outcome, self._started_at = WorkerEnd(completed=False, n_finished=n_finished), {}
         try:
@@ -107,28 +106,28 @@ class Supervisor:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether there is a worker that waits for a turn."""
+        """Whether a worker is alive and waits for a turn."""
         return self._worker is not None and self._worker.wait(0) is None
 
     @property
     def rss_bytes(self) -> int:
-        """What the worker and its children hold in memory; 0 where there is none."""
+        """Memory of the worker and its child processes; 0 without a worker."""
         return self._sampler.rss_bytes() if self.is_waiting else 0
 
     def kill(self) -> None:
-        """End the worker from another thread than the one that follows it, which sees it gone."""
+        """Kill the worker from another thread. The supervising thread then sees its end."""
         if (worker := self._worker) is not None:
             worker.kill()
 
     def leave(self) -> None:
-        """Let a worker that waits close its system and go."""
+        """Let a waiting worker close its system and exit."""
         if self._worker is not None and self.is_waiting:
             self._worker.send(ToWorker(turn=Turn()))
             self._worker.wait(_LEAVES_S)
         self.end()
 
     def end(self) -> None:
-        """End the worker, if it has not gone."""
+        """Kill the worker if it is still alive."""
         self._worker = None
         self._stack.close()
 
@@ -142,7 +141,7 @@ class Supervisor:
         return worker
 
     def _follow(self, worker: WorkerLink) -> None:
-        """To its end, or until it waits for its next turn."""
+        """Until it ends or waits for its next turn."""
         buffer, self._looked_at = b"", time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(worker.events, selectors.EVENT_READ)
@@ -155,7 +154,7 @@ class Supervisor:
                     for line in lines:
                         self._take(Event.model_validate_json(line))
                 elif worker.wait(0) is not None:
-                    # A process the system left behind may hold the other end open for ever.
+                    # A process that the system left behind may keep the pipe open.
                     return
                 self._sampler.sample_if_due()
                 self._note_suspension(worker)
@@ -178,7 +177,7 @@ class Supervisor:
         if is_suspended(worker.pid):
             self._not_worked_s += passed_s
         else:
-            # More than that passes between two looks only where this process was suspended.
+            # So much time between two checks means that this process was suspended.
             self._not_worked_s += max(0.0, passed_s - 2 * _LOOKS_S)
 
     def _take(self, event: Event) -> None:

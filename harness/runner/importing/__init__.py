@@ -1,1 +1,1 @@
-"""Files of answers that were produced elsewhere, as runs."""
+"""Import of files with answers that were produced elsewhere, as runs."""

@@ -1,7 +1,7 @@
-"""A JSON Lines file of answers that were produced elsewhere: one object a line, UTF-8.
+"""Reads a JSON Lines file (UTF-8) of answers that were produced elsewhere.
 
-A bare NaN, which pandas writes for a missing value, is null. Fields that `ImportedRow` does not know are passed
-over.
+A bare NaN, which pandas writes for a missing value, is read as null. Fields that `ImportedRow` does not have are
+ignored.
 """
 
 import difflib
@@ -27,16 +27,16 @@ _SYNONYMS = {
     "answer": ("answer", "response", "prediction", "output", "completion"),
 }
 _GOLD_SIDE = ("gold", "reference", "expected", "truth", "target", "correct")
-"""A field that is called so is what an answer is held against, so it is never offered as the answer."""
+"""Words in the names of fields with reference answers. These are never suggested as the answer field."""
 
 Object = Mapping[str, Any]
 Numbered = tuple[int, Object]
-"""A line's number, from 1, and its object."""
+"""(line number from 1, object)."""
 
 
 @dataclass(frozen=True)
 class ImportedFile:
-    """The rows that are imported, and which file they came from."""
+    """The imported rows, with the name and checksum of their file."""
 
     name: str
     sha256: str
@@ -44,10 +44,10 @@ class ImportedFile:
 
 
 def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]) -> ImportedFile:
-    """The rows of `path` in which every field of `where` has that value (compared as text).
+    """The rows of `path` in which the fields of `where` have these values (compared as text).
 
-    `fields` maps a field of `ImportedRow` to the file's own name for it. A file or row that is not what it should
-    be, or too large, is one line of `DataError` or `ConfigError` that names it.
+    `fields` maps fields of `ImportedRow` to names in the file. DataError or ConfigError for a file or row that is
+    invalid or too large.
     """
     whole = hashlib.sha256()
     objects = [(number, _parse(path, number, line)) for number, line in _lines(path, whole) if line.strip()]
@@ -65,7 +65,7 @@ def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]
 
 
 def quoted(text: str, longest: int = 60) -> str:
-    """`text` in quotes, cut short, with everything escaped that would steer a terminal."""
+    """`text` in quotes, shortened, with control characters escaped."""
     return repr(bounded(text, longest))
 
 
@@ -87,7 +87,7 @@ def _lines(path: Path, whole: "hashlib._Hash") -> Iterator[tuple[int, bytes]]:
 def _parse(path: Path, number: int, line: bytes) -> Object:
     where = f"{path} line {number}"
     try:
-        # utf-8-sig drops a byte order mark, which some programs write in front of the first line.
+        # utf-8-sig drops a byte order mark.
         value = json.loads(line.decode("utf-8-sig"), parse_constant=_constant)
     except json.JSONDecodeError as error:
         raise DataError(f"{where} is not JSON ({error.msg} at column {error.colno})", _SHAPE) from error
@@ -121,11 +121,11 @@ def _as_text(value: Any) -> str:
 
 
 def _check_fields(path: Path, rows: Sequence[Object], fields: Mapping[str, str]) -> None:
-    """Refuse what would turn every row into a failure: a field that none has."""
+    """DataError or ConfigError for a required or mapped field that no row has: all rows would be failures."""
     names = _names(rows)
     for ours, theirs in fields.items():
         if ours not in FIELDS:
-            raise ConfigError(f"--field {quoted(ours)}: a row here has no such field", _nearest(ours, FIELDS))
+            raise ConfigError(f"--field {quoted(ours)}: unknown field", _nearest(ours, FIELDS))
         if theirs not in names:
             raise ConfigError(f"--field {ours}: no row has the field {quoted(theirs)}", _nearest(theirs, names))
     given = {*fields, *names}
@@ -142,10 +142,10 @@ def _missing(path: Path, field: str, names: Sequence[str]) -> DataError:
         for name in sorted(names, key=len)
         if word in name.lower() and not any(gold in name.lower() for gold in _GOLD_SIDE)
     ]
-    # Only what can be typed as it stands is worth offering.
+    # Only suggest names that need no quoting in a shell.
     offered = next((name for name in likely if re.fullmatch(r"[\w.-]+", name)), None)
     fix = f"did you mean --field {field}={offered}?" if offered else f"map one with --field {field}=NAME"
-    return DataError(f"{path}: no row has the field '{field}', their fields are {_listed(names)}", fix)
+    return DataError(f"{path}: no row has the field '{field}'; the fields are {_listed(names)}", fix)
 
 
 def _names(rows: Iterable[Object]) -> list[str]:
@@ -158,6 +158,6 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:
-    """`harness.core.errors.nearest` for names that nobody vouches for: bounded and escaped."""
+    """Like `harness.core.errors.nearest`, for untrusted names: shortened and escaped."""
     close = difflib.get_close_matches(name, [one for one in known if len(one) <= 200], n=1, cutoff=0.5)
     return f"did you mean {quoted(close[0])}?" if close else f"known: {_listed(known)}"

@@ -1,7 +1,6 @@
-"""One answer that was produced elsewhere, checked. Nothing in it is trusted.
+"""Checks one answer that was produced elsewhere. Nothing in it is trusted.
 
-Null means that a field is missing; an integer may be written with a fraction of zero, as pandas does in a column
-with gaps.
+Null means that a field is missing. Integers may be written as 3.0, as pandas does in columns with gaps.
 """
 
 import json
@@ -57,30 +56,30 @@ Contexts = Annotated[tuple[Annotated[Context, BeforeValidator(_context)], ...], 
 
 
 class ImportedRow(Record):
-    """One answer; what its file does not say is None."""
+    """One answer. Fields that the file does not give are None."""
 
     line: int
-    """Where it stands in the file, from 1."""
+    """Line number in the file, from 1."""
     query_id: Identifier | None = None
     query: str | None = None
-    """The text of the query."""
+    """Text of the query."""
     repeat: Annotated[Count, Field(lt=_MOST_REPEATS)] = 0
     answer: str | None = None
     error: str | None = None
-    """Why there is no answer; blank: nothing went wrong."""
+    """Why there is no answer; blank if there was no error."""
     contexts: Contexts = ()
     input_tokens: Count | None = None
     output_tokens: Count | None = None
     cached_tokens: Count | None = None
-    """The part of `input_tokens` that a prompt cache gave."""
+    """The part of `input_tokens` that was read from a prompt cache."""
     model_calls: Count | None = None
     latency_s: Seconds | None = None
     started_at: Annotated[str, AfterValidator(_moment)] | None = None
-    """ISO 8601; UTC where it names no zone."""
+    """ISO 8601; UTC if it has no time zone."""
 
     @property
     def has_tokens(self) -> bool:
-        """Whether both token counts are known; without a call there are none."""
+        """Whether both token counts are known, or no model was called."""
         return self.model_calls == 0 or None not in (self.input_tokens, self.output_tokens)
 
     @model_validator(mode="after")
@@ -88,35 +87,34 @@ class ImportedRow(Record):
         if self.query_id is None and self.query is None:
             raise ValueError("neither query nor query_id is given")
         if self.model_calls == 0 and (self.input_tokens or self.output_tokens):
-            raise ValueError("model_calls is 0, and yet there are tokens")
+            raise ValueError("model_calls is 0, but tokens are given")
         if (self.cached_tokens or 0) > (self.input_tokens or 0):
             raise ValueError("cached_tokens is more than input_tokens")
         return self
 
 
 FIELDS = tuple(name for name in ImportedRow.model_fields if name != "line")
-"""What a row may say."""
+"""The fields of a row."""
 
 
 def parse_row(given: Mapping[str, Any], line: int) -> ImportedRow:
-    """The row of these fields; `DataError` names the field that is not what it should be."""
+    """The row with these fields. DataError names an invalid field."""
     known = {name: given[name] for name in FIELDS if given.get(name) is not None}
     for name, value in known.items():
-        # JSON can spell half a surrogate pair, which no UTF-8 file can hold: it would surface only when the record
-        # is written.
+        # JSON can contain a lone surrogate, which UTF-8 cannot encode: writing the record would fail.
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
             what = f"line {line}: '{name}' holds half a surrogate pair"
-            raise DataError(what, "write the character whole, or leave it out") from error
+            raise DataError(what, "write the whole character, or remove it") from error
     try:
         return ImportedRow(line=line, **known)
     except ValidationError as error:
-        raise DataError(f"line {line}: {_explained(error)}", "correct that row, or leave it out") from error
+        raise DataError(f"line {line}: {_explained(error)}", "correct or remove that row") from error
 
 
 def _explained(error: ValidationError) -> str:
-    """The first complaint, in the words of JSON."""
+    """The first error, in terms of JSON."""
     detail = error.errors()[0]
     problem = detail["msg"].removeprefix("Value error, ").replace("tuple", "list")
     parts = [str(part) for part in detail["loc"] if isinstance(part, int) or part.isidentifier()]

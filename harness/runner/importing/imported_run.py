@@ -1,4 +1,4 @@
-"""What a run of imported answers is: its header, its sample and its records."""
+"""A run of imported answers: its manifest, sample and records."""
 
 import itertools
 from collections.abc import Iterator, Mapping
@@ -25,50 +25,50 @@ _NO_ANSWER = "NoAnswer"
 
 @dataclass(frozen=True)
 class ImportRequest:
-    """What the command line says."""
+    """The options of an import."""
 
     file: Path
     label: str
-    """The name of the system that answered."""
+    """Name of the system that answered."""
     dataset: str | None = None
-    """None: that of the run `like`."""
+    """None: the data set of the run `like`."""
     subset: str | None = None
     docs: Path | None = None
-    """Where the data set lies, if it has no place of its own; without the name of one, a folder of documents."""
+    """Folder of the data set, if it needs one; a folder of documents if `dataset` is None."""
     include: tuple[str, ...] = ()
-    """Files of it that are read although a rule leaves them out."""
+    """Files in the folder to read although a rule excludes them."""
     questions: Path | None = None
-    """A file of questions about them."""
+    """File of questions about the documents."""
     fields: Mapping[str, str] = field(default_factory=dict)
-    """Our name of a field -> the file's."""
+    """Field of `ImportedRow` -> its name in the file."""
     where: Mapping[str, str] = field(default_factory=dict)
-    """Field of the file -> the value of the rows to take."""
+    """Field in the file -> value of the rows to import."""
     model: str | None = None
-    """`provider/name` of the model that answered; None: not known, so its tokens have no price."""
+    """`provider/name` of the model that answered. None: unknown, so its tokens have no price."""
     like: RunDir | None = None
-    """A run whose sample, references and data set the import shares, so that the two can be compared."""
+    """A run whose data set, sample and references the import uses, so that both can be compared."""
     evaluators: tuple[str, ...] = ()
-    """None named: the defaults of a config."""
+    """Empty: the default evaluators."""
     skip_unknown: bool = False
-    """Leave out rows whose query the data set does not hold."""
+    """Skip rows with queries that are not in the data set."""
     only_answered: bool = False
-    """The sample is the queries that the file answers, instead of all queries of the data set."""
+    """Sample only the queries that the file answers, instead of all queries of the data set."""
 
 
 @dataclass(frozen=True)
 class ImportedRun:
-    """Rows that were matched with the queries of a data set."""
+    """Rows that are matched with the queries of a data set."""
 
     request: ImportRequest
     file: ImportedFile
     matched: Matched
     whole: Dataset
-    """What the rows were looked up in."""
+    """The whole data set, with which the rows were matched."""
     dataset: Dataset
-    """What the run is to answer."""
+    """The sample of the run."""
 
     def manifest(self, model: Mapping[str, str], evaluators: tuple[str, ...]) -> Manifest:
-        """The header of the run."""
+        """The manifest of the run."""
         dataset, request = self.dataset, self.request
         identity = {
             "schema": IDENTITY_SCHEMA,
@@ -95,14 +95,14 @@ class ImportedRun:
         )
 
     def sample(self) -> list[SampleRow]:
-        """The queries that the run is to answer, with their gold side."""
+        """The queries of the run, with their references."""
         pairs = zip(self.dataset.queries, self.dataset.references, strict=True)
         return [SampleRow(query=query, reference=reference) for query, reference in pairs]
 
     def records(self, imported_at: str) -> Iterator[RunRecord]:
-        """A record for each query and repeat, in the sample's order; `imported_at` where the row names no time.
+        """A record for each query and repeat, in the order of the sample. `imported_at` replaces a missing time.
 
-        A query without a row has a missing score: answering only easy queries gains nothing.
+        A query without a row gets a missing score, so that answering only easy queries is no advantage.
         """
         for repeat, query in itertools.product(range(self.matched.repeats), self.dataset.queries):
             row = self.matched.rows.get((query.query_id, repeat))
@@ -113,7 +113,7 @@ class ImportedRun:
             )
 
     def _rows_digest(self) -> str:
-        """SHA-256 of what the rows say about the queries, whatever their file's form, order or other fields."""
+        """SHA-256 of the imported content, independent of the order of rows and of other fields in the file."""
         said = {"line", "query", "query_id"}
         return digest(
             [
@@ -156,7 +156,7 @@ class ImportedRun:
     def _notes(self) -> Iterator[str]:
         yield (
             f"Answers imported from {bounded(self.file.name, 40)} (sha256 {self.file.sha256[:12]}): "
-            "contexts, tokens and seconds are what that file says."
+            "contexts, tokens and seconds are taken from that file."
         )
         like, rows = self.request.like, self.matched.rows
         n_whole, n_answered = len(self.whole.queries), len(self.matched.query_ids)
@@ -164,21 +164,21 @@ class ImportedRun:
         if n_answered < n_whole:
             answered = f"The file answers {n_answered:,} of {n_whole:,} queries of the {holder}"
             if self.request.only_answered:
-                yield f"{answered}, and chose the sample: a system that answers only easy queries looks better."
+                yield f"{answered}, which are the sample: a system that answers only easy queries looks better."
             else:
-                way_out = "" if like else " If it is a deliberate sample: --only-answered."
+                way_out = "" if like else " Use --only-answered if this is a deliberate sample."
                 yield f"{answered}; the others have no score.{way_out}"
         if self.matched.n_left_out:
-            yield f"Rows left out, because the {holder} does not hold their query: {self.matched.n_left_out:,}."
+            yield f"Rows skipped because their query is not in the {holder}: {self.matched.n_left_out:,}."
         partly = sum(1 for row in rows.values() if not row.has_tokens and (row.input_tokens or row.output_tokens))
         if partly:
-            yield f"Rows that name input or output tokens alone, so that their tokens are unknown: {partly:,}."
+            yield f"Rows with only input or only output tokens, which count as unknown: {partly:,}."
         foreign = self._foreign_doc_ids()
         if foreign:
-            yield f"Documents that contexts name and the corpus does not hold, each a wrong one: {foreign:,}."
+            yield f"Documents in contexts that are not in the corpus, and count as wrong: {foreign:,}."
 
     def _foreign_doc_ids(self) -> int:
-        """How many distinct ids the corpus lacks; 0 where the corpus is not at hand."""
+        """Number of distinct document ids that the corpus lacks; 0 if the corpus is not available."""
         known = {document.doc_id for document in self.dataset.documents}
         named = {one for row in self.matched.rows.values() for context in row.contexts for one in context.doc_ids}
         return len(named - known) if known else 0
@@ -220,7 +220,7 @@ def _failure(row: ImportedRow) -> Failure | None:
 
 
 def _usage(row: ImportedRow) -> Usage:
-    """What the file says of tokens and calls; what it does not say is marked unknown, never 0."""
+    """Tokens and calls as given in the file. Missing numbers are marked unknown, never 0."""
     calls = row.model_calls or 0
     return Usage(
         calls=calls,

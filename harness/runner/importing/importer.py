@@ -1,7 +1,7 @@
-"""A run from answers that were produced elsewhere: checked whole, then written as any other run.
+"""Imports answers that were produced elsewhere as a run.
 
-Nothing is written before every row is known to be good. Stopped while it writes, the run has no done.json, and the
-same import goes on where it stopped.
+All rows are checked before anything is written. If writing is interrupted, the run has no done.json, and the same
+import resumes it.
 """
 
 import re
@@ -28,23 +28,23 @@ _LABEL = r"[a-z0-9][a-z0-9._-]{0,63}"
 
 @dataclass(frozen=True)
 class ImportResult:
-    """What became of an import."""
+    """The result of an import."""
 
     run: RunDir
     was_there: bool
-    """The run was finished before: nothing was written."""
+    """The run was already finished, and nothing was written."""
     n_answers: int
     n_failed: int
-    """Queries that count as failed: without an answer, or with an error."""
+    """Number of failed queries: without an answer, or with an error."""
     notes: tuple[str, ...]
     mended: tuple[str, ...] = ()
-    """A line for each thing that was damaged and is written again."""
+    """A line for each damaged file that was repaired."""
 
 
 def import_run(request: ImportRequest, results: Path) -> ImportResult:
-    """Write the run that these answers make under `results`; a finished one is left as it is.
+    """Write a run of these answers to `results`. A finished run is not changed.
 
-    Raises `ConfigError` or `DataError`, one line, for whatever cannot be imported.
+    ConfigError or DataError for whatever cannot be imported.
     """
     model, evaluators = _check_words(request)
     if request.like:
@@ -70,10 +70,10 @@ def import_run(request: ImportRequest, results: Path) -> ImportResult:
 
 
 def _check_words(request: ImportRequest) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The generator's part of the identity, and the evaluators: checked before any file is read."""
+    """The identity of the generator, and the evaluators, checked before any file is read."""
     if not re.fullmatch(_LABEL, request.label):
         wanted = "letters a-z, digits, '.', '_' and '-', at most 64, a letter or digit first"
-        raise ConfigError(f"--name {quoted(request.label)} cannot be a part of a run's id", f"use {wanted}")
+        raise ConfigError(f"--name {quoted(request.label)} cannot be part of a run id", f"use {wanted}")
     for name in request.evaluators:
         EVALUATORS.load(name)
     if request.model is None:
@@ -82,32 +82,32 @@ def _check_words(request: ImportRequest) -> tuple[dict[str, str], tuple[str, ...
         provider, _, name = request.model.partition("/")
         if not provider or not name or provider == "none":
             raise ConfigError(
-                f"--model {quoted(request.model)} is no model", "write PROVIDER/NAME: openai/gpt-4o-mini"
+                f"--model {quoted(request.model)} is not a model", "write PROVIDER/NAME: openai/gpt-4o-mini"
             )
         model = {"provider": provider, "model": name}
     return model, request.evaluators or BenchConfig().evaluators
 
 
 def _check_shared(request: ImportRequest, like: RunDir) -> None:
-    """Refuse a data set or subset that is not the one of the run whose sample is to be shared."""
+    """ConfigError for options that contradict the data set and sample of the run `like`."""
     if request.only_answered:
-        raise ConfigError(f"--like {like.run_id} says which queries the sample has", "drop --only-answered")
+        raise ConfigError(f"--like {like.run_id} defines the sample", "drop --only-answered")
     for option in ("docs", "questions"):
         if getattr(request, option) is not None:
-            raise ConfigError(f"--like {like.run_id} says what is asked of which documents", f"drop --{option}")
+            raise ConfigError(f"--like {like.run_id} defines queries and documents", f"drop --{option}")
     shared = like.manifest().identity["dataset"]
     for option, wanted in (("dataset", request.dataset), ("subset", request.subset)):
         own = shared["name" if option == "dataset" else option]
         if wanted not in (None, own):
             raise ConfigError(
-                f"--like {like.run_id} is over the {option} '{own}', not {quoted(str(wanted))}", f"drop --{option}"
+                f"--like {like.run_id} has the {option} '{own}', not {quoted(str(wanted))}", f"drop --{option}"
             )
 
 
 def _load(request: ImportRequest) -> Dataset:
     name = request.dataset or (OWN_DOCUMENTS if request.docs else None)
     if name is None:
-        ways = "add --docs FOLDER" if request.questions else "add --dataset NAME, or --like RUN to share a run's"
+        ways = "add --docs FOLDER" if request.questions else "add --dataset NAME, or --like RUN to use that run's"
         raise ConfigError("no data set is named", ways)
     keys: dict[str, Any] = {
         "name": name,
@@ -121,7 +121,7 @@ def _load(request: ImportRequest) -> Dataset:
 
 
 def _dataset_of(run: RunDir) -> Dataset:
-    """What the run worked on; without documents where its corpus was not kept."""
+    """The data set of the run; without documents if its corpus is no longer stored."""
     manifest, sample = run.manifest(), run.sample()
     identity, described = manifest.identity["dataset"], manifest.dataset
     corpus = Corpora(run.path.parent).documents(str(described.get("corpus_digest")))
@@ -138,8 +138,8 @@ def _dataset_of(run: RunDir) -> Dataset:
 
 
 def _write(run: RunDir, records: Sequence[RunRecord], mended: list[str]) -> bool:
-    """Write the records that are not there yet, and done.json; True if it was there before. What was damaged is
-    said in `mended`.
+    """Write the missing records and done.json. True if done.json existed before. Repairs are added to `mended`, a
+    line each.
     """
     with run.exclusive():
         mended += run.mend()

@@ -1,4 +1,4 @@
-"""Which query of a data set an imported row answers."""
+"""Matches imported rows with the queries of a data set."""
 
 import difflib
 import unicodedata
@@ -16,11 +16,11 @@ AnswerKey = tuple[str, int]
 
 @dataclass(frozen=True)
 class Matched:
-    """Rows by what they answer: repeat by repeat, each in data-set order."""
+    """Rows by query and repeat, sorted by repeat, then in the order of the data set."""
 
     rows: Mapping[AnswerKey, ImportedRow]
     n_left_out: int
-    """Rows whose query is not among the known ones."""
+    """Number of rows with an unknown query."""
 
     @property
     def query_ids(self) -> frozenset[str]:
@@ -29,18 +29,18 @@ class Matched:
 
     @property
     def repeats(self) -> int:
-        """How often each query was asked."""
+        """Number of repeats of each query."""
         return 1 + max(repeat for _, repeat in self.rows)
 
 
 def match_rows(
     rows: Sequence[ImportedRow], known: Sequence[Query], *, holder: str, leave_out_unknown: bool
 ) -> Matched:
-    """Each row with its query among `known`, which `holder` (for messages) holds.
+    """Match each row with a query of `known`. `holder` names the data set or run in messages.
 
-    A row's query_id counts where it is known, otherwise its text: exactly, then after NFC and with white space
-    collapsed. `DataError` in one line: a query that is not known (unless such rows are left out), a text that
-    several share, an id whose text is another, one query answered twice, a gap in the repeats, no row that fits.
+    A row is matched by its query_id if that is known, otherwise by its text: exactly, then after NFC with
+    collapsed white space. DataError for an unknown query (unless such rows are skipped), a text that several
+    queries share, an id with another text, a query that is answered twice, a gap in the repeats, or no match.
     """
     book = _QueryBook(known, holder)
     found: dict[AnswerKey, ImportedRow] = {}
@@ -74,13 +74,13 @@ class _QueryBook:
             self._collapsed.setdefault(_collapse(query.text), []).append(query.query_id)
 
     def find(self, row: ImportedRow) -> str | None:
-        """The id of the row's query, None where it is not known."""
+        """The id of the query of a row, None if it is unknown. DataError if it is ambiguous."""
         if row.query_id in self._texts:
             text = self._texts[row.query_id]
             if row.query is not None and _collapse(row.query) != _collapse(text):
                 what = f"line {row.line}: query_id {quoted(row.query_id)} is {quoted(text)} in {self._holder}"
                 raise DataError(
-                    f"{what}, not {quoted(row.query)}", "correct one of them, or drop query_id to go by the text"
+                    f"{what}, not {quoted(row.query)}", "correct one of them, or drop query_id to match by text"
                 )
             return row.query_id
         if row.query is None:
@@ -88,20 +88,18 @@ class _QueryBook:
         fitting = self._exact.get(row.query) or self._collapsed.get(_collapse(row.query), [])
         if len(fitting) > 1:
             shared = f"line {row.line}: {len(fitting)} queries of {self._holder} have the text {quoted(row.query)}"
-            raise DataError(shared, f"say which by its query_id ({quoted(fitting[0])}, {quoted(fitting[1])}, ...)")
+            raise DataError(shared, f"add a query_id ({quoted(fitting[0])}, {quoted(fitting[1])}, ...)")
         return fitting[0] if fitting else None
 
     def explain_unknown(self, unknown: Sequence[ImportedRow], n_rows: int) -> DataError:
-        """One line on the rows whose query is not known."""
+        """The error for rows with an unknown query."""
         first = unknown[0]
         asked = first.query if first.query is not None else first.query_id or ""
         what = (
             f"line {first.line}: {self._holder} has no query {quoted(asked)}; "
-            f"{len(unknown):,} of {n_rows:,} rows ask one that it does not hold"
+            f"{len(unknown):,} of {n_rows:,} rows have an unknown query"
         )
-        way_out = (
-            "correct them" if len(unknown) == n_rows else "correct them, or leave them out with --skip-unknown"
-        )
+        way_out = "correct them" if len(unknown) == n_rows else "correct them, or skip them with --skip-unknown"
         near = self._nearest(first)
         return DataError(what, f"{way_out} (the nearest is {near})" if near else way_out)
 
@@ -109,7 +107,7 @@ class _QueryBook:
         if row.query is None:
             near = difflib.get_close_matches(row.query_id or "", self._texts, n=1, cutoff=0.5)
             return quoted(near[0]) if near else ""
-        # Shared words: comparing letter by letter takes seconds for thousands of long questions.
+        # By shared words: difflib takes seconds for thousands of long questions.
         asked = set(row.query.casefold().split())
 
         def likeness(query_id: str) -> float:
@@ -135,6 +133,4 @@ def _answered_twice(query_id: str, one: ImportedRow, other: ImportedRow) -> Data
 def _check_repeats(repeats: set[int]) -> None:
     missing = min(set(range(len(repeats) + 1)) - repeats)
     if missing < len(repeats):
-        raise DataError(
-            f"no row is of repeat {missing}, but there are higher ones", "number the repeats 0, 1, ..."
-        )
+        raise DataError(f"no row has repeat {missing}, but some have higher ones", "number the repeats 0, 1, ...")

@@ -108,8 +108,8 @@ def test_an_index_is_asked_through_the_run_that_built_it(cli: CommandLineHere, r
 def test_what_cannot_be_asked_is_one_line(cli: CommandLineHere, run: str) -> None:
     assert "no run 'nosuch'" in cli.refused("ask", "nosuch", QUESTION)
     assert "the question is empty" in cli.refused("ask", run, " \n")
-    assert "at most 20,000 are asked" in cli.refused("ask", run, "x" * 500_000)
-    assert "is no key of the judge" in cli.refused("ask", run, QUESTION, "--set", "answer.top_k=1")
+    assert "more than 20,000" in cli.refused("ask", run, "x" * 500_000)
+    assert "is not a setting of the judge" in cli.refused("ask", run, QUESTION, "--set", "answer.top_k=1")
     assert "unknown judge provider" in cli.refused("ask", run, QUESTION, "--judge", "nosuch", "-q")
 
 

@@ -60,7 +60,7 @@ def test_imported_answers_are_scored_and_shown_like_any_other(cli: CommandLine, 
         ((), "did you mean --field query=question?"),
         (("--field", "query=question"), "map one with --field answer=NAME"),
         (("--field", "query"), "write --field KEY=VALUE"),
-        (("--name", "../x"), "cannot be a part of a run's id"),
+        (("--name", "../x"), "cannot be part of a run id"),
     ],
 )
 def test_a_mistake_is_one_line_with_the_way_out(

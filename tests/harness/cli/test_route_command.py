@@ -107,7 +107,7 @@ def test_unfinished_runs_and_baselines_are_said_and_take_no_part(cli: CommandLin
     ]
     found = routed(cli, *runs)
     assert [one["system"] for one in found["systems"]] == ["s0", "s1"]
-    assert "s2 is unfinished and takes no part." in found["notes"]
+    assert "s2 is unfinished and is left out." in found["notes"]
     assert "s3 is a baseline: nothing is routed to it." in found["notes"]
 
 
@@ -122,8 +122,8 @@ def test_runs_over_other_samples_are_compared_over_the_queries_of_both(cli: Comm
     ("arguments", "said"),
     [
         (["--measure", "acuracy"], "did you mean"),
-        (["--measure", MEASURE, "--cost-weight", "1", "--cost", "latency_s"], "'latency_s' is not known"),
-        (["--measure", "tokens", "--cost-weight", "1"], "no ends"),
+        (["--measure", MEASURE, "--cost-weight", "1", "--cost", "latency_s"], "'latency_s' is unknown"),
+        (["--measure", "tokens", "--cost-weight", "1"], "no known range"),
     ],
 )
 def test_what_cannot_be_studied_is_one_line(cli: CommandLine, arguments: list[str], said: str) -> None:

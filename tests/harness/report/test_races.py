@@ -56,7 +56,7 @@ def raced(made: dict[str, RunDir], left: str, dropped: str = "", **keys: Any) ->
         sample = [row.query.query_id for row in run.sample()]
         run.reopen()
         run.write_race(race)
-        run.mark_done(done, sample[:12] if system in dropped else (), "the race needed it no further")
+        run.mark_done(done, sample[:12] if system in dropped else (), "eliminated from the race")
     group = group_of(*made.values())
     return group, find(group)
 

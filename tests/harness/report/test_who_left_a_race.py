@@ -57,7 +57,7 @@ def group(make_run: MakeRun) -> Group:
         assert done is not None
         run.reopen()
         run.write_race(race)
-        run.mark_done(done, sample[:8] if system == "left" else (), "the race needed it no further")
+        run.mark_done(done, sample[:8] if system == "left" else (), "eliminated from the race")
     return group_of(*runs.values())
 
 

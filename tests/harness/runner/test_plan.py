@@ -142,7 +142,7 @@ def test_a_setting_for_all_systems_holds_for_those_for_which_a_config_says_other
     ],
 )
 def test_an_axis_of_what_changes_no_answer_is_refused(settings: Sequence[str]) -> None:
-    with pytest.raises(ConfigError, match="its values give the same runs, for it changes no answer"):
+    with pytest.raises(ConfigError, match="changes no answer"):
         cells(*settings)
 
 

@@ -78,9 +78,9 @@ def test_it_needs_the_models_of_those_it_asks_and_no_other() -> None:
     ("route", "said"),
     [
         ({"system": "naiv"}, "naive"),
-        ({"system": "router"}, "hands queries on itself"),
-        ({"system": "gold"}, "sees the reference evidence"),
-        ({"system": "http://127.0.0.1:9/ask"}, "an index of its own"),
+        ({"system": "router"}, "routes queries itself"),
+        ({"system": "gold"}, "sees the gold evidence"),
+        ({"system": "http://127.0.0.1:9/ask"}, "its own models and index"),
         ({"system": "naive", "answer": {"topk": 3}}, "top_k"),
     ],
 )

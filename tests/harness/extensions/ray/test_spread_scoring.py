@@ -158,7 +158,7 @@ def test_another_version_of_an_evaluator_there_is_one_line(
     run = graded_run(tmp_path, "naive", ANSWERS)
     outcome, _ = scored_elsewhere(tmp_path, [run], judging(), Machines())
     ((_, error),) = outcome.refusals
-    assert error.what == "evaluator 'grader' is version 2 here, and 1 where it was planned"
+    assert error.what == "evaluator 'grader' has version 2 on the worker, but 1 in the plan"
     assert run.evaluations() == []
 
 

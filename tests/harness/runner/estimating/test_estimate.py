@@ -85,7 +85,7 @@ def test_an_embedder_of_evaluators_that_is_paid_is_no_zero(tmp_path: Path) -> No
     paid = ("models.judge_embedder.provider=openai", "models.judge_embedder.model=text-embedding-3-large")
     found = estimate(tmp_path, "evaluators=[answer,cosine]", *paid)
     assert found.judging["cosine"].usd is None
-    assert "no earlier evaluation by this evaluator and embedder is here" in found.judging["cosine"].notes
+    assert "no earlier evaluation by this evaluator and embedder" in found.judging["cosine"].notes
     assert estimate(tmp_path, "evaluators=[answer,cosine]").judging == {}
 
 

@@ -262,7 +262,7 @@ def test_a_system_that_breaks_ends_the_race_which_is_said_with_the_way_out(
     raise_after(0, lambda: SystemBroken("no index today"), monkeypatch)
     _, results = go(tmp_path)
     said = capsys.readouterr().err
-    assert any(f"without {one.run.run_id} this race settles nothing" in said for one in results)
+    assert any(f"without {one.run.run_id} this race cannot be decided" in said for one in results)
     assert "race the others without it (--system)" in said
 
 
@@ -281,14 +281,14 @@ def test_a_budget_that_ends_before_the_race_is_said_and_a_larger_one_ends_it(
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"matrix": {}}, "a race takes two systems, and only one of this config competes"),
-        ({"systems": ["closed-book"], "matrix": {}}, "a race takes two systems, and none of this config competes"),
-        ({"measure": "latency_s"}, "'latency_s' is no score of these evaluators"),
+        ({"matrix": {}}, "a race needs two systems, .* one besides baselines"),
+        ({"systems": ["closed-book"], "matrix": {}}, "a race needs two systems, .* none besides baselines"),
+        ({"measure": "latency_s"}, "'latency_s' is not a metric of these evaluators"),
         (
             {"measure": "ragas_faithfulness", "evaluators": ["answer", "ragas"]},
             "'ragas_faithfulness' is judged by a model",
         ),
-        ({"matrix": {"dataset.sample.per_type": [1, 2]}}, "a race is over one sample"),
+        ({"matrix": {"dataset.sample.per_type": [1, 2]}}, "a race needs one sample"),
     ],
 )
 def test_what_cannot_race_is_refused_before_anything_runs(keys: dict[str, Any], message: str) -> None:
@@ -315,6 +315,6 @@ def test_a_plan_says_when_the_race_ends_and_about_how_many_queries_that_takes() 
     chosen = config(race={"margin": 10}, matrix={"answer.top_k": [1, 4]})
     ends, takes = race_lines(chosen, plan_cells(chosen))
     assert ends.startswith("a race of 2 systems by accuracy (alpha 0.05, over all pairs)")
-    assert "within 10 points of each other, or with the last of 40 queries" in ends
-    assert re.search(r"5 points [\d,]+ queries, 10 points [\d,]+ queries, 20 points [\d,]+ queries; until", takes)
+    assert "within 10 points of each other, or after all 40 queries" in ends
+    assert re.search(r"5 points [\d,]+ queries, 10 points [\d,]+ queries, 20 points [\d,]+ queries;", takes)
     assert not race_lines(config(race=None), [])

@@ -14,7 +14,7 @@ from harness.runner.plan import Cell, plan_cells
 from harness.store import RunDir
 
 KEYS = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1")
-ANEW = "--results with another folder measures anew"
+ANEW = "use another folder (--results) to measure again"
 
 
 def cell_of(*keys: str) -> Cell:
@@ -57,7 +57,7 @@ def lines(run: RunDir, *keys: str, again: RerunOptions = NOTHING_AGAIN) -> list[
 def test_a_finished_run_that_is_asked_for_at_another_pace_says_whose_seconds_it_has(tmp_path: Path) -> None:
     run = begun(tmp_path, is_finished=True)
     assert lines(run, "models.generator.max_concurrency=1", "models.generator.requests_per_minute=60") == [
-        f"{run.run_id} is finished, and its seconds are those of models.generator.max_concurrency 8, now 1; "
+        f"{run.run_id} is finished, and its seconds were measured with models.generator.max_concurrency 8, now 1; "
         f"models.generator.requests_per_minute none, now 60.0: {ANEW}"
     ]
 
@@ -66,7 +66,7 @@ def test_a_run_that_goes_on_at_another_pace_says_that_its_seconds_are_of_both(tm
     run = begun(tmp_path, is_finished=False)
     (line,) = lines(run, "models.embedder.batch_size=4")
     assert line.startswith(
-        f"{run.run_id} goes on, and its seconds so far are those of models.embedder.batch_size 32"
+        f"{run.run_id} is resumed; earlier seconds were measured with models.embedder.batch_size 32"
     )
 
 
@@ -84,7 +84,7 @@ def test_a_run_that_was_made_on_another_machine_says_so(tmp_path: Path, monkeypa
 def test_an_index_that_is_there_is_not_built_fresh_which_is_said(tmp_path: Path, is_finished: bool) -> None:
     run = begun(tmp_path, is_finished=is_finished)
     (line,) = lines(run, again=RerunOptions(index=True))
-    assert line == f"--fresh-index builds nothing for {run.run_id}, which has its index: {ANEW}"
+    assert line == f"--fresh-index has no effect on {run.run_id}, which has its index: {ANEW}"
 
 
 def test_what_touches_no_second_is_not_said_nor_is_anything_of_a_run_that_begins(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_run_says_it_to_whoever_asked_to_be_quiet_too(
     run = begun(tmp_path, is_finished=True)
     monkeypatch.setattr(running, "run_cell", lambda *_args, **_keys: result_of(run))
     run_bench(load_config(None, list(KEYS)), RunOptions(tmp_path, records_only=True, fresh_index=True, quiet=True))
-    assert "--fresh-index builds nothing" in capsys.readouterr().err
+    assert "--fresh-index has no effect" in capsys.readouterr().err
 
 
 def test_where_documents_changed_since_a_run_it_is_said_that_this_is_another(tmp_path: Path) -> None:
@@ -116,6 +116,6 @@ def test_where_documents_changed_since_a_run_it_is_said_that_this_is_another(tmp
     cell = cell_of(*keys)
     second = open_run(cell, results)
     (line,) = changed_lines(cell, second)
-    assert line.endswith(f"is not what it was for {first.run_id}: this is a run of its own, that one stays")
+    assert line.endswith(f"have changed since {first.run_id}: this is a new run, the other one is kept")
     other = cell_of(*keys, "answer.top_k=3")
     assert [*changed_lines(other, open_run(other, results))] == []

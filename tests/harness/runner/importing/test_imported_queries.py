@@ -82,14 +82,14 @@ def test_the_same_query_twice_names_both_lines() -> None:
 
 
 def test_repeats_count_from_0_without_a_gap() -> None:
-    assert "no row is of repeat 0" in refused({"query_id": "q1", "repeat": 1})
-    assert "no row is of repeat 1" in refused({"query_id": "q1"}, {"query_id": "q1", "repeat": 2})
+    assert "no row has repeat 0" in refused({"query_id": "q1", "repeat": 1})
+    assert "no row has repeat 1" in refused({"query_id": "q1"}, {"query_id": "q1", "repeat": 2})
 
 
 def test_an_unknown_query_is_named_with_the_nearest_and_how_many_there_are() -> None:
     line = refused({"query_id": "q1"}, {"query": "When did it close? " + "x" * 500}, {"query_id": "q77"})
     assert line.startswith("line 2: demo has no query 'When did it close?")
-    assert "2 of 3 rows ask one that it does not hold" in line
+    assert "2 of 3 rows have an unknown query" in line
     assert "--skip-unknown" in line
     assert line.endswith("(the nearest is 'q2': 'When did it open?')")
     assert len(line) < 300

@@ -244,7 +244,7 @@ def test_rows_of_unknown_queries_are_left_out_on_request_and_noted(take: Import)
     with pytest.raises(DataError, match="--skip-unknown"):
         take(rows)
     notes = take(rows, skip_unknown=True).notes
-    assert "Rows left out, because the data set demo does not hold their query: 1." in notes
+    assert "Rows skipped because their query is not in the data set demo: 1." in notes
 
 
 def test_doc_ids_that_the_corpus_lacks_are_kept_and_counted(take: Import) -> None:
@@ -253,12 +253,12 @@ def test_doc_ids_that_the_corpus_lacks_are_kept_and_counted(take: Import) -> Non
     (record,) = result.run.records().values()
     assert record.prediction is not None
     assert [context.doc_ids for context in record.prediction.contexts] == [(known, "x"), ("y",)]
-    assert result.notes[-1].endswith("the corpus does not hold, each a wrong one: 2.")
+    assert result.notes[-1].endswith("not in the corpus, and count as wrong: 2.")
 
 
 def test_half_of_the_token_counts_is_noted(take: Import) -> None:
     notes = take([answer(0, output_tokens=4), answer(1, input_tokens=4, output_tokens=4)]).notes
-    assert notes[-1].endswith("so that their tokens are unknown: 1.")
+    assert notes[-1].endswith("which count as unknown: 1.")
 
 
 def test_like_a_run_shares_its_sample_so_that_every_query_pairs(take: Import) -> None:
@@ -272,7 +272,7 @@ def test_like_a_run_shares_its_sample_so_that_every_query_pairs(take: Import) ->
     assert done is not None
     assert (done.n_expected, done.n_ok) == (3, 1)
     assert any(f"answers 1 of 3 queries of the run {other.run_id}" in note for note in result.notes)
-    assert f"Rows left out, because the run {other.run_id} does not hold their query: 2." in result.notes
+    assert f"Rows skipped because their query is not in the run {other.run_id}: 2." in result.notes
 
 
 def test_who_answers_only_what_is_easy_gains_nothing(take: Import) -> None:
@@ -306,15 +306,15 @@ def test_like_a_run_the_documents_are_those_that_it_searched(take: Import, resul
         results, manifest.model_copy(update={"run_id": "cited", "dataset": cited}), other.sample()
     )
     contexts = [{"text": "t", "doc_ids": [document.doc_id for document in DEMO.documents[:3]]}]
-    assert take([answer(0, contexts=contexts)], like=like).notes[-1].endswith("each a wrong one: 2.")
+    assert take([answer(0, contexts=contexts)], like=like).notes[-1].endswith("and count as wrong: 2.")
     assert len(take([answer(0, contexts=contexts)], like=other).notes) == 1
 
 
 def test_like_a_run_of_another_data_set_is_refused(take: Import) -> None:
     other = take([answer(0)], label="other").run
-    with pytest.raises(ConfigError, match="over the dataset 'demo', not 'ms_marco'"):
+    with pytest.raises(ConfigError, match="the dataset 'demo', not 'ms_marco'"):
         take([answer(0)], like=other, dataset="ms_marco")
-    with pytest.raises(ConfigError, match="over the subset 'default', not 'v2'"):
+    with pytest.raises(ConfigError, match="the subset 'default', not 'v2'"):
         take([answer(0)], like=other, subset="v2")
     with pytest.raises(DataError, match="2 of 2 rows"):
         take([answer(1), answer(2)], like=other)
@@ -323,11 +323,11 @@ def test_like_a_run_of_another_data_set_is_refused(take: Import) -> None:
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
-        ({"label": "../up"}, "cannot be a part of a run's id"),
-        ({"label": "Naive"}, "cannot be a part"),
-        ({"label": ""}, "cannot be a part"),
-        ({"label": "x" * 65}, "cannot be a part"),
-        ({"label": "a\n"}, "cannot be a part"),
+        ({"label": "../up"}, "cannot be part of a run id"),
+        ({"label": "Naive"}, "cannot be part"),
+        ({"label": ""}, "cannot be part"),
+        ({"label": "x" * 65}, "cannot be part"),
+        ({"label": "a\n"}, "cannot be part"),
         ({"model": "gpt-4o-mini"}, "write PROVIDER/NAME"),
         ({"model": "none/x"}, "write PROVIDER/NAME"),
         ({"model": "openai/"}, "write PROVIDER/NAME"),
