@@ -67,18 +67,19 @@ class SharedWords(NamedTuple):
 
 def shared_novel_tokens(question: str, answer: str, reference: str) -> SharedWords | None:
     """See the module; None where the reference holds no word that counts."""
-    asked = set(_words(question))
-    wanted = Counter(word for word in _words(reference) if word not in asked)
+    asked = set(content_words(question))
+    wanted = Counter(word for word in content_words(reference) if word not in asked)
     if not wanted:
-        asked, wanted = set(), Counter(_words(reference))
+        asked, wanted = set(), Counter(content_words(reference))
     if not wanted:
         return None
-    found = Counter(word for word in _words(answer) if word not in asked)
+    found = Counter(word for word in content_words(answer) if word not in asked)
     shared = (found & wanted).total()
     return SharedWords(shared / found.total() if found else 0.0, shared / wanted.total())
 
 
-def _words(text: str) -> list[str]:
+def content_words(text: str) -> list[str]:
+    """The words that count, in lower case and in order: without function words, citations and punctuation."""
     plain = without_citations(text).replace("\u2019", "'").casefold()
     return [word for word in _WORD.findall(plain) if word not in _FUNCTION_WORDS]
 

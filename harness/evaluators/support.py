@@ -1,0 +1,163 @@
+"""How far do the contexts support the answer? Overlap of words, without a judge.
+
+    support_words    = share of the answer's content words and numbers that stand in the contexts
+    support_bigrams  = share of its pairs of neighbouring words that do
+    support_rouge_l  = longest common subsequence of answer and contexts / words of the answer (ROUGE-L precision,
+                       Lin 2004)
+    support_exact    = whether the whole answer stands in the contexts
+
+Content words are those of `harness.evaluators.novel_tokens`: without function words and citations. On ClapNQ's
+human labels of faithfulness `support_words` separates faithful answers from others better than the knowledge-graph
+scores (docs/validity.md has every candidate, also with the length of the answer held constant). It does not see
+negation, and an answer that copies an irrelevant passage is supported by it.
+
+Not applicable: an answer that abstains, or has no word that counts. An empty answer, and no contexts at all, are
+0.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from harness.core.records import Reference, Score
+from harness.evaluators.citations import without_citations
+from harness.evaluators.novel_tokens import content_words
+from harness.evaluators.score_preconditions import score_without_reading, why_not
+from harness.evaluators.scores import not_applicable, scored
+from harness.protocols import (
+    EvaluationRuntime,
+    EvaluatorSpec,
+    Measure,
+    Panel,
+    PanelFigure,
+    Params,
+    RunFacts,
+    ScoringInput,
+)
+
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_FIGURE = PanelFigure(
+    "support", "Support of answers by their contexts", "How much of an answer stands in its contexts"
+)
+
+
+class Support(NamedTuple):
+    """How much of an answer its contexts support, 0 to 1."""
+
+    words: float
+    bigrams: float
+    rouge_l: float
+    exact: float
+
+
+def support_of(answer: str, contexts: Sequence[str]) -> Support | None:
+    """See the module; None for an answer without a word that counts."""
+    said, text = content_words(answer), " ".join(contexts)
+    if not said:
+        return None
+    known = set(content_words(text))
+    plain, found = _words(answer), _words(text)
+    pairs, known_pairs = list(_pairs(plain)), set(_pairs(found))
+    return Support(
+        words=sum(word in known for word in said) / len(said),
+        bigrams=sum(pair in known_pairs for pair in pairs) / len(pairs) if pairs else float(plain[0] in found),
+        rouge_l=common_subsequence(plain, found) / len(plain),
+        exact=float(f" {' '.join(plain)} " in f" {' '.join(found)} "),
+    )
+
+
+def common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
+    """Length of the longest common subsequence, with a bit for each word of `one` (Hyyro 2004)."""
+    places: dict[str, int] = {}
+    for place, word in enumerate(one):
+        places[word] = places.get(word, 0) | 1 << place
+    every = (1 << len(one)) - 1
+    left = every
+    for word in other:
+        matched = left & places.get(word, 0)
+        left = ((left + matched) | (left - matched)) & every
+    return len(one) - left.bit_count()
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(without_citations(text).replace("\u2019", "'").casefold())
+
+
+def _pairs(words: Sequence[str]) -> itertools.pairwise[tuple[str, str]]:
+    return itertools.pairwise(words)
+
+
+def _measure(part: str, title: str, summary: str) -> Measure:
+    return Measure(
+        name=f"support_{part}",
+        summary=summary,
+        failure_value=0.0,
+        title=title,
+        section="Support by the contexts",
+        unit="%",
+        reads=frozenset({"answer", "contexts"}),
+        queries="answerable",
+        range=(0.0, 1.0),
+        panel=Panel(_FIGURE, title),
+    )
+
+
+WORDS = replace(
+    _measure("words", "words supported", "share of the answer's content words and numbers that its contexts hold"),
+    twin_of="ragas_faithfulness",
+    stands_for="faithfulness",
+)
+BIGRAMS = _measure("bigrams", "word pairs supported", "share of the answer's word pairs that its contexts hold")
+ROUGE_L = _measure(
+    "rouge_l", "ROUGE-L precision", "longest common subsequence with the contexts per word of the answer"
+)
+EXACT = replace(
+    _measure("exact", "contained in the contexts", "share of answers that stand in their contexts as a whole"),
+    range=None,
+    binary=True,
+)
+MEASURES = (WORDS, BIGRAMS, ROUGE_L, EXACT)
+
+
+class SupportEvaluator:
+    """See the module."""
+
+    def __init__(self, _params: Params, _runtime: EvaluationRuntime) -> None:
+        """It needs neither."""
+
+    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
+        """No generator, no contexts, or a null query."""
+        return why_not(measure, reference, run)
+
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
+        """Every measure of every case."""
+        return [score for case in cases for score in _scores(case)]
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _scores(case: ScoringInput) -> list[Score]:
+    known = [score_without_reading(case, measure) for measure in case.measures]
+    if all(known):
+        return [score for score in known if score]
+    found = support_of(case.prediction.answer or "", [context.text for context in case.prediction.contexts])
+    if found is None:
+        return [not_applicable(case, measure, "the answer holds no word that counts") for measure in case.measures]
+    values = dict(zip((one.name for one in MEASURES), found, strict=True))
+    said = f"words {found.words:.2f}, pairs {found.bigrams:.2f}, ROUGE-L {found.rouge_l:.2f}"
+    return [scored(case, measure, values[measure.name], said) for measure in case.measures]
+
+
+SPEC = EvaluatorSpec(
+    name="support",
+    version="1",
+    summary="how much of the answer stands in the contexts: words, pairs, ROUGE-L precision (no model call)",
+    params=Params,
+    measures=lambda _params: MEASURES,
+    build=SupportEvaluator,
+)
