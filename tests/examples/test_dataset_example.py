@@ -29,9 +29,8 @@ def test_a_difference_is_told_by_its_own_measure_where_no_answer_is_exactly_righ
         answered(outside, "never", lambda _: "Nobody wrote that down anywhere."),
     ]
     says(outside, "evaluate", *runs, "-e", "answer", "-q")
-    said = " ".join(says(outside, "report", *runs, "--out", "told").split())
-    assert "Choose nearly: best in token F1" in said
-    assert "Ranked by token F1, the measure of this data set." in said
+    (verdict,) = json.loads(says(outside, "report", *runs, "--json"))
+    assert [verdict[key] for key in ("outcome", "recommended", "metric")] == ["clear_winner", "nearly", "token_f1"]
     compared = json.loads(says(outside, "compare", *runs, "--measures", "accuracy,token_f1", "--json"))
     ranks = {one["measure"]: [run["ranks"] for run in one["ranking"]] for one in compared["measures"]}
     assert ranks == {"accuracy": [[1, 2], [1, 2]], "token_f1": [[1, 1], [2, 2]]}

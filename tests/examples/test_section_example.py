@@ -14,7 +14,7 @@ def test_it_is_in_the_page_in_markdown_in_the_terminal_and_in_the_folders(
 ) -> None:
     outside = stranger("section")
     scripted = ("--set", "models.generator.options={reply: one two three}", "--set", "evaluators=[answer]")
-    said = says(outside, "run", "-c", str(SMOKE), "-s", "gold", *scripted, "--out", "told")
+    said = says(outside, "run", "-c", str(SMOKE), "-s", "gold", *scripted, "--out", "told", "--full")
     told = outside.folder / "told"
     markdown, page = (told / "summary.md").read_text(), (told / "report.html").read_text()
     for form in (markdown, page, said):
