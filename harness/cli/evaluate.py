@@ -12,7 +12,7 @@ from harness.api.scoring_errors import Outcomes, refused, troubles
 from harness.cli.console import complain, open_console, same_command
 from harness.cli.subprocess_guard import run_apart
 from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER, BudgetReached, RunInterrupted
-from harness.core.peak_memory import count_stops
+from harness.core.process_info import count_stops
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.evaluate import Evaluated
 from harness.store import find_runs

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from harness.api.config_building import prices_of_runs
 from harness.cli.console import open_console
-from harness.cli.sentence_marks import STYLE, place_in
+from harness.cli.sentence_highlighting import STYLE, place_in
 from harness.core.errors import ConfigError, nearest
 from harness.core.records import OWN_MODELS, Context, Cost, Reference, RunRecord, Score, Usage
 from harness.display import NOTHING, Entry, Quantity, Table, counted, number, printable

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from harness.models.fake_faults import FAULTS, Reply, changed, draw_fault, faulty_reply, is_answered, refusal_of
 from harness.models.fake_json import example_of
-from harness.models.fake_limits import FakeLimits, RateLimit
+from harness.models.fake_rate_limits import FakeLimits, RateLimit
 
 EMBEDDING_DIM = 64
 _WORD = re.compile(r"\w+|[^\w\s]")

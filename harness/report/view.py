@@ -58,10 +58,10 @@ from harness.statistics import (
 from harness.statistics.correlation import TwinCorrelation, twin_correlations
 from harness.statistics.cost import fails_too_often, latencies, query_scores
 from harness.statistics.estimates import Spent, answers_spent
-from harness.statistics.judging_cost import evaluation_costs
 from harness.statistics.paired_values import COSTS, QueryValues, values_of
 from harness.statistics.score_columns import MISSING, ScoreColumns
 from harness.statistics.score_range import Spreads, judged_spreads
+from harness.statistics.scoring_cost import evaluation_costs
 from harness.store import Manifest, RunDir
 
 

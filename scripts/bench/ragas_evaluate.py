@@ -34,7 +34,7 @@ def main() -> None:
     from langchain_openai import ChatOpenAI, OpenAIEmbeddings
     from openai import DEFAULT_CONNECTION_LIMITS
 
-    from harness.evaluators.ragas_metrics.asking import RagasMetric, RagasRow
+    from harness.evaluators.ragas_metrics.judge_questions import RagasMetric, RagasRow
 
     def evaluated(some: list[RagasRow]) -> dict[RagasMetric, list[float]]:
         client: dict[str, Any] = {"base_url": asked.url, "api_key": "none", "max_retries": 0}

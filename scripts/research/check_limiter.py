@@ -32,8 +32,8 @@ from common import command_line, machine, print_table, started
 
 from harness.config import GeneratorConfig
 from harness.models.clients import build_chat
-from harness.models.fake_limits import Arrival, FakeLimits
 from harness.models.fake_model import FakeScript
+from harness.models.fake_rate_limits import Arrival, FakeLimits
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
 from harness.models.transport import Seam

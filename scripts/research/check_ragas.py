@@ -32,7 +32,7 @@ from harness.config import JudgeConfig
 from harness.core.records import Prediction, Usage
 from harness.evaluators.context_windows import reading_of
 from harness.evaluators.ragas import SPEC, RagasParams, load_ragas
-from harness.evaluators.ragas_metrics.asking import ONE_BY_ONE, RagasMetric, RagasRow
+from harness.evaluators.ragas_metrics.judge_questions import ONE_BY_ONE, RagasMetric, RagasRow
 from harness.evaluators.score_preconditions import reference_answer
 from harness.models.llama_server import serve_local
 from harness.protocols import Message

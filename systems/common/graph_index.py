@@ -14,7 +14,7 @@ from systems.common.graph_stores.contract import GraphStore
 from systems.common.graph_stores.open_store import StoreKind, check_store, open_store, servers_of
 from systems.common.graph_types import KnowledgeGraph
 from systems.common.passages import SearchedParams, empty_documents_note
-from systems.common.triplet_sentences import StatementIndex, stated_in
+from systems.common.sentence_search import StatementIndex, stated_in
 from systems.common.word_index import WordIndex, check_word_index
 
 INDEX_KIND = "graph/3"

@@ -17,7 +17,7 @@ from systems.common.graph_index import (
     roles_of,
     weights_of,
 )
-from systems.common.graph_search.passages import passages_of_graph
+from systems.common.graph_search.passage_search import passages_of_graph
 from systems.common.graph_stores.contract import AskFailed
 from systems.common.graph_stores.open_store import check_limited_statements
 from systems.common.headings import day_of

@@ -14,7 +14,7 @@ from systems.common.graph_index import (
 )
 from systems.common.graph_search.params import GraphSearchParams, check_search, reranker_of
 from systems.common.graph_search.retrieval import GraphRetrieval
-from systems.kg.expected import expect
+from systems.kg.expected_calls import expect
 
 
 class KgSystem:

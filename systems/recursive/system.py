@@ -6,7 +6,7 @@ from harness.core.records import Context, Document, IndexStats, Places, Predicti
 from harness.protocols import GENERATES, ChatModel, Runtime, SystemSpec
 from systems.common.passages import INDEX_KIND, PassageParams, Passages, check_passages, index_roles
 from systems.common.prompts.sub_questions import read_questions, reply_schema, reply_tokens, sub_question_messages
-from systems.recursive.expected import expect
+from systems.recursive.expected_calls import expect
 from systems.recursive.params import AnswerParams
 
 

@@ -10,9 +10,9 @@ from types import MappingProxyType
 
 from harness.core.errors import DataError
 from harness.core.records import Document, Evidence, Query, Reference
+from harness.datasets.question_files.file_reading import read_table
 from harness.datasets.question_files.quotes import QuoteFinder
-from harness.datasets.question_files.rows import AskedQuestion, listed, parse_rows, shortened
-from harness.datasets.question_files.table import read_table
+from harness.datasets.question_files.row_validation import AskedQuestion, listed, parse_rows, shortened
 from harness.datasets.question_files.unsupported_answers import (
     is_settled,
     say_that_there_is_none,

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-from harness.evaluators.cosine.texts import highest, mean_of, parts_of, rows_of, sentences_of, whole_of
+from harness.evaluators.cosine.text_vectors import highest, mean_of, parts_of, rows_of, sentences_of, whole_of
 from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, NotApplicable
 from harness.evaluators.score_preconditions import stated_answers
 from harness.protocols import (

@@ -64,7 +64,7 @@ def build(runtime: CommandRuntime) -> Callable[..., None]:
         Example: rag-harness graph demo--naive demo-0005 --pair context_relevancy
         """
         from harness.evaluators.kg.evaluator import built
-        from harness.evaluators.kg.query_graph import make_graph, write_graph
+        from harness.evaluators.kg.graph_files import make_graph, write_graph
         from harness.protocols import AnswerChoice
 
         name = _name(by, runtime.scored_by(run, results))

@@ -27,7 +27,7 @@ from ragas.metrics._factual_correctness import FactualCorrectness
 from ragas.metrics._faithfulness import Faithfulness
 from ragas.metrics._nv_metrics import ContextRelevance
 
-from harness.evaluators.ragas_metrics.asking import ONE_BY_ONE, Asking, RagasMetric, RagasRow
+from harness.evaluators.ragas_metrics.judge_questions import ONE_BY_ONE, Asking, RagasMetric, RagasRow
 from harness.evaluators.ragas_metrics.llm import JudgeLLM, UnusableReply
 from harness.evaluators.scores import bounded
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from harness.core.errors import ConfigError, DataError
 from harness.core.records import Annotation
-from harness.datasets.label_files import CANNOT_TELL, cells_of, label_in, labels_text
-from harness.datasets.question_files.table import read_table
+from harness.datasets.answer_labels import CANNOT_TELL, cells_of, label_in, labels_text
+from harness.datasets.question_files.file_reading import read_table
 from harness.display.csv_sheets import sheet_text
 from harness.extensions.annotation.labelling_session import LabellingSession
 from harness.extensions.annotation.sampled_answers import ShownAnswer

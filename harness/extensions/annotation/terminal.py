@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.cli.console import complain, open_console
 from harness.core.errors import ConfigError
-from harness.core.peak_memory import user_name
+from harness.core.process_info import user_name
 from harness.core.records import Annotation
 from harness.display.text_format import counted
 from harness.extensions.annotation.annotator_agreement import agreement_content, agreement_json

@@ -65,7 +65,7 @@ def _write(findings: CorrelationFindings, out: Path) -> Path:
     from harness.display.plotting import plotting
     from harness.extensions.meta_evaluation.correlation_figures import draw_correlations
     from harness.extensions.meta_evaluation.correlation_tables import correlation_data, correlation_sections
-    from harness.extensions.meta_evaluation.output_folder import write_folder
+    from harness.extensions.meta_evaluation.findings_files import write_folder
 
     first, *others = correlation_sections(findings)
     with plotting() as new_figure:

@@ -105,7 +105,7 @@ def _data(run_id: str, sensed: SensitivityResult) -> dict[str, object]:
 
 def _write(run_id: str, sensed: SensitivityResult, out: Path) -> Path:
     from harness.display.plotting import plotting
-    from harness.extensions.meta_evaluation.output_folder import write_folder
+    from harness.extensions.meta_evaluation.findings_files import write_folder
     from harness.extensions.meta_evaluation.sensitivity_figures import draw_sensitivity
     from harness.extensions.meta_evaluation.sweep_figures import draw_sweeps
 

@@ -1,5 +1,6 @@
 """Who plays a model role: one spec for each provider, found through the entry points `rag_harness.providers`."""
 
+from harness.models.providers.provider_spec import PROVIDERS, ProviderSpec, TextEncoder
 from harness.models.providers.resolving import (
     api_key,
     check_reachable,
@@ -8,7 +9,6 @@ from harness.models.providers.resolving import (
     resolve_embedder,
     resolve_generator,
 )
-from harness.models.providers.spec import PROVIDERS, ProviderSpec, TextEncoder
 
 __all__ = [
     "PROVIDERS",

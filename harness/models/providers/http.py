@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 from harness.config import EmbedderConfig, ModelConfig
 from harness.config.load import explain
 from harness.core.errors import ConfigError, ModelUnavailable
+from harness.models.providers.provider_spec import ProviderSpec
 from harness.models.providers.resolving import api_key
-from harness.models.providers.spec import ProviderSpec
 from harness.protocols import Role
 
 C = TypeVar("C", bound=ModelConfig)

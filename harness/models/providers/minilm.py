@@ -2,7 +2,7 @@
 
 from harness.config import EmbedderConfig, ModelConfig
 from harness.core.hashing import digest
-from harness.models.providers.spec import ProviderSpec, TextEncoder
+from harness.models.providers.provider_spec import ProviderSpec, TextEncoder
 from harness.models.weight_catalogue import MINILM_ONNX, MINILM_TOKENIZER
 
 _FILES = (MINILM_ONNX, MINILM_TOKENIZER)

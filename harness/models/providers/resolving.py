@@ -6,7 +6,7 @@ from typing import TypeVar
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.core.errors import ConfigError, nearest, need
 from harness.core.sanitize import keep_secret
-from harness.models.providers.spec import PROVIDERS, ProviderSpec
+from harness.models.providers.provider_spec import PROVIDERS, ProviderSpec
 from harness.protocols import Role
 
 G = TypeVar("G", bound=GeneratorConfig)

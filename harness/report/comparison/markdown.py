@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.report.comparison.compare import Comparison
-from harness.report.comparison.data import comparison_csv, differences_csv
+from harness.report.comparison.csv_and_json import comparison_csv, differences_csv
 from harness.report.comparison.figure import draw_differences
 from harness.report.comparison.sections import comparison_sections, title_of
 from harness.report.folder import files_together

@@ -12,7 +12,7 @@ from harness.display import Content, Drawing, Table, printable
 from harness.display.plotting import NewFigure
 from harness.protocols import Measure
 from harness.report.figures.by_type import draw_by_type
-from harness.report.figures.measured import draw_measured
+from harness.report.figures.measure_figures import draw_measured
 from harness.report.sections.spec import ANCHORS, Reported, SectionSpec
 from harness.report.sections.standing import STANDING_NAMES
 from harness.report.tables.answers import by_type_table

@@ -11,7 +11,7 @@ from harness.report.own_models import AS_REPORTED, self_reported_mark
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
 from harness.statistics.cost import MOST_FAILED, is_lower_bound
-from harness.statistics.judging_cost import PREFIX
+from harness.statistics.scoring_cost import PREFIX
 
 _USED = ("model_calls", "input_tokens", "output_tokens", "cached_tokens", "usd")
 

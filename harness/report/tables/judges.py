@@ -9,7 +9,7 @@ from harness.registry import EVALUATORS
 from harness.report.aggregates import part, plain
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
-from harness.statistics.judging_cost import PREFIX
+from harness.statistics.scoring_cost import PREFIX
 
 
 def judge_table(group: Group) -> Table | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Self
 
 from harness.core.errors import BudgetReached, HarnessError
-from harness.core.peak_memory import Stopwatch
+from harness.core.process_info import Stopwatch
 from harness.core.records import NO_ROW, Cost, EvaluationRecord, Score, Usage
 from harness.evaluators.base import Scorer
 from harness.llm_utils.event_loop import run_to_end

@@ -1,5 +1,5 @@
 """The process in which a system runs one phase: `python -m harness.runner.executing.worker`. On another machine it
-may score answers instead (`harness.runner.evaluating.worker`), or extract triplets (`remote_extraction`).
+may score answers instead (`harness.runner.evaluating.remote_worker`), or extract triplets (`remote_extraction`).
 
 It reads its job from standard input, then one turn after another if it is kept for more queries. It ends when
 standard input closes, so it never outlives the runner. Events go to the file descriptor in RAG_HARNESS_EVENTS; the
@@ -24,7 +24,7 @@ from typing import BinaryIO, Protocol
 from pydantic import TypeAdapter
 
 from harness.core.errors import BudgetReached, HarnessError, StoreError
-from harness.core.peak_memory import Stopwatch, count_stops
+from harness.core.process_info import Stopwatch, count_stops
 from harness.core.records import (
     OWN_MODELS,
     Cost,
@@ -288,7 +288,7 @@ class AnyWorker(Protocol):
 def worker_of(job: AnyJob, events: BinaryIO, turns: "SimpleQueue[Turn]") -> AnyWorker:
     """The worker for this kind of job."""
     if isinstance(job, ScoringJob):
-        from harness.runner.evaluating.worker import ScoringWorker
+        from harness.runner.evaluating.remote_worker import ScoringWorker
 
         return ScoringWorker(job, events, turns)
     if isinstance(job, ReadingJob):

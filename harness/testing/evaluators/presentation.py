@@ -10,7 +10,7 @@ from harness.registry import EVALUATORS
 from harness.testing.evaluators.judging import ChosenEvaluator
 from harness.testing.evaluators.measures import mistakes, named_by
 from harness.testing.evaluators.under_test import EvaluatorUnderTest
-from harness.testing.presentation import check_params, check_presentation
+from harness.testing.spec_checks import check_params, check_presentation
 
 
 class EvaluatorPresentation(EvaluatorUnderTest):

@@ -14,13 +14,13 @@ from systems.common.graph_index import GraphIndex
 from systems.common.graph_search.entity_lookup import entities_named
 from systems.common.graph_search.mentioned_passages import passages_mentioning
 from systems.common.graph_search.params import GraphSearchParams
-from systems.common.graph_search.passages import passages_of_graph
+from systems.common.graph_search.passage_search import passages_of_graph
 from systems.common.graph_search.question_entities import ask_for_names, names_in
 from systems.common.graph_search.triplet_ranking import rank_triplets
 from systems.common.graph_stores.contract import EntityHit, StoredTriplet
 from systems.common.reranking import best_passages, open_reranker
 from systems.common.search import KEPT, FoundPassages, fuse
-from systems.common.triplet_sentences import StatedTriplet
+from systems.common.sentence_search import StatedTriplet
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors

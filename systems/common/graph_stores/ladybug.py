@@ -13,7 +13,7 @@ from harness.core.errors import need
 from harness.core.records import Context
 from systems.common.cypher.statement import ReadStatement, StatementPiece
 from systems.common.graph_stores.contract import EntityHit, GraphSize, Sources, StoredTriplet
-from systems.common.graph_stores.entity_names import entities_by_id, find_names, open_names, store_names
+from systems.common.graph_stores.entity_name_search import entities_by_id, find_names, open_names, store_names
 from systems.common.graph_stores.ladybug_asking import AskingProcesses
 from systems.common.graph_stores.ladybug_files import load_graph
 from systems.common.graph_stores.ladybug_process import graph_database, rows_of

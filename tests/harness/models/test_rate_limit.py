@@ -12,8 +12,8 @@ import httpx2
 import pytest
 from virtual_time import run_in_virtual_time
 
-from harness.models.fake_limits import Arrival, FakeLimits
 from harness.models.fake_model import FakeScript, FakeTransport
+from harness.models.fake_rate_limits import Arrival, FakeLimits
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, metered
 from harness.models.model_endpoint import Endpoint

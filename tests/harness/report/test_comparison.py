@@ -16,7 +16,7 @@ from harness.core.records import Cost, EvaluationRecord
 from harness.display import Quantity, Rank, Table
 from harness.report.comparison import compare
 from harness.report.comparison.compare import Choice, Comparison
-from harness.report.comparison.data import COLUMNS, comparison_csv, comparison_json, differences_csv
+from harness.report.comparison.csv_and_json import COLUMNS, comparison_csv, comparison_json, differences_csv
 from harness.report.comparison.markdown import comparison_markdown, write_comparison
 from harness.report.comparison.sections import comparison_sections
 from harness.report.comparison.terminal import render_comparison

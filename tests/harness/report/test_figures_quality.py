@@ -14,7 +14,7 @@ from harness.display.plotting import NewFigure, plotting, publish
 from harness.registry import EVALUATORS
 from harness.report.figures.by_type import draw_by_type
 from harness.report.figures.marks import alt_of, look_of
-from harness.report.figures.measured import draw_measured
+from harness.report.figures.measure_figures import draw_measured
 from harness.report.figures.pareto import draw_pareto, frontier
 from harness.report.figures.scatter import ScatterPoint, Stretch
 from harness.report.view import Group, load_groups

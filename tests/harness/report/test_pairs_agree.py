@@ -11,7 +11,7 @@ from paired_runs import FAILED, ScoredRun, Value, write_run
 from harness.display import Entry, Quantity, Table, ValueGroup
 from harness.report.chapter import Chapter, load_chapters
 from harness.report.comparison import Choice, compare_runs
-from harness.report.comparison.data import comparison_csv
+from harness.report.comparison.csv_and_json import comparison_csv
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
 

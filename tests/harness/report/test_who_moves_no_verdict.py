@@ -13,7 +13,7 @@ from harness.core.errors import ConfigError
 from harness.core.records import Usage
 from harness.display import Rank, Table
 from harness.report.comparison.compare import Choice, Comparison, compare_runs
-from harness.report.comparison.data import comparison_csv, comparison_json, differences_csv
+from harness.report.comparison.csv_and_json import comparison_csv, comparison_json, differences_csv
 from harness.report.comparison.sections import comparison_sections
 from harness.statistics.prices import load_prices
 from harness.store import RunDir

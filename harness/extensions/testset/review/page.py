@@ -6,7 +6,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from harness.core.errors import ConfigError
-from harness.datasets.question_files.rows import AskedQuote
+from harness.datasets.question_files.row_validation import AskedQuote
 from harness.extensions.testset.review.decisions import AskedDecision, Review, ReviewedRow
 from harness.extensions.testset.review.edit_checks import RowWords, verdicts
 from harness.extensions.web.pages import LocalPage, framed

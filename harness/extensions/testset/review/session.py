@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from harness.core.errors import ConfigError
-from harness.core.peak_memory import user_name
+from harness.core.process_info import user_name
 from harness.extensions.testset.document_loading import DocumentPlace, read_documents
 from harness.extensions.testset.review.decisions import Review
 from harness.extensions.testset.work_folder import question_file_lock

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.core.errors import DataError, nearest
-from harness.datasets.question_files.table import FieldRow, FieldTable
+from harness.datasets.question_files.file_reading import FieldRow, FieldTable
 from harness.datasets.row_fields import kind_of
 
 _FORMAT = "docs/question-files.md describes the format"

@@ -11,6 +11,7 @@ from harness.protocols import Measure, Panel, PanelFigure
 from harness.report.figures.curves import Curve, draw_curves, how_to_read_curves
 from harness.report.figures.kinds import draw_kinds
 from harness.report.figures.marks import DrawnRuns, alt_of, runs_with
+from harness.report.figures.opposed_measures import draw_tradeoff
 from harness.report.figures.panels import (
     Layout,
     Subplot,
@@ -20,7 +21,6 @@ from harness.report.figures.panels import (
     sentences,
     tight,
 )
-from harness.report.figures.tradeoff import draw_tradeoff
 from harness.report.view import Group
 
 if TYPE_CHECKING:

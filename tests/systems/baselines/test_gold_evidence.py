@@ -12,7 +12,7 @@ from harness.datasets import demo
 from harness.llm_utils.answer_contract import answer_messages
 from harness.protocols import Roles
 from systems.baselines import closed_book
-from systems.baselines.gold import SPEC, GoldSystem
+from systems.baselines.gold_evidence import SPEC, GoldSystem
 from systems.baselines.params import AnswerParams, IndexParams
 
 ARRAY = Document(

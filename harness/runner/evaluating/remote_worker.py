@@ -9,7 +9,7 @@ from queue import SimpleQueue
 from typing import BinaryIO
 
 from harness.core.errors import BudgetReached, ConfigError
-from harness.core.peak_memory import Stopwatch
+from harness.core.process_info import Stopwatch
 from harness.evaluators.base import Scorer
 from harness.evaluators.run_answers import RunAnswers
 from harness.models.metering import metered_apart

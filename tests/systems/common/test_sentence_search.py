@@ -13,7 +13,7 @@ from harness.core.records import Document
 from harness.models.fake_model import bag_of_words
 from systems.common.graph_stores.contract import StoredTriplet
 from systems.common.graph_types import KnowledgeGraph
-from systems.common.triplet_sentences import StatedGraph, StatementIndex, stated_in
+from systems.common.sentence_search import StatedGraph, StatementIndex, stated_in
 
 TEXT = (
     "Ada Byl leads Ferrum. Ferrum is large.\nByl bought the Tidewright yard! “It floats.” Ferrum owns Tidewright."
