@@ -61,10 +61,15 @@ def _population(quantity: Quantity) -> str:
 
 
 def _with_half_width(quantity: Quantity, shown: str) -> str:
-    """`55 ± 9 %`, `0.53 ± 0.07`, `55 %`."""
+    """`55 ± 9 %`, `0.53 ± 0.07`, `55 %`; `96 [80, 99] %` where the half width would leave 0 to 100 %."""
     low, high = _finite(quantity.low), _finite(quantity.high)
-    half = "" if low is None or high is None else f" ± {_figure(quantity, (high - low) / 2)}"
-    return f"{shown}{half}{' %' if quantity.unit == '± %' else ''}"
+    unit = " %" if quantity.unit == "± %" else ""
+    if quantity.value is None or low is None or high is None:
+        return f"{shown}{unit}"
+    half = (high - low) / 2
+    if unit and not half <= quantity.value <= 1 - half:
+        return f"{shown} [{_figure(quantity, low)}, {_figure(quantity, high)}]{unit}"
+    return f"{shown} ± {_figure(quantity, half)}{unit}"
 
 
 def _figure(quantity: Quantity, value: float) -> str:

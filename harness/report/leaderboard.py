@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harness.display import Entry, Quantity, Table, printable
-from harness.report.verdict.value import Number, Standing, Verdict
+from harness.report.verdict.value import Number, Outcome, Standing, Verdict
 
 MOST_COLUMNS = 7
 _Column = tuple[str, Callable[[Standing], Entry]]
@@ -15,7 +15,7 @@ def leaderboard(verdict: Verdict, *, brief: bool = False) -> Table:
     """The runs in order, the best first; `brief`: at most `MOST_COLUMNS` columns, those that matter most."""
     columns: list[_Column] = [
         ("system", lambda one: printable(one.system, 100)),
-        ("", lambda one: _status(one, brief=brief)),
+        ("", lambda one: _status(verdict, one, brief=brief)),
         *([(_title(verdict), lambda one: _score(verdict, one))] if verdict.metric else []),
         *([("against the best", lambda one: _behind(verdict, one))] if _any(verdict, "behind") else []),
         *_others(verdict),
@@ -25,9 +25,11 @@ def leaderboard(verdict: Verdict, *, brief: bool = False) -> Table:
     return Table("leaderboard", "Leaderboard", tuple(title for title, _ in kept), rows, note=_note(verdict))
 
 
-def _status(one: Standing, *, brief: bool) -> str:
+def _status(verdict: Verdict, one: Standing, *, brief: bool) -> str:
     """Notes say why a run is not ranked; a brief table has no room for it."""
     if one.status == "recommended":
+        if verdict.outcome in {Outcome.NOT_ABOVE_BASELINE, Outcome.ONE_SYSTEM}:
+            return ""
         return "choose" if brief else one.status
     return one.why if one.status == "not ranked" and one.why and not brief else one.status
 

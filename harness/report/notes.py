@@ -17,7 +17,6 @@ from harness.statistics.score_range import Spreads
 from harness.store import Manifest, Records, RunDir
 
 _LONGEST_REASON = 160
-_MOST_KINDS = 4
 _MOST_MEASURES = 7
 _FEWEST_JUDGED = 10
 """Answers of one value from which on that is no accident."""
@@ -79,8 +78,8 @@ def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:
         for one in own:
             ways.setdefault(one.evaluator, set()).add(scored_by(one))
     return [
-        f"{printable(evaluator)} scored these runs in {len(found)} ways (version, parameters, models or weights "
-        "differ): its scores are not comparable. Run: rag-harness evaluate with the same --set for all of them."
+        f"{printable(evaluator)} scored these runs in {len(found)} ways (version, parameters or model): not "
+        "comparable. Run rag-harness evaluate on all of them with the same --set."
         for evaluator, found in sorted(ways.items())
         if len(found) > 1
     ]
@@ -231,14 +230,6 @@ def _progress_notes(run: RunDir, frame: Frame, counts: RecordCounts) -> Iterator
             f"It was in a race by {printable(race.measure)}: how many queries it was asked was decided by what "
             "they showed, so that tests, intervals and ranks for one look at a sample of fixed size do not hold "
             "of it. What the race established does: see the report."
-        )
-    if counts.failures:
-        kinds = counts.failures.most_common(_MOST_KINDS)
-        shown = ", ".join(f"{printable(kind)} {count:,}" for kind, count in kinds)
-        first = printable(counts.first_failure, _LONGEST_REASON)
-        yield (
-            f"Failed: {counts.failures.total():,} of {counted(n_wanted, 'answer')} ({shown}), "
-            f"each counted with a measure's worst value. The first: {first or 'no message'}"
         )
     if counts.n_retried:
         yield (
@@ -418,8 +409,8 @@ def _failure_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
         )
     if fails_too_often(counts.n_failed, counts.n):
         yield (
-            f"Fails {100 * counts.n_failed / counts.n:.3g} % of its queries: it is called neither the cheapest "
-            "nor the fastest, for what fails takes little."
+            f"Fails {100 * counts.n_failed / counts.n:.3g} % of its queries, which makes it look cheap and fast: "
+            "it is called neither."
         )
 
 

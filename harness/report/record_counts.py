@@ -1,4 +1,4 @@
-"""What became of a run's records, counted in one go: a reader is told of each thing how often it happened."""
+"""Counts of a run's records, made in one pass: failures, retries, timeouts, tokens."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from harness.core.records import OWN_MODELS, Cost, RunRecord
+from harness.display.text_format import printable
 from harness.statistics import Frame
 from harness.statistics.cost import called_roles
 from harness.store import Records
+
+_MOST_KINDS = 4
+_LONGEST_REASON = 160
 
 
 @dataclass
@@ -46,6 +50,14 @@ class RecordCounts:
     reasoning_tokens: int = 0
     roles: set[str] = field(default_factory=set)
     """Whose model was called."""
+
+    @property
+    def why_failed(self) -> str:
+        """The most frequent kinds of failures and the message of the first; empty if none failed."""
+        kinds = self.failures.most_common(_MOST_KINDS)
+        shown = ", ".join(f"{printable(kind)} {count:,}" for kind, count in kinds)
+        first = printable(self.first_failure, _LONGEST_REASON)
+        return f"{shown}; the first: {first or 'no message'}" if shown else ""
 
     @classmethod
     def of(cls, records: Records, frame: Frame) -> RecordCounts:

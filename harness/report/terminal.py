@@ -15,7 +15,8 @@ from harness.report.sections import ANSWER, NOTES
 
 BRIEF_WIDTH = 80
 MOST_NOTES = 3
-_MOST_SYSTEMS = 9
+_LEGEND = "± and [ ]: 95 % intervals. Seconds: median of a question; tokens: mean."
+_MOST_SYSTEMS = 8
 _LONGEST_NOTE = 156
 """Two lines."""
 _MOST_ROWS = 9
@@ -53,7 +54,7 @@ def _print_verdict(chapter: Chapter, console: Console, width: int, *, full: bool
     table = leaderboard(verdict, brief=True)
     left = len(table.rows) - _MOST_SYSTEMS
     shown = table.rows[:_MOST_SYSTEMS] if left > 1 and not full else table.rows
-    print_table(replace(table, rows=shown, note=""), console, width, titled=False)
+    print_table(replace(table, rows=shown, note=_LEGEND), console, width, titled=False)
     notes = verdict.caveats if full else verdict.caveats[:MOST_NOTES]
     for note in notes:
         console.print(plain(f"! {note if full else printable(note, _LONGEST_NOTE)}", "yellow"), width=width)

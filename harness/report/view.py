@@ -99,6 +99,8 @@ class RunView:
     """(query, repeat) pairs that have a record."""
     n_errors: int
     """Those of them that failed."""
+    why_failed: str
+    """Kinds of their failures and the message of the first."""
     unscored: frozenset[str]
     """Measures that were scored before every answer was there."""
     briefs: Briefs = field(repr=False)
@@ -397,6 +399,7 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunVi
         labelled={name: own.facts.labels for name, own in scores.by_measure.items() if own.facts.labels},
         n_answered=counts.n_asked,
         n_errors=counts.n_asked_failed,
+        why_failed=counts.why_failed,
         unscored=frozenset(name for name, own in scores.by_measure.items() if own.count(MISSING)),
         briefs=briefs,
         values=values_of(frame, scores, costs),

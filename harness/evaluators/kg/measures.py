@@ -123,14 +123,10 @@ class Names:
             binary=place.score == "measurable",
             range=(0.0, 1.0),
             twin_of=_name(self.twin_prefix, place) if has_twin else "",
-            stands_for=pair.dimension if self._stands_for_its_pair(place) else None,
+            # By rules it goes with people's labels less well than cheaper metrics do (docs/validity.md).
+            stands_for=pair.dimension if place.score == "multi_hop" and not self.twin_prefix else None,
             panel=drawn if place.score in _ROWS else None,
         )
-
-    def _stands_for_its_pair(self, place: MeasurePlace) -> bool:
-        # Of the free metrics of faithfulness, `support_words` agrees best with people (docs/validity.md).
-        beaten = bool(self.twin_prefix) and PAIRS[place.pair].dimension == "faithfulness"
-        return place.score == "multi_hop" and not beaten
 
 
 def _name(prefix: str, place: MeasurePlace) -> str:

@@ -151,10 +151,9 @@ def weaknesses(group: Group) -> Iterator[str]:
     """Failed and unfinished runs."""
     for view in group.views:
         if view.n_errors:
-            share = 100 * view.n_errors / max(1, view.n_answered)
             yield (
-                f"{shortened(view.label)} failed on {view.n_errors:,} of {counted(view.n_answered, 'answer')} "
-                f"({share:.2g} %); each counts as wrong."
+                f"{shortened(view.label)} failed on {view.n_errors:,} of {counted(view.n_answered, 'answer')}, "
+                f"which count as wrong ({view.why_failed})."
             )
     for view in group.views:
         if not view.is_complete:

@@ -11,6 +11,8 @@ from harness.report.verdict.value import Number, Outcome, Standing, Verdict
 
 _LONGEST_NAME = 40
 COST_UNITS = {"usd": "dollars", "tokens": "tokens", "latency_s": "seconds"}
+_OFTEN = 0.1
+"""Failing on this share of queries is said first: it must be fixed before a comparison means much."""
 _UNSETTLED = {Outcome.LEADING, Outcome.INCONCLUSIVE, Outcome.TOO_FEW}
 
 
@@ -52,6 +54,7 @@ def sentences(verdict: Verdict) -> tuple[str, ...]:
 def _sentences(verdict: Verdict) -> Iterator[str]:
     if verdict.recommended is None or verdict.outcome == Outcome.ONE_SYSTEM:
         return
+    yield from filter(None, [_failing(verdict)])
     if verdict.outcome == Outcome.NOT_ABOVE_BASELINE:
         best = _recommended(verdict)
         yield f"The best of them is {name(verdict.recommended)} with {scored(verdict, best)}."
@@ -63,6 +66,17 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
         if not verdict.is_by_evidence:
             return
     yield from filter(None, (_difference(verdict), _risk(verdict) or _costs(verdict), _more(verdict)))
+
+
+def _failing(verdict: Verdict) -> str:
+    """The run that fails most, if it fails often."""
+    most = max(verdict.standings, key=lambda one: one.failed or 0.0)
+    if (most.failed or 0.0) < _OFTEN:
+        return ""
+    share = f"{_percent(most.failed or 0.0)} % of the questions"
+    return (
+        f"{name(most.system)} failed on {share}, which count as wrong: fix it, then run again with --retry-failed."
+    )
 
 
 def _difference(verdict: Verdict) -> str:

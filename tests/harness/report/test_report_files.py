@@ -169,7 +169,7 @@ def test_answers_added_after_the_evaluation_are_noticed(make_run: MakeRun) -> No
 
 def test_a_run_in_which_everything_failed_is_reported_as_that(make_run: MakeRun) -> None:
     text = text_of(make_run(failing=20, sessions=()))
-    assert "Failed: 20 of 20 answers (ValueError 20)" in text
+    assert "naive failed on 20 of 20 answers, which count as wrong (ValueError 20;" in text
     assert "| naive | 20 | 20 | 0.000 [0.000, 0.161] |" in text
 
 

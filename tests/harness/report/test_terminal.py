@@ -50,7 +50,7 @@ def test_every_number_of_a_run_is_there(make_run: MakeRun) -> None:
     text = shown(make_run(sessions=(), right=dict.fromkeys(("null_query", "inference_query"), 1.0), types=SMALL))
     for expected in (
         "naive",
-        "100 ±",
+        "100 [",
         "inference",
         "null",
         "hallucination",
@@ -63,7 +63,7 @@ def test_every_number_of_a_run_is_there(make_run: MakeRun) -> None:
 def test_failures_and_gaps_are_said_in_so_many_words(make_run: MakeRun) -> None:
     text = " ".join(shown(make_run(failing=2, missing=3, sessions=())).split())
     assert "naive: Unfinished: 3 of 20 answers are missing." in text
-    assert "naive: Failed: 2 of 20 answers (ValueError 2)" in text
+    assert "naive failed on 2 of 17 answers, which count as wrong (ValueError 2;" in text
 
 
 def test_different_data_is_said_not_to_be_comparable(make_run: MakeRun) -> None:

@@ -350,3 +350,10 @@ def test_a_headline_has_at_most_twenty_words_and_three_sentences_follow(tmp_path
 def test_the_value_is_plain_json(tmp_path: Path) -> None:
     found = verdict(tmp_path, *SITUATIONS["unsettled"]).to_json()
     assert json.loads(json.dumps(found, allow_nan=False))["outcome"] == "leading"
+
+
+def test_a_run_that_fails_often_is_said_before_its_score(tmp_path: Path) -> None:
+    """Its failures, and not more questions, are what to look at first."""
+    failing = [*[IMPUTED] * 60, *right(100, 140)]
+    found = verdict(tmp_path, *by_accuracy({"naive": right(120), "kg": failing}))
+    assert found.sentences[0].startswith("kg failed on 30 %")
