@@ -16,7 +16,9 @@ from harness.statistics.scoring_cost import PREFIX
 _USED = ("model_calls", "input_tokens", "output_tokens", "cached_tokens", "usd")
 
 _WALL = ("wall_s_p50", "wall_s")
-FAILING = f"A run that fails more than {100 * MOST_FAILED:g} % of its queries is called neither the cheapest nor the fastest."
+FAILING = (
+    f"A run that fails on over {100 * MOST_FAILED:g} % of its queries is called neither cheapest nor fastest."
+)
 THROTTLED = "mean seconds in which every open model call of a query waited for a limit of its provider"
 
 Used = tuple[Quantity | None, ...]
