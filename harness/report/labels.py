@@ -1,4 +1,4 @@
-"""A short name for each run, by which a reader tells it from the others in the same report."""
+"""Short names of runs, by which a reader tells them apart, and of data sets."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -6,6 +6,7 @@ from typing import Any
 
 from harness.config.yaml_limits import flatten
 from harness.display.text_format import printable
+from harness.store import Manifest
 
 _LONGEST_VALUE = 24
 _LONGEST_NAME = 60
@@ -156,3 +157,16 @@ def _distinct(found: list[str]) -> list[str]:
         label if short.count(cut) == 1 else f"{label} ({next(counts[cut])})"
         for label, cut in zip(found, short, strict=True)
     ]
+
+
+def dataset_name(manifest: Manifest) -> str:
+    """Its name and subset."""
+    dataset = manifest.identity.get("dataset", {})
+    name, subset = str(dataset.get("name", "")), dataset.get("subset")
+    return printable(f"{name} ({subset})" if subset and subset != "default" else name)
+
+
+def dataset_title(manifest: Manifest) -> str:
+    """Its own title, else its name and subset, and whether its rows differ from the published ones."""
+    own = printable(str(manifest.dataset.get("title") or "")) or dataset_name(manifest)
+    return f"{own}, not as published" if manifest.dataset.get("is_as_published") is False else own

@@ -36,10 +36,6 @@ class Refusals:
         """The queries of which every run has a value."""
         return frozenset.intersection(*(frozenset(view.values[self.measure.name].values) for view in self.views))
 
-    def n_values(self, view: RunView) -> int:
-        """Queries of which a run has a value."""
-        return len(view.values[self.measure.name].values)
-
     def on_common(self, view: RunView) -> dict[str, float]:
         """The values of a run on the queries that all have."""
         values = view.values[self.measure.name].values

@@ -23,7 +23,7 @@ from harness.report.briefs import (
     refuses_most,
     why_unpriced,
 )
-from harness.report.labels import labels
+from harness.report.labels import dataset_title, labels
 from harness.report.measures import (
     DEFAULT_MARGIN,
     RankingChoice,
@@ -44,7 +44,6 @@ from harness.report.notes import (
 )
 from harness.report.record_counts import RecordCounts
 from harness.report.samples import Sample, samples_of
-from harness.report.titles import dataset_title
 from harness.statistics import (
     OVERALL,
     Aggregate,
@@ -174,11 +173,6 @@ class RunView:
     def why_unpriced(self) -> str:
         """Why nothing may be said of what an answer costs, as words that stand behind its name; empty: it may."""
         return why_unpriced((self.n_errors, self.n_answered), self.refused)
-
-    @property
-    def has_its_price(self) -> bool:
-        """Whether anything may be said of what an answer costs: nothing where most queries got none."""
-        return not self.why_unpriced
 
     @property
     def is_complete(self) -> bool:

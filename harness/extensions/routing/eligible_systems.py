@@ -22,8 +22,8 @@ from harness.report.comparison.runs import (
     load_compared,
     shared_queries,
 )
+from harness.report.labels import dataset_title
 from harness.report.measures import known_measures, ranking_choice
-from harness.report.titles import dataset_title
 from harness.statistics import Prices
 from harness.statistics.cost import fails_too_often
 from harness.statistics.paired_comparison import MeasureComparison, compare_measure

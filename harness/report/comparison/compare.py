@@ -20,8 +20,8 @@ from harness.report.comparison.runs import (
     load_compared,
     shared_queries,
 )
+from harness.report.labels import dataset_title
 from harness.report.measures import known_measures, margin_choice, ranking_choice
-from harness.report.titles import dataset_title
 from harness.statistics import Prices
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
 from harness.statistics.paired_values import COSTS

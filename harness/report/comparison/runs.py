@@ -10,11 +10,10 @@ from harness.core.errors import ConfigError, nearest
 from harness.core.records import EvaluationRecord
 from harness.display.text_format import printable, type_name
 from harness.report.briefs import ERROR, TIMEOUT, read_briefly, refused_of, why_unpriced
-from harness.report.labels import labels
+from harness.report.labels import dataset_name, labels
 from harness.report.notes import run_notes, way_of
 from harness.report.record_counts import RecordCounts
 from harness.report.samples import Sample, samples_of
-from harness.report.titles import dataset_name
 from harness.statistics import Frame, Prices
 from harness.statistics.cost import query_scores
 from harness.statistics.paired_comparison import PairPlaces, SharedQueries

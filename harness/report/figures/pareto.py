@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from harness.display import Drawing, printable
 from harness.display.number_format import bare
 from harness.display.plotting import GREY
+from harness.report.comparable_costs import listed_apart, self_reported_mark, self_reported_note, why_no_price
 from harness.report.figures.marks import alt_of, interval_of, queries_of
 from harness.report.figures.scales import Scale
 from harness.report.figures.scatter import (
@@ -20,8 +21,6 @@ from harness.report.figures.scatter import (
     key_height,
     name_points,
 )
-from harness.report.own_models import self_reported_mark, self_reported_note
-from harness.report.prices import listed_apart, why_no_price
 from harness.report.tables.cost import FAILING
 from harness.report.verdict.standings import SCORED_OTHERWISE
 from harness.report.view import Group

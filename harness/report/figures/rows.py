@@ -9,9 +9,9 @@ from harness.display.number_format import bare
 from harness.display.plotting import GREY, LIGHT, WIDTH_IN
 from harness.display.text_format import NOTHING
 from harness.report.aggregates import cost_quantity
+from harness.report.comparable_costs import self_reported_mark
 from harness.report.figures.marks import name_of, wrapped
 from harness.report.figures.panels import row_height
-from harness.report.own_models import self_reported_mark
 from harness.report.view import RunView
 
 if TYPE_CHECKING:

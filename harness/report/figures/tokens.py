@@ -11,9 +11,9 @@ from harness.display.number_format import bare, format_value
 from harness.display.plotting import PALETTE, tell
 from harness.display.text_format import NOTHING
 from harness.report.aggregates import cost_quantity
+from harness.report.comparable_costs import self_reported_mark, self_reported_note
 from harness.report.figures.marks import alt_of, interval_of, n_of, name_of
 from harness.report.figures.rows import leave_room, print_at, print_nothing, row_panels, spoken
-from harness.report.own_models import self_reported_mark, self_reported_note
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.display import Entry, Quantity, Table
 from harness.report.aggregates import plain, share
-from harness.report.prices import listed_apart, why_no_price
+from harness.report.comparable_costs import listed_apart, why_no_price
 from harness.report.tables.cost import FAILING
 from harness.report.verdict.findings import Findings
 from harness.report.view import Group

@@ -10,8 +10,8 @@ from harness.display import Drawing, format_value
 from harness.display.plotting import GREY, LIGHT, WIDTH_IN, tell
 from harness.display.text_format import file_name, number
 from harness.report.aggregates import cost_quantity
+from harness.report.comparable_costs import listed_apart
 from harness.report.figures.marks import alt_of, interval_of, look_of, n_of, tip_of
-from harness.report.prices import listed_apart
 from harness.report.sweeps.axes import Sweep, SweepLine, find_sweeps
 from harness.report.verdict.findings import Findings
 from harness.report.verdict.standings import BASELINE, aside_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from harness.display import NOTHING, Entry, Quantity, Table, printable
 from harness.report.aggregates import cost_quantity, share
-from harness.report.prices import listed_apart, why_no_price
+from harness.report.comparable_costs import listed_apart, why_no_price
 from harness.report.tables.cost import FAILING
 from harness.report.verdict.findings import Findings
 from harness.report.view import Group, RunView

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from harness.display import Entry, Quantity, Table, printable
 from harness.report.aggregates import amount, cost_quantity, count, population, rare, values_in
+from harness.report.comparable_costs import AS_REPORTED, self_reported_mark
 from harness.report.notes import calls_at_once
-from harness.report.own_models import AS_REPORTED, self_reported_mark
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
 from harness.statistics.cost import MOST_FAILED, is_lower_bound

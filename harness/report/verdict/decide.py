@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from harness.display.text_format import counted, printable
 from harness.evaluators.score_preconditions import stated_answers
 from harness.report.aggregates import cost_quantity
+from harness.report.comparable_costs import self_reported_mark
 from harness.report.labels import shortened
-from harness.report.own_models import self_reported_mark
 from harness.report.verdict.baselines import Baselines, lead_over
 from harness.report.verdict.eligible_runs import (
     has_values,

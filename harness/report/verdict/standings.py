@@ -10,8 +10,8 @@ from math import inf
 
 from harness.display import Quantity, Rank
 from harness.report.aggregates import cost_quantity, share
+from harness.report.comparable_costs import self_reported_mark
 from harness.report.measures import Ranged, ranged
-from harness.report.own_models import self_reported_mark
 from harness.report.verdict.baselines import Baseline, means_over
 from harness.report.verdict.ranking import Ranking
 from harness.report.view import RunView
