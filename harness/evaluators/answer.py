@@ -29,8 +29,6 @@ from harness.protocols import (
     EvaluationRuntime,
     EvaluatorSpec,
     Measure,
-    Panel,
-    PanelFigure,
     Params,
     RunFacts,
     ScoringInput,
@@ -39,9 +37,6 @@ from harness.protocols import (
 
 _RIGHT, _REFUSED = "Right answers", "Unanswerable queries and refusals"
 _READS: Sides = frozenset({"answer", "reference"})
-_REFUSALS = PanelFigure(
-    "refusals", "Hallucination and false abstention", "Answering what has no answer, refusing what has one"
-)
 _SHARE = Measure(name="", summary="", failure_value=0.0, section=_RIGHT, unit="%", reads=_READS, binary=True)
 ACCURACY = replace(
     _SHARE,
@@ -61,7 +56,6 @@ HALLUCINATION = replace(
     failure_value=1.0,
     higher_is_better=False,
     column=True,
-    panel=Panel(_REFUSALS, against="false_abstention_rate"),
 )
 FALSE_ABSTENTION = replace(
     _SHARE,

@@ -43,9 +43,6 @@ class Panel:
     curve: str = ""
     """Metrics with the same curve are its points, one per `at`, such as Hit over k."""
     at: float = 0.0
-    against: str = ""
-    """A metric that is traded against this one, such as wrong answers against abstentions; runs are drawn as
-    points between the two."""
     repeats: str = ""
     """A metric that often has the same means as this one; if it has in every run, this one is not drawn."""
 

@@ -35,12 +35,12 @@ def _status(verdict: Verdict, one: Standing, *, brief: bool) -> str:
 
 
 def _others(verdict: Verdict) -> list[_Column]:
-    """What else is shown, the most important first: failures, the other metrics, costs."""
+    """What else is shown, the most important first: failures, costs, the other metrics."""
     failed: list[_Column] = [("failed", lambda one: _share(one.failed))]
     metrics = [_metric(title) for title in _titles(verdict)]
     costs = _costs(verdict)
     has_failed = any(one.failed for one in verdict.standings)
-    return [*(failed if has_failed else []), *metrics[:1], *costs, *metrics[1:], *([] if has_failed else failed)]
+    return [*(failed if has_failed else []), *costs, *metrics, *([] if has_failed else failed)]
 
 
 def _costs(verdict: Verdict) -> list[_Column]:

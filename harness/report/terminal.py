@@ -51,7 +51,7 @@ def _print_verdict(chapter: Chapter, console: Console, width: int, *, full: bool
     for sentence in verdict.sentences:
         console.print(plain(sentence), width=width)
     console.print()
-    table = leaderboard(verdict, brief=True)
+    table = _narrowed(leaderboard(verdict, brief=True), width)
     left = len(table.rows) - _MOST_SYSTEMS
     shown = table.rows[:_MOST_SYSTEMS] if left > 1 and not full else table.rows
     print_table(replace(table, rows=shown, note=_LEGEND), console, width, titled=False)
@@ -63,6 +63,13 @@ def _print_verdict(chapter: Chapter, console: Console, width: int, *, full: bool
     more += [counted(hidden, "more note")] if hidden else []
     if more:
         console.print(plain(f"{' and '.join(more)}: --full", "dim"), width=width)
+
+
+def _narrowed(table: Table, width: int) -> Table:
+    """As many of the first columns as fit beside each other."""
+    while len(table.header) > 1 and not fits(table, width):
+        table = replace(table, header=table.header[:-1], rows=tuple(row[:-1] for row in table.rows))
+    return table
 
 
 def _print_next(chapters: Sequence[Chapter], console: Console) -> None:

@@ -3,21 +3,47 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from harness.display.text_format import file_name
+from harness.display import Picture, file_name
+from harness.display.plotting import plotting, publish
 from harness.report.chapter import Chapter
 from harness.report.folder import report_folder
 from harness.report.page import page_html
 from harness.report.page.explorer import build_explorer
-from harness.report.pictures import draw_pictures
 from harness.report.render.csv import table_csv
 from harness.report.render.latex import table_latex
 from harness.report.render.markdown import table_markdown
+from harness.report.sections import Reported
 from harness.report.summary import summary_markdown
 from harness.report.tables import summary_csv
 from harness.report.view import Group
+
+
+def draw_pictures(chapter: Chapter, out: Path, end: str = "") -> Mapping[str, list[Picture]]:
+    """Section key -> its pictures, their files in `out`/figures; `end` closes every file name."""
+    pictures: dict[str, list[Picture]] = {}
+    reported, taken = Reported(chapter.group, chapter.findings), set[str]()
+    with plotting() as new_figure:
+        # One after the other, so that only its own figures are held in memory.
+        for spec in chapter.specs:
+            for drawing in spec.draw(reported, new_figure):
+                stem = _distinct(file_name(drawing.stem), taken)
+                named = replace(drawing, stem=f"{stem}{end}")
+                pictures.setdefault(spec.name, []).append(publish(named, out))
+    return pictures
+
+
+def _distinct(stem: str, taken: set[str]) -> str:
+    """Two plug-ins may have thought of one name."""
+    name, number = stem, 2
+    while name.lower() in taken:
+        name, number = f"{stem}-{number}", number + 1
+    taken.add(name.lower())
+    return name
+
 
 _SUMMARY, _PAGE = "summary.md", "report.html"
 _PAGE_BYTES = 14_800_000

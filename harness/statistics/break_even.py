@@ -7,8 +7,7 @@ n = (index_a - index_b) / (per_query_b - per_query_a).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from math import ceil, floor, hypot, inf
+from math import ceil, floor, hypot
 
 from harness.statistics.intervals import UNKNOWN, Interval
 
@@ -90,16 +89,6 @@ def crossing_interval(one: CostLine, other: CostLine) -> Interval:
     # The greater the saving, the sooner it makes up for the index.
     near, far = (below, above) if saving > 0 else (above, below)
     return Interval(gap / far, gap / near if near * saving > 0 else None)
-
-
-def cheapest_changes(lines: list[CostLine]) -> list[float]:
-    """In order, at how many queries another of these lines becomes the lowest."""
-    found = {at for place, one in enumerate(lines) for other in lines[:place] if (at := crossing(one, other))}
-    # Crossings above the lowest line change nothing: the lowest is the same just before and just after them.
-    edges = [0.0, *sorted(found), inf]
-    middles = [(low + high) / 2 if high < inf else 2 * low + 1 for low, high in pairwise(edges)]
-    lowest = [min(lines, key=lambda line: line.total(n)) if lines else None for n in middles]
-    return [at for at, (before, after) in zip(edges[1:], pairwise(lowest), strict=False) if before != after]
 
 
 def _gap_and_saving(one: CostLine, other: CostLine) -> tuple[float, float]:

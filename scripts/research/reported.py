@@ -202,6 +202,7 @@ def _view(
         spent=Spent(len(sample)),
         n_answered=len(sample),
         n_errors=0,
+        why_failed="",
         unscored=frozenset(),
         briefs={},
         labelled={},

@@ -1,8 +1,7 @@
 """Runs compared pair by pair: what is more than chance, what is a tie, and how to read it."""
 
 from harness.report.comparison.compare import Choice, Comparison, compare_runs
-from harness.report.comparison.csv_and_json import COLUMNS, comparison_json, comparison_rows
-from harness.report.comparison.markdown import write_comparison
+from harness.report.comparison.csv_and_json import COLUMNS, comparison_json, comparison_rows, write_comparison
 from harness.report.comparison.terminal import render_comparison
 
 __all__ = [

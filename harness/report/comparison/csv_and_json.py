@@ -1,14 +1,16 @@
-"""A comparison for machines: comparison.csv, differences.csv, and one JSON value."""
+"""A comparison for programs: comparison.csv, differences.csv, and a JSON value."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from harness.display.text_format import csv_name, printable
 from harness.report.comparison.compare import Comparison
-from harness.report.comparison.quantities import as_good, rank
+from harness.report.comparison.tables import rank, which_as_good
+from harness.report.folder import files_together
 from harness.statistics.intervals import UNKNOWN
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison, differing_queries
 
@@ -24,6 +26,17 @@ DIFFERENCE_COLUMNS = (
     *("measure", "run_a", "system_a", "run_b", "system_b", "query_id", "query_type", "value_a", "value_b"),
     "better",
 )
+
+
+def write_comparison(comparison: Comparison, out: Path) -> Path:
+    """Write comparison.csv and differences.csv into `out`, replacing those of an earlier comparison; return `out`.
+
+    The same runs give the same bytes.
+    """
+    with files_together(out) as folder:
+        (folder / "comparison.csv").write_text(comparison_csv(comparison), encoding="utf-8")
+        (folder / "differences.csv").write_text(differences_csv(comparison), encoding="utf-8")
+    return out
 
 
 def comparison_csv(comparison: Comparison) -> str:
@@ -113,7 +126,7 @@ def _pair_cells(comparison: Comparison, compared: MeasureComparison, pair: Compa
         *(pair.level, compared.mix, pair.population, pair.n_clusters, pair.p_clusters),
         *(pair.interval_clusters or UNKNOWN),
         *_balanced_cells(pair),
-        *(comparison.margin, as_good(compared, pair, comparison.margin)),
+        *(comparison.margin, which_as_good(compared, pair, comparison.margin)),
         any(compared is one for one in comparison.apart),
     ]
 

@@ -9,8 +9,7 @@ from rich.console import Console
 from harness.display import Entry, Quantity, Table, counted, printable, short_number
 from harness.display.types import NumberForm
 from harness.report.comparison.compare import Comparison
-from harness.report.comparison.quantities import as_good
-from harness.report.comparison.sections import LEGEND, comparison_sections, title_of
+from harness.report.comparison.tables import comparison_tables, which_as_good
 from harness.report.labels import shortened
 from harness.report.render.terminal import WIDTH, plain, print_table
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
@@ -23,6 +22,11 @@ _MISSING_MATTERS = 0.05
 """Share of missing values from which on they, and not chance, are named as the reason."""
 _LONGEST_NOTE = 156
 """Two lines."""
+_LEGEND = (
+    "> better, < worse: p (Holm) of all pairs of the table is at most 0.05; ~ is a tie, which is no proof of "
+    "equality. A - B with an interval that excludes 0 exactly then (at least 95 %). better/equal/worse: queries "
+    "on which A is that. detectable: the true difference that so many queries would show four times out of five."
+)
 
 
 def render_comparison(comparison: Comparison, console: Console, *, full: bool = False) -> None:
@@ -34,10 +38,9 @@ def render_comparison(comparison: Comparison, console: Console, *, full: bool = 
     console.print(plain(headline(comparison), "bold"), width=width)
     console.print()
     if full:
-        _, *found = comparison_sections(comparison)
-        for table in (table for section in found for table in section.content.tables):
+        for table in comparison_tables(comparison):
             print_table(table, console, width)
-        console.print(plain(LEGEND, "dim"), width=width)
+        console.print(plain(_LEGEND, "dim"), width=width)
     else:
         print_table(_brief(comparison), console, width, titled=False)
     notes = comparison.notes if full else comparison.notes[:_MOST_NOTES]
@@ -49,6 +52,13 @@ def render_comparison(comparison: Comparison, console: Console, *, full: bool = 
     more += [counted(hidden, "more note")] if hidden else []
     if more:
         console.print(plain(f"{' and '.join(more)}: --full", "dim"), width=width)
+
+
+def title_of(comparison: Comparison) -> str:
+    """`4 runs compared over demo, queries of type inference, each against naive`."""
+    kind = f", queries of type {comparison.query_type}" if comparison.query_type else ""
+    against = "" if comparison.against is None else f", each against {comparison.label(comparison.against)}"
+    return f"{counted(len(comparison.runs), 'run')} compared over {comparison.title}{kind}{against}"
 
 
 def headline(comparison: Comparison) -> str:
@@ -92,7 +102,7 @@ def _against_one(comparison: Comparison, compared: MeasureComparison, against: i
 
 def _good(comparison: Comparison, compared: MeasureComparison) -> str:
     """That two runs are shown to be as good as each other."""
-    alike = len(compared.pairs) == 1 and as_good(compared, compared.pairs[0], comparison.margin) == "both"
+    alike = len(compared.pairs) == 1 and which_as_good(compared, compared.pairs[0], comparison.margin) == "both"
     return f". They are equally good within {comparison.margin:g} points" if alike else ", which may be chance"
 
 

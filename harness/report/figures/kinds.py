@@ -13,7 +13,7 @@ from harness.report.aggregates import values_in
 from harness.report.figures.marks import alt_of, columns_of, name_of, queries_of, runs_with, wrapped
 from harness.report.figures.panels import row_height
 from harness.report.figures.rows import LETTERS_PT
-from harness.report.tables.kinds import count_of, found_labels
+from harness.report.tables.scores import count_of, found_labels
 from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:

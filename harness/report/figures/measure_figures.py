@@ -1,5 +1,4 @@
-"""Every figure that measures ask for: a panel for each, curves where they are points of one, or points between
-two."""
+"""The figures that metrics ask for: a panel for each, or a curve where they are points of one."""
 
 from __future__ import annotations
 
@@ -11,7 +10,6 @@ from harness.protocols import Measure, Panel, PanelFigure
 from harness.report.figures.curves import Curve, draw_curves, how_to_read_curves
 from harness.report.figures.kinds import draw_kinds
 from harness.report.figures.marks import DrawnRuns, alt_of, runs_with
-from harness.report.figures.opposed_measures import draw_tradeoff
 from harness.report.figures.panels import (
     Layout,
     Subplot,
@@ -47,11 +45,9 @@ def draw_measured(group: Group, names: Sequence[str], new_figure: NewFigure) -> 
 
 
 def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigure) -> Drawing | None:
-    for measure, panel in placed:
+    for measure, _ in placed:
         if measure.labels:
             return draw_kinds(group, figure, measure, new_figure)
-        if panel.against in group.known:
-            return draw_tradeoff(group, figure, (measure, group.known[panel.against]), new_figure)
     runs = runs_with(group, [measure.name for measure, _ in placed])
     # What nobody has a value of would be an empty panel, or the end of a curve without a point.
     placed = [(measure, panel) for measure, panel in placed if _has_values(runs, measure)]

@@ -11,7 +11,6 @@ from harness.display import Drawing
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN
 from harness.display.text_format import counted, file_name, number
 from harness.report.figures.marks import alt_of, name_of, wrapped
-from harness.report.figures.resources_summary import not_sampled
 from harness.report.view import Group, RunView
 from harness.statistics.resource_usage import QUANTITIES, ResourceSample
 
@@ -110,10 +109,17 @@ def _draw(view: RunView, new_figure: NewFigure) -> Drawing:
     caption = (
         f"CPU and RAM while the run was under way, {counted(n, 'sample')}"
         f"{f', drawn as means over {number(stretch)} s each' if stretch else ''}. {_tints(sessions)}."
-        f"{not_sampled([view])}"
+        f"{_not_sampled(view)}"
     )
     stem = f"resources--{file_name(view.run.run_id)}"
     return Drawing(stem, f"CPU and RAM over time: {view.label}", caption, _alt(view), figure)
+
+
+def _not_sampled(view: RunView) -> str:
+    """A sentence, preceded by a space, about processes that the run used and that could not be sampled."""
+    unseen = view.resources.not_sampled if view.resources else ()
+    names = [title for key, title in _WHOSE.items() if any(quantity.startswith(key) for quantity in unseen)]
+    return f" Not sampled, because it runs elsewhere or is not visible: {' and '.join(names)}." if names else ""
 
 
 def _tints(sessions: Sequence[Sequence[ResourceSample]]) -> str:

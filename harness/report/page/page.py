@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isfinite
@@ -27,13 +28,13 @@ from harness.display import (
     ValueGroup,
     bare,
     format_value,
-    printable,
     value_details,
 )
-from harness.report.page.facts import facts, size
+from harness.display.text_format import NOTHING, counted, printable, type_name
 from harness.report.page.leaderboard import Board, board_of
 from harness.report.render.csv import table_csv
 from harness.report.sections import ANSWER, QUESTIONS
+from harness.report.view import Group
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -256,3 +257,42 @@ def _value(entry: Entry) -> str:
 def _value_details(entry: Entry) -> str:
     """Interval, population and mark of a quantity."""
     return value_details(entry) if isinstance(entry, Quantity) else ""
+
+
+Fact = tuple[str, str]
+
+
+def facts(group: Group) -> list[Fact]:
+    """Models, queries by type and documents of a group; where its runs differ, every value."""
+    dataset = group.widest.manifest.dataset
+    types = Counter(group.widest.frame.query_types.values())
+    found = [
+        ("Generator", _alternatives(view.model("generator") for view in group.views)),
+        ("Embedder", _alternatives(view.model("embedder") for view in group.views)),
+        ("Queries", f"{sum(types.values()):,}{_by_type(types)}"),
+    ]
+    repeats = {view.frame.repeats for view in group.views}
+    if repeats != {1}:
+        found.append(("Answers to each", _alternatives(map(str, sorted(repeats)))))
+    documents = dataset.get("n_documents")
+    if isinstance(documents, int):
+        corpus = dataset.get("corpus")
+        found.append(("Documents", f"{documents:,}{f' (corpus: {printable(str(corpus))})' if corpus else ''}"))
+    found.append(("Digest", printable(group.digest[:12]) or NOTHING))
+    return found
+
+
+def size(group: Group) -> str:
+    """`4 runs, 200 queries`."""
+    queries = counted(len(group.widest.frame.query_types), "query", "queries")
+    return f"{counted(len(group.views), 'run')}, {queries}"
+
+
+def _alternatives(values: Iterable[str]) -> str:
+    return " or ".join(dict.fromkeys(values))
+
+
+def _by_type(types: Counter[str]) -> str:
+    if len(types) < 2:
+        return ""
+    return f" ({', '.join(f'{count:,} {type_name(name)}' for name, count in sorted(types.items()))})"

@@ -15,9 +15,7 @@ from harness.report.figures.by_type import draw_by_type
 from harness.report.figures.measure_figures import draw_measured
 from harness.report.sections.spec import ANCHORS, Reported, SectionSpec
 from harness.report.sections.standing import STANDING_NAMES
-from harness.report.tables.answers import by_type_table
-from harness.report.tables.kinds import advice, kinds_table
-from harness.report.tables.measures import coverage_table, measure_table
+from harness.report.tables.scores import advice, by_type_table, coverage_table, kinds_table, measure_table
 from harness.report.view import Group
 
 _OTHERS = "Other measures"

@@ -7,19 +7,16 @@ from collections.abc import Iterable
 
 from harness.display import Content, Drawing, Table, printable
 from harness.display.plotting import NewFigure
-from harness.report.figures.break_even import draw_break_even
-from harness.report.figures.index_cost import draw_index_cost
 from harness.report.figures.latency import draw_latency
 from harness.report.figures.pareto import draw_pareto
 from harness.report.figures.resources import draw_resources
-from harness.report.figures.resources_summary import draw_resources_summary
 from harness.report.figures.significance import draw_significance
 from harness.report.figures.tokens import draw_tokens
 from harness.report.leaderboard import leaderboard
 from harness.report.sections.reproduce import run_command
 from harness.report.sections.spec import ANSWER, NOTES, Reported, SectionSpec
 from harness.report.sweeps import draw_sweeps, sweep_tables
-from harness.report.tables import cost, index, judges, measures, runs, significance
+from harness.report.tables import cost, index, runs, scores, significance
 from harness.report.tables.break_even import break_even_tables
 from harness.report.tables.estimates import estimate_tables
 from harness.report.verdict.statistics_lines import statistics_lines
@@ -43,7 +40,7 @@ def _notes(reported: Reported) -> Content:
 
 
 def _twins(reported: Reported) -> Content:
-    return _tables(measures.twin_table(reported.group))
+    return _tables(scores.twin_table(reported.group))
 
 
 def _significance(reported: Reported) -> Content:
@@ -76,13 +73,8 @@ def _resources(reported: Reported) -> Content:
     return _tables(index.resources_table(reported.group))
 
 
-def _draw_resources(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
-    yield from draw_resources_summary(reported.group, new_figure)
-    yield from draw_resources(reported.group, new_figure)
-
-
 def _judges(reported: Reported) -> Content:
-    table, left = judges.judge_table(reported.group), judges.judges_left(reported.group)
+    table, left = scores.judge_table(reported.group), scores.judges_left(reported.group)
     return Content(paragraphs=[left] if left else [], tables=[table] if table else [])
 
 
@@ -147,22 +139,16 @@ AFTER_MEASURES = (
         lambda reported, new_figure: draw_tokens(reported.group, new_figure),
         question="cost",
     ),
+    SectionSpec("index", "Index", _index, question="cost"),
+    SectionSpec("break-even", "When an index pays", _break_even, question="cost", in_terminal=False),
     SectionSpec(
-        "index",
-        "Index",
-        _index,
-        lambda reported, new_figure: draw_index_cost(reported.group, new_figure),
-        question="cost",
-    ),
-    SectionSpec(
-        "break-even",
-        "When an index pays",
-        _break_even,
-        lambda reported, new_figure: draw_break_even(reported.group, new_figure),
+        "resources",
+        "CPU and RAM",
+        _resources,
+        lambda reported, new_figure: draw_resources(reported.group, new_figure),
         question="cost",
         in_terminal=False,
     ),
-    SectionSpec("resources", "CPU and RAM", _resources, _draw_resources, question="cost", in_terminal=False),
     SectionSpec("judges", "Judges", _judges, question="trust", in_terminal=False),
     SectionSpec("estimates", "Estimated and measured", _estimates, question="cost", in_terminal=False),
     SectionSpec("runs", "What was run", _runs, question="how", in_terminal=False),

@@ -10,7 +10,6 @@ from harness.display import Quantity, Table, printable
 from harness.display.types import NumberForm
 from harness.report.comparison import tables
 from harness.report.comparison.compare import Comparison
-from harness.report.comparison.sections import BESIDES
 from harness.report.verdict.findings import Findings
 from harness.report.view import Group
 from harness.statistics.paired_comparison import MeasureComparison
@@ -67,8 +66,8 @@ def _pairs(names: Sequence[str], compared: MeasureComparison, findings: Findings
     """One measure ranks; by the others nothing was decided, and each is a family of its own."""
     table = tables.pair_table(names, compared)
     if compared.measure.name == findings.measure:
-        return replace(table, title=f"{table.title} (the measure that ranks)")
-    return replace(table, title=f"{table.title}{BESIDES}")
+        return replace(table, title=f"{table.title} (the metric that ranks)")
+    return replace(table, title=f"{table.title}{tables.BESIDES}")
 
 
 def _names(group: Group, comparison: Comparison) -> list[str]:

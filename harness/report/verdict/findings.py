@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from harness.display import Rank
 from harness.report.comparison.compare import Comparison
-from harness.report.comparison.quantities import rank
+from harness.report.comparison.tables import rank
 from harness.report.verdict.baselines import NO_BASELINES, Baselines, baselines_of
 from harness.report.verdict.decide import verdict_of, why_no_entrant, why_nothing_ranks, without_ranking
 from harness.report.verdict.eligible_runs import has_values, is_scored, ranking_evidence, why_apart

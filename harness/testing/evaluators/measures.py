@@ -18,8 +18,7 @@ def mistakes(measure: Measure) -> Iterator[str]:
 
 def named_by(measure: Measure) -> Iterator[str]:
     """The other measures that it names."""
-    panel = measure.panel
-    yield from filter(None, (measure.twin_of, *((panel.against, panel.repeats) if panel else ())))
+    yield from filter(None, (measure.twin_of, measure.panel.repeats if measure.panel else ""))
 
 
 def _words(measure: Measure) -> Iterator[str]:

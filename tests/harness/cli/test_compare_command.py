@@ -33,14 +33,8 @@ def test_runs_are_compared_printed_and_written(cli: CommandLine) -> None:
     full = cli.call("compare", *runs, "--measures", "accuracy", "--full")
     for pair in (r"s0, s1 .*\] ~", r"s0, s2 .*\] >"):
         assert re.search(f"^{pair}", full.stdout, re.MULTILINE)
-    assert done.stdout.splitlines()[-1] == "comparison: found/comparison.md"
-    assert {path.name for path in (cli.folder / "found").glob("[!.]*")} == {
-        "comparison.csv",
-        "comparison.md",
-        "differences.csv",
-        "differences.png",
-        "differences.svg",
-    }
+    assert done.stdout.splitlines()[-1] == "comparison: found"
+    assert {path.name for path in (cli.folder / "found").glob("[!.]*")} == {"comparison.csv", "differences.csv"}
 
 
 def test_two_runs_take_at_most_25_lines_of_80_columns(cli: CommandLine) -> None:

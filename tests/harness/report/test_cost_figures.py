@@ -17,11 +17,8 @@ from harness.core.records import Cost, Usage
 from harness.display import NOTHING, Drawing, Quantity, Table
 from harness.display.plotting import PALETTE, page_svg, plotting, publish
 from harness.report.comparison.compare import Choice, compare_runs
-from harness.report.figures.break_even import draw_break_even
-from harness.report.figures.index_cost import draw_index_cost
 from harness.report.figures.latency import draw_latency
 from harness.report.figures.resources import draw_resources
-from harness.report.figures.resources_summary import draw_resources_summary
 from harness.report.figures.significance import draw_significance
 from harness.report.figures.tokens import draw_tokens
 from harness.report.tables.break_even import break_even_tables
@@ -38,7 +35,7 @@ pytestmark = pytest.mark.slow  # Drawing takes about a second a figure.
 MakeRun = Callable[..., RunDir]
 SMALL = {"inference_query": 2, "null_query": 1}
 HOSTILE = "<b>$x_{2}$ \u202e" + "W" * 90
-DRAW = (draw_latency, draw_tokens, draw_index_cost, draw_break_even, draw_resources, draw_resources_summary)
+DRAW = (draw_latency, draw_tokens, draw_resources)
 
 
 @pytest.fixture
@@ -82,11 +79,11 @@ def test_every_figure_says_over_how_many_queries_and_fits_in_words(
     drawn = [one for draw in DRAW for one in draw(group, new_figure)]
     drawn += draw_significance(findings(group), new_figure)
     stems = [one.stem for one in drawn]
-    assert {"latency", "tokens", "usd", "index_cost", "break_even_tokens", "break_even_usd"} <= set(stems)
+    assert {"latency", "tokens", "usd"} <= set(stems)
     assert len(stems) == len(set(stems))
     assert all(one.caption.endswith(".") and 0 < len(one.alt) <= 300 for one in drawn)
     told = {one.stem: one.caption for one in drawn}
-    for stem in ("latency", "tokens", "usd", "break_even_tokens", "significance"):
+    for stem in ("latency", "tokens", "usd", "significance"):
         assert "n = 3" in told[stem]
 
 
@@ -104,7 +101,7 @@ def test_long_and_hostile_names_and_many_runs_are_drawn(
 ) -> None:
     runs = [make_run(system=f"{HOSTILE}{k}", types=SMALL, sessions=(2,)) for k in range(count)]
     group = group_of(*runs)
-    for draw in (draw_latency, draw_break_even):
+    for draw in (draw_latency, draw_tokens):
         for one in draw(group, new_figure):
             assert "<b>" not in page_svg(one.figure, one.stem)
             assert one.figure.get_size_inches()[1] < 3.5 + 0.45 * count
@@ -165,19 +162,6 @@ def test_tokens_that_nobody_counted_are_a_dash_and_no_bar(tmp_path: Path, new_fi
     assert "kg not measured." in tokens.alt
     assert "naive" in usd.alt
     assert crossings_of(group) == []
-    assert draw_break_even(group, new_figure) == []
-
-
-def test_seconds_of_an_index_with_help_are_a_lower_bound(make_run: MakeRun, new_figure: NewFigure) -> None:
-    whole, helped = (
-        make_run(types=SMALL),
-        make_run(system="kg", types=SMALL, index_cost=index_of(7, cached_texts=3)),
-    )
-    (drawing,) = draw_index_cost(group_of(whole, helped), new_figure)
-    assert {"42.5", "≥ 42.5"} <= set(texts_in(drawing.figure))
-    assert "lower bound" in drawing.caption
-    (alone,) = draw_index_cost(group_of(whole), new_figure)
-    assert "lower bound" not in alone.caption
 
 
 def test_a_query_is_shown_with_its_share_of_the_index(make_run: MakeRun) -> None:
@@ -215,29 +199,9 @@ def test_the_crossing_carries_the_limits_of_both_means(tmp_path: Path, make_run:
     assert low < 200 < high
 
 
-def test_the_number_from_which_another_is_cheapest_stands_in_the_figure(
-    make_run: MakeRun, new_figure: NewFigure
-) -> None:
-    naive = make_run(types=SMALL, usage=Usage(calls=1, input_tokens=3_000), index_cost=index_of(0))
-    kg = make_run(system="kg", types=SMALL, usage=Usage(calls=1, input_tokens=1_000), index_cost=index_of(400_000))
-    tokens, _ = draw_break_even(group_of(naive, kg), new_figure)
-    assert "200" in texts_in(tokens.figure)
-    assert "Cheapest: naive at first, then kg from about 200 queries on." in tokens.alt
-
-
-def test_costs_that_are_alike_still_have_numbers_on_the_axis(make_run: MakeRun, new_figure: NewFigure) -> None:
-    alone = group_of(make_run(types=SMALL, usage=Usage(calls=1, input_tokens=410), index_cost=index_of(0)))
-    (axes,) = draw_break_even(alone, new_figure)[0].figure.axes
-    low, high = axes.get_ylim()
-    shown = [tick for tick in axes.get_yticks() if low <= tick <= high]
-    assert {200, 500} <= set(shown)
-    assert "500" in [label.get_text() for label in axes.get_yticklabels()]
-
-
 def test_what_is_free_has_no_dollars_to_break_even(make_run: MakeRun, new_figure: NewFigure) -> None:
     local = {"provider": "local", "model": "llama"}
     group = group_of(make_run(types=SMALL, generator=local), make_run(system="kg", types=SMALL, generator=local))
-    assert [one.stem for one in draw_break_even(group, new_figure)] == ["break_even_tokens"]
     assert [table.name for table in crossings_of(group)] == ["break_even_tokens", "cheaper_than_tokens"]
     assert [one.stem for one in draw_tokens(group, new_figure)] == ["tokens"]
 
@@ -278,12 +242,6 @@ def test_thousands_of_samples_become_means_over_stretches_of_time(
     assert 590 <= sum(lines_of(drawing.figure, PALETTE[0])) / 2 <= 603
     assert publish(drawing, tmp_path).paths[0].suffix == ".svg"
     assert (tmp_path / "figures" / f"{drawing.stem}.svg").stat().st_size < 150_000
-
-
-def test_the_summary_shows_a_phase_only_where_it_was_sampled(make_run: MakeRun, new_figure: NewFigure) -> None:
-    (both,) = draw_resources_summary(group_of(make_run(types=SMALL, sessions=(12,))), new_figure)
-    (answering,) = draw_resources_summary(group_of(make_run(system="kg", types=SMALL, sessions=(3,))), new_figure)
-    assert [len(one.figure.axes) for one in (both, answering)] == [4, 2]
 
 
 def test_of_too_many_pairs_those_with_the_best_are_drawn(tmp_path: Path, new_figure: NewFigure) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from paired_runs import FAILED, NOT_APPLICABLE, ScoredRun, Value, write_run
+from paired_runs import FAILED, ScoredRun, Value, write_run
 
 from harness.display import Drawing, Picture
 from harness.display.plotting import NewFigure, plotting, publish
@@ -106,27 +106,6 @@ def test_accuracy_by_type_is_bars_of_few_runs_and_rows_of_many(group_of: Callabl
     many = drawn(accuracy, group_of(**{f"s{n}": {"accuracy": HALF} for n in range(7)}))["accuracy_by_type"]
     assert [axes.get_title() for axes in many.figure.axes] == ["inference\nn = 2", "null\nn = 2", "overall\nn = 4"]
     assert not many.figure.axes[0].patches
-
-
-def test_refusals_stand_where_both_rates_put_them(group_of: Callable[..., Group]) -> None:
-    rates = {
-        "hallucination_rate": (NOT_APPLICABLE, 1.0, NOT_APPLICABLE, 0.0),
-        "false_abstention_rate": (0.0, NOT_APPLICABLE, 0.0, NOT_APPLICABLE),
-    }
-    (drawing,) = drawn(measured, group_of(naive=rates, other={"accuracy": HALF})).values()
-    (axes,) = drawing.figure.axes
-    assert dots(axes, look_of(0).marker) == [(0.0, 0.5)]
-    assert dots(axes, look_of(1).marker) == []
-    assert "naive" in texts(drawing)
-    assert "(n = 2)" in drawing.caption
-
-
-def test_runs_at_one_place_share_one_label_and_none_hides_the_other(group_of: Callable[..., Group]) -> None:
-    rates = {"hallucination_rate": HALF, "false_abstention_rate": HALF}
-    (drawing,) = drawn(measured, group_of(kg=rates, naive=rates)).values()
-    assert "kg, naive" in texts(drawing)
-    sizes = [line.get_markersize() for line in drawing.figure.axes[0].get_lines() if line.get_marker() in "os"]
-    assert sizes[0] > sizes[1]
 
 
 def test_many_points_have_numbers_and_a_key_and_no_two_texts_touch(group_of: Callable[..., Group]) -> None:
@@ -240,8 +219,8 @@ def test_what_a_panel_refers_to_is_a_measure_of_its_evaluator() -> None:
     for spec in specs:
         known = {measure.name: measure for measure in spec.measures(spec.params())}
         for panel in (measure.panel for measure in known.values() if measure.panel):
-            named = {panel.against, panel.repeats} - {""}
+            named = {panel.repeats} - {""}
             assert named <= known.keys(), spec.name
             drawn_in.setdefault(panel.figure.stem, set()).add(spec.name)
-    assert {"refusals", "retrieval_at_k", "bertscore_answer", "judged_ragas", "graph_scores_kg"} <= drawn_in.keys()
+    assert {"retrieval_at_k", "bertscore_answer", "judged_ragas", "graph_scores_kg"} <= drawn_in.keys()
     assert all(len(owners) == 1 for owners in drawn_in.values())

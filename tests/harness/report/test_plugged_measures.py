@@ -22,7 +22,6 @@ GRADES = """
     from harness.protocols import EvaluatorSpec, Measure, Panel, PanelFigure, Params
 
     STYLE = PanelFigure("acme_style", "Style", "How well it reads")
-    PRICE = PanelFigure("acme_price", "Praise and blame", "What is said for it and against it")
     DEPTH = PanelFigure("acme_depth", "Depth", "How deep it goes", along="depth")
 
     def measure(name, panel, **more):
@@ -31,7 +30,6 @@ GRADES = """
     MEASURES = (
         measure("stars", Panel(STYLE, "stars"), range=(0.0, 5.0)),
         measure("mood", Panel(STYLE, "mood"), range=(-1.0, 1.0)),
-        measure("praise", Panel(PRICE, against="blame")),
         measure("blame", None, higher_is_better=False),
         measure("depth@1", Panel(DEPTH, curve="depth", at=1)),
         measure("depth@2", Panel(DEPTH, curve="depth", at=2)),
@@ -82,18 +80,6 @@ def test_each_measure_has_a_panel_on_which_every_value_lies(drawn: Draw) -> None
             assert np.asarray(dot.get_xdata()).tolist() == pytest.approx([mean])
             assert low < mean < high
         assert low < 0 < high
-
-
-def test_one_that_is_bought_with_another_makes_points_between_the_two(drawn: Draw) -> None:
-    (drawing,) = drawn(naive={"praise": (30.0, 50.0), "blame": (2.0, 4.0)}).values()
-    (axes,) = drawing.figure.axes
-    (dot,) = [line for line in axes.get_lines() if line.get_marker() == look_of(0).marker]
-    assert (np.asarray(dot.get_xdata()).tolist(), np.asarray(dot.get_ydata()).tolist()) == ([3.0], [40.0])
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("blame", "praise")
-    assert axes.get_xlim()[1] > 3
-    assert axes.get_ylim()[1] > 40
-    assert "Upper left is best." in drawing.caption
-    assert drawing.alt == "naive: praise 40, blame 3."
 
 
 def test_points_of_one_curve_are_joined_as_far_as_anybody_has_them(drawn: Draw) -> None:

@@ -14,7 +14,7 @@ from harness.core.records import Usage
 from harness.display import Rank, Table
 from harness.report.comparison.compare import Choice, Comparison, compare_runs
 from harness.report.comparison.csv_and_json import comparison_csv, comparison_json, differences_csv
-from harness.report.comparison.sections import comparison_sections
+from harness.report.comparison.tables import comparison_tables
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
@@ -52,7 +52,7 @@ def rows_of(comparison: Comparison) -> list[dict[str, str]]:
 
 
 def tables_of(comparison: Comparison) -> list[Table]:
-    return [table for section in comparison_sections(comparison) for table in section.content.tables]
+    return list(comparison_tables(comparison))
 
 
 def ranks_of(comparison: Comparison, measure: str) -> dict[object, object]:

@@ -8,7 +8,6 @@ from harness.statistics.break_even import (
     CostLine,
     QueryRange,
     cheaper,
-    cheapest_changes,
     crossing,
     crossing_interval,
 )
@@ -77,13 +76,3 @@ def test_where_the_saving_may_be_none_the_crossing_has_no_upper_limit() -> None:
     assert crossing_interval(lopsided, CostLine(0, 30, Interval(29, 31))).low == pytest.approx(
         1_000 / (10 + 2**0.5)
     )
-
-
-def test_only_crossings_of_the_lowest_lines_change_who_is_cheapest() -> None:
-    cheap_index, middle, cheap_query = CostLine(0, 30), CostLine(1_000, 20), CostLine(11_000, 10)
-    dear = CostLine(100_000, 1)
-    assert cheapest_changes([cheap_query, cheap_index, middle]) == [100, 1_000]
-    # `dear` crosses `cheap_index` long after that one has ceased to be the cheapest.
-    assert cheapest_changes([cheap_index, middle, cheap_query, dear]) == [100, 1_000, pytest.approx(89_000 / 9)]
-    assert cheapest_changes([cheap_index, CostLine(5, 30)]) == []
-    assert cheapest_changes([]) == []

@@ -19,7 +19,7 @@ from harness.report.page.explorer.reading import (
 )
 from harness.report.page.explorer.values import MeasureFacts, ValueTable, measure_facts
 from harness.report.samples import Sample
-from harness.report.tables.kinds import found_labels
+from harness.report.tables.scores import found_labels
 from harness.report.view import Group, collector_paused
 from harness.store import rows_by_id
 

@@ -1,18 +1,40 @@
-"""What evaluators measured, a table for each, over how many queries, and what stands in for what."""
+"""The tables of scores: by query type, by metric, by kind of answer, and what the judges were asked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from harness.display import Entry, Quantity, Table, counted, file_name, number, printable
-from harness.report.aggregates import count, part, share
+from harness.display import Entry, Quantity, Table, ValueGroup, counted, file_name, number, printable
+from harness.display.text_format import type_name
+from harness.protocols import Measure, ScoreLabel
+from harness.registry import EVALUATORS
+from harness.report.aggregates import count, part, plain, population, share, values_in
 from harness.report.measures import ranged
 from harness.report.refusals import Refusals, refusals_of
 from harness.report.verdict.baselines import means_over
+from harness.report.verdict.standings import SCORED_OTHERWISE
 from harness.report.view import Group, RunView
-from harness.statistics import OVERALL
+from harness.statistics import NATURAL, OVERALL, Aggregate
 from harness.statistics.correlation import Coefficient
+from harness.statistics.scoring_cost import PREFIX
+
+
+def by_type_table(group: Group, measure: str) -> Table:
+    """A measure overall, in the natural mix and by type, each with its interval."""
+    types = group.query_types
+    header = ("system", "n", "of them failed", "overall", "natural mix", *map(type_name, types))
+    rows: list[tuple[Entry, ...]] = []
+    others = group.scored_otherwise(measure)
+    for view in group.views:
+        overall = view.row(measure)
+        failed = count(overall.n_imputed) if overall else None
+        intervals = [share(view.row(measure, name)) for name in (OVERALL, NATURAL, *types)]
+        apart = f" ({SCORED_OTHERWISE})" if view.run.run_id in others else ""
+        rows.append((f"{printable(view.shown)}{apart}", population(overall), failed, *intervals))
+    spoken = group.spoken(measure)
+    return Table(file_name(measure), f"{spoken[:1].upper()}{spoken[1:]} by type", header, tuple(rows))
+
 
 _MOST_NAMED = 4
 _OTHERWISE = (
@@ -142,3 +164,95 @@ def _coefficient(found: Coefficient) -> Quantity | None:
 
 def _stem(name: str) -> str:
     return file_name(printable(name, 40))
+
+
+def kinds_table(group: Group, measure: Measure) -> Table:
+    """A row for all of them, and one for each kind that any run has, in the measure's order."""
+    names = [printable(view.shown) for view in group.views]
+    every = [share(view.row(measure.name), with_n=True) for view in group.views]
+    rows: list[tuple[Entry, ...]] = [(f"{printable(measure.spoken)}, all", *every)]
+    for label in found_labels(group, measure):
+        counts = [_count(view, measure, label) for view in group.views]
+        rows.append((printable(label.title), *counts))
+    title = printable(f"{measure.spoken[:1].upper()}{measure.spoken[1:]}, by kind")
+    note = "Each has exactly one kind. In how many of the answers that were judged."
+    return Table(f"kinds-{measure.name}", title, ("kind", *names), tuple(rows), note=note)
+
+
+def advice(group: Group, measures: Sequence[Measure]) -> list[str]:
+    """What to try against each kind that any run has: what most answers suffer from comes first."""
+    found: dict[tuple[str, str], int] = {}
+    for measure in measures:
+        for label in found_labels(group, measure):
+            answers = sum(count_of(view, measure, label) for view in group.views)
+            key = (printable(label.title), printable(label.advice, 400))
+            found[key] = max(found.get(key, 0), answers)
+    ordered = sorted(found, key=lambda key: -found[key])
+    return [f"{title[:1].upper()}{title[1:]}: {tried}" for title, tried in ordered if tried]
+
+
+def found_labels(group: Group, measure: Measure) -> list[ScoreLabel]:
+    """The labels that any run has, in the measure's order; then what nobody here knows, by name."""
+    given = {name for view in group.views for name in view.labelled.get(measure.name, {})}
+    known = [label for label in measure.labels if label.name in given]
+    unknown = sorted(given - {label.name for label in known})
+    return [*known, *(ScoreLabel(name, name, "") for name in unknown)]
+
+
+def count_of(view: RunView, measure: Measure, label: ScoreLabel) -> int:
+    """How many answers of a run are of that kind."""
+    return view.labelled.get(measure.name, {}).get(label.name, 0)
+
+
+def _count(view: RunView, measure: Measure, label: ScoreLabel) -> ValueGroup | None:
+    row = view.row(measure.name)
+    if row is None or row.mean is None:
+        return None
+    return part(count_of(view, measure, label), values_in(row))
+
+
+def judge_table(group: Group) -> Table | None:
+    """What was asked of judges; None where nobody was asked."""
+    header: tuple[str, ...] = ("system", "evaluator", "models", "scores", "model calls", "paid before")
+    header += ("input tokens", "output tokens", "USD", "seconds")
+    rows = tuple(row for view in group.views for row in _judged(view))
+    return Table("judges", "Judges", header, rows) if rows else None
+
+
+def judges_left(group: Group) -> str:
+    """Which evaluators that ask a judge did not score any run of a group, and what they would take; empty where
+    all did.
+    """
+    scored = {one.evaluator for view in group.views for one in view.evaluations}
+    left = [spec.name for spec in EVALUATORS.load_all()[0] if "judge" in spec.roles and spec.name not in scored]
+    if not left:
+        return ""
+    answers = counted(sum(view.n_answered for view in group.views), "answer")
+    first = printable(left[0])
+    return (
+        f"Not scored here, for they ask a judge: {printable(', '.join(left))}. Each takes a model call or more "
+        f"for an answer, and these runs have {answers}. What one takes, as far as earlier judgements tell: "
+        f"rag-harness estimate --set evaluators=[{first}]. To score by it: rag-harness evaluate RUN -e {first}."
+    )
+
+
+def _judged(view: RunView) -> Iterable[tuple[Entry, ...]]:
+    for evaluation in view.evaluations:
+        if not evaluation.models:
+            continue
+        names = [f"{model.get('provider', '')}/{model.get('model', '')}" for model in evaluation.models.values()]
+        scores = [view.row(name) for name in evaluation.measures]
+        quantities = ("model_calls", "replayed_calls", "input_tokens", "output_tokens", "usd", "spent_s")
+        yield (
+            printable(view.label),
+            printable(evaluation.evaluator),
+            printable(", ".join(names)),
+            _with_value([row for row in scores if row]),
+            *[plain(view.value(f"{PREFIX}{evaluation.evaluator}_{name}")) for name in quantities],
+        )
+
+
+def _with_value(rows: list[Aggregate]) -> ValueGroup | None:
+    """How many of the scores have a value."""
+    expected = sum(row.n_expected for row in rows)
+    return part(expected - sum(row.n_failed for row in rows), expected) if expected else None
