@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.core.records import OWN_MODELS, EvaluationRecord, IndexRecord
 from harness.display.text_format import counted, printable
+from harness.evaluators.base import NO_GENERATOR
 from harness.report.contexts import lacks_evidence, sees_gold, share_notes
 from harness.report.labels import differences, other_weights
 from harness.report.record_counts import RecordCounts
@@ -63,11 +64,10 @@ def document_notes(frame: Frame) -> list[str]:
     """Of a group whose queries share documents: where the interval of a mean holds, which is by query."""
     if frame.n_clusters is None:
         return []
-    queries = counted(len(frame.clusters), "query", "queries")
     return [
-        f"Intervals of means say what other queries on these documents would give. The {queries} make "
-        f"{counted(frame.n_clusters, 'group')} that cite the same document most: on new documents a mean is less "
-        "sure than its interval. A difference says for which documents it holds."
+        "Intervals of means hold for new queries on these documents. On new documents they are wider: "
+        f"{counted(len(frame.clusters), 'query cites', 'queries cite')} {counted(frame.n_clusters, 'group')} of "
+        "documents."
     ]
 
 
@@ -250,7 +250,7 @@ def _score_notes(run: RunDir, scores: ScoreColumns, records: Records) -> Iterato
 
 
 def _unused_notes(scores: ScoreColumns) -> Iterator[str]:
-    """Metrics that apply to no query."""
+    """Metrics that apply to no query, except for lack of a generator: the title says that."""
     by_measure = sorted(scores.by_measure.items())
     unused: dict[str, list[str]] = {}
     for measure, own in by_measure:
@@ -258,6 +258,8 @@ def _unused_notes(scores: ScoreColumns) -> Iterator[str]:
             reasons = ", ".join(dict.fromkeys(map(printable, own.facts.reasons)))
             unused.setdefault(reasons, []).append(measure)
     for reasons, measures in unused.items():
+        if reasons == NO_GENERATOR:
+            continue
         yield f"Not applicable to any query: {_shortened(measures)} ({reasons})."
 
 

@@ -21,7 +21,6 @@ from harness.report.figures.scatter import (
     key_height,
     name_points,
 )
-from harness.report.tables.cost import FAILING
 from harness.report.verdict.standings import SCORED_OTHERWISE
 from harness.report.view import Group
 from harness.statistics import Aggregate
@@ -132,9 +131,8 @@ def _draw(
     title = f"{named} against {price.name}"
     caption = (
         f"{named} against {price.says}, with 95 % intervals; {queries_of(group.views, rows)}. "
-        f"{'Lower' if lower else 'Upper'} left is best. "
-        "Dashed: the frontier of the means of runs that finished and answered; no verdict, which takes the "
-        f"paired tests.{_outside(points, apart)}"
+        f"{'Lower' if lower else 'Upper'} left is best. Dashed: no run has a better mean at a lower cost; whether "
+        f"two runs differ is in the verdict.{_outside(points, apart)}"
         f"{self_reported_note(group.views) if price.measure == 'tokens' else ''}"
     )
     sign = 1 if lower else -1
@@ -157,7 +155,7 @@ def _why_outside(
 
 def _outside(points: Sequence[ScatterPoint], apart: Mapping[int, str]) -> str:
     named = listed_apart({point.view.label: apart[point.number] for point in points if point.number in apart})
-    return f" {FAILING} Outside the frontier: {named}." if named else ""
+    return f" Outside the frontier: {named}." if named else ""
 
 
 def _stretch(row: Aggregate | None) -> Stretch | None:

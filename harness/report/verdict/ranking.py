@@ -16,6 +16,9 @@ from harness.report.view import Group, RunView
 from harness.statistics.paired_comparison import MeasureComparison, compare_measure
 from harness.statistics.recommendation import Lead, leads_of, ranked_places
 
+_NOTICED_S = 0.1
+"""Seconds per query below which a difference in latency does not matter to a user."""
+
 
 @dataclass(frozen=True)
 class Ranking:
@@ -112,13 +115,15 @@ class Ranking:
     @cached_property
     def costs(self) -> tuple[str, list[float | None]]:
         """The cost by which the entrants differ, and its mean for each; None for those that may not be called
-        cheap and those whose cost is not known.
+        cheap and those whose cost is not known. A difference in latency that nobody notices is no cost.
         """
         for cost in SHOWN_COSTS:
             compared = self.by(cost)
             if compared is not None:
                 means = list(compared.means)
-                if sum(mean is not None for mean in means) > 1 and any(means):
+                known = [mean for mean in means if mean is not None]
+                noticed = _NOTICED_S if cost == "latency_s" else 0.0
+                if len(known) > 1 and any(known) and max(known) - min(known) >= noticed:
                     return cost, means
         return "", [None] * len(self.entrants)
 

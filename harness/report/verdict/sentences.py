@@ -8,11 +8,13 @@ from collections.abc import Iterator
 from harness.display.text_format import counted, printable, short_number
 from harness.report.labels import shortened
 from harness.report.verdict.value import Number, Outcome, Standing, Verdict
+from harness.statistics.intervals import ENOUGH
 
 _LONGEST_NAME = 40
-COST_UNITS = {"usd": "dollars", "tokens": "tokens", "latency_s": "seconds"}
+_CHEAPER = {"usd": "costs {} less", "tokens": "uses {} fewer tokens", "latency_s": "is {} faster"}
 _OFTEN = 0.1
 """Failing on this share of queries is said first: it must be fixed before a comparison means much."""
+_GUESSES = "even with the right passages, answers are not shown to beat guessing"
 _UNSETTLED = {Outcome.LEADING, Outcome.INCONCLUSIVE, Outcome.TOO_FEW}
 
 
@@ -37,9 +39,9 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
         case Outcome.NOT_ABOVE_BASELINE:
             return f"No system is shown to be better than {_floor(verdict)}, which needs no documents."
         case Outcome.MODEL_CANNOT_ANSWER if verdict.is_by_evidence:
-            return f"The model cannot answer even with the right passages. By {verdict.metric_title}, use {best}."
+            return f"By {verdict.metric_title}, use {best}: {_GUESSES}."
         case Outcome.MODEL_CANNOT_ANSWER:
-            return "The model cannot answer even with the right passages: choose a stronger one."
+            return f"No system can be chosen: {_GUESSES}."
         case Outcome.ONE_SYSTEM:
             return f"{best}: {score}. Run a second system to compare it with."
         case _:
@@ -61,8 +63,8 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
         yield "A stronger model, another retriever or more questions may change that."
         return
     if verdict.outcome == Outcome.MODEL_CANNOT_ANSWER:
-        yield "Answers cannot show which system is better with this model."
-        yield "A stronger model would change that."
+        few = verdict.n_questions < ENOUGH
+        yield f"{'More questions or a' if few else 'A'} stronger model may show which system answers better."
         if not verdict.is_by_evidence:
             return
     yield from filter(None, (_difference(verdict), _risk(verdict) or _costs(verdict), _more(verdict)))
@@ -97,8 +99,8 @@ def _difference(verdict: Verdict) -> str:
     cheap = verdict.cheaper
     if cheap:
         whom = "which" if cheap.system == other.system and better else name(cheap.system)
-        joint = f", {whom} may be as good and costs" if whom == "which" else f"; {whom} may be as good and costs"
-        said += f"{joint} {times(cheap.ratio)} less ({COST_UNITS[cheap.unit]})"
+        said += f"{',' if whom == 'which' else ';'} {whom} may be as good and "
+        said += _CHEAPER[cheap.unit].format(times(cheap.ratio))
     return f"{said}."
 
 
@@ -135,13 +137,15 @@ def _more(verdict: Verdict) -> str:
     more = verdict.more
     if more is None:
         return ""
-    takes = [f"about {duration(more.minutes)}"] if more.minutes else []
-    takes += [f"${short_number(more.usd)}"] if more.usd else []
     said = f"About {more.queries:,} more questions would settle it"
+    if more.available == 0:
+        return f"{said}, but the data set has no more."
+    takes = [duration(more.minutes)] if more.minutes else []
+    takes += [f"${more.usd:,.2f}" if more.usd < 10 else f"${short_number(more.usd)}"] if more.usd else []
     if takes:
         said += f" ({', '.join(takes)})"
     if more.available is not None and more.available < more.queries:
-        said += f"; the data set has {more.available:,} more" if more.available else "; the data set has no more"
+        said += f"; the data set has {more.available:,} more"
     return f"{said}."
 
 
@@ -204,10 +208,14 @@ def times(ratio: float) -> str:
 
 
 def duration(minutes: float) -> str:
-    """`35 minutes`, `3 hours`."""
+    """`about 35 minutes`, `about 3 hours`."""
     if minutes < 1:
-        return "1 minute"
-    return f"{short_number(minutes)} minutes" if minutes < 120 else f"{short_number(minutes / 60)} hours"
+        return "less than a minute"
+    return (
+        f"about {counted(round(minutes), 'minute')}"
+        if minutes < 120
+        else f"about {short_number(minutes / 60)} hours"
+    )
 
 
 def _percent(share: float) -> str:
