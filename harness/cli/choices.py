@@ -29,6 +29,13 @@ def executor_settings(executor: str | None, ray_address: str | None) -> list[str
     return [f"runner.{key}={value}" for key, value in named.items() if value is not None]
 
 
+class FigureFormat(StrEnum):
+    """Formats of figures besides SVG."""
+
+    png = "png"
+    pdf = "pdf"
+
+
 class CostName(StrEnum):
     """Costs of a query that a command can weigh."""
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from harness.cli.choices import Creatable, Listed, executor_settings
+from harness.cli.choices import Creatable, FigureFormat, Listed, executor_settings
 from harness.cli.console import complain, note_usage_data, show_bug
 from harness.cli.options import (
     NAMES,
@@ -355,6 +355,10 @@ def report(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the report.")] = None,
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
+    figures: Annotated[
+        list[FigureFormat] | None,
+        typer.Option("--figures", help="Write figures in this format as well as SVG."),
+    ] = None,
     full: FullOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -366,11 +370,12 @@ def report(
 
       rag-harness report demo--naive --out my-report
 
-      rag-harness report demo--naive demo--kg --measure Recall@10
+      rag-harness report demo--naive demo--kg --measure Recall@10 --figures pdf
     """
     from harness.cli.report import ReportOptions, report_runs
 
-    report_runs(runs, ReportOptions(out, results, prices, measure, margin, full, as_json))
+    formats = tuple(one.value for one in figures or ())
+    report_runs(runs, ReportOptions(out, results, prices, measure, margin, full, as_json, formats))
 
 
 @app.command(rich_help_panel="decide")

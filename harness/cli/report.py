@@ -32,6 +32,8 @@ class ReportOptions:
     """Print all tables and notes."""
     as_json: bool = False
     """Print the verdict as JSON instead of text."""
+    formats: tuple[str, ...] = ()
+    """In which figures are written besides SVG."""
 
 
 def report_runs(names: Sequence[str], options: ReportOptions) -> None:
@@ -47,7 +49,7 @@ def print_report(runs: Sequence[RunDir], options: ReportOptions, prices: Prices,
     """
     folder = options.out or options.results / "reports" / short_digest(sorted(run.run_id for run in runs))
     chapters = load_chapters(runs, prices, options.measure, options.margin)
-    page = write_report(chapters, folder)
+    page = write_report(chapters, folder, options.formats)
     if options.as_json:
         verdicts = [chapter.findings.verdict.to_json() for chapter in chapters]
         sys.stdout.write(json.dumps(verdicts, indent=2) + "\n")

@@ -6,7 +6,7 @@ import html
 import io
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,12 +37,18 @@ _THEME = {
     "#000000": "var(--ink)",
 }
 """Colours of the SVG -> colours of the page, which has a light and a dark mode; black is the text colour."""
-_NOT_FOR_A_PAGE = re.compile(r"<metadata>.*?</metadata>|<style.*?</style>|; font-family: 'DejaVu Sans'", re.DOTALL)
+_FONTS = "'DejaVu Sans', Verdana, sans-serif"
+"""Verdana has nearly the widths of DejaVu Sans, with which the layout is computed."""
+_NOT_FOR_A_PAGE = re.compile(rf"<metadata>.*?</metadata>|<style.*?</style>|; font-family: {_FONTS}", re.DOTALL)
 _TOLD = "told-"
 _LONGEST_TIP = 300
 _PNG_DPI = 200
-_PACKING = {"compress_level": 3}
-"""PNG settings: half the time of the default for 1/8 more bytes."""
+_UNDATED: dict[str, dict[str, None]] = {
+    "svg": {"Date": None, "Creator": None},
+    "png": {"Software": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+"""Metadata to leave out, by format."""
 _POINTS_AN_INCH = 72
 _STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -64,7 +70,7 @@ _STYLE: dict[str, Any] = {
     "figure.autolayout": False,
     "figure.constrained_layout.use": False,
     "svg.hashsalt": "rag-harness",
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
 }
 
 
@@ -104,31 +110,27 @@ def tell(artist: Artist, text: str) -> None:
     artist.set_gid(_TOLD + text.encode(errors="replace").hex())
 
 
-def save(figure: Figure, folder: Path, stem: str) -> list[Path]:
-    """Write `stem`.svg and `stem`.png into `folder`; returns both paths."""
-    paths = [folder / f"{stem}.svg", folder / f"{stem}.png"]
+def save(figure: Figure, folder: Path, stem: str, formats: Sequence[str] = ()) -> Path:
+    """Write `stem`.svg into `folder`, and the figure in other `formats`; return the path of the SVG file."""
+    path = folder / f"{stem}.svg"
     with explained_io("write figures in", folder):
         folder.mkdir(parents=True, exist_ok=True)
-        settle(figure)
-        # No date or version in the file, so that the same runs give the same bytes.
-        svg = io.StringIO()
-        figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-        paths[0].write_text(_with_titles(svg.getvalue()), encoding="utf-8", newline="\n")
-        figure.savefig(paths[1], dpi=_PNG_DPI, metadata={"Software": None}, pil_kwargs=_PACKING)
-    return paths
+        path.write_text(_svg(figure), encoding="utf-8", newline="\n")
+        for kind in formats:
+            figure.savefig(folder / f"{stem}.{kind}", dpi=_PNG_DPI, metadata=_UNDATED[kind])
+    return path
 
 
-def publish(drawing: Drawing, out: Path, folder: str = "figures") -> Picture:
-    """Write the drawing into `out`/`folder` as SVG and PNG, and prepare it for the page."""
-    paths = save(drawing.figure, out / folder, drawing.stem)
-    relative = tuple(path.relative_to(out) for path in paths)
+def publish(drawing: Drawing, out: Path, formats: Sequence[str] = (), folder: str = "figures") -> Picture:
+    """Write the drawing into `out`/`folder`, see `save`, and prepare it for the page."""
+    path = save(drawing.figure, out / folder, drawing.stem, formats)
     return Picture(
         stem=drawing.stem,
         title=drawing.title,
         caption=drawing.caption,
         alt=drawing.alt,
-        paths=relative,
-        svg=page_svg(drawing.figure, drawing.stem),
+        path=path.relative_to(out),
+        svg=_for_page(path.read_text(encoding="utf-8"), drawing.stem),
         width_pt=_POINTS_AN_INCH * drawing.figure.get_figwidth(),
         smallest_letters_pt=_smallest_letters(drawing.figure),
     )
@@ -136,15 +138,21 @@ def publish(drawing: Drawing, out: Path, folder: str = "figures") -> Picture:
 
 def page_svg(figure: Figure, stem: str) -> str:
     """The figure as an <svg> element for the page (`Picture.svg`). Call it inside `plotting()`."""
-    import matplotlib as mpl
+    return _for_page(_svg(figure), stem)
 
+
+def _svg(figure: Figure) -> str:
+    """The figure with its texts as text. It has no date or version, so that the same runs give the same bytes."""
+    settle(figure)
     text = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none"}):
-        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    svg = text.getvalue()
-    svg = svg[svg.index("<svg") :]
+    figure.savefig(text, format="svg", metadata=_UNDATED["svg"])
+    return _with_titles(text.getvalue()).replace("'DejaVu Sans'", _FONTS)
+
+
+def _for_page(svg: str, stem: str) -> str:
+    """Fonts and colours of the page; ids that no other figure has."""
     # A <style> element would apply to the whole page, whose fonts are used instead.
-    svg = _with_titles(_NOT_FOR_A_PAGE.sub("", svg))
+    svg = _NOT_FOR_A_PAGE.sub("", svg[svg.index("<svg") :])
     # matplotlib repeats ids such as figure_1 in every figure; keep only ids that are referenced, with a prefix.
     used = set(re.findall(r"(?:url\(#|xlink:href=\"#)([^)\"]+)", svg))
     svg = re.sub(r' id="([^"]*)"', lambda found: _named(found[1], stem) if found[1] in used else "", svg)

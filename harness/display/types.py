@@ -112,8 +112,8 @@ class Picture:
     """What the figure shows, over how many queries, and how to read it."""
     alt: str
     """Description with the main numbers, for readers who cannot see the figure."""
-    paths: tuple[Path, ...]
-    """SVG and PNG, relative to the report."""
+    path: Path
+    """The SVG file, relative to the report."""
     svg: str
     """For the page: text as text, colours as variables of the page, ids unique on the page."""
     width_pt: float

@@ -22,7 +22,9 @@ from harness.report.tables import summary_csv
 from harness.report.view import Group
 
 
-def draw_pictures(chapter: Chapter, out: Path, end: str = "") -> Mapping[str, list[Picture]]:
+def draw_pictures(
+    chapter: Chapter, out: Path, end: str = "", formats: Sequence[str] = ()
+) -> Mapping[str, list[Picture]]:
     """Section key -> its pictures, their files in `out`/figures; `end` closes every file name."""
     pictures: dict[str, list[Picture]] = {}
     reported, taken = Reported(chapter.group, chapter.findings), set[str]()
@@ -32,7 +34,7 @@ def draw_pictures(chapter: Chapter, out: Path, end: str = "") -> Mapping[str, li
             for drawing in spec.draw(reported, new_figure):
                 stem = _distinct(file_name(drawing.stem), taken)
                 named = replace(drawing, stem=f"{stem}{end}")
-                pictures.setdefault(spec.name, []).append(publish(named, out))
+                pictures.setdefault(spec.name, []).append(publish(named, out, formats))
     return pictures
 
 
@@ -51,16 +53,16 @@ _PAGE_BYTES = 14_800_000
 _RENDERERS = {"csv": table_csv, "md": table_markdown, "tex": table_latex}
 
 
-def write_report(chapters: Sequence[Chapter], out: Path) -> Path:
+def write_report(chapters: Sequence[Chapter], out: Path, formats: Sequence[str] = ()) -> Path:
     """Write report.html, verdict.json, summary.md, summary.csv, figures/ and tables/ into `out`; return the path
-    of the page.
+    of the page. Figures are SVG files, and files in other `formats` (`png`, `pdf`) if asked for.
 
     Reads the runs only: unfinished, unevaluated and failed ones are reported as that. The same runs give the same
     bytes, on whatever day. `out` is empty, not there yet, or holds an earlier report, of which nothing is left
     once the new one is whole; anything else is one ConfigError line. See `report_folder`.
     """
     with report_folder(out) as folder:
-        whole = [_illustrated(chapter, folder, alone=len(chapters) == 1) for chapter in chapters]
+        whole = [_illustrated(chapter, folder, formats, alone=len(chapters) == 1) for chapter in chapters]
         verdicts = [chapter.findings.verdict.to_json() for chapter in whole]
         (folder / "verdict.json").write_text(json.dumps(verdicts, indent=1, allow_nan=False), encoding="utf-8")
         (folder / "summary.csv").write_text(summary_csv([chapter.group for chapter in whole]), encoding="utf-8")
@@ -80,9 +82,9 @@ def _page(chapters: Sequence[Chapter]) -> str:
     return page_html(chapters, explorers)
 
 
-def _illustrated(chapter: Chapter, out: Path, *, alone: bool) -> Chapter:
+def _illustrated(chapter: Chapter, out: Path, formats: Sequence[str], *, alone: bool) -> Chapter:
     end = _end(chapter.group, alone=alone)
-    return chapter.illustrated(draw_pictures(chapter, out, end))
+    return chapter.illustrated(draw_pictures(chapter, out, end, formats))
 
 
 def _end(group: Group, *, alone: bool) -> str:

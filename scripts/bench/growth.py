@@ -107,7 +107,7 @@ def main() -> None:
         (chosen.plot / "points.json").write_text(
             json.dumps([point._asdict() for point in points], indent=2) + "\n"
         )
-        print("\n" + ", ".join(map(str, draw(points, chosen.plot))))
+        print("\n" + str(draw(points, chosen.plot)))
 
 
 # Measuring

@@ -95,7 +95,7 @@ def short(value: float) -> str:
     return f"{value:,.3g}" if 1e-3 <= value < 1e4 else f"{value:.2e}"
 
 
-def draw(points: Sequence[Points], folder: Path) -> list[Path]:
+def draw(points: Sequence[Points], folder: Path) -> Path:
     """A panel for each quantity, a line for each variant."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 

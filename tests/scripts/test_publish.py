@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import REPOSITORY
 
-MADE = ("report.html", "summary.csv", "summary.md", "figures/accuracy_by_type.png")
+MADE = ("report.html", "summary.csv", "summary.md", "figures/accuracy_by_type.svg")
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def repository(tmp_path: Path) -> Path:
     for name in MADE:
         path = tmp_path / "report" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("# New\n![other](figures/other.png)\n![kept](figures/accuracy_by_type.png)\n")
+        path.write_text("# New\n![other](figures/other.svg)\n![kept](figures/accuracy_by_type.svg)\n")
     mine = tmp_path / "results" / "published" / "demo" / "figures"
     mine.mkdir(parents=True)
     (mine / "photo.png").write_text("mine")
@@ -27,7 +27,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 def publish(repository: Path, name: str = "demo", *flags: str) -> "subprocess.CompletedProcess[str]":
-    command = [str(repository / "scripts" / "publish"), *flags, "report", name, "accuracy_by_type.png"]
+    command = [str(repository / "scripts" / "publish"), *flags, "report", name, "accuracy_by_type.svg"]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -38,7 +38,7 @@ def test_files_of_ones_own_stay_and_links_are_not_followed(repository: Path) -> 
     assert publish(repository).returncode == 0
     assert (demo / "figures" / "photo.png").read_text() == "mine"
     assert elsewhere.read_text() == "mine"
-    assert (demo / "summary.md").read_text() == "# New\n![kept](figures/accuracy_by_type.png)\n"
+    assert (demo / "summary.md").read_text() == "# New\n![kept](figures/accuracy_by_type.svg)\n"
     assert all((demo / name).is_file() for name in MADE)
 
 

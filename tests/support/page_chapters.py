@@ -29,7 +29,7 @@ def picture(stem: str = "pareto", svg: str = SVG) -> Picture:
     width, letters = (280.8, 8.0) if stem == "pareto" else (331.2, 7.0)
     drawn = svg.replace("{width}", str(width)).replace("{letters}", str(letters))
     caption, alt = "Four queries.", "kg 75 %, naive 50 %."
-    return Picture(stem, "Accuracy against cost", caption, alt, (), drawn, width, letters)
+    return Picture(stem, "Accuracy against cost", caption, alt, Path(f"figures/{stem}.svg"), drawn, width, letters)
 
 
 def chapter(results: Path, right: dict[str, Sequence[float]] | None = None, digest: str = "d" * 64) -> Chapter:

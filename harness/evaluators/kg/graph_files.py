@@ -47,14 +47,14 @@ async def make_graph(evaluator: KgEvaluator, answer: OpenedAnswer, pair: PairNam
 
 
 def write_graph(made: QueryGraph, choice: AnswerChoice, pair: PairName, folder: Path) -> str:
-    """Write GraphML, SVG and PNG into `folder`; the scores and the files, for a person to read."""
+    """Write GraphML and SVG into `folder`; the scores and the files, for a person to read."""
     stem = f"{file_name(choice.query_id)}-{pair}" + (f"-{choice.repeat}" if choice.repeat else "")
     shown = f"{pair} of {printable(choice.query_id)} ({choice.evaluator}): {_values(made.scores)}"
     document = folder / f"{stem}.graphml"
     write_atomic(document, graphml(made.graph, made.matches))
     title = f"{shown}. {printable(made.question, 120)}"
-    pictures = draw_query_graph(made.graph, made.matches, title, folder, stem)
-    return f"{shown}: {', '.join(str(path) for path in (document, *pictures))}"
+    picture = draw_query_graph(made.graph, made.matches, title, folder, stem)
+    return f"{shown}: {document}, {picture}"
 
 
 def _check_compares(answer: OpenedAnswer, measure: Measure, pair: PairName) -> None:

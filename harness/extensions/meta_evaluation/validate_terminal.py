@@ -98,7 +98,7 @@ def _show(card: Card, out: Path, *, as_json: bool) -> None:
     for line in card_sentences(card):
         console.print(f"- {line}", soft_wrap=True, markup=False, highlight=False)
     if picture:
-        console.print(f"picture: {out / picture.paths[1]}", soft_wrap=True)
+        console.print(f"picture: {out / picture.path}", soft_wrap=True)
     else:
         complain("there is nothing to draw: no measure varies with these labels")
     console.print(f"card: {out}", soft_wrap=True)

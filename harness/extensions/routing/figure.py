@@ -22,8 +22,8 @@ _MOST_SYSTEMS = 8
 """Limited by the number of colours."""
 
 
-def draw_routes(study: RouteStudy, folder: Path) -> list[Path]:
-    """Write `routes.svg` and `routes.png`. Left: the gain of each policy over the best single system, with
+def draw_routes(study: RouteStudy, folder: Path) -> Path:
+    """Write `routes.svg`. Left: the gain of each policy over the best single system, with
     interval and gain by luck alone. Right: the mean of each system on each query type.
     """
     with plotting() as new_figure:

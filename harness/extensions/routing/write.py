@@ -25,11 +25,12 @@ def write_routes(study: RouteStudy, out: Path) -> Path:
     """
     with files_together(out) as folder:
         (folder / "routes.json").write_text(json.dumps(route_json(study), indent=2) + "\n", encoding="utf-8")
-        figures = [path.name for path in draw_routes(study, folder) if path.suffix == ".png"]
+        figure = draw_routes(study, folder).name
         lines = [
             f"# {prose(_title(study))}",
             "",
-            *(line for name in figures for line in (f"![routes]({name})", "")),
+            f"![routes]({figure})",
+            "",
         ]
         lines += [line for section in route_sections(study) for line in section_lines(section)]
         (folder / _PAGE).write_text("\n".join(lines), encoding="utf-8")

@@ -60,10 +60,7 @@ def _fence(lines: Sequence[str]) -> str:
 
 
 def _picture(picture: Picture) -> MarkdownLines:
-    path = next((path for path in picture.paths if path.suffix == ".png"), None)
-    if path is None:
-        return []
-    return [f"![{prose(picture.alt)}]({path.as_posix()})", "", prose(picture.caption), ""]
+    return [f"![{prose(picture.alt)}]({picture.path.as_posix()})", "", prose(picture.caption), ""]
 
 
 def _cell(entry: Entry) -> str:

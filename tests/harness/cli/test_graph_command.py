@@ -81,9 +81,9 @@ def test_a_graph_is_written_drawn_and_described_in_one_line(cli: CommandLine, ru
     assert line.startswith(
         "faithfulness of q1 (kg_nlp): multi-hop 1.000, undirected 1.000, direct 1.000, community "
     )
-    assert line.endswith("found/q1-faithfulness.graphml, found/q1-faithfulness.svg, found/q1-faithfulness.png")
+    assert line.endswith("found/q1-faithfulness.graphml, found/q1-faithfulness.svg")
     files = {path.name: path.read_bytes() for path in (cli.folder / "found").iterdir()}
-    assert set(files) == {f"q1-faithfulness.{kind}" for kind in ("graphml", "svg", "png")}
+    assert set(files) == {f"q1-faithfulness.{kind}" for kind in ("graphml", "svg")}
     assert b"YouTube" in files["q1-faithfulness.graphml"]
 
     assert cli.call(*words).returncode == 0

@@ -23,11 +23,11 @@ def test_correlations_are_printed_and_written_with_their_pictures(cli: CommandLi
     done = cli.call("correlate", name, "--out", "found")
     assert done.returncode == 0, done.stderr
     assert "x ~ y" in done.stdout
-    assert {path.name for path in (cli.folder / "found" / "figures").glob("*.png")} == {
-        "scatter.png",
-        "heat_pearson.png",
-        "heat_spearman.png",
-        "heat_kendall.png",
+    assert {path.name for path in (cli.folder / "found" / "figures").glob("*.svg")} == {
+        "scatter.svg",
+        "heat_pearson.svg",
+        "heat_spearman.svg",
+        "heat_kendall.svg",
     }
     value = json.loads((cli.folder / "found" / "correlations.json").read_text("utf-8"))
     assert [(pair["one"], pair["other"], pair["n"]) for pair in value["pairs"][:1]] == [("x", "y", 28)]
@@ -47,7 +47,7 @@ def test_what_measures_notice_is_printed_and_written(cli: CommandLine) -> None:
     done = cli.call(*words, "--out", "found")
     assert done.returncode == 0, done.stderr
     assert "token F1: notices" in done.stdout
-    assert (cli.folder / "found" / "figures" / "distributions.png").stat().st_size > 10_000
+    assert (cli.folder / "found" / "figures" / "distributions.svg").stat().st_size > 10_000
     assert (cli.folder / "found" / "sensitivity.md").read_text("utf-8").count("### ") > 3
     value = json.loads(cli.call(*words, "--json").stdout)
     assert {row["swap"] for row in value["effects"]} == {"wrong_answer", "number", "negation"}

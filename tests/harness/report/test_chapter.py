@@ -59,9 +59,7 @@ def test_every_table_has_a_name_of_its_own_and_whole_rows(make_run: MakeRun) -> 
 
 def test_pictures_go_to_their_sections_and_change_nothing_else(make_run: MakeRun) -> None:
     plain = chapter_of(make_run(types=SMALL, sessions=()))
-    picture = Picture(
-        "s", "t", "c", "a", (Path("figures/s.png"),), "<svg/>", width_pt=300.0, smallest_letters_pt=7.0
-    )
+    picture = Picture("s", "t", "c", "a", Path("figures/s.svg"), "<svg/>", width_pt=300.0, smallest_letters_pt=7.0)
     chapter = plain.illustrated({"latency": [picture], "resources": [picture]})
     for key in ("latency", "resources"):
         section = chapter.section(key)

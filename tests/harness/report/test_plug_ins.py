@@ -153,7 +153,7 @@ def test_a_section_of_a_stranger_stands_in_every_form_where_it_wants_to(plug_in:
             assert said in text
     assert '<section id="carbon"' in page
     assert "Carbon over time</strong> More each time." in page
-    assert "![It rises.](figures/carbon.png)" in summary
+    assert "![It rises.](figures/carbon.svg)" in summary
     assert (out / "figures" / "carbon.svg").exists()
     assert (out / "tables" / "carbon.csv").read_text("utf-8") == 'system,g\nnaive,"1.50 [1, 2]"\n'
 

@@ -83,7 +83,7 @@ def test_the_same_runs_give_the_same_bytes_and_stay_untouched(make_run: MakeRun,
     one = files_of(tmp_path / "one")
     assert one == files_of(tmp_path / "two")
     assert {name.split("/")[0] for name in one} >= {"summary.csv", "summary.md", "figures", "tables"}
-    assert {Path(name).suffix for name in one if name.startswith("figures/")} == {".svg", ".png"}
+    assert {Path(name).suffix for name in one if name.startswith("figures/")} == {".svg"}
     tables = {Path(name).stem for name in one if name.startswith("tables/")}
     assert {name for name in one if name.startswith("tables/")} == {
         f"tables/{stem}.{ending}" for stem in tables for ending in ("csv", "md", "tex")
@@ -138,7 +138,7 @@ def test_different_data_is_never_compared_in_one_table(make_run: MakeRun, tmp_pa
     text = (tmp_path / "out" / "summary.md").read_text(encoding="utf-8")
     assert "**Not comparable across sections:**" in text
     assert text.count("### Right answers") == 2
-    for folder, ending in (("figures", "png"), ("tables", "tex")):
+    for folder, ending in (("figures", "svg"), ("tables", "tex")):
         names = [path.stem for path in (tmp_path / "out" / folder).glob(f"*.{ending}")]
         assert {name.rpartition("--")[2] for name in names} == {"d" * 12, "e" * 12}
 

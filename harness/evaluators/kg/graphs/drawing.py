@@ -44,8 +44,8 @@ class DrawnNodes(NamedTuple):
     """Nodes for which there is no room."""
 
 
-def draw_query_graph(graph: KgGraph, matches: Sequence[Match], title: str, folder: Path, stem: str) -> list[Path]:
-    """Write `stem`.svg and `stem`.png. Blue: the paths of `matches`; a cross: input entities without one.
+def draw_query_graph(graph: KgGraph, matches: Sequence[Match], title: str, folder: Path, stem: str) -> Path:
+    """Write `stem`.svg. Blue: the paths of `matches`; a cross: input entities without one.
 
     Of more nodes than a page holds only those on or next to a path are drawn, then what is missed, and the caption
     counts the others.

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -28,13 +29,13 @@ def chain(name: str, length: int) -> Triplets:
     return [(f"{name}{place:03d}", "then", f"{name}{place + 1:03d}") for place in range(length)]
 
 
-def draw(graph: KgGraph, folder: Path, title: str = "a title") -> list[Path]:
+def draw(graph: KgGraph, folder: Path, title: str = "a title") -> Path:
     return draw_query_graph(graph, paths(graph), title, folder, "graph")
 
 
 def test_paths_are_blue_and_what_is_missed_is_crossed_and_vermilion(tmp_path: Path) -> None:
     found = graph_of([("Ann", "leads", "Acme"), ("Tom", "knows", "Eve")], [("Acme", "makes", "soup")])
-    svg = draw(found, tmp_path)[0].read_text()
+    svg = draw(found, tmp_path).read_text()
 
     # Boxes of Ann, Acme and, on the other side, Acme; two arrows of a line and a head each; the SIMILAR edge.
     assert svg.count(f"stroke: {PATH}") == 3 + 4 + 1
@@ -65,8 +66,8 @@ def test_of_a_large_graph_the_paths_come_first_then_what_is_next_to_them() -> No
 
 @pytest.mark.slow
 def test_a_picture_stays_a_page_and_says_what_it_leaves_out(tmp_path: Path) -> None:
-    small = draw(graph_of(chain("a", 3), chain("a", 3)), tmp_path / "small")[1].stat().st_size
-    large = draw(graph_of(chain("a", 400), chain("a", 400)), tmp_path / "large")[1].stat().st_size
+    small = draw(graph_of(chain("a", 3), chain("a", 3)), tmp_path / "small").stat().st_size
+    large = draw(graph_of(chain("a", 400), chain("a", 400)), tmp_path / "large").stat().st_size
 
     assert large < 10 * small
 
@@ -77,8 +78,8 @@ def test_the_same_graph_gives_the_same_bytes(tmp_path: Path) -> None:
     first = draw(graph_of(inputs, contexts), tmp_path / "first")
     again = draw(graph_of(inputs[::-1], contexts[::-1]), tmp_path / "again")
 
-    assert [path.name for path in first] == ["graph.svg", "graph.png"]
-    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
+    assert first.name == "graph.svg"
+    assert first.read_bytes() == again.read_bytes()
 
 
 @pytest.mark.slow
@@ -86,9 +87,9 @@ def test_the_same_graph_gives_the_same_bytes(tmp_path: Path) -> None:
     "label", ["$\\frac{$ and $x^2$", "<b>&amp;", "Ac\x00me\x1b[31m", "half \ud83d", "東京", "x" * 5000]
 )
 def test_a_hostile_label_is_drawn_as_text(label: str, tmp_path: Path) -> None:
-    pictures = draw(graph_of([(label, label, "b")], [("b", label, label)]), tmp_path, title=label)
+    picture = draw(graph_of([(label, label, "b")], [("b", label, label)]), tmp_path, title=label)
 
-    assert all(path.stat().st_size for path in pictures)
+    ElementTree.parse(picture)
 
 
 def test_a_side_without_triplets_is_an_empty_column(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_a_card_is_made_again_byte_for_byte_from_its_values(tmp_path: Path) -> N
     write_card(build_card(values), tmp_path / "one")
     write_card(build_card(read_values(tmp_path / "one")), tmp_path / "two")
     files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one").rglob("*.*"))
-    assert {str(one) for one in files} >= {"values.json", "card.json", "made_good.csv", "figures/correlations.png"}
+    assert {str(one) for one in files} >= {"values.json", "card.json", "made_good.csv", "figures/correlations.svg"}
     assert all((tmp_path / "one" / one).read_bytes() == (tmp_path / "two" / one).read_bytes() for one in files)
 
 
