@@ -17,6 +17,8 @@ from harness.statistics.score_columns import FAILED, ScoreColumn, ScoreColumns
 from harness.statistics.score_range import Spreads
 from harness.store import Manifest, Records, RunDir
 
+UNFINISHED = "Unfinished"
+"""The note on a run that is not finished begins with it."""
 _LONGEST_REASON = 160
 _MOST_MEASURES = 7
 _FEWEST_JUDGED = 10
@@ -214,9 +216,9 @@ def _progress_notes(run: RunDir, frame: Frame, counts: RecordCounts) -> Iterator
     missing = n_wanted - counts.n_asked
     if missing:
         what = f"{missing:,} of {counted(n_wanted, 'answer')} {'is' if missing == 1 else 'are'} missing"
-        yield f"Unfinished: {what}. Run it again with the same config to resume."
+        yield f"{UNFINISHED}: {what}. Run it again with the same config to resume."
     elif run.done() is None:
-        yield "Unfinished: every query is answered, but the run did not close (no done.json)."
+        yield f"{UNFINISHED}: every query is answered, but the run did not close (no done.json)."
     reach = run.reach()
     if reach and reach.query_ids:
         of = counted(int(run.manifest().dataset.get("n_queries", 0)), "query", "queries")

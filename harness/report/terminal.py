@@ -54,7 +54,8 @@ def _print_verdict(chapter: Chapter, console: Console, width: int, *, full: bool
     table = _narrowed(leaderboard(verdict, brief=True), width)
     left = len(table.rows) - _MOST_SYSTEMS
     shown = table.rows[:_MOST_SYSTEMS] if left > 1 and not full else table.rows
-    print_table(replace(table, rows=shown, note=_LEGEND), console, width, titled=False)
+    if shown:
+        print_table(replace(table, rows=shown, note=_LEGEND), console, width, titled=False)
     notes = verdict.caveats if full else verdict.caveats[:MOST_NOTES]
     for note in notes:
         console.print(plain(f"! {note if full else printable(note, _LONGEST_NOTE)}", "yellow"), width=width)

@@ -10,6 +10,7 @@ from harness.evaluators.score_preconditions import stated_answers
 from harness.report.aggregates import cost_quantity
 from harness.report.comparable_costs import self_reported_mark
 from harness.report.labels import shortened
+from harness.report.notes import UNFINISHED
 from harness.report.verdict.baselines import Baselines, lead_over
 from harness.report.verdict.eligible_runs import (
     has_values,
@@ -58,6 +59,8 @@ class Choice:
     outcome: Outcome
     as_good: frozenset[int] = frozenset()
     """Entrants that are shown to be as good."""
+    recommends: bool = True
+    """False: nothing shows which run to choose."""
 
 
 def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bounded: str) -> Verdict:
@@ -67,9 +70,8 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
     group, compared = ranking.group, ranking.ranked
     if ranking.nobody_answered:
         failed = sum(view.n_errors for view in group.views)
-        return without_ranking(
-            group, Outcome.NOTHING_ANSWERED, f"No system answered a query: all {counted(failed, 'answer')} failed."
-        )
+        said = f"No system answered a query: all {counted(failed, 'answer')} failed."
+        return without_ranking(group, Outcome.NOTHING_ANSWERED, said, lines)
     choice = _choice(ranking, baselines)
     place, view = choice.place, ranking.view(choice.place)
     margin = ranking.margin_value
@@ -98,6 +100,9 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
         more=_more_queries(ranking, choice),
         standings=tuple(_standings(ranking, choice, lines)),
     )
+    if not choice.recommends:
+        nothing = {"recommended": None, "recommended_run": None, "probability": None, "at_most_worse": None}
+        verdict = replace(verdict, cheaper=None, **nothing)
     verdict = replace(verdict, caveats=tuple(_caveats(ranking, verdict)))
     return replace(verdict, headline=headline(verdict), sentences=sentences(verdict))
 
@@ -105,7 +110,7 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
 def without_ranking(group: Group, outcome: Outcome, said: str, lines: Sequence[Line] = ()) -> Verdict:
     """The verdict where nothing ranks the runs."""
     standings = tuple(_standing(group, line, _unranked(line)) for line in lines if line.view)
-    caveats = (*weaknesses(group), *group.note_lines)
+    caveats = (*weaknesses(group), *_other_notes(group))
     return Verdict(
         dataset=group.title,
         digest=printable(group.digest),
@@ -159,12 +164,17 @@ def weaknesses(group: Group) -> Iterator[str]:
         if not view.is_complete:
             left = view.n_expected - view.n_answered
             missing = f"{left:,} of {counted(view.n_expected, 'answer')} missing" if left > 0 else "not closed"
-            yield f"{shortened(view.label)} is unfinished ({missing}) and not ranked."
+            yield f"{shortened(view.label)} is unfinished ({missing}) and not ranked. Run it again to resume."
 
 
 def _choice(ranking: Ranking, baselines: Baselines) -> Choice:
     """Which run to choose: see CLAIMS, "What to do"."""
     compared, race = ranking.ranked, race_of(ranking)
+    best = ranking.order[0]
+    if all(ranking.view(place).is_baseline for place in ranking.order):
+        return Choice(best, Outcome.ONLY_BASELINES, recommends=False)
+    if compared is not None and not ranking.instead_of and _is_worst_throughout(compared):
+        return Choice(best, Outcome.NOTHING_RIGHT, recommends=False)
     if race is not None:
         choice = _choice_of_race(ranking)
     elif compared is None:
@@ -174,11 +184,20 @@ def _choice(ranking: Ranking, baselines: Baselines) -> Choice:
     if ranking.instead_of or baselines.cannot_rank:
         return replace(choice, outcome=Outcome.MODEL_CANNOT_ANSWER)
     if baselines.lower is not None and not ranking.instead_of:
-        best = ranking.view(choice.place if race is not None else ranking.order[0])
-        lead = lead_over(ranking.group, ranking.measure, best, baselines.lower)
+        view = ranking.view(choice.place if race is not None else best)
+        lead = lead_over(ranking.group, ranking.measure, view, baselines.lower)
         if lead is not None and not lead.is_shown_here:
             return replace(choice, outcome=Outcome.NOT_ABOVE_BASELINE)
     return choice
+
+
+def _is_worst_throughout(compared: MeasureComparison) -> bool:
+    """Whether every run has the worst possible mean; False if that is not known."""
+    ends = compared.measure.ends
+    if ends is None or compared.measure.higher_is_better is None:
+        return False
+    worst = ends[0] if compared.measure.higher_is_better else ends[1]
+    return all(mean is None or mean == worst for mean in compared.means)
 
 
 def _choice_of_tests(ranking: Ranking) -> Choice:
@@ -346,7 +365,7 @@ def _behind(lead: Lead, *, higher: bool) -> Number:
 
 
 def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
-    if place == choice.place:
+    if place == choice.place and choice.recommends:
         return "recommended"
     if place in choice.as_good:
         return "as good"
@@ -419,7 +438,12 @@ def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
     for standing in verdict.standings:
         if standing.status == "not ranked" and standing.why != "unfinished":
             yield f"{shortened(standing.system)} is not ranked: {standing.why}."
-    yield from group.note_lines
+    yield from _other_notes(group)
+
+
+def _other_notes(group: Group) -> list[str]:
+    """The notes of the group without those that `weaknesses` repeats."""
+    return [note for note in group.note_lines if UNFINISHED not in note]
 
 
 def _n_questions(group: Group) -> int:

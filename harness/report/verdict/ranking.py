@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 
 from harness.protocols import Measure
 from harness.report.comparison.choosing import paired
@@ -79,8 +80,17 @@ class Ranking:
 
     @cached_property
     def order(self) -> list[int]:
-        """Places in the comparison, the best mean first."""
-        return list(range(len(self.entrants))) if self.ranked is None else ranked_places(self.ranked)
+        """Places in the comparison, the best mean first; of equal means the cheaper run first."""
+        if self.ranked is None:
+            return list(range(len(self.entrants)))
+        compared, costs = self.ranked, self.costs[1]
+        sign = 1.0 if compared.measure.higher_is_better is False else -1.0
+
+        def merit(place: int) -> tuple[float, float]:
+            cost = costs[place]
+            return sign * (compared.means[place] or 0.0), inf if cost is None else cost
+
+        return sorted(ranked_places(compared), key=merit)
 
     @cached_property
     def leads(self) -> list[Lead]:

@@ -12,6 +12,9 @@ from harness.statistics.intervals import ENOUGH
 
 _LONGEST_NAME = 40
 _CHEAPER = {"usd": "costs {} less", "tokens": "uses {} fewer tokens", "latency_s": "is {} faster"}
+_A_CENT = 0.01
+_EQUAL = 1e-9
+_UNITS = {"latency_s": " s", "wall_s": " s", "throttled_s": " s", "usd": " dollars"}
 _OFTEN = 0.1
 """Failing on this share of queries is said first: it must be fixed before a comparison means much."""
 _GUESSES = "even with the right passages, answers are not shown to beat guessing"
@@ -19,33 +22,49 @@ _UNSETTLED = {Outcome.LEADING, Outcome.INCONCLUSIVE, Outcome.TOO_FEW}
 
 
 def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
-    """What to do. Of outcomes without a recommendation the caller knows what to say."""
-    best = name(verdict.recommended or "")
-    rivals = [name(one) for one in verdict.systems("as good", "tied", "worse")]
-    score = scored(verdict, _recommended(verdict))
+    """What to do. Of outcomes without a ranking the caller knows what to say."""
+    if verdict.recommended is None:
+        return _no_choice(verdict)
+    if verdict.outcome in _UNSETTLED:
+        return _unsettled(verdict)
+    best, score = name(verdict.recommended), scored(verdict, _recommended(verdict))
     match verdict.outcome:
         case Outcome.CLEAR_WINNER:
-            others = rivals[0] if len(rivals) == 1 else "every other system"
+            rivals = verdict.systems("as good", "tied", "worse")
+            others = name(rivals[0]) if len(rivals) == 1 else "every other system"
             return f"Use {best} ({score}): it is significantly better than {others}."
         case Outcome.CHEAPER:
             return f"Use {best} ({score}): as good as the best within {margin_of(verdict)}, and cheaper."
         case Outcome.EQUALLY_GOOD:
             return f"Use {best} ({score}): the leading systems are equally good within {margin_of(verdict)}."
-        case Outcome.INCONCLUSIVE:
-            return f"Use {best} for now. Inconclusive: {_missing(verdict)}."
-        case Outcome.TOO_FEW:
-            questions = counted(verdict.n_questions, "question is", "questions are")
-            return f"Use {best} for now ({score}): {questions} too few to be sure."
         case Outcome.NOT_ABOVE_BASELINE:
             return f"No system is shown to be better than {_floor(verdict)}, which needs no documents."
         case Outcome.MODEL_CANNOT_ANSWER if verdict.is_by_evidence:
             return f"By {verdict.metric_title}, use {best}: {_GUESSES}."
         case Outcome.MODEL_CANNOT_ANSWER:
-            return f"No system can be chosen: {_GUESSES}."
-        case Outcome.ONE_SYSTEM:
-            return f"{best}: {score}. Run a second system to compare it with."
+            return f"Use {best} for now, although {_GUESSES}."
         case _:
-            return f"Use {best} for now: it leads with {score}, but that may be chance."
+            return f"{best}: {score}. Run a second system to compare it with."
+
+
+def _no_choice(verdict: Verdict) -> str:
+    """The headline where no run can be recommended."""
+    if verdict.outcome == Outcome.ONLY_BASELINES:
+        return "Only baselines were run. Run a system to compare with them."
+    return f"No system can be chosen: every one has {scored(verdict, verdict.standings[0])}."
+
+
+def _unsettled(verdict: Verdict) -> str:
+    """The headline where the best mean leads and nothing is shown."""
+    best, score = name(verdict.recommended or ""), scored(verdict, _recommended(verdict))
+    if verdict.outcome == Outcome.INCONCLUSIVE:
+        return f"Use {best} for now. Inconclusive: {_missing(verdict)}."
+    if verdict.outcome == Outcome.TOO_FEW:
+        questions = counted(verdict.n_questions, "question is", "questions are")
+        return f"Use {best} for now ({score}): {questions} too few to be sure."
+    if rival := _equal_rival(verdict):
+        return f"Use {best} for now ({score}): {name(rival)} has the same score."
+    return f"Use {best} for now: it leads with {score}, but that may be chance."
 
 
 def sentences(verdict: Verdict) -> tuple[str, ...]:
@@ -54,6 +73,13 @@ def sentences(verdict: Verdict) -> tuple[str, ...]:
 
 
 def _sentences(verdict: Verdict) -> Iterator[str]:
+    if verdict.outcome == Outcome.NOTHING_RIGHT:
+        yield "See the failed questions in the report: the model, the prompt or the reference answers may not fit."
+    if verdict.outcome == Outcome.MODEL_CANNOT_ANSWER:
+        few = verdict.n_questions < ENOUGH
+        yield f"{'More questions or a' if few else 'A'} stronger model may show which system answers better."
+        if not verdict.is_by_evidence:
+            return
     if verdict.recommended is None or verdict.outcome == Outcome.ONE_SYSTEM:
         return
     yield from filter(None, [_failing(verdict)])
@@ -62,11 +88,6 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
         yield f"The best of them is {name(verdict.recommended)} with {scored(verdict, best)}."
         yield "A stronger model, another retriever or more questions may change that."
         return
-    if verdict.outcome == Outcome.MODEL_CANNOT_ANSWER:
-        few = verdict.n_questions < ENOUGH
-        yield f"{'More questions or a' if few else 'A'} stronger model may show which system answers better."
-        if not verdict.is_by_evidence:
-            return
     yield from filter(None, (_difference(verdict), _risk(verdict) or _costs(verdict), _more(verdict)))
 
 
@@ -89,14 +110,14 @@ def _difference(verdict: Verdict) -> str:
         return ""
     other = rivals[0]
     gap = own.score.value - (other.score.value if other.score else 0.0)
-    better = abs(gap) > 1e-9
+    cheap, better = verdict.cheaper, abs(gap) > _EQUAL
     if not better:
-        said = f"{name(own.system)} and {name(other.system)} score the same"
+        if verdict.outcome == Outcome.LEADING and not cheap:
+            return ""
+        said = f"{name(own.system)} and {name(other.system)} have the same score"
     else:
-        ahead = (gap > 0) == verdict.higher_is_better
-        side = "ahead of" if ahead else "behind"
+        side = "ahead of" if (gap > 0) == verdict.higher_is_better else "behind"
         said = f"{name(own.system)} is {amount(verdict, abs(gap))} {side} {name(other.system)}"
-    cheap = verdict.cheaper
     if cheap:
         whom = "which" if cheap.system == other.system and better else name(cheap.system)
         said += f"{',' if whom == 'which' else ';'} {whom} may be as good and "
@@ -137,16 +158,25 @@ def _more(verdict: Verdict) -> str:
     more = verdict.more
     if more is None:
         return ""
-    said = f"About {more.queries:,} more questions would settle it"
+    said = f"About {counted(more.queries, 'more question')} would settle it"
     if more.available == 0:
         return f"{said}, but the data set has no more."
     takes = [duration(more.minutes)] if more.minutes else []
-    takes += [f"${more.usd:,.2f}" if more.usd < 10 else f"${short_number(more.usd)}"] if more.usd else []
+    if more.usd and more.usd >= _A_CENT:
+        takes.append(f"${more.usd:,.2f}" if more.usd < 10 else f"${short_number(more.usd)}")
     if takes:
         said += f" ({', '.join(takes)})"
     if more.available is not None and more.available < more.queries:
         said += f"; the data set has {more.available:,} more"
     return f"{said}."
+
+
+def _equal_rival(verdict: Verdict) -> str:
+    """Another run with the score of the recommended one; empty if there is none."""
+    own, rivals = _recommended(verdict), [one for one in verdict.standings if one.status in {"as good", "tied"}]
+    if own is None or own.score is None or not rivals or rivals[0].score is None:
+        return ""
+    return rivals[0].system if abs(own.score.value - rivals[0].score.value) <= _EQUAL else ""
 
 
 def _missing(verdict: Verdict) -> str:
@@ -175,7 +205,7 @@ def scored(verdict: Verdict, standing: Standing | None) -> str:
         return f"no {verdict.metric_title}"
     if verdict.is_share:
         return f"{_percent(standing.score.value)} % {verdict.metric_title}"
-    return f"{verdict.metric_title} {short_number(standing.score.value)}"
+    return f"{verdict.metric_title} {short_number(standing.score.value)}{_UNITS.get(verdict.metric, '')}"
 
 
 def margin_of(verdict: Verdict) -> str:
@@ -186,7 +216,7 @@ def margin_of(verdict: Verdict) -> str:
 def amount(verdict: Verdict, difference: float) -> str:
     """`7 points`, `0.4 points`; `0.053` of a metric that is not shown in per cent."""
     if not verdict.is_share:
-        return short_number(difference)
+        return f"{short_number(difference)}{_UNITS.get(verdict.metric, '')}"
     points = 100 * difference
     shown = short_number(points) if points >= 1 else f"{max(0.1, points):.1f}"
     return f"{shown} point{'' if shown == '1' else 's'}"

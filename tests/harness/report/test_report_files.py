@@ -147,7 +147,7 @@ def test_an_unfinished_run_says_what_is_missing_and_shows_over_how_many_answers_
     make_run: MakeRun,
 ) -> None:
     text = text_of(make_run(missing=3, sessions=()))
-    assert "Unfinished: 3 of 20 answers are missing." in text
+    assert "naive is unfinished (3 of 20 answers missing) and not ranked." in text
     assert "| naive (not finished) | 17 of 20 |" in text
 
 
@@ -182,7 +182,7 @@ def test_without_a_generator_accuracy_does_not_apply_and_is_not_zero(make_run: M
 
 def test_a_run_that_has_not_begun_makes_a_report(make_run: MakeRun) -> None:
     text = text_of(make_run(missing=20, indexed=False, evaluated=False, sessions=()))
-    assert "Unfinished: 20 of 20 answers are missing." in text
+    assert "20 of 20 answers missing" in text
     assert "The index is not built yet." in text
 
 

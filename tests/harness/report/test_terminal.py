@@ -62,7 +62,7 @@ def test_every_number_of_a_run_is_there(make_run: MakeRun) -> None:
 
 def test_failures_and_gaps_are_said_in_so_many_words(make_run: MakeRun) -> None:
     text = " ".join(shown(make_run(failing=2, missing=3, sessions=())).split())
-    assert "naive: Unfinished: 3 of 20 answers are missing." in text
+    assert "naive is unfinished (3 of 20 answers missing) and not ranked." in text
     assert "naive failed on 2 of 17 answers, which count as wrong (ValueError 2;" in text
 
 

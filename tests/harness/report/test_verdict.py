@@ -277,6 +277,38 @@ def test_where_everything_failed_nobody_wins(make_run: MakeRun) -> None:
     assert (found.outcome, found.recommended) == (Outcome.NOTHING_ANSWERED, None)
 
 
+def test_where_every_run_scores_nothing_none_is_chosen(tmp_path: Path) -> None:
+    found = verdict(tmp_path, *by_accuracy({"naive": right(0), "kg": right(0)}))
+    assert (found.outcome, found.recommended) == (Outcome.NOTHING_RIGHT, None)
+    assert found.systems("recommended") == []
+
+
+def test_of_equal_scores_the_cheaper_run_is_chosen(tmp_path: Path) -> None:
+    plans = [
+        ScoredRun(system=name, scores={"accuracy": right(30, 40)}, input_tokens=tokens)
+        for name, tokens in (("naive", 2000), ("kg", 100))
+    ]
+    assert verdict(tmp_path, *plans).recommended == "kg"
+
+
+def test_a_baseline_is_never_recommended(tmp_path: Path) -> None:
+    plans = [
+        *by_accuracy({"closed-book": right(50)}, baseline=BLIND),
+        *by_accuracy({"gold": right(150)}, baseline=GOLD),
+    ]
+    found = verdict(tmp_path, *plans)
+    assert (found.outcome, found.recommended) == (Outcome.ONLY_BASELINES, None)
+
+
+def test_milliseconds_make_no_run_cheaper(tmp_path: Path) -> None:
+    plans = [
+        ScoredRun(system=name, scores={"accuracy": right(count)}, latency_s=(seconds,), usage={})
+        for name, count, seconds in (("naive", 100, 0.001), ("kg", 106, 0.03))
+    ]
+    found = verdict(tmp_path, *plans)
+    assert (found.recommended, found.cheaper) == ("kg", None)
+
+
 def test_one_run_is_described(tmp_path: Path) -> None:
     found = verdict(tmp_path, *by_accuracy({"naive": right(120)}))
     assert (found.outcome, found.recommended, found.sentences) == (Outcome.ONE_SYSTEM, "naive", ())
