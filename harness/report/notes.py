@@ -100,10 +100,9 @@ def apart_note(run: RunDir, other: RunDir) -> str:
     if sets.get("corpus_digest") != other_sets.get("corpus_digest"):
         counts = [printable(str(found.get("n_documents", "?"))) for found in (sets, other_sets)]
         why.append(f"other documents ({counts[0]} here, {counts[1]} there)")
-    names = [printable(one.run_id, 200) for one in (run, other)]
     return (
-        f"Other runs of this data set stand apart, such as {names[1]}: {' and '.join(why) or 'another digest'}. "
-        f"The queries of both are compared by: rag-harness compare {' '.join(names)}"
+        f"Other runs of this data set are in a chapter of their own: {' and '.join(why) or 'another digest'}. "
+        "rag-harness compare compares them on the queries of both."
     )
 
 

@@ -101,8 +101,7 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
         standings=tuple(_standings(ranking, choice, lines)),
     )
     if not choice.recommends:
-        nothing = {"recommended": None, "recommended_run": None, "probability": None, "at_most_worse": None}
-        verdict = replace(verdict, cheaper=None, **nothing)
+        verdict = replace(verdict, recommended=None, recommended_run=None, probability=None, at_most_worse=None)
     verdict = replace(verdict, caveats=tuple(_caveats(ranking, verdict)))
     return replace(verdict, headline=headline(verdict), sentences=sentences(verdict))
 
@@ -287,7 +286,7 @@ def _much_cheaper(ranking: Ranking, choice: Choice) -> Cheaper | None:
         return None
     tied = [lead.place for lead in ranking.open_leads if lead.place != choice.place]
     known = [(cost, place) for place in tied if (cost := costs[place])]
-    if not known or own < MUCH_CHEAPER * min(known)[0]:
+    if not known or not choice.recommends or own < MUCH_CHEAPER * min(known)[0]:
         return None
     cost, place = min(known)
     return Cheaper(ranking.view(place).label, unit, own / cost)
