@@ -9,5 +9,5 @@ __all__ = ["check_report", "load_chapters", "render_terminal", "write_report"]
 
 
 def check_report() -> None:
-    """Raise MissingDependency where a package that a report needs is not installed."""
+    """Raise MissingDependency if a package that reports need is not installed."""
     need("report", "jinja2", "matplotlib", "scipy")

@@ -1,4 +1,4 @@
-"""Aggregates as a table holds them, and as a figure's caption says them."""
+"""Aggregates as table entries and as text for captions."""
 
 from harness.display import NOTHING, Quantity, ValueGroup
 from harness.statistics import Aggregate
@@ -21,7 +21,7 @@ def amount(row: Aggregate | None) -> Quantity | None:
 def cost_quantity(
     row: Aggregate | None, scale: float = 1.0, *, interval: bool = False, mark: str = ""
 ) -> Quantity | None:
-    """What a query, an index or a run took: `≥` where that is only a lower bound."""
+    """The cost of a query, an index or a run; marked `≥` if it is only a lower bound."""
     if row is None or row.mean is None:
         return None
     low, high = (None if limit is None or not interval else limit * scale for limit in (row.ci_low, row.ci_high))
@@ -34,7 +34,7 @@ def plain(value: float | None, scale: float = 1.0) -> Quantity | None:
 
 
 def rare(part: float) -> Quantity:
-    """A share in per cent to three digits: what is rare is not 0, and what is above 1 % not 1."""
+    """A share in per cent with three significant digits, so that rare events are not shown as 0."""
     return Quantity(round(100 * part, 9))
 
 
@@ -44,7 +44,7 @@ def count(n: int) -> Quantity:
 
 
 def part(n: int, of: int) -> ValueGroup:
-    """`200 of 200`: said in full even where none is missing."""
+    """`200 of 200`."""
     return ValueGroup((count(n), count(of)), " of ")
 
 
@@ -70,5 +70,5 @@ def percent(row: Aggregate | None, *, interval: bool = False) -> str:
 
 
 def value_of(row: Aggregate | None) -> float | None:
-    """The mean, or None where there is no row."""
+    """The mean, or None without a row."""
     return row.mean if row else None

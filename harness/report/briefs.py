@@ -1,4 +1,6 @@
-"""What a report keeps of each record: what became of it, how its answer begins, and where the rest stands."""
+"""What a report keeps of each record in memory: its status, the beginning of its answer, and its place in the
+file.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ ANSWERED, ABSTAINED, ERROR, TIMEOUT, MISSING = 1, 2, 4, 8, 16
 
 
 class Brief(NamedTuple):
-    """A record without what its details say."""
+    """A record without its details."""
 
     place: int
     """What `RunDir.records_at` finds it by."""
@@ -33,7 +35,7 @@ class Brief(NamedTuple):
 
 
 _UNTOLD = Prediction(answer=None)
-"""In place of a prediction whose texts are left where they are."""
+"""Stands in for a prediction whose texts are left in the file."""
 
 Attempts = CompressedByKey[RecordKey, RunRecord]
 """Those that count, by key; `all` of them, in the order written."""
@@ -43,7 +45,7 @@ class Briefs(Mapping[RecordKey, Brief]):
     """Of the records that count, as numbers in columns."""
 
     def __init__(self, attempts: Attempts) -> None:
-        """`attempts`: whose briefs are added, one for each that is put there."""
+        """`attempts`: the records; call `add` once for each that is put there."""
         self._numbers = attempts.numbers
         self._places, self._statuses, self._said = array("q"), array("B"), array("B")
         self._attempts: list[int] = []
@@ -76,7 +78,7 @@ class Briefs(Mapping[RecordKey, Brief]):
         return None if number is None else self._attempts[number]
 
     def status(self, key: RecordKey) -> int:
-        """What became of it, without its answer; `MISSING` where there is no record."""
+        """The status without the answer; `MISSING` without a record."""
         number = self._numbers.get(key)
         return MISSING if number is None else self._statuses[number]
 
@@ -85,12 +87,12 @@ class Briefs(Mapping[RecordKey, Brief]):
         return self.status(key) in {ANSWERED, ABSTAINED}
 
     def has_answer(self, key: RecordKey) -> bool:
-        """Whether it says anything."""
+        """Whether there is an answer text."""
         number = self._numbers.get(key)
         return number is not None and bool(self._said[number])
 
     def place(self, key: RecordKey) -> int:
-        """Where the rest of it stands, likewise."""
+        """The place of the record in the file."""
         return self._places[self._numbers[key]]
 
 
@@ -123,14 +125,15 @@ def became(briefs: Briefs, query_id: str, repeats: int, status: int) -> bool:
 
 
 def refuses_most(refused: tuple[int, int]) -> bool:
-    """Whether so many of the answerable queries were refused that what a query takes is the cost of a refusal."""
+    """Whether more than half of the answerable queries were refused, so that costs are those of refusals."""
     n_refused, n_answerable = refused
     return 2 * n_refused > n_answerable
 
 
 def why_unpriced(failed: tuple[int, int], refused: tuple[int, int]) -> str:
-    """Why nothing may be said of what an answer costs, as words that stand behind a run's name; empty: it may.
-    `failed`: answers that failed, of how many; `refused`: what `refused_of` gives.
+    """Why the cost of an answer cannot be compared, as words to follow the name of the run; empty if it can.
+
+    `failed`: number of failed answers, and of all; `refused`: see `refused_of`.
     """
     if fails_too_often(*failed):
         return "failed too often for a claim about what it costs"

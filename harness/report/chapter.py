@@ -1,5 +1,4 @@
-"""What is said of one group of runs: its sections, in the one order that the page, the Markdown and the terminal
-share."""
+"""One chapter per group of runs: its sections, in the order that page, Markdown and terminal share."""
 
 from __future__ import annotations
 
@@ -52,14 +51,14 @@ def load_chapters(
 ) -> list[Chapter]:
     """A chapter, without pictures, for each data set selection; see `load_groups`.
 
-    `measure`: the one that ranks; None: what the runs' configs or their data set say. `margin`: in points, by how
-    much a run may be worse and count as good; None: what the configs say.
+    `measure`: the metric that ranks; None: from the configs or the data set. `margin`: by how many points a run
+    may be worse and still count as good; None: from the configs.
     """
     return [build_chapter(group, measure, margin) for group in load_groups(runs, prices)]
 
 
 def build_chapter(group: Group, measure: str | None = None, margin: float | None = None) -> Chapter:
-    """What is to be said of a group, in words and tables."""
+    """The sections of a group, as words and tables."""
     reported = Reported(group, find(group, measure, margin))
     specs, refusals = sections_of(group)
     taken: set[str] = set()

@@ -1,5 +1,4 @@
-"""Which costs may be compared: a run that fails, abstains or was not counted in full only looks cheap, and what a
-pipeline reports of itself is not metered."""
+"""Which costs may be compared. A run that fails, abstains or was not metered in full only looks cheap."""
 
 from __future__ import annotations
 
@@ -13,25 +12,27 @@ from harness.statistics.cost import is_lower_bound
 
 AS_REPORTED = "as reported"
 _TOLD = frozenset({"tokens", "input_tokens", "output_tokens", "cached_tokens", "model_calls"})
-"""Of a query: what a pipeline that calls models of its own may say."""
+"""The costs of a query that a pipeline with models of its own may report."""
 
 
 def self_reported_mark(view: RunView, measure: str) -> str:
-    """What stands behind a number that is the pipeline's own word. Empty: it was metered, or not said at all."""
+    """The mark after a number that the pipeline reported itself; empty if it was metered or is unknown."""
     own = view.spent.usage.get(OWN_MODELS, Usage())
     said = own.calls or own.input_tokens or own.output_tokens
     return AS_REPORTED if measure in _TOLD and said else ""
 
 
 def self_reported_note(views: Iterable[RunView]) -> str:
-    """Whose tokens are its own word, as a sentence behind a caption; empty: nobody's. With a space."""
+    """A sentence, preceded by a space, that names the runs whose tokens are self-reported; empty if there are
+    none.
+    """
     names = [view.label for view in views if self_reported_mark(view, "tokens")]
     return f" As reported by the pipeline itself, not metered: {', '.join(names)}." if names else ""
 
 
 def why_no_price(view: RunView, measure: str, *rows: Aggregate | None) -> str:
-    """Why a run is not compared by what it took of `measure`, in a few words; empty: it may be called cheap.
-    `rows`: the numbers that would be compared, which must be no lower bounds.
+    """Why a run is not compared by a cost, in a few words; empty if it is. `rows`: the means to compare, which
+    must not be lower bounds.
     """
     left_after = view.left_race_after
     reasons = (

@@ -14,7 +14,7 @@ from harness.statistics.score_columns import ScoresOrColumns, in_columns
 from harness.store import Manifest, SampleRow
 
 _WHOLE = 0.9995
-"""Said as 100 %."""
+"""Shown as 100 %."""
 _FEWEST_SHOWN = 0.9
 """Share of the answerable queries with evidence, below which answers from evidence are no ceiling: for the others
 the model is shown nothing.
@@ -22,7 +22,7 @@ the model is shown nothing.
 
 
 def share_notes(evaluations: Iterable[EvaluationRecord], scores: ScoresOrColumns) -> Iterator[str]:
-    """Of one run: whose judge was not shown all of the contexts."""
+    """Notes on evaluators of a run whose judge did not see all of the contexts."""
     owner = {name: one.evaluator for one in evaluations for name in one.measures}
     shares: dict[str, list[float]] = {}
     for measure, column in in_columns(scores).by_measure.items():
@@ -39,7 +39,7 @@ def share_notes(evaluations: Iterable[EvaluationRecord], scores: ScoresOrColumns
 
 
 def sees_gold(manifest: Manifest) -> bool | None:
-    """Whether its system is given the reference evidence; None where that is not installed here."""
+    """Whether its system is given the reference evidence; None if that system is not installed."""
     try:
         return SYSTEMS.load(str(manifest.identity.get("system", {}).get("name"))).sees_gold
     except HarnessError:

@@ -1,7 +1,7 @@
-"""Folders of results for people: all files of a report take their places together.
+"""Folders of results for people; all files of a report are replaced together.
 
-Several commands may write to one folder at the same time. Each writes into a folder of its own beside the files,
-which are moved to their places under a lock: the last report is there as a whole, each file replaced in one step.
+Several commands may write to one folder at the same time. Each writes into a folder of its own and moves its files
+to their places under a lock, so that the folder always holds one complete report.
 """
 
 import json
@@ -16,21 +16,21 @@ from harness.store.atomic_files import write_atomic
 from harness.store.lock import exclusive
 
 LIST = ".report.json"
-"""What the report in this folder wrote: nothing else is ever replaced or removed."""
+"""Names of the files that the report wrote; no other file is ever replaced or removed."""
 _LOCK = ".report.lock"
 _UNFINISHED = ".report.*.partial"
 _FOLDERS = ("figures", "tables")
 _PUBLISHING_S = 60.0
-"""How long to wait for others that move their files, which takes a moment."""
+"""How long to wait for other commands to move their files."""
 
 
 @contextmanager
 def report_folder(out: Path) -> Iterator[Path]:
-    """Yields an empty folder; what is written there takes its place in `out` when the block ends well.
+    """Yield an empty folder, whose files are moved to `out` if the block succeeds.
 
-    Of an earlier report in `out` nothing is left then, and until then nothing of it is touched. Raises
-    ConfigError, and changes nothing, where `out` holds what no report wrote (beside a report it may lie, and
-    stays), and where `out` or a part of it is a link: what it leads to is not ours.
+    The files of an earlier report in `out` are then removed; until then they are not touched. Raises ConfigError,
+    and changes nothing, if `out` holds files that no report wrote, and if `out` or a part of it is a link. Other
+    files beside an earlier report stay.
     """
     _earlier(out)
     with _own_folder(out) as own:
@@ -78,14 +78,14 @@ def _files_in(own: Path) -> set[str]:
 
 
 def _move(own: Path, out: Path, names: set[str]) -> None:
-    """Pages last: what they show is there before them."""
+    """Pages last, so that the files they refer to are already there."""
     for name in sorted(names, key=lambda name: ("/" not in name, name)):
         (out / name).parent.mkdir(exist_ok=True)
         (own / name).replace(out / name)
 
 
 def _earlier(out: Path) -> set[str]:
-    """The files of the report that is there."""
+    """The files of the existing report."""
     for path in (out, *(out / name for name in (*_FOLDERS, _LOCK, LIST))):
         if path.is_symlink():
             raise ConfigError(f"{path} is a link, and a report follows none", "name a folder with --out")

@@ -1,4 +1,4 @@
-"""Short names of runs, by which a reader tells them apart, and of data sets."""
+"""Short labels of runs and data sets."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,14 @@ _LONGEST_NAME = 60
 """A system and three parameters or four; a headline holds two such names."""
 _MISSING = "-"
 _WEIGHTS = "weights."
-"""What a system loads by itself, by name: digests."""
+"""Weights that a system loads itself: name -> digest."""
 
 Identity = Mapping[str, Any]
 
 
 def labels(identities: Sequence[Identity]) -> list[str]:
-    """One label for each run, in order: the system's name, and for runs of one system the parameters that tell
-    them apart (`naive top_k=4`). Not more parameters than that takes: `differences` has them all.
+    """One label for each run, in order: the name of the system and, if several runs have it, the parameters that
+    distinguish them (`naive top_k=4`). It shows no more parameters than necessary; `differences` has all.
     """
     flat = [flatten(determining(identity)) for identity in identities]
     names = [printable(str(identity.get("system", {}).get("name", ""))) or "unnamed" for identity in identities]
@@ -34,7 +34,9 @@ def labels(identities: Sequence[Identity]) -> list[str]:
 
 
 def shortened(label: str) -> str:
-    """A label, bounded: of a longer one its beginning, the system, and its end. Those of `labels` stay apart."""
+    """A label of limited length: its beginning, the system, and its end. Labels made by `labels` stay
+    different.
+    """
     line = printable(label, 10 * _LONGEST_NAME)
     half = _LONGEST_NAME // 2
     return line if len(line) <= _LONGEST_NAME else f"{line[: half - 1]}…{line[-half:]}"
@@ -52,9 +54,7 @@ def differences(identities: Sequence[Identity]) -> dict[str, list[str]]:
 
 
 def other_weights(identities: Sequence[Identity]) -> list[str]:
-    """The names under which runs loaded other weights, without digests, which tell a reader nothing. Where a model
-    differs in more than its digest, that is what is to be said, and not this.
-    """
+    """Names under which runs loaded different weights, if nothing but the digest differs."""
     flat = [flatten(determining(identity)) for identity in identities]
     found = []
     for key in filter(_is_weights, _differing(flat)):
@@ -80,7 +80,7 @@ def _loaded_by(own: Mapping[str, Any], key: str) -> str:
 
 
 def _name_of_weights(key: str) -> str:
-    """Names of what a system loads by itself may hold a point."""
+    """The name may contain a dot."""
     return key[len(_WEIGHTS) :] if key.startswith(_WEIGHTS) else key.rpartition(".")[0]
 
 
@@ -95,8 +95,8 @@ def _differing(flat: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _telling(rivals: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The first keys, in order of preference, that tell all of `rivals` apart; of one rank, those chosen by name:
-    `mode=global` says more than the size that goes with it.
+    """The first keys, in order of preference, that distinguish all of `rivals`. Among equals, choices by name:
+    `mode=global` says more than a size that depends on it.
     """
 
     def order(key: str) -> tuple[int, bool]:
@@ -150,7 +150,7 @@ def _shown(value: Any) -> str:
 
 
 def _distinct(found: list[str]) -> list[str]:
-    """Two may be cut to the same text, here or in a sentence: a number at the end tells them apart."""
+    """Adds a number to labels that would become the same when shortened."""
     short = [shortened(label) for label in found]
     counts = {label: itertools.count(1) for label in short}
     return [

@@ -1,4 +1,4 @@
-"""The leaderboard as a table: every run with its score, its difference to the best, and what it costs."""
+"""The leaderboard as a table: score, difference to the best, and cost of every run."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _metric(title: str) -> _Column:
 
 
 def _titles(verdict: Verdict) -> list[str]:
-    """Those of the other metrics of which any run has a value."""
+    """Titles of the other metrics that have a value in any run."""
     found = [title for one in verdict.standings for title, value in one.columns.items() if value is not None]
     return list(dict.fromkeys(found))
 

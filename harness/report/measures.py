@@ -1,4 +1,4 @@
-"""What is known of the measures of runs: from the evaluators that are installed, and which one ranks."""
+"""The metrics of runs as installed evaluators define them, and which one ranks."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,17 +14,16 @@ from harness.statistics.non_inferior import MARGIN
 from harness.store import Manifest
 
 DEFAULT_MARGIN = 100 * MARGIN
-"""In points, hundredths of what a measure ranges over."""
+"""In points: hundredths of the range of a metric."""
 
 Ranged = tuple[str, tuple[float, float] | None]
-"""The name of what is measured, with the lowest and the highest value that can be; None: not known."""
+"""A metric with its lowest and highest possible value; None: unknown."""
 
 
 def known_measures(evaluations: Iterable[EvaluationRecord]) -> dict[str, Measure]:
-    """The measures of every evaluator that is installed, with the parameters of these evaluations and with its
-    defaults, in the order in which it names them; first those that no model and no learnt weights make, for what
-    stands first ranks where nothing else does. A score of another name is one that nobody here knows. Where two of
-    those that were scored here have one title, it says whose each is.
+    """The metrics of all installed evaluators, with the parameters of these evaluations and with their defaults.
+    Metrics that need no model and no weights come first, because the first one ranks if nothing else does. If two
+    scored metrics have the same title, the evaluator is added to it.
     """
     found: dict[str, Measure] = {}
     owners: dict[str, str] = {}
@@ -44,13 +43,13 @@ def known_measures(evaluations: Iterable[EvaluationRecord]) -> dict[str, Measure
 
 
 def known_ranges(evaluations: Iterable[EvaluationRecord]) -> dict[str, tuple[float, float]]:
-    """Of each known measure whose values have ends: the lowest and the highest that can be."""
+    """Lowest and highest possible value of each metric with a bounded range."""
     ranges = dict(map(ranged, known_measures(evaluations).values()))
     return {name: ends for name, ends in ranges.items() if ends is not None}
 
 
 def ranged(measure: Measure) -> Ranged:
-    """A measure's name, and what its values lie between."""
+    """The name of a metric and its range."""
     return measure.name, measure.ends
 
 
@@ -59,9 +58,9 @@ class RankingChoice:
     """The measure that is to rank runs."""
 
     name: str
-    """Empty: nobody names one."""
+    """Empty: none is named."""
     named: str
-    """By whom, in words that stand behind its name."""
+    """Who named it; follows the name in a sentence."""
 
 
 def ranking_choice(manifests: Sequence[Manifest]) -> RankingChoice:
@@ -76,7 +75,7 @@ def ranking_choice(manifests: Sequence[Manifest]) -> RankingChoice:
 
 
 def margin_choice(manifests: Sequence[Manifest]) -> float:
-    """In points: what the configs of these runs name, if that is one and the same; else the default."""
+    """In points: from the configs of these runs if they agree, otherwise the default."""
     wanted, *others = {manifest.config.get("margin", DEFAULT_MARGIN) for manifest in manifests}
     return DEFAULT_MARGIN if others else float(wanted)
 

@@ -1,4 +1,4 @@
-"""What a reader must know before believing a number: everything unfinished, failed, imputed or not comparable."""
+"""Warnings about numbers: unfinished, failed, imputed or not comparable."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run_notes(run: RunDir, frame: Frame, scores: ScoreColumns, answers: Answers,
 
 
 def _gold_notes(run: RunDir) -> list[str]:
-    """Of a baseline that is given the evidence: where there is too little of it."""
+    """A baseline that is given the evidence, if the data set has too little of it."""
     if not sees_gold(run.manifest()):
         return []
     return [why] if (why := lacks_evidence(run.sample())) else []
@@ -63,7 +63,7 @@ def resource_notes(resources: Resources | None) -> list[str]:
 
 
 def document_notes(frame: Frame) -> list[str]:
-    """Of a group whose queries share documents: where the interval of a mean holds, which is by query."""
+    """For queries that share documents: what the interval of a mean covers."""
     if frame.n_clusters is None:
         return []
     return [
@@ -74,7 +74,7 @@ def document_notes(frame: Frame) -> list[str]:
 
 
 def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:
-    """Where one evaluator judged the runs of a group in different ways; `evaluations` are those of each run."""
+    """Evaluators that scored the runs of a group in different ways; `evaluations`: those of each run."""
     ways: dict[str, set[str]] = {}
     for own in evaluations:
         for one in own:
@@ -107,17 +107,17 @@ def apart_note(run: RunDir, other: RunDir) -> str:
 
 
 def way_of(evaluations: Iterable[EvaluationRecord], measure: str) -> str:
-    """The same for two runs, of these evaluations, whose values of a measure may be compared."""
+    """Identifies how a metric was scored; equal for two runs whose values may be compared."""
     return " ".join(scored_by(one) for one in evaluations if measure in one.measures)
 
 
 def scored_by(evaluation: EvaluationRecord) -> str:
-    """The same for two evaluations whose scores may be compared."""
+    """Identifies an evaluation; equal for two whose scores may be compared."""
     return f"{evaluation.version} {evaluation.params!r} {evaluation.models!r} {evaluation.weights!r}"
 
 
 def constant_notes(judged: Sequence[Spreads]) -> list[str]:
-    """Where a judge led to the same value for every answer of a group; `judged` are the spreads of each run."""
+    """Judges that gave every answer of a group the same value; `judged`: the spreads of each run."""
     spreads: Spreads = {}
     for own in judged:
         for key, spread in own.items():
@@ -135,7 +135,7 @@ def constant_notes(judged: Sequence[Spreads]) -> list[str]:
 
 
 def group_notes(manifests: Sequence[Manifest]) -> list[str]:
-    """In what, besides the system and its parameters, runs of one group differ."""
+    """What differs between the runs of a group besides the system and its parameters."""
     notes = []
     differing = differences(_circumstances(manifests))
     if differing:
@@ -172,8 +172,8 @@ def group_notes(manifests: Sequence[Manifest]) -> list[str]:
 
 
 def _circumstances(manifests: Sequence[Manifest]) -> list[dict[str, Any]]:
-    """What the runs should share. A model that a system does not call at all belongs to the system: it takes after
-    the others here. Of imported answers nobody knows that.
+    """What the runs should have in common. A model that a system does not call is taken from the other runs,
+    except for imported answers, whose models are unknown.
     """
     played: dict[str, Any] = {}
     for manifest in manifests:
@@ -190,8 +190,8 @@ def _circumstances(manifests: Sequence[Manifest]) -> list[dict[str, Any]]:
 
 
 def calls_at_once(manifest: Manifest) -> dict[str, Any]:
-    """How many calls of its generator could be open, which no answer depends on, and seconds do; empty: nothing is
-    known of it, or nothing calls one.
+    """The limits on concurrent calls of its generator, which change seconds but no answer; empty if unknown or if
+    no generator is called.
     """
     generator = manifest.identity.get("models", {}).get("generator") or {}
     asked = (manifest.config.get("models") or {}).get("generator") or {}
@@ -201,7 +201,7 @@ def calls_at_once(manifest: Manifest) -> dict[str, Any]:
 
 
 def _model_is_unnamed(manifest: Manifest) -> bool:
-    """Whether its generator is called what the import was called, because nobody said what it is."""
+    """Whether the model of imported answers was not named."""
     generator = manifest.identity.get("models", {}).get("generator") or {}
     return manifest.is_imported and generator.get("provider") == "imported"
 
@@ -265,7 +265,7 @@ def _unused_notes(scores: ScoreColumns) -> Iterator[str]:
 
 
 def _failed_notes(by_measure: Iterable[tuple[str, ScoreColumn]]) -> Iterator[str]:
-    """Measures that failed alike, as those of one judgement do, share a note."""
+    """Metrics with the same failures share a note."""
     alike: dict[tuple[int, int, str], list[str]] = {}
     for measure, own in by_measure:
         if own.facts.first_failure is not None:
@@ -357,7 +357,7 @@ def _cost_notes(run: RunDir, counts: RecordCounts, prices: Prices) -> Iterator[s
 
 
 def _helped_notes(counts: RecordCounts) -> Iterator[str]:
-    """Answers that took less time than they would have by themselves."""
+    """Answers that were faster than they would be alone."""
     if counts.n_replayed:
         what = counted(counts.n_replayed, "latency", "latencies")
         yield f"{what} left out: calls were replayed after an interruption."
@@ -367,7 +367,7 @@ def _helped_notes(counts: RecordCounts) -> Iterator[str]:
 
 
 def _own_notes(counts: RecordCounts, index: IndexRecord | None) -> Iterator[str]:
-    """What a pipeline used of models of its own."""
+    """Models of a pipeline that the harness does not meter."""
     if counts.n_own:
         what = "as reported by the pipeline itself" if counts.any_own_token else "unknown"
         yield (
@@ -379,7 +379,7 @@ def _own_notes(counts: RecordCounts, index: IndexRecord | None) -> Iterator[str]
 
 
 def _token_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
-    """What was not counted, and what of the counted nobody read."""
+    """Tokens that were not counted, and parts of prompts that the server cut off."""
     if counts.n_unmetered:
         is_imported = run.manifest().is_imported
         why = (

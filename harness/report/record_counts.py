@@ -25,9 +25,9 @@ class RecordCounts:
     n_asked_failed: int = 0
     """Of those."""
     failures: Counter[str] = field(default_factory=Counter)
-    """Likewise, by kind."""
+    """Number of failures by kind."""
     first_failure: str = ""
-    """What the first of those says."""
+    """Message of the first failure."""
     n_retried: int = 0
     n_failed: int = 0
     n_timeouts: int = 0
@@ -36,7 +36,7 @@ class RecordCounts:
     n_cached: int = 0
     """Answered without one, with vectors that were there."""
     n_unsplit: int = 0
-    """Timed, but nobody told waiting for a provider's limit from other waiting."""
+    """Timed answers for which waiting for a provider's limit is not known separately."""
     n_unmetered: int = 0
     """A call of a model of the harness was not counted."""
     any_token: bool = False
@@ -49,7 +49,7 @@ class RecordCounts:
     output_tokens: int = 0
     reasoning_tokens: int = 0
     roles: set[str] = field(default_factory=set)
-    """Whose model was called."""
+    """Roles whose model was called."""
 
     @property
     def why_failed(self) -> str:

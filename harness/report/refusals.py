@@ -1,5 +1,6 @@
-"""Answers of which a measure says nothing because of what they are: refusals, above all. A mean without them is
-over other queries in every run, and whoever refuses what is hard gains by it."""
+"""Answers to which a metric does not apply, above all refusals. A mean without them is over different queries in
+each run, and a system gains by refusing what is hard.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class Refusals:
     views: Sequence[RunView]
     """Those that have a value, scored in one way."""
     applies: frozenset[str]
-    """The queries that it is about, whatever the answer."""
+    """The queries to which the metric applies, whatever the answer."""
     refused: Mapping[str, frozenset[str]]
     """By run id: the answerable ones among them that were refused, and so have no value."""
 
@@ -33,7 +34,7 @@ class Refusals:
 
     @cached_property
     def common(self) -> frozenset[str]:
-        """The queries of which every run has a value."""
+        """The queries for which every run has a value."""
         return frozenset.intersection(*(frozenset(view.values[self.measure.name].values) for view in self.views))
 
     def on_common(self, view: RunView) -> dict[str, float]:
@@ -49,7 +50,7 @@ class Refusals:
 
 
 def refusals_of(group: Group, names: Sequence[str]) -> dict[str, Refusals]:
-    """By measure: those that read answers and of which some run has no value for what it answered."""
+    """By metric: those that read answers, and that have no value for some answer of a run."""
     found = {}
     for name in names:
         measure = group.known.get(name)

@@ -1,4 +1,4 @@
-"""What runs were asked: of those that were asked the same, in memory once."""
+"""The samples of runs; runs with the same sample share one object."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Sample = CompressedByKey[str, SampleRow]
 
 
 class References(Sequence[Reference]):
-    """The gold side of some queries, each read out of the sample when it is asked for."""
+    """The references of some queries, each read from the sample when needed."""
 
     def __init__(self, sample: Sample, query_ids: Sequence[str]) -> None:
         self._sample, self._query_ids = sample, query_ids

@@ -1,4 +1,4 @@
-"""Everything a report says about each run, read once; runs that may be compared stand in one group."""
+"""The runs as a report sees them, read once; runs that may be compared form a group."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class RunView:
     is_finished: bool
     frame: Frame
     sample: Sample = field(repr=False)
-    """In memory once for all runs of a group that were asked the same."""
+    """Runs over the same queries share one object."""
     rows: tuple[Aggregate, ...]
     scored: tuple[str, ...]
     """The measures that evaluators scored; what else has a row is a cost."""
@@ -85,15 +85,15 @@ class RunView:
     evaluations: tuple[EvaluationRecord, ...]
     """What made the scores, by the evaluator's name."""
     twins: tuple[TwinCorrelation, ...]
-    """Measures and what stands in for them."""
+    """Correlations of metrics with those that stand in for them."""
     judged: Spreads
-    """Between what the values lie that a judge led to."""
+    """Lowest and highest value from each judge."""
     labelled: Mapping[str, Mapping[str, int]]
     """Measure -> label -> how many answers have it, of the measures that sort answers."""
     latencies: tuple[float, ...]
     """Seconds of each query that was answered live or timed out, ascending."""
     spent: Spent
-    """What all attempts took together."""
+    """The cost of all attempts together."""
     n_answered: int
     """(query, repeat) pairs that have a record."""
     n_errors: int
@@ -103,11 +103,11 @@ class RunView:
     unscored: frozenset[str]
     """Measures that were scored before every answer was there."""
     briefs: Briefs = field(repr=False)
-    """What became of each query, and where the rest stands."""
+    """Status of each query and its place in the file."""
     values: Mapping[str, QueryValues] = field(repr=False)
-    """Measure -> one number for each query, costs included: what a comparison pairs."""
+    """Metric or cost -> one number per query, which comparisons pair."""
     race: RaceRecord | None = None
-    """What the race established that it was in."""
+    """The result of its race, if it was in one."""
 
     @property
     def left_race_after(self) -> int | None:
@@ -134,7 +134,7 @@ class RunView:
         return {(row.measure, row.query_type): row for row in reversed(self.rows)}
 
     def way(self, measure: str) -> str:
-        """The same for two runs whose scores by a measure may be compared."""
+        """Identifies how a metric was scored; equal for runs whose scores may be compared."""
         return way_of(self.evaluations, measure)
 
     @property
@@ -153,7 +153,7 @@ class RunView:
         return refused_of(self.sample, self.briefs, self.frame.repeats)
 
     def abstained(self, query_id: str) -> bool:
-        """Whether any answer of it to that query says that there is none."""
+        """Whether any of its answers to that query was an abstention."""
         return became(self.briefs, query_id, self.frame.repeats, ABSTAINED)
 
     def timed_out(self, query_id: str) -> bool:
@@ -161,27 +161,27 @@ class RunView:
         return became(self.briefs, query_id, self.frame.repeats, TIMEOUT)
 
     def has_answer(self, query_id: str) -> bool:
-        """Whether it said anything to that query."""
+        """Whether any of its answers to that query has a text."""
         return any(self.briefs.has_answer((query_id, repeat)) for repeat in range(self.frame.repeats))
 
     @property
     def refuses_most(self) -> bool:
-        """Whether it refuses most of what has an answer: what it takes is then the cost of a refusal."""
+        """Whether it refuses most answerable queries, so that its costs are those of refusals."""
         return refuses_most(self.refused)
 
     @property
     def why_unpriced(self) -> str:
-        """Why nothing may be said of what an answer costs, as words that stand behind its name; empty: it may."""
+        """Why the cost of its answers cannot be compared, as words to follow its name; empty if it can."""
         return why_unpriced((self.n_errors, self.n_answered), self.refused)
 
     @property
     def is_complete(self) -> bool:
-        """Whether every answer is there and the run has closed: what is not complete is compared with nothing."""
+        """Whether every answer is there and the run was closed; incomplete runs are not compared."""
         return self.is_finished and self.n_answered >= self.n_expected
 
     @property
     def shown(self) -> str:
-        """What a table or a figure calls it, in which it does not stand apart otherwise."""
+        """Its label, marked if the run is not finished."""
         return self.label if self.is_complete else f"{self.label} (not finished)"
 
     @property
@@ -205,15 +205,15 @@ class Group:
     views: tuple[RunView, ...]
     notes: tuple[str, ...]
     known: Mapping[str, Measure]
-    """What is known of measures, by name."""
+    """Known metrics by name."""
     ranking: RankingChoice
     """What ranks, if runs have it."""
     margin: float = DEFAULT_MARGIN
-    """In points: what is worse by less is as good."""
+    """In points: a run that is worse by less counts as good."""
 
     @property
     def title(self) -> str:
-        """What a chapter about it is called."""
+        """The title of its chapter."""
         return self.dataset if self._has_answers else f"{self.dataset}, without a generator"
 
     @property
@@ -229,29 +229,29 @@ class Group:
 
     @property
     def widest(self) -> RunView:
-        """The run that was asked the most: who left a race was asked fewer of the same queries."""
+        """The run with the most queries; a run that left a race has fewer of them."""
         return _widest(self.views)
 
     def spoken(self, measure: str) -> str:
-        """What a sentence calls a measure, or what a query takes."""
+        """What a sentence calls a metric or a cost."""
         known = self.known.get(measure)
         return printable(known.spoken if known else COSTS.get(measure, measure))
 
     @property
     def columns(self) -> list[Measure]:
-        """The metrics that the leaderboard shows besides the one that ranks."""
+        """The metrics in the leaderboard besides the one that ranks."""
         present = set(self.measures)
         found = [measure for name, measure in self.known.items() if measure.column and name in present]
         return sorted(found, key=lambda measure: not measure.ranks_where_answers_cannot)
 
     def owner(self, measure: str) -> str:
-        """The evaluator that scored a measure; empty: none of these runs says."""
+        """The evaluator of a metric; empty if unknown."""
         evaluations = (one for view in self.views for one in view.evaluations)
         return next((one.evaluator for one in evaluations if measure in one.measures), "")
 
     def scored_otherwise(self, measure: str) -> frozenset[str]:
-        """The ids of runs whose values of a measure are not comparable with those of most that may compete by it:
-        another judge, version, parameters or weights made them.
+        """Ids of runs whose values of a metric were made in another way than most: another judge, version,
+        parameters or weights.
         """
         if measure not in self._otherwise:
             self._otherwise[measure] = self._scored_otherwise(measure)
@@ -259,7 +259,7 @@ class Group:
 
     @cached_property
     def _otherwise(self) -> dict[str, frozenset[str]]:
-        """By measure, of those that were asked for."""
+        """Cache by metric."""
         return {}
 
     def _scored_otherwise(self, measure: str) -> frozenset[str]:
@@ -272,7 +272,7 @@ class Group:
 
     @property
     def costs(self) -> frozenset[str]:
-        """What a query takes."""
+        """Names of the costs of a query."""
         return frozenset(COSTS)
 
     @property
@@ -282,12 +282,12 @@ class Group:
 
     @property
     def shared_notes(self) -> list[str]:
-        """What is to be said of every run, such as a note of the data set; none where there is one run."""
+        """Notes that apply to every run; none for a single run."""
         first, *others = self.views
         return [note for note in first.notes if others and all(note in view.notes for view in others)]
 
     def own_notes(self, view: RunView) -> list[str]:
-        """What is to be said of this run and not of all."""
+        """Notes that apply to this run and not to all."""
         shared = self.shared_notes
         return [note for note in view.notes if note not in shared]
 
@@ -306,7 +306,7 @@ class Group:
 def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
     """One group for each data set digest, in order of first appearance; a run named twice counts once.
 
-    Retrieval alone is a group of its own: what has no answers would only be passed over among those that have.
+    Retrieval-only runs form a group of their own, since they have no answers to compare.
     """
     found: dict[tuple[str, bool], list[RunDir]] = {}
     for run in {run.path.resolve(): run for run in runs}.values():
@@ -346,8 +346,8 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """A run has a hundred thousand scores, none of them in a cycle: the collector would go through them all again
-    and again, which takes a quarter of the time. What is no longer needed is freed without it.
+    """Pause the garbage collector while runs are loaded. Their objects have no cycles, and scanning them takes a
+    quarter of the time.
     """
     was_on = gc.isenabled()
     gc.disable()

@@ -49,7 +49,7 @@ def _distinct(stem: str, taken: set[str]) -> str:
 
 _SUMMARY, _PAGE = "summary.md", "report.html"
 _PAGE_BYTES = 14_800_000
-"""What the page may take: contexts, traces and explanations that would make it larger are left to `show`."""
+"""Maximum size of the page: contexts, traces and explanations beyond it are left out."""
 _RENDERERS = {"csv": table_csv, "md": table_markdown, "tex": table_latex}
 
 
@@ -57,9 +57,9 @@ def write_report(chapters: Sequence[Chapter], out: Path, formats: Sequence[str] 
     """Write report.html, verdict.json, summary.md, summary.csv, figures/ and tables/ into `out`; return the path
     of the page. Figures are SVG files, and files in other `formats` (`png`, `pdf`) if asked for.
 
-    Reads the runs only: unfinished, unevaluated and failed ones are reported as that. The same runs give the same
-    bytes, on whatever day. `out` is empty, not there yet, or holds an earlier report, of which nothing is left
-    once the new one is whole; anything else is one ConfigError line. See `report_folder`.
+    Only reads the runs; unfinished, unevaluated and failed ones are reported as such. The same runs give the same
+    bytes on any day. `out` must be empty, missing, or hold an earlier report, which is replaced as a whole;
+    anything else is a ConfigError. See `report_folder`.
     """
     with report_folder(out) as folder:
         whole = [_illustrated(chapter, folder, formats, alone=len(chapters) == 1) for chapter in chapters]

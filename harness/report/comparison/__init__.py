@@ -1,4 +1,4 @@
-"""Runs compared pair by pair: what is more than chance, what is a tie, and how to read it."""
+"""Runs compared pair by pair with paired tests."""
 
 from harness.report.comparison.compare import Choice, Comparison, compare_runs
 from harness.report.comparison.csv_and_json import COLUMNS, comparison_json, comparison_rows, write_comparison

@@ -15,7 +15,7 @@ RunValues = Mapping[str, QueryValues]
 
 @dataclass(frozen=True)
 class MeasureBook:
-    """What is known of measures."""
+    """The known metrics."""
 
     known: Mapping[str, Measure]
     first: str
@@ -25,11 +25,11 @@ class MeasureBook:
 def select_measures(
     runs: Sequence[tuple[str, RunValues]], wanted: Sequence[str], book: MeasureBook
 ) -> tuple[list[PairedMeasure], list[str]]:
-    """The measures to compare, and notes on those that say nothing new. `runs`: label and values of each.
+    """The metrics to compare, and notes on those that repeat another one. `runs`: label and values of each run.
 
-    `wanted`, or, if it is empty, every measure of which each run has a value: the first, then what is known, then
-    what is not, then costs. Left out of those: a measure whose values are all those of an earlier one, and a cost
-    that is 0 throughout. ConfigError where a run lacks one that is wanted, or where they share none.
+    `wanted`; if empty, every metric of which each run has a value: the one that ranks, known ones, unknown ones,
+    then costs. Left out are metrics with the same values as an earlier one, and costs that are 0 throughout.
+    Raises ConfigError if a run lacks a wanted metric, or if the runs share none.
     """
     common = [name for name in _ordered(runs, book) if all(_has(values, name) for _, values in runs)]
     if not common:
@@ -74,13 +74,13 @@ def _is_nothing(runs: Sequence[tuple[str, RunValues]], name: str) -> bool:
 
 
 def _same(one: PairedMeasure, other: PairedMeasure) -> bool:
-    """Whatever the two are called; a cost is a number of its own."""
+    """Whether two metrics have the same values under different names; costs never count as the same."""
     alike = (one.higher_is_better, one.runs) == (other.higher_is_better, other.runs)
     return alike and not (one.is_cost or other.is_cost)
 
 
 def paired(name: str, values: Sequence[QueryValues], known: Mapping[str, Measure]) -> PairedMeasure:
-    """A measure with its values in each run, and what is known of it."""
+    """A metric with its values in each run."""
     if name in known:
         measure = known[name]
         return PairedMeasure(

@@ -1,4 +1,4 @@
-"""Runs against each other, paired by query: what is more than chance, and what is a tie."""
+"""Runs compared with each other, paired by query."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Choice:
     against: RunDir | None = None
     """Only pairs with this run."""
     margin: float | None = None
-    """In points, by how much a run may be worse and count as good; None: what the configs say."""
+    """By how many points a run may be worse and still count as good; None: from the configs."""
 
 
 @dataclass(frozen=True)
@@ -60,17 +60,17 @@ class Comparison:
     notes: tuple[str, ...]
     """What to know before believing a number."""
     margin: float
-    """In points: what is worse by less is as good."""
+    """In points: a run that is worse by less counts as good."""
     main: tuple[str, ...] = ()
     """The metrics that matter most, in order: the one that ranks, those of the leaderboard's columns, and
     costs.
     """
     apart: tuple[MeasureComparison, ...] = ()
-    """The pairs with a baseline where other pairs compete: a family of their own, in which nobody is ranked."""
+    """The pairs with a baseline, corrected as a family of their own and without ranks."""
 
     @property
     def samples_differ(self) -> bool:
-        """Whether any two runs were asked different queries, so that they are compared on the common ones only."""
+        """Whether any two runs were asked different queries; then only their common queries are compared."""
         return any(one.rows is not self.runs[0].rows and one.rows != self.runs[0].rows for one in self.runs)
 
     def label(self, position: int) -> str:
@@ -80,10 +80,10 @@ class Comparison:
 
 def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: Choice | None = None) -> Comparison:
     """Compare all pairs of runs, or every run with `choice.against`, which need not be among them. Unfinished runs
-    are left out, with a note: a part of the queries does not say what all of them will.
+    are left out, with a note.
 
-    ConfigError, one line: fewer than two finished runs, `against` is unfinished, the data sets differ, no query in
-    common, an unknown measure or query type.
+    Raises ConfigError for fewer than two finished runs, an unfinished `against`, different data sets, no common
+    query, or an unknown metric or query type.
     """
     choice = choice or Choice()
     named = [*runs, choice.against] if choice.against else runs
@@ -151,7 +151,7 @@ def _with_means_of(apart: MeasureComparison | None, competing: MeasureComparison
 def _compared(
     runs: Sequence[ComparedRun], shared: SharedQueries, chosen: Sequence[PairedMeasure], *, wanted: bool
 ) -> Iterator[MeasureComparison]:
-    """Each measure between the runs that may be compared by it; none where there are no two of them."""
+    """Each metric between the runs that may be compared by it, if there are at least two."""
     drawn = drawn_queries(runs)
     for measure in chosen:
         comparable = comparable_pairs(runs, measure.name, shared)
@@ -162,7 +162,7 @@ def _compared(
 
 
 def _incomparable(runs: Sequence[ComparedRun], measure: str) -> ConfigError:
-    """Why no two runs can be compared by a measure that was asked for."""
+    """The error for a metric by which no two runs can be compared."""
     unpriced = [f"{run.label} {run.why_unpriced}" for run in runs if run.why_unpriced]
     if measure in COSTS and unpriced:
         return ConfigError(f"'{printable(measure)}': {'; '.join(unpriced)}", "leave it out of --measures")

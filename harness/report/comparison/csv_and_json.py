@@ -45,11 +45,11 @@ def comparison_csv(comparison: Comparison) -> str:
 
 
 def comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
-    """A row of COLUMNS for each measure and pair. `result`: a or b is significantly better, `tie`, or `differ`
-    where no direction is known (then `n_a_better` counts higher values). `ci_level`: of the interval, see
-    `harness.statistics.multiple_comparisons`. `balanced_*`: with each query counted the same, where `mix` is
-    another. `as_good`: a, b, both or neither is worse by less than `margin` points. `apart`: a pair with a
-    baseline, in a family of such pairs, where others compete. None: not known.
+    """A row of COLUMNS for each metric and pair. `result`: a or b is significantly better, `tie`, or `differ` if
+    the metric has no direction (then `n_a_better` counts higher values). `ci_level`: of the interval, see
+    `harness.statistics.multiple_comparisons`. `balanced_*`: each query counts the same, if `mix` is another.
+    `as_good`: a, b, both or neither is worse by less than `margin` points. `apart`: a pair with a baseline,
+    corrected as a separate family. None: unknown.
     """
     for compared in (*comparison.measures, *comparison.apart):
         for pair in compared.pairs:
@@ -57,8 +57,8 @@ def comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
 
 
 def differences_csv(comparison: Comparison) -> str:
-    """A row for each query on which the two runs of a pair have different values, costs left out: what to look at
-    with `rag-harness show RUN QUERY_ID`.
+    """A row for each query on which the two runs of a pair have different values, without costs. Inspect one with
+    `rag-harness show RUN QUERY_ID`.
     """
     rows = (
         row
@@ -132,7 +132,7 @@ def _pair_cells(comparison: Comparison, compared: MeasureComparison, pair: Compa
 
 
 def _balanced_cells(pair: ComparedPair) -> tuple[float | None, ...]:
-    """The same, each query counted the same, where that is something else."""
+    """The difference with each query counting the same, if that is not the main result."""
     beside = pair.balanced
     return (None,) * 4 if beside is None else (beside.difference, *beside.interval, beside.p_holm)
 

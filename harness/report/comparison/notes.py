@@ -1,4 +1,4 @@
-"""What a reader must know before believing that two runs differ, or do not."""
+"""Warnings about a comparison of runs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def comparison_notes(
     chosen: Collection[str],
     apart: Collection[PairPlaces] = (),
 ) -> Iterator[str]:
-    """One sentence for each thing: first of all runs, then of pairs, then of single runs. `chosen`: the measures
-    that were to be compared, of which `measures` may lack some; `apart`: pairs that are not in them.
+    """One sentence each: about all runs, then about pairs, then about single runs. `chosen`: the metrics that
+    should be compared, some of which may be missing in `measures`; `apart`: pairs with a baseline.
     """
     competing = {place: queries for place, queries in shared.items() if place not in apart}
     yield from group_notes([run.manifest for run in runs])
@@ -32,7 +32,7 @@ def comparison_notes(
 
 
 def baseline_notes(runs: Sequence[ComparedRun], apart: SharedQueries) -> Iterator[str]:
-    """Which runs are baselines whose pairs stand apart."""
+    """Names the baselines whose pairs are a separate family."""
     places = sorted({place for pair in apart for place in pair})
     names = [runs[place].label for place in places if runs[place].manifest.baseline]
     if names:
@@ -44,7 +44,7 @@ def baseline_notes(runs: Sequence[ComparedRun], apart: SharedQueries) -> Iterato
 
 
 def _unpriced_notes(runs: Sequence[ComparedRun], chosen: Collection[str]) -> Iterator[str]:
-    """Who is compared by no cost, where costs are."""
+    """Names the runs that are not compared by cost."""
     if not COSTS.keys() & {*chosen}:
         return
     for run in runs:
@@ -101,7 +101,7 @@ def unpaired_pairs(
 
 
 def _run_notes(runs: Sequence[ComparedRun]) -> Iterator[str]:
-    """What every report says of these runs; once, where it is to be said of all."""
+    """The notes on each run; those that apply to all runs once."""
     shared = [note for note in runs[0].notes if all(note in one.notes for one in runs)]
     yield from shared
     for one in runs:

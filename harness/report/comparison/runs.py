@@ -31,19 +31,19 @@ class ComparedRun:
     label: str
     manifest: Manifest
     rows: Sample = field(repr=False)
-    """Of the chosen type; one object of runs that were asked the same."""
+    """The queries of the chosen type; runs over the same queries share one object."""
     values: Mapping[str, QueryValues] = field(repr=False)
     """Measure -> its values, over `rows`."""
     evaluations: tuple[EvaluationRecord, ...]
     notes: tuple[str, ...]
-    """What every report says of this run."""
+    """The notes on this run that every report prints."""
     frame: Frame
-    """Its queries: their types, the mix of the whole data set, and what they have in common."""
+    """Query types, their mix in the whole data set, and shared documents."""
     why_unpriced: str = ""
-    """Why nothing may be said of what its answers to `rows` cost; empty: it may."""
+    """Why the cost of its answers cannot be compared; empty if it can."""
 
     def may_be_compared(self, measure: str) -> bool:
-        """Whether it has a value on most of its queries and, of what they cost, answered them."""
+        """Whether it has a value for most of its queries and, for costs, answered most of them."""
         values = self.values.get(measure)
         return (
             values is not None and values.is_comparable(measure) and not (measure in COSTS and self.why_unpriced)
@@ -104,8 +104,8 @@ def finished_runs(runs: Sequence[ComparedRun], against: RunDir | None) -> list[C
 
 
 def shared_queries(runs: Sequence[ComparedRun], against: int | None) -> SharedQueries:
-    """The pairs to compare (with `against`: every other run with it) and of each the queries that both were
-    asked in the same words and with the same reference. ConfigError where there is none.
+    """The pairs to compare (with `against`: every other run with it), each with the queries that both runs were
+    asked in the same words and with the same reference. Raises ConfigError if there are none.
     """
     shared = {}
     for a, b in _places(len(runs), against):
@@ -119,8 +119,8 @@ def shared_queries(runs: Sequence[ComparedRun], against: int | None) -> SharedQu
 
 
 def beside_baselines(runs: Sequence[ComparedRun], shared: SharedQueries) -> tuple[SharedQueries, SharedQueries]:
-    """The pairs that compete, and those with a baseline, which stand apart; where each has one, they are what was
-    asked for, and none stands apart.
+    """The pairs of systems, and the pairs with a baseline. If every pair has a baseline, all count as pairs of
+    systems.
     """
     apart = {place: ids for place, ids in shared.items() if any(runs[at].manifest.baseline for at in place)}
     if len(apart) == len(shared):
@@ -141,8 +141,8 @@ def drawn_queries(runs: Sequence[ComparedRun]) -> SamplingDesign:
 
 
 def comparable_pairs(runs: Sequence[ComparedRun], measure: str, shared: SharedQueries) -> SharedQueries:
-    """Those whose two runs were scored in one way (see `way_of`), and both may be compared by the measure; where
-    there are pairs of several ways, those of the one that most have: means of two judges make no ranking.
+    """The pairs that were scored in the same way (see `way_of`) and may be compared by the metric. If there are
+    several ways of scoring, the most common one: scores of two judges cannot be ranked together.
     """
     ways = [way_of(run.evaluations, measure) for run in runs]
     able = [run.may_be_compared(measure) for run in runs]

@@ -43,7 +43,7 @@ def means_over(compared: MeasureComparison) -> str:
 
 
 def ranking(compared: MeasureComparison) -> list[int]:
-    """Positions of the runs, the best mean first where a direction is known."""
+    """Positions of the runs, the best mean first if the metric has a direction."""
     way = compared.measure.higher_is_better
     places = list(range(len(compared.means)))
     if way is None:
@@ -52,15 +52,13 @@ def ranking(compared: MeasureComparison) -> list[int]:
 
 
 def rank(compared: MeasureComparison, position: int) -> Rank | None:
-    """The places that a run may have among those compared with each other; None where it was not, or no direction
-    is known.
-    """
+    """The ranks that a run may have; None if it was not compared or the metric has no direction."""
     places = compared.ranks[position] if compared.ranks else None
     return Rank(*places) if places else None
 
 
 def mean(compared: MeasureComparison, quantity: float | None) -> Quantity | None:
-    """A mean, or what is of its size."""
+    """A mean, in the unit of the metric."""
     return None if quantity is None else Quantity(quantity, unit=_unit(compared))
 
 
@@ -82,8 +80,8 @@ def result(compared: MeasureComparison, pair: ComparedPair) -> str:
 
 
 def which_as_good(compared: MeasureComparison, pair: ComparedPair, margin: float) -> WhichAsGood | None:
-    """Which of the two is shown to be worse than the other by less than `margin` points, by the interval of their
-    difference; None: nobody knows what is better, how large a difference can be, or how sure this one is.
+    """Which of the two is shown to be worse than the other by less than `margin` points, by the interval of the
+    difference. None if the metric has no direction or no range, or without an interval.
     """
     way, span = compared.measure.higher_is_better, compared.measure.span
     low, high = pair.interval
@@ -95,7 +93,7 @@ def which_as_good(compared: MeasureComparison, pair: ComparedPair, margin: float
 
 
 def pair_entries(compared: MeasureComparison, pair: ComparedPair) -> tuple[Entry, ...]:
-    """What stands below `PAIR_HEADER`, whoever the two are called."""
+    """The cells below `PAIR_HEADER`."""
     return (
         Quantity(pair.n, of=pair.n_expected, unit="count"),
         mean(compared, pair.mean_a),
@@ -113,7 +111,7 @@ def pair_entries(compared: MeasureComparison, pair: ComparedPair) -> tuple[Entry
 
 
 def _unit(compared: MeasureComparison) -> NumberForm:
-    """Three decimals for what lies within -1 and 1, three digits for what does not, and for costs."""
+    """Three decimals for values within -1 and 1; three significant digits for others and for costs."""
     small = all(one is None or abs(one) <= 1 for one in compared.means)
     return "share" if small and not compared.measure.is_cost else ""
 
@@ -172,7 +170,7 @@ def pair_table(names: Sequence[str], compared: MeasureComparison, margin: float 
 def _without_empty(
     header: tuple[str, ...], rows: tuple[tuple[Entry, ...], ...], optional: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[tuple[Entry, ...], ...]]:
-    """Without those of the optional columns in which nothing stands, such as clusters where there are none."""
+    """The table without optional columns that are empty."""
     kept = [
         at for at, name in enumerate(header) if name not in optional or any(row[at] is not None for row in rows)
     ]

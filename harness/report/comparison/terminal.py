@@ -62,7 +62,7 @@ def title_of(comparison: Comparison) -> str:
 
 
 def headline(comparison: Comparison) -> str:
-    """Which run is better by the first metric that says so, and by how much."""
+    """Which run is better by the first metric with a direction, and by how much."""
     found = [one for one in comparison.measures if one.pairs and one.measure.higher_is_better is not None]
     if not found:
         return "No metric that the runs share says which one is better."

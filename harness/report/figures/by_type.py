@@ -44,8 +44,8 @@ _MOST_BARS = 4
 
 
 def draw_by_type(group: Group, measure: str, new_figure: NewFigure) -> list[Drawing]:
-    """`<measure>_overall`, best first and what is not finished last, and `<measure>_by_type`; nothing where no run
-    has a value.
+    """`<measure>_overall`, best run first and unfinished runs last, and `<measure>_by_type`; nothing without a
+    value.
     """
     runs = runs_with(group, [measure])
     if not runs:
@@ -88,7 +88,7 @@ def _overall(group: Group, scale: Scale, runs: DrawnRuns, new_figure: NewFigure)
 
 
 def _by_type(group: Group, scale: Scale, runs: DrawnRuns, new_figure: NewFigure) -> list[Drawing]:
-    """Bars for each query type and overall; nothing where there is only one type: the other figure has it."""
+    """Bars for each query type and overall; nothing for a single type, which the other figure shows."""
     types = [name for name in group.query_types if _has_values(runs, scale.measure, name)]
     if len(types) < 2:
         return []
@@ -104,7 +104,7 @@ def _by_type(group: Group, scale: Scale, runs: DrawnRuns, new_figure: NewFigure)
 
 
 def _has_values(runs: DrawnRuns, measure: str, query_type: str) -> bool:
-    """Evidence has none where nothing is to be found."""
+    """Evidence metrics have no value for queries without evidence."""
     rows = (view.row(measure, query_type) for _, view in runs)
     return any(row is not None and row.mean is not None for row in rows)
 
@@ -114,7 +114,7 @@ def _title(scale: Scale) -> str:
 
 
 def _says(group: Group, scale: Scale) -> str:
-    """What the measure is, as the beginning of a sentence."""
+    """The summary of the metric as the beginning of a sentence."""
     known = group.known.get(scale.measure)
     summary = known.summary if known else scale.name
     return summary[:1].upper() + summary[1:]
@@ -124,7 +124,7 @@ def _as_bars(new_figure: NewFigure, scale: Scale, runs: DrawnRuns, groups: Seque
     """Groups side by side, one bar for each run: up to `_MOST_BARS` runs."""
     figure = new_figure(figsize=(WIDTH_IN, 2.9), layout="constrained")
     axes = figure.subplots()
-    # `overall` sums up the others: it stands a little apart.
+    # A gap before `overall`, which summarises the others.
     places = [place + (0.35 if group == OVERALL else 0) for place, group in enumerate(groups)]
     bar = min(0.8 / len(runs), 0.3)
     for place, run in enumerate(runs):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = 3
 _SPREAD = 0.3
-"""Of the way to the next point: over so much the dots of one point stand beside each other."""
+"""Part of the distance between two points over which the dots of the runs are spread."""
 
 
 class Curve(NamedTuple):
@@ -71,7 +71,7 @@ def how_to_read_curves(runs: DrawnRuns, curves: Sequence[Curve]) -> str:
 
 
 def _draw(axes: Axes, runs: DrawnRuns, curve: Curve) -> list[Line2D]:
-    """One line for each run, points evenly spaced; a run's dots stand a little beside the others'."""
+    """One line per run, points evenly spaced; the dots of the runs are shifted slightly."""
     lines = []
     for place, (number, view) in enumerate(runs):
         look = look_of(number)

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 _BAR = 0.66
 _ROOM = 0.055
-"""Of the width: what a count needs so that it stands in its segment."""
-# The palette without the ink that hatches are drawn in; the last kind, what nobody knows, is grey.
+"""Share of the width that a count needs to fit into its segment."""
+# Without black, which hatches use. The last kind (unknown) is grey.
 _COLORS = tuple(colour for colour in PALETTE if colour != "#000000")
 _HATCHES = ("", "////")
 
 
 def draw_kinds(group: Group, figure: PanelFigure, measure: Measure, new_figure: NewFigure) -> Drawing | None:
-    """Every run that has a value of it; None where none has one, or no answer is of any kind."""
+    """Every run that has a value; None if there is none, or if no answer has a label."""
     runs = runs_with(group, [measure.name])
     labels = found_labels(group, measure)
     if not runs or not labels:

@@ -1,4 +1,4 @@
-"""How long a query takes: the whole distribution of each system, and what limits of providers took, apart."""
+"""Latency of each system: the whole distribution, and the time throttled by providers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def draw_latency(group: Group, new_figure: NewFigure) -> list[Drawing]:
 
 
 def _waiting(group: Group, *, is_drawn: bool) -> str:
-    """What is known of waiting for limits of providers; where nothing is, latency is all of the wall time."""
+    """The time throttled by providers, if known; otherwise latency is the whole wall time."""
     timed = [view for view in group.views if view.row("latency_s")]
     unknown = [printable(view.label, 40) for view in timed if view.value("throttled_s") is None]
     said = []
@@ -94,7 +94,7 @@ def _distributions(axes: Axes, views: Sequence[RunView], timed: Mapping[int, Seq
 
 
 def _dots(axes: Axes, values: Sequence[float], place: int, look: Look) -> None:
-    # Beneath the line, on three heights in turn, so that neighbours stay apart.
+    # Labels below the line at three alternating heights, so that they do not overlap.
     heights = [place + 0.2 + 0.07 * (number % 3) for number in range(len(values))]
     axes.plot(
         values, heights, linestyle="", marker=".", markersize=3, color=look.color, alpha=0.5, markeredgewidth=0

@@ -1,4 +1,4 @@
-"""What every figure draws alike: a run's colour and marker, its name, a dot with its interval."""
+"""Elements that all figures share: colour and marker of a run, its name, a dot with its interval."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DrawnRuns = Sequence[tuple[int, RunView]]
 
 @dataclass(frozen=True)
 class Look:
-    """How one run is told from the others: by its colour, and without colours by any of the rest."""
+    """How a run is drawn; marker, hatch and line style distinguish it without colours."""
 
     color: str
     marker: str
@@ -48,7 +48,9 @@ def look_of(number: int) -> Look:
 
 
 def runs_with(group: Group, measures: Iterable[str]) -> DrawnRuns:
-    """The runs with an overall value of any of `measures`, scored as most were: a figure compares what it has."""
+    """The runs with an overall value of any of `measures`, without those that were scored in another way than
+    most.
+    """
     others = {name: group.scored_otherwise(name) for name in measures}
     return [
         (number, view)
@@ -58,7 +60,7 @@ def runs_with(group: Group, measures: Iterable[str]) -> DrawnRuns:
 
 
 def name_of(view: RunView) -> str:
-    """Its label; a run that is unfinished, or fails too often to be the cheapest, says so."""
+    """Its label, with a remark if it is unfinished or fails too often to be called the cheapest."""
     remarks = [] if view.is_complete else ["not finished"]
     if view.fails_too_often:
         remarks.append(f"{bare(rare(view.n_errors / view.n_answered))} % failed")
@@ -78,7 +80,7 @@ def wrapped(name: str, width: int = 32) -> str:
 
 
 def interval_of(row: Aggregate) -> tuple[float, float] | None:
-    """The limits of the 95 % interval, between which the mean lies; None where there is none."""
+    """The limits of the 95 % interval; None if there is none."""
     if row.mean is None or row.ci_low is None or row.ci_high is None:
         return None
     return min(row.ci_low, row.mean), max(row.ci_high, row.mean)
@@ -91,7 +93,7 @@ def n_of(rows: Iterable[Aggregate | None]) -> str:
 
 
 def counted_in(views: Iterable[RunView]) -> str:
-    """What a mean is over: `queries`, or `answers` where some were asked more than once."""
+    """The unit of n: `queries`, or `answers` if queries were repeated."""
     return "answers" if any(view.frame.repeats > 1 for view in views) else "queries"
 
 
@@ -113,7 +115,7 @@ def dot(axes: Axes, row: Aggregate, height: float, look: Look) -> None:
 
 
 def tip_of(row: Aggregate) -> str:
-    """`0.533 [0.42, 0.64], n = 40`: what a mark of a mean says where somebody points at it."""
+    """`0.533 [0.42, 0.64], n = 40`: the tooltip of a mean."""
     return f"{format_value(Quantity(row.mean, row.ci_low, row.ci_high))}, n = {n_of([row])}"
 
 
@@ -152,7 +154,7 @@ def alt_of(sentences: Iterable[str]) -> str:
 
 
 def extremes(title: str, runs: DrawnRuns, measure: str, query_type: str = OVERALL) -> str:
-    """`title: 0.41 (naive) to 0.72 (kg).`, for an alt text: of the runs that are finished, where any is."""
+    """`title: 0.41 (naive) to 0.72 (kg).`, for an alt text; over finished runs, if there are any."""
     finished = [view for _, view in runs if view.is_complete] or [view for _, view in runs]
     rows = ((view.row(measure, query_type), view.label) for view in finished)
     values = [(row.mean, printable(label, 40)) for row, label in rows if row is not None and row.mean is not None]

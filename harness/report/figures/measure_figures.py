@@ -49,7 +49,7 @@ def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigu
         if measure.labels:
             return draw_kinds(group, figure, measure, new_figure)
     runs = runs_with(group, [measure.name for measure, _ in placed])
-    # What nobody has a value of would be an empty panel, or the end of a curve without a point.
+    # A metric without values would be an empty panel, or an end of a curve without a point.
     placed = [(measure, panel) for measure, panel in placed if _has_values(runs, measure)]
     every = _subplots(runs, placed)
     if not every:

@@ -34,22 +34,22 @@ Limits = tuple[float, float]
 UNIT: Limits = (0.0, 1.0)
 _NAME_LETTER_IN, _TITLE_LETTER_IN = 0.056, 0.067
 _COUNT_IN = 0.65
-"""What "145 of 150" takes beside a panel."""
+"""Width of "145 of 150" beside a panel."""
 _NARROWEST_IN = 1.0
 
 
 @dataclass(frozen=True)
 class Subplot:
-    """What one panel shows."""
+    """One panel."""
 
     title: str
     measure: str
     row: str = ""
-    """The name of the row in which it stands."""
+    """Heading of the row of panels that it belongs to."""
 
     @property
     def headings(self) -> list[str]:
-        """Its row, if it stands in one, and its title."""
+        """The heading of its row, if any, and its title."""
         return [self.row, self.title] if self.row else [self.title]
 
     @property
@@ -60,7 +60,7 @@ class Subplot:
 
 @dataclass(frozen=True)
 class Layout:
-    """What the panels share."""
+    """Settings shared by all panels."""
 
     xlabel: str
     limits: Limits = UNIT
@@ -90,7 +90,7 @@ def draw_panels(new_figure: NewFigure, runs: DrawnRuns, panels: Sequence[Subplot
 
 
 def row_height(names: Sequence[str]) -> float:
-    """What a row takes in inches so that no name touches the next."""
+    """Height of a row in inches at which names do not overlap."""
     return 0.08 + 0.12 * max(name.count("\n") + 1 for name in names)
 
 
@@ -138,7 +138,7 @@ def _panel(axes: Axes, runs: DrawnRuns, panel: Subplot, limits: Limits) -> None:
 
 
 def _title(runs: DrawnRuns, panel: Subplot, width: int) -> str:
-    """With n, unless it stands beside each row."""
+    """The title, with n unless n is shown for each row."""
     rows = [view.row(panel.measure) for _, view in runs]
     title = "\n".join(textwrap.fill(line, width) for line in panel.headings)
     return f"{title}\nn = {format_value(population(rows[0]))}" if _same_n(rows) else title
@@ -212,7 +212,7 @@ def _columns(count: int) -> int:
 
 
 def how_to_read(runs: DrawnRuns, panels: Sequence[Subplot]) -> str:
-    """The end of a caption: what a dot is, over how many queries."""
+    """The end of a caption: the meaning of dots and lines, and n."""
     rows = [view.row(panel.measure) for _, view in runs for panel in panels]
     failed = any(row is not None and row.n_failed for row in rows)
     covered = " “a of b”: only a of b scores have a value." if failed else ""

@@ -1,4 +1,4 @@
-"""The measure that ranks against what a query takes: which runs are worth their price."""
+"""The metric that ranks against cost: tokens, dollars and seconds of a query."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 _WIDTH_IN = 3.9
 """So that a phone shows it whole with letters of 9 pixels."""
 _NARROWEST = 5.0
-"""What the right end of a logarithmic axis is of the left at least: with ticks at 1, 2 and 5, two are on it."""
+"""Minimum ratio of the ends of a logarithmic axis; with ticks at 1, 2 and 5 it shows at least two of them."""
 
 
 @dataclass(frozen=True)
 class _Price:
-    """What the measure is held against."""
+    """One kind of cost."""
 
     stem: str
     measure: str
@@ -70,10 +70,10 @@ _PRICES = (
 def draw_pareto(
     group: Group, measure: str, new_figure: NewFigure, rows: Sequence[Aggregate | None] = ()
 ) -> list[Drawing]:
-    """A measure against tokens, dollars and seconds per query, each where any run has it and not all are 0.
+    """A metric against tokens, dollars and seconds per query, for each cost that any run has and that is not
+    always 0.
 
-    `rows`: the mean by which each run stands, by position; without them, that over its queries. What is not
-    finished is left out.
+    `rows`: the mean of each run by position; default: its mean over all queries. Unfinished runs are left out.
     """
     if measure in group.costs:
         return []
@@ -147,7 +147,7 @@ def _draw(
 def _why_outside(
     point: ScatterPoint, price: _Price, ranked: Sequence[Aggregate | None], others: Collection[str]
 ) -> str:
-    """Why it may not be called worth its price; empty: it may. `others`: who was scored otherwise."""
+    """Why a run cannot be on the frontier; empty if it can. `others`: runs scored in another way."""
     row = point.view.row_beside(price.measure, ranked[point.number])
     why = why_no_price(point.view, price.measure, row)
     return why or (SCORED_OTHERWISE if point.view.run.run_id in others else "")
@@ -165,7 +165,7 @@ def _stretch(row: Aggregate | None) -> Stretch | None:
 
 
 def _spent(row: Aggregate | None) -> Stretch | None:
-    """The same of what a query took."""
+    """The cost of a query with its interval."""
     found = _stretch(row)
     return found._replace(at_least=is_lower_bound(row)) if found and row else None
 
@@ -196,7 +196,7 @@ def _dress(axes: Axes, points: Sequence[ScatterPoint], scale: Scale, price: _Pri
 
 
 def _draw_frontier(axes: Axes, best: Sequence[ScatterPoint], *, lower: bool) -> list[Segment]:
-    """Between two of its points, the cheaper one's quality is what the money buys; also beyond the last."""
+    """Steps between points: a budget between two of them buys the quality of the cheaper one."""
     if not best:
         return []
     right, edge = axes.get_xlim()[1], axes.get_ylim()[1 if lower else 0]

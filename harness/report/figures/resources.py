@@ -75,10 +75,10 @@ class _Timeline:
 
 
 def draw_resources(group: Group, new_figure: NewFigure) -> list[Drawing]:
-    """For each run CPU and RAM of the machine, the system, model servers and databases; none where nothing was
-    sampled.
+    """CPU and RAM of the machine, the system, model servers and databases, one figure per run; none without
+    samples.
 
-    Time counts the sessions in which the run was under way: an interruption is a mark, not a line and not a gap.
+    The time axis joins the sessions of a run: interruptions are marked and take no space.
     """
     return [_draw(view, new_figure) for view in group.views if view.resources and view.resources.samples]
 
@@ -123,7 +123,7 @@ def _not_sampled(view: RunView) -> str:
 
 
 def _tints(sessions: Sequence[Sequence[ResourceSample]]) -> str:
-    """What is tinted, and what a mark is, where there is any."""
+    """The legend of tints and marks."""
     phases = {sample.phase for session in sessions for sample in session}
     said = [tint for phase, tint in _TINTS.items() if phase in phases]
     if len(sessions) > 1:
@@ -186,7 +186,7 @@ def _lines(axes: Axes, timeline: _Timeline, column: int, look: tuple[str, float]
 
 
 def _shade_phases(panels: Sequence[Axes], timeline: _Timeline) -> None:
-    """A tint and a name for each phase; a dotted mark with the time lost where the run was interrupted."""
+    """A tint and a name for each phase; a dotted line, with the time lost, for each interruption."""
     whole = timeline.length_s / timeline.unit[0]
     for place, session in enumerate(timeline.sessions):
         if place:
@@ -210,7 +210,7 @@ def _mark_interruption(panels: Sequence[Axes], place: float, lost_s: float) -> N
 
 
 def _write(axes: Axes, text: str, place: tuple[float, float], look: tuple[str, str]) -> None:
-    """`place`: a time, and a part of the panel's height; `look`: colour, and what of the text stands there."""
+    """`place`: time and fraction of the panel's height; `look`: colour and vertical alignment."""
     color, edge = look
     axes.annotate(text, place, xycoords=("data", "axes fraction"), va=edge, fontsize=7, color=color)
 

@@ -26,7 +26,7 @@ _SIZES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _LETTER_IN = 0.065
 """How wide a figure of `LETTERS_PT` is."""
 _NAMES_IN = 1.5
-"""About what is left to the names and the space between panels."""
+"""Approximate width of the names and the gaps between panels."""
 
 
 def row_panels(
@@ -54,7 +54,7 @@ def print_at(axes: Axes, value: float, row: float, text: str) -> None:
 
 
 def print_nothing(axes: Axes, row: float) -> None:
-    """The sign for what was not measured, at the left edge."""
+    """A dash at the left edge for a value that was not measured."""
     axes.annotate(
         NOTHING,
         (0, row),

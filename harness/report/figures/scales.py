@@ -31,7 +31,7 @@ class Scale:
 
     @classmethod
     def of(cls, group: Group, measure: str) -> Scale:
-        """By what the measure says of itself; of an unknown one by its values."""
+        """From the definition of the metric; for an unknown metric, from its values."""
         known = group.known.get(measure)
         values = [value for view in group.views if (value := view.value(measure)) is not None]
         bounded = known.range == (0.0, 1.0) if known and known.range else False
@@ -52,7 +52,7 @@ class Scale:
         return format_value(shown) if interval else number(row.mean if row else None)
 
     def short(self, mean: float) -> str:
-        """A mean over a bar, where there is little room: `75`, `66.7`, `0.532`."""
+        """A mean above a bar, short: `75`, `66.7`, `0.532`."""
         return f"{round(100 * mean, 1):g}" if self.is_share else number(mean)
 
     def ticks(self, every: int = 1) -> tuple[list[float], list[str]] | None:

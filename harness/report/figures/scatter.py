@@ -32,7 +32,7 @@ _MARKER_PT = 3.5
 
 
 class Stretch(NamedTuple):
-    """A value and its 95 % interval; both limits are the value where there is no interval."""
+    """A value and its 95 % interval; without one, both limits are the value."""
 
     value: float
     low: float
@@ -61,7 +61,7 @@ class ScatterPoint:
     x: Stretch
     y: Stretch
     remark: str = ""
-    """What its place is to be taken with: it is drawn hollow."""
+    """A caveat; the marker is drawn hollow."""
 
     @property
     def name(self) -> str:
@@ -97,7 +97,7 @@ class _Box(NamedTuple):
 
 
 def key_height(points: Sequence[ScatterPoint]) -> float:
-    """Inches of a key below the points; 0 where their names stand beside them."""
+    """Height in inches of the key below the points; 0 if names are beside the points."""
     if not _needs_key(points):
         return 0.0
     names = _key_names(points)
@@ -124,8 +124,8 @@ def draw_points(axes: Axes, points: Sequence[ScatterPoint]) -> None:
 
 
 def name_points(figure: Figure, axes: Axes, points: Sequence[ScatterPoint], lines: Sequence[Segment] = ()) -> None:
-    """Each point's name beside it; of many or long ones a number, with a key below. The last thing to be drawn:
-    the layout is settled by it. `lines`: what else no name should stand on.
+    """Write each name beside its point; for many or long names a number, with a key below. Call it last, since it
+    fixes the layout. `lines`: further segments that names must not cover.
     """
     texts = [point.name for point in points]
     if _needs_key(points):
@@ -185,7 +185,7 @@ def _key_names(points: Sequence[ScatterPoint]) -> list[str]:
 def _shift(
     center: Sequence[float], size: tuple[float, float], around: tuple[_Box, Sequence[_Box], Sequence[_Box]]
 ) -> tuple[float, float]:
-    """Where the middle of a name stands, seen from its point: as near as there is room."""
+    """Offset of the name's centre from its point: the nearest free place."""
     room, taken, crosses = around
     best, least = (0.0, 0.0), float("inf")
     for gap, (dx, dy) in itertools.product(_GAPS_PT, _DIRECTIONS):

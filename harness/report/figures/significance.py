@@ -53,7 +53,7 @@ def draw_significance(findings: Findings, new_figure: NewFigure) -> list[Drawing
 
 
 def _colours(measures: Sequence[MeasureComparison]) -> str:
-    """Those that are there, what they mean, and beyond what chance."""
+    """Which colours occur, and what they mean."""
     verdicts = {compared.verdict(pair) for compared in measures for pair in compared.pairs}
     beyond = [said for verdict, said in _BEYOND_CHANCE.items() if verdict in verdicts]
     told = f"{', '.join(beyond)}: beyond chance after Holm's correction for all pairs of the measure"
@@ -64,7 +64,7 @@ def _colours(measures: Sequence[MeasureComparison]) -> str:
 
 
 def _with(compared: MeasureComparison, place: int) -> MeasureComparison:
-    """Its pairs with that run, which stands first in each; the correction stays that for all pairs."""
+    """The pairs of that run, with it first; they stay corrected for all pairs."""
     pairs = [pair if pair.a == place else pair.turned for pair in compared.pairs if place in (pair.a, pair.b)]
     return replace(compared, pairs=tuple(pairs))
 
@@ -88,7 +88,7 @@ def _alt(comparison: Comparison, measures: Sequence[MeasureComparison]) -> str:
 
 
 def _drawn_measures(measures: Sequence[MeasureComparison]) -> list[MeasureComparison]:
-    """The first that have a pair, as many as stand beside each other."""
+    """The first metrics with a pair, as many as fit side by side."""
     return [compared for compared in measures if compared.pairs][:_MOST_PANELS]
 
 

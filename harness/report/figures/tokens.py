@@ -44,7 +44,7 @@ class _Part:
         )
 
     def said(self, view: RunView) -> str:
-        """How much it is: `2,208`, and `≥` where what it is a part of was not all counted."""
+        """The amount: `2,208`; with `≥` if not everything was counted."""
         whole = cost_quantity(view.row(self.plus))
         return bare(replace(whole, value=self.of(view))) if whole else NOTHING
 
@@ -63,7 +63,7 @@ _USD_PARTS = (_Part("query", PALETTE[0], "", "usd"),), (_Part("index", PALETTE[2
 
 
 def draw_tokens(group: Group, new_figure: NewFigure) -> list[Drawing]:
-    """Bars of what a query takes and of what the index took: in tokens, and in dollars where anything was paid."""
+    """Bars of the tokens, and of the dollars if any were paid, of a query and of the index."""
     return [*_draw_tokens(group, new_figure), *_draw_usd(group, new_figure)]
 
 

@@ -1,4 +1,4 @@
-"""report.html: everything a report says as one file that opens from disk and asks nothing of the network."""
+"""report.html: the whole report as one file that needs no network."""
 
 from harness.report.page.page import page_html
 

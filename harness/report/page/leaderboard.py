@@ -13,7 +13,7 @@ _SCORE, _FIRST_OTHER = 2, 3
 
 @dataclass(frozen=True)
 class Bar:
-    """Where a mean and its interval lie, in per cent of the width."""
+    """Position of a mean and its interval, in per cent of the width."""
 
     mean: float
     low: float | None

@@ -1,8 +1,7 @@
-"""The page as text: templates filled in, styles and scripts inside, nothing else let in.
+"""The page as text: filled-in templates with styles and scripts inside.
 
-Every string is escaped where it is put in; only pictures, which are drawn here, stand as they are. Should an
-escape ever be missing, the page's own policy still runs no script but those whose hashes it names, and loads
-nothing.
+Every string is escaped where it is inserted, except for pictures, which are drawn here. If an escape were missing,
+the page's Content-Security-Policy would still run only scripts with known hashes, and load nothing.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ class _Question:
     title: str
     sections: list[Section]
     holds: str
-    """What is in it."""
+    """Its contents in a few words."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class _Part:
 
     @property
     def recommended(self) -> str:
-        """Position of the recommended run in the explorer; empty if there is none."""
+        """Position of the recommended run in the explorer; empty without one."""
         ids = [view.run.run_id for view in self.chapter.group.views]
         found = self.chapter.findings.verdict.recommended_run
         return str(ids.index(found)) if found in ids else ""
@@ -234,9 +233,7 @@ def _widths(picture: Picture) -> str:
 
 
 def _sort_key(entry: Entry) -> Any:
-    """The attribute that holds the number by which an entry is sorted; nothing for words, and where nothing is
-    known.
-    """
+    """The attribute that holds the number to sort by; nothing for words and unknown values."""
     from markupsafe import Markup
 
     first = entry.quantities[0] if isinstance(entry, ValueGroup) and entry.quantities else entry
@@ -245,12 +242,12 @@ def _sort_key(entry: Entry) -> Any:
 
 
 def _csv_link(table: Table) -> str:
-    """The table as CSV, within the page: whoever has the page alone has it too."""
+    """The table as CSV within the page, so that the page alone is enough."""
     return f"data:text/csv;base64,{base64.b64encode(table_csv(table).encode(errors='replace')).decode()}"
 
 
 def _value(entry: Entry) -> str:
-    """What an entry says but for its interval and what stands behind it."""
+    """An entry without its interval and other details."""
     return bare(entry) if isinstance(entry, Quantity) else format_value(entry)
 
 

@@ -1,1 +1,1 @@
-"""One renderer for each way of showing a `Table`; each escapes what its format would read as more than letters."""
+"""One renderer per output format of a `Table`; each escapes the markup of its format."""

@@ -1,4 +1,4 @@
-"""A table as CSV, for a spreadsheet: the cells of the page. Every number in full stands in summary.csv."""
+"""A table as CSV with the cells of the page. summary.csv has the numbers in full precision."""
 
 import csv
 import io

@@ -1,7 +1,6 @@
 """A table as LaTeX: booktabs in a float, for a document that loads booktabs, array and graphicx.
 
-Made for pdflatex with its default encodings: signs that it lacks are written as commands or as their nearest
-letters, and "?" where there are none.
+For pdflatex with its default encodings: missing characters become commands, their nearest letters, or "?".
 """
 
 import re
@@ -55,7 +54,7 @@ _LONG_NAME = 26
 
 
 def table_latex(table: Table) -> str:
-    """A `table` float with caption and the label `tab:<name>`; what is too wide is made to fit the line."""
+    """A `table` float with caption and the label `tab:<name>`, scaled down if it is too wide."""
     lines = [table.header, *[tuple(map(format_value, row)) for row in table.rows]]
     # A first column that wraps counts with the width it is given.
     widths = [max(len(line[place]) for line in lines) for place in range(len(table.header))]

@@ -1,4 +1,4 @@
-"""Tables for a terminal: no wider than it, whatever they hold; columns for which there is no room go below."""
+"""Tables for a terminal, never wider than it: columns that do not fit go below."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.display import Entry, Table, format_value, printable
 WIDTH = 100
 _GAP = 2
 _FIRST_SHARE = 0.4
-"""Part of the width that the first column takes at most."""
+"""Maximum share of the width for the first column."""
 _FEWEST = 8
 """Characters that a column of words has, if there are so many."""
 _LONGEST_CELL, _LONGEST_TEXT = 200, 4000
@@ -35,12 +35,12 @@ def print_table(table: Table, console: Console, width: int, *, titled: bool = Tr
 
 
 def plain(text: str, style: str = "") -> Text:
-    """Text that is nothing but its letters: neither markup nor what a terminal would obey."""
+    """Text without markup and without terminal control characters."""
     return Text(printable(text, _LONGEST_TEXT), style=style)
 
 
 def fits(table: Table, width: int) -> bool:
-    """Whether all columns stand beside each other."""
+    """Whether all columns fit side by side."""
     return len(_Grid.of(table).blocks(width)) == 1
 
 
@@ -63,7 +63,7 @@ class _Grid:
         )
 
     def blocks(self, width: int) -> list[list[int]]:
-        """Which columns stand beside each other, the first in every block."""
+        """Groups of columns that fit side by side, each with the first column."""
         room = width - self._least(0, width)
         blocks, left = [[0]], room
         for place in range(1, len(self.header)):
@@ -86,8 +86,9 @@ class _Grid:
         return shown
 
     def _widths(self, columns: Sequence[int], width: int) -> list[int]:
-        """What each column needs at least; what is left of the line goes to those that wrap, a character at a
-        time."""
+        """The minimum width of each column; the rest of the line goes, a character at a time, to those
+        that wrap.
+        """
         widths = [self._least(place, width) for place in columns]
         wanted = [self._longest(place) for place in columns]
         left = width - sum(widths) - _GAP * (len(columns) - 1)
@@ -101,14 +102,13 @@ class _Grid:
         return widths
 
     def _least(self, place: int, width: int) -> int:
-        """Numbers stand on one line, and a heading wraps between words; so do words, of which long ones are
-        folded."""
+        """Numbers are not broken. Headings and words wrap, and long words are folded."""
         heading = max(map(cell_len, self.header[place].split()), default=1)
         if place == 0:
             return max(1, min(self._longest(0), int(width * _FIRST_SHARE)))
         if place in self.words:
             return min(self._longest(place), max(_FEWEST, heading))
-        # However narrow the console, a first column and one more stand on it.
+        # The first column and one other always fit.
         room = width - self._least(0, width) - _GAP
         return max(1, min(room, max([heading, *(cell_len(row[place]) for row in self.rows)])))
 

@@ -1,4 +1,4 @@
-"""What a chapter is made of, in order: fixed sections, one for each kind of measure, and those of plug-ins."""
+"""The sections of a chapter, in order: fixed ones, one for each kind of metric, and those of plug-ins."""
 
 from harness.report.sections.order import sections_of
 from harness.report.sections.spec import ANSWER, NOTES, QUESTIONS, SECTIONS, Reported, SectionSpec

@@ -23,11 +23,11 @@ _OTHERS = "Other measures"
 
 @dataclass(frozen=True)
 class _Part:
-    """What stands under one title."""
+    """A section of metrics."""
 
     title: str
     measures: dict[str, list[str]] = field(default_factory=dict)
-    """Evaluator -> its measures here; empty: nobody says whose they are."""
+    """Evaluator -> its metrics in this section; empty name: evaluator unknown."""
 
     @property
     def names(self) -> list[str]:
@@ -36,7 +36,7 @@ class _Part:
 
 
 def measured_sections(group: Group) -> list[SectionSpec]:
-    """First what asked no model, then by how many it asked; what nobody here knows comes last."""
+    """Sections in order of how many models their metrics need; unknown metrics last."""
     parts = _parts(group)
     homes = {evaluator: part.title for part in reversed(parts) for evaluator in part.measures}
     keys = _keys([part.title for part in parts])
@@ -71,7 +71,7 @@ def _parts(group: Group) -> list[_Part]:
 
 
 def _all_measures(group: Group, evaluation: EvaluationRecord) -> list[str]:
-    """Of an evaluator, in its own order, whatever its parameters were in each run."""
+    """The metrics of an evaluator, in its order, over all runs and parameters."""
     evaluations = (one for view in group.views for one in view.evaluations)
     own = (one for one in evaluations if one.evaluator == evaluation.evaluator)
     return list(dict.fromkeys(name for one in own for name in one.measures))

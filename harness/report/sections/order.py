@@ -38,7 +38,7 @@ def _why_refused(spec: SectionSpec, names: Collection[str]) -> str:
 
 
 def _guarded(spec: SectionSpec) -> SectionSpec:
-    """A plug-in that fails says so in its own section; the rest of the report stands."""
+    """If a plug-in fails, its section shows the error; the rest of the report is not affected."""
 
     def content(reported: Reported) -> Content:
         try:
@@ -60,7 +60,7 @@ def _guarded(spec: SectionSpec) -> SectionSpec:
 
 
 def _checked(content: Content) -> Content:
-    """The same where every renderer can show it, its lists read once; an error where one could not."""
+    """The content with its lists read once; raises an error if a renderer could not show it."""
     if not isinstance(content, Content):
         raise TypeError(f"content() gave {type(content).__name__}, not Content")
     words = [tuple(some) for some in (content.paragraphs, content.items, content.code)]
@@ -76,7 +76,7 @@ def _checked(content: Content) -> Content:
 
 
 def _failed_drawing(spec: SectionSpec, why: str, new_figure: NewFigure) -> Drawing:
-    """Where a plug-in's figures would be: why they are not."""
+    """Shown in place of figures that a plug-in failed to draw."""
     said = printable(f"The figures of the plug-in '{spec.name}' could not be drawn ({why}).", 300)
     figure = new_figure(figsize=(WIDTH_IN, 0.6))
     figure.text(0.01, 0.5, textwrap.fill(said, 130), va="center")

@@ -13,8 +13,8 @@ from harness.display.text_format import printable
 from harness.store import Manifest
 
 _WATCHING = ("runner.", "budget.", "race.")
-"""How a run is watched, and what it may cost, changes no result, so it is not worth a line. A race takes more
-systems than the one of a run, which alone answers every query."""
+"""Settings that change no result are left out. So is a race: it needs several systems, and the command is for one.
+"""
 
 
 def run_command(manifest: Manifest) -> str:

@@ -1,4 +1,4 @@
-"""How a section of the report presents itself: what it says, and what it draws."""
+"""A section of the report: its content and its figures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ QUESTIONS = {
 }
 """Key -> question that a reader asks after the verdict. The page shows each folded, with its sections."""
 ANCHORS = frozenset({"explorer", "failed", "headline", "main", "status", "terms", "theme", "top", *QUESTIONS})
-"""Ids of the page besides its sections, which no section may have."""
+"""Ids of the page that sections must not use."""
 
 
 @dataclass(frozen=True)

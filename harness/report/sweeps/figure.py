@@ -91,7 +91,9 @@ class _Stand:
         return "" if why == BASELINE else why
 
     def left_out(self, sweep: Sweep, panels: Sequence[_Panel]) -> str:
-        """Who is on no curve, and why; empty where all are, else a sentence that begins with a space."""
+        """The runs that are on no curve, with reasons; empty if there are none, otherwise a sentence preceded by a
+        space.
+        """
         places = [point.position for line in sweep.lines for point in line.points]
         apart = {
             self.group.views[place].label: why
@@ -161,7 +163,7 @@ def _scale(axes: Axes, sweep: Sweep) -> None:
 
 
 def _shown(row: Aggregate, measure: str) -> str:
-    """A mean with its interval and n; of what a query takes `≥` where not all was counted."""
+    """A mean with its interval and n; costs with `≥` if not everything was counted."""
     is_cost = measure in {panel.measure for panel in _COSTS}
     return f"{format_value(cost_quantity(row, interval=True))}, n = {n_of([row])}" if is_cost else tip_of(row)
 

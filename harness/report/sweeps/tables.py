@@ -21,7 +21,7 @@ from harness.statistics.paired_comparison import MeasureComparison
 
 
 def sweep_tables(group: Group, findings: Findings) -> list[Table]:
-    """A table for each swept parameter, then the best run under each budget; nothing where nothing is swept."""
+    """A table for each swept parameter, then the best run for each budget; nothing without a sweep."""
     sweeps = find_sweeps(group)
     if not sweeps:
         return []
@@ -60,19 +60,19 @@ def _point_row(group: Group, findings: Findings, line: SweepLine, point: SweepPo
 
 
 BUDGETS: Mapping[str, str] = {"tokens": "tokens a query", "usd": "USD a query", "latency_s_p50": "seconds (p50)"}
-"""Measure of cost -> what a budget of it is called."""
+"""Cost -> name of its budget."""
 
 
 @dataclass(frozen=True)
 class _Verdicts:
-    """Who is better, by the measure that ranks the group."""
+    """Which run is better by the metric that ranks."""
 
     group: Group
     findings: Findings
     compared: MeasureComparison
 
     def merit(self, position: int) -> float | None:
-        """The mean, turned so that more is better; None where there is none or the run was not compared."""
+        """The mean, negated if lower is better; None if it was not compared."""
         if position not in self.findings.entrants:
             return None
         value = self.compared.means[self.place(position)]
@@ -83,7 +83,7 @@ class _Verdicts:
         return self.findings.entrants.index(position)
 
     def spent(self, position: int, cost: str) -> Aggregate | None:
-        """What a query took with a run, in the mix in which its answers are; None where that is not known."""
+        """The cost of a query of a run, in the mix of query types of its score; None if unknown."""
         row = self.findings.row_of(self.group, position, cost)
         return row if row is not None and row.mean is not None else None
 
@@ -92,7 +92,9 @@ class _Verdicts:
         return why_no_price(self.group.views[position], cost, self.spent(position, cost))
 
     def outside(self, left: Mapping[int, str]) -> str:
-        """Who was left out, and why; empty where nobody was, else sentences that begin with a space."""
+        """The runs that were left out, with reasons; empty if there are none, otherwise a sentence preceded by a
+        space.
+        """
         named = listed_apart({self.group.views[position].label: why for position, why in left.items()})
         return f" {FAILING} Not compared: {named}." if named else ""
 

@@ -1,4 +1,4 @@
-"""The tables of a report: summary.csv with every number, and what a reader is shown, as `Table` values."""
+"""The tables of a report, as `Table` values, and summary.csv with every number."""
 
 from harness.report.tables.long import COLUMNS, summary_csv
 

@@ -1,4 +1,4 @@
-"""What a query costs when the index is shared out over many, and from how many on one system beats another."""
+"""Cost of a query with its share of the index, and from how many queries on one system is cheaper than another."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _AT = (100, 1_000, 10_000)
 
 
 _REMARKS = {True: "", False: " (queries not told apart)", None: " (not tested)"}
-"""Behind what the means say of two lines that do not cross."""
+"""Remark on two lines that do not cross."""
 Lines = Sequence[tuple[RunView, CostLine]]
 
 
 @dataclass(frozen=True)
 class CostUnit:
-    """In what is counted; `index_<measure>` is what the index took of it."""
+    """A unit of cost; `index_<measure>` is the cost of the index."""
 
     measure: str
     name: str
@@ -38,9 +38,7 @@ UNITS = (CostUnit("tokens", "tokens", "fewer tokens"), CostUnit("usd", "USD", "l
 
 
 def line_of(view: RunView, unit: CostUnit) -> CostLine | None:
-    """None where the index or the queries were not counted, or have no price: never as if they were free; and of
-    a run that is not finished.
-    """
+    """None if the run is not finished, if the index or its queries were not metered, or if they have no price."""
     if not view.is_complete:
         return None
     query, index = _rows_of(view, unit)
@@ -50,15 +48,13 @@ def line_of(view: RunView, unit: CostUnit) -> CostLine | None:
 
 
 def lines_of(group: Group, unit: CostUnit) -> Lines:
-    """The runs that have a line; none where nobody had to pay anything in this unit."""
+    """The runs with a line; none if everything was free in this unit."""
     found = [(view, line) for view in group.views if (line := line_of(view, unit))]
     return found if any(line.index or line.per_query for _, line in found) else []
 
 
 def competing(lines: Lines, unit: CostUnit) -> Lines:
-    """Those of which it may be said that they are cheaper: runs that answer, are no marks to read others by, and
-    were counted in full.
-    """
+    """The runs that may be called cheaper: systems that answer and were metered in full."""
     return [(view, line) for view, line in lines if not _why_outside(view, unit)]
 
 
@@ -68,7 +64,9 @@ def is_bounded(view: RunView, unit: CostUnit) -> bool:
 
 
 def outside(lines: Lines, unit: CostUnit) -> str:
-    """Who does not compete, and why; empty where all do, else a sentence that begins with a space."""
+    """The runs that are not compared, with reasons; empty if there are none, otherwise a sentence preceded by a
+    space.
+    """
     competitors = [view for view, _ in competing(lines, unit)]
     left = [view for view, _ in lines if view not in competitors]
     named = listed_apart({view.label: _why_outside(view, unit) for view in left})
@@ -76,22 +74,22 @@ def outside(lines: Lines, unit: CostUnit) -> str:
 
 
 def _why_outside(view: RunView, unit: CostUnit) -> str:
-    """Why nothing is said of who is cheaper; empty: it may be."""
+    """Why a run is not compared; empty if it is."""
     return why_no_price(view, unit.measure, *_rows_of(view, unit))
 
 
 def _rows_of(view: RunView, unit: CostUnit) -> tuple[Aggregate | None, Aggregate | None]:
-    """What a query took, in the mix in which answers are weighed, and the index."""
+    """The cost of a query, in the natural mix of query types if known, and of the index."""
     natural = view.row(unit.measure, NATURAL)
     known = natural if natural is not None and natural.mean is not None else view.row(unit.measure)
     return known, view.row(f"index_{unit.measure}")
 
 
 def break_even_tables(group: Group, findings: Findings) -> list[Table]:
-    """For tokens and for dollars: a query with its share of the index, and who is cheaper from when on.
+    """For tokens and for dollars: the cost of a query with its share of the index, and when each system is
+    cheaper.
 
-    Beside the mean by the measure that ranks: cheap alone is no merit. No tables for a unit in which nobody had to
-    pay, or was counted.
+    The score is shown beside it. No tables for a unit in which everything was free or nothing was metered.
     """
     tables = []
     for unit in UNITS:
@@ -125,7 +123,7 @@ def _amortised_table(group: Group, unit: CostUnit) -> Table:
 
 
 def _with_column(table: Table, name: str, entries: Sequence[Entry]) -> Table:
-    """What the runs get right, beside what they cost; the same table where nothing ranks them."""
+    """The table with the scores of the runs as the last column."""
     if not entries:
         return table
     rows = tuple((*row, entry) for row, entry in zip(table.rows, entries, strict=True))

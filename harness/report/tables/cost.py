@@ -1,4 +1,4 @@
-"""What answering takes: tokens, seconds and dollars, of a query and of each phase."""
+"""Cost of answering: tokens, seconds and dollars, per query and per phase."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def failed_share(view: RunView) -> Quantity | None:
 
 
 def latency_table(group: Group) -> Table | None:
-    """Quantiles and mean with intervals, waiting for limits of providers apart; None where no run was timed."""
+    """Quantiles and means with intervals, throttling separately; None if no run was timed."""
     views = [view for view in group.views if view.row("latency_s")]
     if not views:
         return None
@@ -75,7 +75,9 @@ def latency_table(group: Group) -> Table | None:
 
 
 def _paced(views: Sequence[RunView]) -> str:
-    """With how many calls at once these seconds came about, where that is known and the same. With a space."""
+    """The limits on concurrent calls during the measurement, if known and the same for all runs; preceded by a
+    space.
+    """
     known = [one for one in (calls_at_once(view.manifest) for view in views) if one]
     if len(known) < len(views) or any(one != known[0] for one in known):
         return ""
@@ -101,7 +103,7 @@ def _seconds(view: RunView, measure: str) -> Quantity | None:
 
 
 def phases_table(group: Group) -> Table:
-    """What models were asked to build the index and to answer, and a query's share of both; judges apart."""
+    """Model calls for building the index and for answering, and a query's share of both; judges separately."""
     header = ("system", "phase", "model calls", "input tokens", "output tokens", "cached tokens", "USD", "n")
     rows = tuple(
         (printable(view.label), phase, *used, n) for view in group.views for phase, used, n in _phases(view)
@@ -136,9 +138,7 @@ def _phases(view: RunView) -> Iterable[tuple[str, Used, Entry]]:
 
 
 def _whole(view: RunView, row: Aggregate | None) -> Quantity | None:
-    """The sum behind a mean, at least that where a query is missing; with repeats only where none is, for the mean
-    weighs queries alike.
-    """
+    """The sum behind a mean; a lower bound if a query is missing. With repeats only if none is missing."""
     if row is None or row.mean is None or (row.n_failed and view.frame.repeats > 1):
         return None
     return Quantity(round(row.mean * values_in(row), 9), at_least=is_lower_bound(row) or row.n_failed > 0)

@@ -1,4 +1,4 @@
-"""What runs were expected to take when they began, against what they took."""
+"""Estimates made at the start of runs against what they cost."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Compared:
     actual: AmountByName
 
     def error(self, quantity: str) -> float | None:
-        """Predicted over actual, less 1; None where either is not known, or the actual is 0 and the other not."""
+        """Predicted / actual - 1; None if either is unknown, or if only the actual value is 0."""
         predicted, actual = self.predicted[quantity], self.actual[quantity]
         if predicted is None or actual is None:
             return None
@@ -41,7 +41,7 @@ class Compared:
 
 
 def estimate_tables(group: Group) -> list[Table]:
-    """The errors of the estimates of these runs, and the figures behind them; nothing where none was estimated."""
+    """The errors of the estimates, and the numbers behind them; nothing without estimates."""
     compared = [phase for view in group.views for phase in _compared(view)]
     if not compared:
         return []
@@ -68,8 +68,8 @@ def _predicted(phase: PhaseEstimate) -> AmountByName:
 
 
 def _actual(spent: Spent, usd: Aggregate | None) -> AmountByName:
-    """Of a lower bound nobody knows how wrong an estimate is: it is as unknown as the tokens it is from. Nor are
-    dollars held against it of which vectors were paid once for several answers.
+    """None for what is only a lower bound. Dollars are not compared if vectors were paid once for several
+    answers.
     """
     counted = spent.is_metered
     return {

@@ -1,4 +1,4 @@
-"""What an index is and took, and CPU and RAM of both phases."""
+"""The index: contents, cost and size; CPU and RAM of both phases."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _GB = 1e-9
 
 
 def index_table(group: Group) -> Table | None:
-    """What the index is, and how long and how much memory building it took; None where no run has one."""
+    """Contents of the index, and the time and memory it took to build; None if no run has one."""
     if all(view.run.index() is None for view in group.views):
         return None
     header: tuple[str, ...] = ("system", "seconds", "documents", "chunks", "failed chunks", "nodes", "edges")
@@ -32,7 +32,7 @@ def index_table(group: Group) -> Table | None:
 
 
 def index_seconds(view: RunView) -> Quantity | None:
-    """As if it had been built alone: measured, else rebuilt, else what it took with help as a lower bound."""
+    """Seconds of a build from scratch: measured, otherwise reconstructed, otherwise a lower bound."""
     alone, spent = view.value("index_alone_s"), view.value("index_spent_s")
     if alone is None:
         return None if spent is None else Quantity(spent, at_least=True)
@@ -40,7 +40,7 @@ def index_seconds(view: RunView) -> Quantity | None:
 
 
 def ledger_table(group: Group) -> Table | None:
-    """What the index asked of models, which run built it, and how much of it another run had paid for."""
+    """Model calls of the index, which run built it, and how much another run had paid."""
     header: tuple[str, ...] = ("system", "built by", "model calls", "input tokens", "output tokens", "USD")
     header += ("calls another run paid", "texts embedded", "from another run")
     rows = []
@@ -57,7 +57,7 @@ def ledger_table(group: Group) -> Table | None:
 
 
 def resources_table(group: Group) -> Table | None:
-    """CPU and RAM: mean / maximum, for each phase; None where nothing was sampled."""
+    """CPU and RAM: mean / maximum for each phase; None without samples."""
     header: tuple[str, ...] = ("system", "phase", "machine CPU, %", "machine RAM, GB", "system CPU, %")
     header += ("system RAM, GB", "server CPU, %", "server RAM, GB")
     whose = [("machine", "ram_bytes"), ("system", "rss_bytes"), ("server", "rss_bytes")]

@@ -1,4 +1,4 @@
-"""What was run, and in what the runs differ."""
+"""The runs and the differences between them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LONGEST_ID = 200
 
 
 def runs_table(group: Group) -> Table:
-    """What was run."""
+    """System, models and progress of each run."""
     header = ("system", "version", "generator", "embedder", "repeats", "started", "answered", "run")
     rows = []
     for view in group.views:
@@ -34,7 +34,7 @@ def runs_table(group: Group) -> Table:
 
 
 def places_table(group: Group) -> Table:
-    """On what the runs were made, and by which state of the harness."""
+    """Machine and commit of each run."""
     header = ("system", "processor", "cores", "RAM, GB", "platform", "Python", "harness commit", "seed")
     rows = []
     for view in group.views:

@@ -1,4 +1,4 @@
-"""The tables of scores: by query type, by metric, by kind of answer, and what the judges were asked."""
+"""Tables of scores: by query type, by metric, by kind of answer, and the judges' cost."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ _REFUSED = (
 
 
 def measure_table(group: Group, name: str, title: str, measures: Sequence[str]) -> Table:
-    """Overall means of measures, a column for each run.
+    """Overall means of metrics, a column for each run.
 
-    A measure that says nothing of some answers has three rows: over what each run has, with how many of how many
-    that is; over what all finished runs have; and with the worst value for each answerable query that was refused.
-    What was scored otherwise than most stands in a row of its own.
+    A metric that does not apply to some answers has three rows: over the values of each run, with their number;
+    over the queries that all finished runs have; and with the worst value for each refused answerable query.
+    Scores made in another way than most have a row of their own.
     """
     header = ("measure", *[printable(view.shown) for view in group.views])
     others = {measure: group.scored_otherwise(measure) for measure in measures}
@@ -75,7 +75,7 @@ def measure_table(group: Group, name: str, title: str, measures: Sequence[str]) 
 
 
 def _own(view: RunView, measure: str, found: Refusals | None) -> Quantity | None:
-    """A mean over what a run has, and how many of the queries that the measure is about that are."""
+    """The mean over the values of a run, and how many of the applicable queries those are."""
     shown = share(view.row(measure), with_n=True)
     if shown is None or found is None:
         return shown
@@ -101,9 +101,9 @@ def _mean(view: RunView, found: Refusals, values: Mapping[str, float]) -> Quanti
 
 
 def coverage_table(group: Group, evaluator: str) -> Table | None:
-    """How many answers have a value of each measure, and why the others have none; None where nothing was scored.
+    """For each metric how many answers have a value, and why the others have none; None without scores.
 
-    Measures with the same counts share a row, as those of one judgement do.
+    Metrics with the same counts share a row.
     """
     header = ("system", "measures", "scored", "imputed", "failed", "not applicable", "with a value")
     rows = tuple(row for view in group.views for row in _covered(view, evaluator))
@@ -118,7 +118,7 @@ def coverage_table(group: Group, evaluator: str) -> Table | None:
 
 
 def twin_table(group: Group) -> Table | None:
-    """How a measure and the cheaper one that stands in for it go together; None where no run has both."""
+    """Correlation of a metric with the cheaper one that stands in for it; None if no run has both."""
     header = ("system", "measure", "stands in for", "queries", "Spearman", "Kendall", "Pearson")
     rows = tuple(
         (
@@ -192,7 +192,7 @@ def advice(group: Group, measures: Sequence[Measure]) -> list[str]:
 
 
 def found_labels(group: Group, measure: Measure) -> list[ScoreLabel]:
-    """The labels that any run has, in the measure's order; then what nobody here knows, by name."""
+    """The labels that any run has, in the metric's order; then unknown ones, by name."""
     given = {name for view in group.views for name in view.labelled.get(measure.name, {})}
     known = [label for label in measure.labels if label.name in given]
     unknown = sorted(given - {label.name for label in known})
@@ -212,7 +212,7 @@ def _count(view: RunView, measure: Measure, label: ScoreLabel) -> ValueGroup | N
 
 
 def judge_table(group: Group) -> Table | None:
-    """What was asked of judges; None where nobody was asked."""
+    """Calls and cost of the judges; None if there were none."""
     header: tuple[str, ...] = ("system", "evaluator", "models", "scores", "model calls", "paid before")
     header += ("input tokens", "output tokens", "USD", "seconds")
     rows = tuple(row for view in group.views for row in _judged(view))
@@ -220,8 +220,8 @@ def judge_table(group: Group) -> Table | None:
 
 
 def judges_left(group: Group) -> str:
-    """Which evaluators that ask a judge did not score any run of a group, and what they would take; empty where
-    all did.
+    """Evaluators with a judge that scored none of these runs, and how to estimate their cost; empty if there are
+    none.
     """
     scored = {one.evaluator for view in group.views for one in view.evaluations}
     left = [spec.name for spec in EVALUATORS.load_all()[0] if "judge" in spec.roles and spec.name not in scored]

@@ -22,7 +22,7 @@ _HOLDS = {
 
 
 def leads_table(findings: Findings) -> Table | None:
-    """The best run against each other one, each comparison alone; None where nothing was compared."""
+    """The best run against each other one, each tested alone; None if nothing was compared."""
     ranking = findings.ranking
     if ranking is None or ranking.ranked is None or not ranking.leads:
         return None
@@ -46,7 +46,7 @@ def leads_table(findings: Findings) -> Table | None:
 
 
 def matrix_table(group: Group, findings: Findings) -> Table | None:
-    """Row less column by the measure that ranks, the best run first; None where nothing was compared."""
+    """Differences between all runs by the metric that ranks, the best first; None if nothing was compared."""
     comparison, compared = findings.comparison, findings.ranked
     if comparison is None or compared is None:
         return None

@@ -87,8 +87,8 @@ def means_over(
     imputed: Collection[str] = (),
 ) -> tuple[Aggregate, ...]:
     """The means of a metric by query type, from one value for each distinct question. A question in `applies`
-    without a value counts as missing. `imputed`: the questions whose value stands in for an unknown one, such as
-    the time limit of a query that timed out.
+    without a value counts as missing. `imputed`: questions whose value stands for an unknown one, such as a time
+    limit.
     """
     name, ends = measure
     scores = GatheredRows()
@@ -156,7 +156,7 @@ def _best(group: Group, measure: str, baselines: Sequence[Baseline]) -> Baseline
 
 
 def lead_over(group: Group, measure: str, view: RunView, baseline: Baseline) -> Lead | None:
-    """How far a run is ahead of a baseline; None if the metric says nothing of it."""
+    """How far a run is ahead of a baseline; None without values."""
     return _lead(group, measure, view.values[measure], baseline.values) if measure in view.values else None
 
 

@@ -293,7 +293,7 @@ def _much_cheaper(ranking: Ranking, choice: Choice) -> Cheaper | None:
 
 
 def _more_queries(ranking: Ranking, choice: Choice) -> MoreQueries | None:
-    """How many more queries would tell the leading runs apart if they differ by the margin, and what they cost."""
+    """How many more queries would distinguish the leading runs if they differ by the margin, and their cost."""
     compared, margin = ranking.ranked, ranking.margin_value
     unsettled = {Outcome.LEADING, Outcome.TOO_FEW, Outcome.MODEL_CANNOT_ANSWER}
     if compared is None or margin is None or choice.outcome not in unsettled or race_of(ranking) is not None:
@@ -452,7 +452,7 @@ def _n_questions(group: Group) -> int:
 
 
 def _without_gold(views: Sequence[RunView]) -> str:
-    """Why no score says which system is right, from what is known of the queries."""
+    """Why no score shows which system is right: what the data set lacks."""
     rows = [row for sample in {id(view.sample): view.sample for view in views}.values() for row in sample.values()]
     has_answers = any(stated_answers(row.reference) for row in rows)
     has_evidence = any(row.reference.evidence for row in rows)

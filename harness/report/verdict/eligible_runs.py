@@ -1,4 +1,4 @@
-"""Which runs of a group compete, and by which measure. What does not compete moves no verdict."""
+"""Which runs are ranked, and by which metric."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from harness.statistics.paired_values import COSTS
 
 
 def choose(group: Group, wanted: str | None) -> tuple[str, list[int]] | None:
-    """The measure that ranks, and the positions of the runs that compete by it: complete ones that were scored in
-    one way; baselines only among themselves. No position where no complete run has a value; None where no run has.
+    """The metric that ranks, and the positions of the runs that it ranks: complete ones that were scored in the
+    same way; baselines only if there is nothing else. No positions if no complete run has a value; None if no run
+    has one.
 
-    `wanted`, else the group's own where two runs have it, else evidence as far as the contexts of all scored runs
-    reach, else the first measure that all of them have, else what there is. ConfigError for a wanted one that no
-    run has, or of which nobody knows what is good.
+    The metric is `wanted`; else that of the group if two runs have it; else evidence within the contexts of all
+    runs; else the first one that all runs have; else any. Raises ConfigError for a wanted metric that no run has
+    or that has no direction.
     """
     views = group.views
     rivals = [place for place, view in enumerate(views) if not view.is_baseline] or [*range(len(views))]
@@ -32,9 +33,7 @@ def choose(group: Group, wanted: str | None) -> tuple[str, list[int]] | None:
 
 
 def why_apart(view: RunView, measure: str) -> str:
-    """Why a run that has values of a measure moves no verdict by it, as words that stand behind its name; empty:
-    it may compete.
-    """
+    """Why a run with values of a metric is not ranked, as words to follow its name; empty if it is."""
     after = view.left_race_after
     if not view.is_complete or after is not None:
         return "is not finished" if after is None else f"left the race after {after:,} queries"
@@ -59,7 +58,7 @@ def is_scored(view: RunView) -> bool:
 
 
 def is_only_described(group: Group, view: RunView) -> bool:
-    """Whether it has values, and none of them says that it is good or bad."""
+    """Whether it has values, but only of metrics without a direction."""
     return is_scored(view) and not any(
         has_values(view, name) and (name not in group.known or is_merit(group.known[name]))
         for name in view.values
@@ -68,12 +67,12 @@ def is_only_described(group: Group, view: RunView) -> bool:
 
 
 def was_evaluated(view: RunView) -> bool:
-    """Whether an evaluator has looked at it, with whatever outcome."""
+    """Whether any evaluator scored it, with any outcome."""
     return any(measure not in COSTS for measure in view.values)
 
 
 def ranking_evidence(views: Sequence[RunView], known: Mapping[str, Measure]) -> list[Measure]:
-    """The metrics of retrieval that rank runs where answers cannot, of which every run has a value."""
+    """The retrieval metrics that rank runs if answers cannot, and of which every run has a value."""
     able = [one for one in known.values() if one.ranks_where_answers_cannot]
     return [one for one in able if all(has_values(view, one.name) for view in views)]
 
@@ -106,14 +105,12 @@ def _own_measure(group: Group, places: Sequence[int]) -> str | None:
 
 
 def is_merit(measure: Measure) -> bool:
-    """Whether more or less of it is better, so that it may rank where nobody names a measure: how long contexts
-    are, say, is neither, and what sorts answers says again what another measure of them says.
-    """
+    """Whether the metric can rank if none is named. Descriptive metrics (length of contexts) and labels cannot."""
     return measure.failure_value is not None and not measure.labels
 
 
 def _alike(group: Group, places: Sequence[int], measure: str) -> list[int]:
-    """The largest part of these runs that was scored in one way, without those that stand apart."""
+    """The largest group of these runs that was scored in the same way."""
     views = group.views
     able = [
         place for place in places if has_values(views[place], measure) and not why_apart(views[place], measure)

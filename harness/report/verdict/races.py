@@ -1,4 +1,4 @@
-"""The result of a race, by statements that hold however often the race was looked at."""
+"""The result of a race, in statements that hold for any number of looks."""
 
 from __future__ import annotations
 

@@ -124,8 +124,8 @@ class Ranking:
 
     @cached_property
     def costs(self) -> tuple[str, list[float | None]]:
-        """The cost by which the entrants differ, and its mean for each; None for those that may not be called
-        cheap and those whose cost is not known. A difference in latency that nobody notices is no cost.
+        """The cost by which the entrants differ, and its mean for each run; None if it is unknown or must not be
+        compared. Differences in latency below `_NOTICED_S` are ignored.
         """
         for cost in SHOWN_COSTS:
             compared = self.by(cost)
@@ -182,8 +182,8 @@ def _reason(group: Group, measure: str, wanted: str | None) -> str:
 
 
 def _main_measures(views: Sequence[RunView], ranks_by: str, known: Mapping[str, Measure]) -> list[str]:
-    """Besides the metric that ranks: those of the leaderboard's columns, and the first metric of each other
-    evaluator; of them, those that every run has and at least two were scored for in one way.
+    """Besides the metric that ranks: those of the leaderboard's columns and the first metric of each other
+    evaluator, if every run has it and at least two were scored in the same way.
     """
     chosen = [name for name, measure in known.items() if measure.column and _fits(views, name)]
     owners = {name: one.evaluator for view in views for one in view.evaluations for name in one.measures}

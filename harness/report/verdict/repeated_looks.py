@@ -57,17 +57,17 @@ def _own_looks(run: RunDir) -> tuple[int, ...]:
 
 
 def _earlier(run: RunDir, views: list[RunView]) -> Iterator[tuple[str, str, int]]:
-    """System, digest and size of a finished run, where it is one of these systems over a part of the queries."""
+    """System, digest and size of a finished run of one of these systems on a part of the queries."""
     try:
         manifest = run.manifest()
         fitting = [view for view in views if _is_same(manifest, view.manifest)]
         if not fitting or run.done() is None:
             return
         rows = run.sample()
-    except HarnessError:  # A run that cannot be read is none that was looked at here.
+    except HarnessError:  # A run that cannot be read was not compared here.
         return
     for view in fitting:
-        # Ids alone tell nothing: two files of questions number theirs alike.
+        # Ids are not enough: two question files may use the same ones.
         asked = len(rows) < len(view.sample) and all(view.sample.get(row.query.query_id) == row for row in rows)
         if asked:
             yield view.run.run_id, str(manifest.identity["dataset"].get("digest")), len(rows)

@@ -1,5 +1,6 @@
 """A verdict in plain words: a headline of at most 20 words and at most three sentences, without p values and
-intervals, which stand in the table and in the section on statistics."""
+intervals, which are in the table and the statistics section.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _A_CENT = 0.01
 _EQUAL = 1e-9
 _UNITS = {"latency_s": " s", "wall_s": " s", "throttled_s": " s", "usd": " dollars"}
 _OFTEN = 0.1
-"""Failing on this share of queries is said first: it must be fixed before a comparison means much."""
+"""A run that fails on this share of queries is mentioned first."""
 _GUESSES = "even with the right passages, answers are not shown to beat guessing"
 _UNSETTLED = {Outcome.LEADING, Outcome.INCONCLUSIVE, Outcome.TOO_FEW}
 
@@ -55,7 +56,7 @@ def _no_choice(verdict: Verdict) -> str:
 
 
 def _unsettled(verdict: Verdict) -> str:
-    """The headline where the best mean leads and nothing is shown."""
+    """The headline if the best mean leads without a significant result."""
     best, score = name(verdict.recommended or ""), scored(verdict, _recommended(verdict))
     if verdict.outcome == Outcome.INCONCLUSIVE:
         return f"Use {best} for now. Inconclusive: {_missing(verdict)}."
@@ -68,7 +69,7 @@ def _unsettled(verdict: Verdict) -> str:
 
 
 def sentences(verdict: Verdict) -> tuple[str, ...]:
-    """What supports the headline: how large the difference is, what the risk is, and what would settle it."""
+    """What supports the headline: the size of the difference, the risk, and what would settle it."""
     return tuple(_sentences(verdict))[:3]
 
 
@@ -139,7 +140,7 @@ def _risk(verdict: Verdict) -> str:
 
 
 def _costs(verdict: Verdict) -> str:
-    """What the runs that are worth choosing cost."""
+    """The cost of the runs worth choosing."""
     worth = [one for one in verdict.standings if one.status in {"recommended", "as good", "tied"}][:2]
     dollars = [(one, one.usd_per_1000) for one in worth if one.usd_per_1000 is not None and one.usd_per_1000.value]
     if dollars:
@@ -172,7 +173,7 @@ def _more(verdict: Verdict) -> str:
 
 
 def _equal_rival(verdict: Verdict) -> str:
-    """Another run with the score of the recommended one; empty if there is none."""
+    """Another run with the same score as the recommended one; empty if there is none."""
     own, rivals = _recommended(verdict), [one for one in verdict.standings if one.status in {"as good", "tied"}]
     if own is None or own.score is None or not rivals or rivals[0].score is None:
         return ""

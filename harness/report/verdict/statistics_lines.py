@@ -1,4 +1,4 @@
-"""What the tests rest on: metric, mix of query types, power, baselines, earlier looks and races."""
+"""The basis of the tests: metric, mix of query types, power, baselines, earlier looks and races."""
 
 from __future__ import annotations
 

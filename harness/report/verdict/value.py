@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 
 class Outcome(StrEnum):
-    """What the runs show."""
+    """The result of a comparison."""
 
     CLEAR_WINNER = "clear_winner"
     """One run is significantly better than every other one."""
@@ -21,7 +21,7 @@ class Outcome(StrEnum):
     INCONCLUSIVE = "inconclusive"
     """Missing values decide which run is better."""
     TOO_FEW = "too_few_queries"
-    """So few queries that a lead says little."""
+    """Too few queries for a lead to mean much."""
     NOT_ABOVE_BASELINE = "not_above_baseline"
     """No run is significantly better than an answer without documents."""
     MODEL_CANNOT_ANSWER = "model_cannot_answer"
@@ -33,7 +33,7 @@ class Outcome(StrEnum):
     ONE_SYSTEM = "one_system"
     """There is nothing to compare with."""
     NOTHING_ANSWERED = "nothing_answered"
-    """Every query failed, or nothing was asked yet."""
+    """Every query failed, or none was asked yet."""
     NOT_SCORED = "not_scored"
     """No metric can rank the runs."""
 
@@ -102,7 +102,7 @@ class MoreQueries:
     """What would settle which of the leading runs is better, if they differ by the margin."""
 
     queries: int
-    """In addition to those that were asked."""
+    """In addition to those already asked."""
     minutes: float | None
     """To answer them with every leading run, one after the other."""
     usd: float | None
@@ -148,7 +148,7 @@ class Verdict:
     cheaper: Cheaper | None = None
     more: MoreQueries | None = None
     standings: tuple[Standing, ...] = ()
-    """The best first; then baselines and what is not ranked."""
+    """The best first; then baselines and runs that are not ranked."""
     caveats: tuple[str, ...] = ()
     """What weakens it, the most harmful first."""
 

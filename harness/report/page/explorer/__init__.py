@@ -1,4 +1,4 @@
-"""The per-query explorer of report.html: every query, what each system made of it, and why it scored as it did."""
+"""The per-query explorer of report.html: every query, each system's answer, and the reasons for its scores."""
 
 from harness.report.page.explorer.build import BUDGET_BYTES, Explorer, build_explorer
 

@@ -1,4 +1,4 @@
-"""From a group of runs to what the page's explorer shows of them."""
+"""The data of the explorer for a group of runs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _GOLD_ANSWERS = 20
 
 @dataclass(frozen=True)
 class Explorer:
-    """What the page needs for one group."""
+    """The explorer of one group."""
 
     name: str
     """The beginning of every id: letters and digits."""
@@ -42,11 +42,11 @@ class Explorer:
 
 
 def build_explorer(group: Group, name: str, budget_bytes: int = BUDGET_BYTES) -> Explorer:
-    """Every query of a group with what each of its runs made of it.
+    """Every query of a group with the answers and scores of each run.
 
-    `budget_bytes` of base64: where the blocks would be larger, contexts, traces, times and explanations of the
-    last queries are left out, and the explorer says so. Queries, answers and values always stay. Of the rest a
-    unit of queries is in memory at a time. The same runs, and the same zlib, give the same blocks.
+    `budget_bytes` limits the size as base64: beyond it, contexts, traces, times and explanations of the last
+    queries are left out, and the explorer says so. Queries, answers and values are always kept. Details are read a
+    unit of queries at a time. The same runs and the same zlib give the same blocks.
     """
     sample = group.widest.sample if group.views else rows_by_id(())
     kinds = _kinds(group)
@@ -80,14 +80,14 @@ def _tables(group: Group, readers: Sequence[RunReader], n_rows: int) -> dict[str
 
 
 def _kinds(group: Group) -> list[AnswerKinds]:
-    """Every measure that sorts answers of which any run has one."""
+    """Metrics that label answers, if any run has a label."""
     sorting = [measure for name in group.measures if (measure := group.known.get(name)) and measure.labels]
     kinds = [AnswerKinds(measure, tuple(found_labels(group, measure))) for measure in sorting]
     return [one for one in kinds if one.labels]
 
 
 def _mix(group: Group) -> Mapping[str, int]:
-    """Queries of each type in the whole data set; empty where nobody noted it."""
+    """Number of queries of each type in the whole data set; empty if unknown."""
     return group.widest.frame.drawn.type_mix if group.views else {}
 
 
@@ -108,7 +108,7 @@ def _details(
 def _core(
     sample: Sample, runs: Sequence[RunCells], measures: Sequence[MeasureFacts], mix: Mapping[str, int]
 ) -> dict[str, Any]:
-    """What the list and its filters need."""
+    """The data of the list and its filters."""
     types = sorted({row.reference.query_type for row in sample.values()})
     numbers = {query_type: number for number, query_type in enumerate(types)}
     return {

@@ -36,9 +36,9 @@ class Details:
         self._size = 0
 
     def add(self, gold: Sequence[Sequence[Evidence]], runs: Sequence[UnitDetails], room: int) -> bool:
-        """The next unit: the gold facts of its queries, and what each run made of them.
+        """Add the next unit: the gold facts of its queries and the answers of each run.
 
-        False, and nothing more can be added, where all details together would then take more than `room` bytes.
+        Returns False, and accepts nothing more, if all details together would exceed `room` bytes.
         """
         unit = _Unit(self._measures, self._texts, self._documents)
         body = pack_json(unit.encode(gold, runs))
@@ -69,9 +69,7 @@ class _Unit:
         self._documents = documents
 
     def encode(self, gold: Sequence[Sequence[Evidence]], runs: Sequence[UnitDetails]) -> Detail:
-        """The unit as JSON. Scores stand by measure, for each record of the unit in turn: neighbours are alike
-        then, which is what deflate is good at.
-        """
+        """The unit as JSON. Scores are grouped by metric, since similar neighbours compress better."""
         facts = [[self._fact(item) for item in dict.fromkeys(evidence)] for evidence in gold]
         records = [[[self._record(one) for one in repeats] for repeats in run.records] for run in runs]
         scores = [
@@ -96,7 +94,7 @@ class _Unit:
         return self._text([text, kind, [self._document(doc_id) for doc_id in doc_ids], *where])
 
     def _text(self, text: list[Any]) -> int:
-        """The number of a text with what kind it is and where it comes from."""
+        """The number of a text with its kind and its documents."""
         whole, about = text[0], (isinstance(text[0], str), text[1:])
         key = hashlib.blake2b(repr(about).encode("utf-8", "replace"), digest_size=16)
         key.update((whole if isinstance(whole, str) else repr(whole)).encode("utf-8", "replace"))

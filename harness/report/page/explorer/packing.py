@@ -1,4 +1,4 @@
-"""What the page carries for the explorer: blocks of deflated bytes as base64, unpacked when they are needed."""
+"""The explorer's data: blocks of deflated bytes in base64, unpacked when needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pack(data: bytes) -> str:
 
 
 def pack_json(value: Any) -> str:
-    """A value as JSON, packed. What is no text (half of a surrogate pair) becomes a question mark."""
+    """A value as JSON, packed. Half of a surrogate pair becomes a question mark."""
     return pack(as_json(value))
 
 

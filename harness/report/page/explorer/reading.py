@@ -1,4 +1,6 @@
-"""What the list of queries shows of a run is kept; all else stays on the disk until its details are packed."""
+"""Reads runs for the explorer. What the list shows is kept in memory; details are read again when they
+are packed.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ from harness.store.score_lines import ScoreLine
 
 
 class ContextPlaces:
-    """Says it in words; the corpus is read when it is first needed, and only where it has pages or sections."""
+    """Describes where a context is in its document. The corpus is read when first needed, and only if it has pages
+    or sections.
+    """
 
     def __init__(self, run: RunDir) -> None:
         self._search = CachedSearch(run)
@@ -35,7 +39,7 @@ class ContextPlaces:
         self._of = lru_cache(maxsize=256)(self._read)
 
     def describe(self, context: Context) -> str:
-        """`page 12, 3.1 Ovens`; empty where nothing is known."""
+        """`page 12, 3.1 Ovens`; empty if unknown."""
         span = context.span
         places = self._of(span.doc_id) if self._is_known and span else None
         return printable(places.describe(span.start, span.end)) if places and span else ""
@@ -43,7 +47,7 @@ class ContextPlaces:
     def _read(self, doc_id: str) -> PlacesOfText | None:
         try:
             text = self._search.documents.get(doc_id)
-        except StoreError:  # A corpus that is damaged takes a page number from a report, and no more.
+        except StoreError:  # A damaged corpus costs the report its page numbers, nothing else.
             self._is_known = False
             text = None
         return None if text is None else PlacesOfText(text)
@@ -53,7 +57,7 @@ TEXT_CHARS = 20_000
 """Of any text in the page."""
 _EXPLANATION_CHARS = 400
 UNIT = 24
-"""Queries whose details stand in one block."""
+"""Number of queries whose details share a block."""
 
 ShownScore = tuple[str, float | None]
 """A status of a score and its value: s scored, i imputed, f failed, m missing, n not applicable, - none."""
@@ -64,15 +68,15 @@ ShownWords = tuple[str, float | None, str]
 """A status of a score, its value and its explanation."""
 NO_WORDS: ShownWords = (*NO_CELL, "")
 _LETTERS = np.array([b"-", b"n", b"m", b"f", b"i", b"s"])
-"""What the scores of a query come to, by rank: of its repeats the highest counts, so that one that failed does not
-hide what the others got right. The value has both."""
+"""The letter of a query's scores by rank. The highest of its repeats counts, so that one failed repeat does not
+hide the others."""
 _RANKS = np.array([0, 5, 4, 3, 2, 1], np.uint8)
 """Of the states `NONE`, `SCORED`, `IMPUTED`, `FAILED`, `MISSING`, `NOT_APPLICABLE`."""
 
 
 @dataclass
 class RunCells:
-    """What the list shows of one run, a value for each query."""
+    """What the list shows of one run, one value per query."""
 
     label: str
     run_id: str
@@ -112,7 +116,7 @@ class ShownColumn(NamedTuple):
     letters: str
     """As in a `ShownScore`."""
     values: NDArray[np.float64]
-    """Means over repeats; not a number where there is none."""
+    """Means over repeats; NaN without a value."""
 
 
 class UnitDetails(NamedTuple):
@@ -122,11 +126,11 @@ class UnitDetails(NamedTuple):
     """Of each query its repeats."""
     n_records: int
     scores: Mapping[str, list[ShownWords]]
-    """Of each measure that has any: a score for each of these records in turn."""
+    """Metric -> one score for each of these records."""
 
 
 class RunReader:
-    """One run: what the list shows of every query, and the details of some, which are read again for that.
+    """Reads one run: the list of all queries, and the details of some.
 
     `query_ids` are those of the group.
     """
@@ -141,7 +145,7 @@ class RunReader:
         self._contexts = ContextPlaces(view.run)
 
     def cells(self, kinds: Sequence[AnswerKinds] = ()) -> RunCells:
-        """What the list shows."""
+        """What the list shows of the run."""
         cells = RunCells(self._view.label, self._view.run.run_id)
         briefs = self._view.briefs
         for query_id in self._ids:
@@ -155,7 +159,7 @@ class RunReader:
         return cells
 
     def column(self, measure: str) -> ShownColumn:
-        """Its cells; each a mean over the repeats that have a value, else why there is none."""
+        """The cells of a metric: the mean over repeats with a value, otherwise why there is none."""
         states, values = self._slots.filled(measure)
         letters = _LETTERS[_RANKS[states].max(axis=1, initial=0)].tobytes().decode()
         if len(self._repeats) == 1:

@@ -47,8 +47,8 @@ class ValueTable:
         return self.has_values and all(value in {None, 0, 1} for _, value in self._numbers)
 
     def packed(self) -> str:
-        """A line of JSON, the distinct cells in order; then a number for each place, in as few bytes as it takes:
-        first the low byte of all, then the next.
+        """A line of JSON with the distinct cells, then the number of each place's cell in as few bytes as
+        possible: the low byte of all, then the next.
         """
         ordered = sorted(self._numbers, key=lambda cell: (cell[0], cell[1] or 0.0))
         new = np.zeros(len(ordered), np.uint32)
@@ -61,13 +61,13 @@ class ValueTable:
 
 @dataclass(frozen=True)
 class MeasureFacts:
-    """What the explorer says of a measure."""
+    """What the explorer shows of a metric."""
 
     name: str
     evaluator: str
     summary: str
     higher_is_better: bool | None
-    """None: nobody here knows the measure."""
+    """None: the metric is unknown."""
     binary: bool
     block: str
     """Its block; empty: it has no value in any run."""
