@@ -118,7 +118,7 @@ class AnswerEvaluator:
         return [score for case in cases for score in _scores(case)]
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 SPEC = EvaluatorSpec(
@@ -138,7 +138,9 @@ def is_right(answer: str, references: Sequence[str]) -> bool:
 
 
 def _form(answer: str, forms: Container[str]) -> str:
-    """How the answer is compared: as its leading yes or no where a reference is that, else as a whole."""
+    """The form in which an answer is compared: its leading yes or no if a reference is one, otherwise the
+    whole.
+    """
     leading = leading_yes_no(answer)
     return leading if leading is not None and leading in forms else canonical(answer)
 
@@ -149,7 +151,7 @@ def _scores(case: ScoringInput) -> list[Score]:
 
 
 def _values(answer: str, references: Sequence[str]) -> dict[Measure, tuple[float, str]]:
-    """Measure -> value and what was compared."""
+    """Metric -> value and the texts compared."""
     forms, refused = list(map(canonical, references)), abstains(answer)
     compared = _compared(_form(answer, forms), forms)
     as_in_squad = _compared(squad_form(answer), map(squad_form, references))

@@ -70,7 +70,7 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _KEPT = re.compile(r"(?<=\d)\.(?=\d)|(?<![\w.])-(?=\.?\d)|(?<=\w)[+#]+(?![\w'])")
 _ARTICLE = re.compile(r"\b(?:a|an|the)\s+(?=\S)")
 _ABBREVIATION = r"(?<!\b[a-z]\.)(?<!\b(?:mr|ms|dr|st|vs|no|jr|sr|co)\.)(?<!\b(?:mrs|inc|ltd|etc)\.)(?<!\bprof\.)"
-# A new sentence, and what a colon, dash or bracket sets apart; "passage(s)" is one word.
+# A new sentence, or a part after a colon, dash or bracket; "passage(s)" is one word.
 _STATEMENT_END = re.compile(rf"(?<=[.!?]){_ABBREVIATION}\s+|\n+|[;:](?!\d)|\s-+\s|--+|\((?!s\))|(?<!\(s)\)")
 _INSERTED = re.compile(r"\s\([^()]*\)(?=\s*\w)")
 _COMMA = re.compile(r",(?!\d)")
@@ -102,20 +102,20 @@ def is_verdict(text: str) -> bool:
 
 @lru_cache(maxsize=32_768)  # A report asks five times of every answer.
 def abstains(text: str) -> bool:
-    """Whether this answer says that there is no answer: see `harness.evaluators.abstention`."""
+    """Whether the answer says that there is no answer; see `harness.evaluators.abstention`."""
     cleaned = _clean(text)
     if is_abstention(_statements(cleaned)):
         return True
     leading = _LEADING.match(cleaned)
-    # "No, there is not enough information" takes its no back.
+    # "No, there is not enough information" is not a no.
     return leading is not None and is_abstention(_statements(cleaned[leading.end() :]), firm=True)
 
 
 def leading_yes_no(text: str) -> YesNo | None:
-    """The yes or no with which an answer begins and which the rest of it does not take back.
+    """The yes or no at the beginning of an answer, unless the rest withdraws it.
 
-    `No, the article reports a loss.` is no. None for `No article says so` (the word must stand alone), for
-    `No. 5`, for `Yes, No` (both), and for an abstention.
+    `No, the article reports a loss.` is no. None for `No article says so` (the word must be separate), for `No.
+    5`, for `Yes, No`, and for an abstention.
     """
     cleaned = _clean(text)
     leading = _LEADING.match(cleaned)
@@ -133,7 +133,7 @@ def as_written(text: str) -> str:
     straight = unicodedata.normalize("NFKC", spaced).translate(_STRAIGHT)
     visible = (char for char in straight if char in "\n\t" or unicodedata.category(char)[0] != "C")
     lines = _answering("".join(visible).split("\n"))
-    # Bold and code marks would hide that a word such as "**no**," stands alone.
+    # Marks of bold and code would hide that a word such as "**no**," is separate.
     return "\n".join(lines).replace("**", "").replace("`", "").strip(_WRAPPING)
 
 
@@ -185,7 +185,7 @@ def _plain(char: str) -> str:
 
 
 def _statements(cleaned: str) -> list[Statement]:
-    """The statements of a text, each as its clauses; what is inserted in brackets is left out."""
+    """The statements of a text, each as its clauses, without insertions in brackets."""
     parts = _STATEMENT_END.split(_INSERTED.sub("", cleaned))
     clauses = ([words for clause in _COMMA.split(part) if (words := _words(clause))] for part in parts)
     return [statement for statement in clauses if statement]

@@ -31,7 +31,7 @@ ScoreKey = tuple[str, int, str]
 
 @dataclass(frozen=True)
 class Scorer:
-    """An evaluator that was built, and what it measures with its parameters."""
+    """An evaluator that was built, with the metrics it computes."""
 
     name: str
     measures: tuple[Measure, ...]
@@ -46,11 +46,11 @@ async def score_run(
     facts: RunFacts | None = None,
     searched: RetrievalTrace | None = None,
 ) -> list[Score]:
-    """One score for every (query, repeat, measure), sorted by them; the table above says which.
+    """One score for every (query, repeat, metric), sorted by them.
 
-    `rows` are the sampled queries, repeats count from 0; a record of anything else is passed over. A
-    `HarnessError` (say, a full disk) or an interrupt ends the evaluation; any other exception, and a model that
-    cannot be reached, fails only the scores it concerns.
+    `rows` are the sampled queries, repeats count from 0; records of other queries are ignored. A `HarnessError`
+    (such as a full disk) or an interrupt ends the evaluation; any other exception, and a model that cannot be
+    reached, fails only the scores concerned.
     """
     scores: dict[ScoreKey, Score] = {}
     cases: list[ScoringInput] = []
@@ -113,7 +113,7 @@ async def _evaluated(scorer: Scorer, cases: Sequence[ScoringInput]) -> dict[Scor
 
 
 async def _checked(scorer: Scorer, cases: Sequence[ScoringInput]) -> dict[ScoreKey, Score]:
-    """What the evaluator returned; ValueError where it broke its contract."""
+    """The evaluator's scores; raises ValueError if it broke its contract."""
     asked = _asked(cases)
     found: dict[ScoreKey, Score] = {}
     for score in await scorer.evaluator.evaluate(cases):

@@ -1,4 +1,4 @@
-"""The best answer that never looks at the question: a floor for what answers are worth."""
+"""The best constant answer: a lower baseline for answer metrics."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,9 +1,9 @@
-"""Contexts as every judge is shown them: the unit that the generator saw, in windows that a judge can read.
+"""Contexts as judges see them, in windows that fit a judge.
 
-A context is shown as the generator saw it, its rank in brackets before its text
-(`harness.llm_utils.answer_contract`), and what stands between two is the same too. Units go into a window in rank
-order, as many as fit; one that is longer than a window is cut between paragraphs, lines, sentences or words, each
-part under the context's number. Nothing is left out.
+A context is shown as the generator saw it, with its rank in brackets before its text
+(`harness.llm_utils.answer_contract`) and the same separators. Contexts are put into windows in rank order; one
+that is longer than a window is split between paragraphs, lines, sentences or words, each part under the context's
+number. Nothing is left out.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ LONGEST = 12_000
 _LEAST = 200
 
 ContextCharacters = Annotated[int, Field(ge=_LEAST)]
-"""The parameter that evaluators share: characters of contexts that a judge is shown at once. Longer ones are
-judged window by window. Where a script takes a token for each letter, a judge with 8,192 tokens needs less."""
+"""Shared parameter of evaluators: characters of contexts that a judge sees at once. Longer contexts are judged
+window by window. In scripts with a token per letter, a judge with 8,192 tokens needs less."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class Unit:
     text: str
     """With its number."""
     read: int
-    """Characters of the context in it, white space apart."""
+    """Characters of the context in it, without white space."""
 
 
 @dataclass(frozen=True)
 class ContextWindow:
-    """What a judge is shown at once."""
+    """The text that a judge sees at once."""
 
     units: tuple[Unit, ...]
 
@@ -61,9 +61,9 @@ class ContextReading:
     """The contexts of one answer, as a judge reads them."""
 
     windows: tuple[ContextWindow, ...]
-    """None where no context says anything."""
+    """None if no context has text."""
     length: int
-    """Characters of all contexts, white space apart."""
+    """Characters of all contexts, without white space."""
 
     @property
     def units(self) -> tuple[Unit, ...]:
@@ -72,7 +72,7 @@ class ContextReading:
 
     @property
     def share_read(self) -> float:
-        """The part of the contexts' characters that stands in the windows."""
+        """Share of the contexts' characters that is in the windows."""
         return sum(unit.read for unit in self.units) / self.length if self.length else 1.0
 
     def mean(self, values: Sequence[float]) -> float:

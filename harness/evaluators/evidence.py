@@ -94,7 +94,7 @@ MEASURES = (_EVID, _RECALL, _PRECISION, _CHARACTERS)
 
 
 class EvidenceParams(Params):
-    """What is no fact."""
+    """Minimum length of a fact."""
 
     longest_fact: int = Field(1000, ge=1)
     """Characters. A longer fact is a passage or a whole document: no sentence could cover it."""
@@ -129,7 +129,7 @@ class EvidenceEvaluator:
         return await judge_each(cases, self._runtime, self._value)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
     async def _value(self, case: ScoringInput, measure: Measure) -> tuple[float, str]:
         offered = case.prediction.evidence
@@ -150,7 +150,7 @@ class EvidenceEvaluator:
         ours, theirs = " ".join(offered), " ".join(gold)
         cosine = float(np.clip(await self._direction(ours) @ await self._direction(theirs), -1, 1))
         shorter = min(1.0, len(theirs) / len(ours))
-        # Beyond six decimals float32 says nothing.
+        # float32 has no more digits.
         return round(cosine * shorter, 6), f"cosine {cosine:.3f}, lengths {len(theirs):,} / {len(ours):,}"
 
     async def _direction(self, text: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

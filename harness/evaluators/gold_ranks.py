@@ -1,6 +1,6 @@
-"""Where the gold of a query stands in what a system retrieved, and what that is worth.
+"""Ranks of the gold evidence in retrieved contexts, and metrics of them.
 
-Documents are valued by ir_measures, facts by the few lines of `Found`.
+Document metrics are computed by ir_measures, fact metrics by `Found`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Cut(NamedTuple):
 
 @dataclass(frozen=True)
 class FoundFacts:
-    """Where the gold items of one query stand in one ranking."""
+    """The ranks of the gold items of one query in one ranking."""
 
     gold: int
     """How many gold items there are."""
@@ -44,10 +44,10 @@ class FoundFacts:
     depth: int
     """How many ranks there are."""
     items: tuple[str, ...] = ()
-    """What was found, in the order of `ranks`, where it is a text."""
+    """The items found, in the order of `ranks`, if they are texts."""
 
     def within(self, k: int | None) -> int:
-        """How many gold items stand in the first k ranks."""
+        """Number of gold items in the first k ranks."""
         return len(self.ranks) if k is None else sum(rank <= k for rank in self.ranks)
 
     def value(self, cut: Cut) -> float:
@@ -85,9 +85,9 @@ _VALUES: dict[Statistic, Callable[[FoundFacts, int | None], float]] = {
 
 
 def find_documents(contexts: Iterable[Context], evidence: Iterable[Evidence]) -> FoundFacts:
-    """The gold documents among those that the contexts name, each ranked where it is named first.
+    """The gold documents that the contexts name, each at its first rank.
 
-    A context that names several (a triplet, a summary) contributes them in its own order.
+    A context with several documents (a triplet, a summary) contributes them in its own order.
     """
     named = dict.fromkeys(doc_id for context in contexts for doc_id in context.doc_ids if doc_id)
     gold = {item.doc_id for item in evidence if item.doc_id}
@@ -138,8 +138,8 @@ def ir_values(rankings: Sequence[FoundFacts], cuts: Collection[Cut]) -> list[dic
     import ir_measures as ir
 
     measures = {_ir_measure(cut): cut for cut in cuts}
-    # Documents go in as their ranks: no document id, whatever is in it, reaches the library, and scores that
-    # fall strictly leave no tie, which its parts would break in different ways.
+    # The library sees ranks instead of document ids, whatever those contain. Strictly decreasing scores leave no
+    # ties, which its parts would break in different ways.
     relevant = {str(number): _relevant(found) for number, found in enumerate(rankings) if found.gold}
     run = {number: _scores(rankings[int(number)]) for number in relevant}
     values: list[dict[Cut, float]] = [{} for _ in rankings]

@@ -14,7 +14,7 @@ from harness.protocols import EvaluationRuntime, Measure, Panel, PanelFigure, Ru
 
 
 def judged_measure(name: str, summary: str, reads: Sides, figure: PanelFigure, **more: Any) -> Measure:
-    """A measure between 0 and 1 of answerable queries, unless `more` says otherwise, drawn in `figure`."""
+    """A metric between 0 and 1 for answerable queries, unless `more` says otherwise; drawn in `figure`."""
     given: dict[str, Any] = {"queries": "answerable", "range": (0.0, 1.0), **more}
     return Measure(
         name=name,
@@ -37,8 +37,8 @@ class NotApplicable(Exception):
 
 
 class JudgedEvaluator(ABC):
-    """What all evaluators share that judge answers one by one: what does not apply, by what a measure says of
-    itself; what follows from a side that says nothing; and the rest, side by side within bounds.
+    """Base of evaluators that judge answers one by one: applies the preconditions of each metric, scores empty
+    sides, and runs the rest concurrently within limits.
     """
 
     def __init__(self, runtime: EvaluationRuntime) -> None:
@@ -50,12 +50,12 @@ class JudgedEvaluator(ABC):
         ...
 
     def settled(self, case: ScoringInput, measure: Measure) -> Score | None:
-        """The score that needs no judge; None where the judge is to be asked."""
+        """The score that needs no judge; None if the judge must be asked."""
         return score_without_reading(case, measure)
 
     def ordered(self, cases: Sequence[ScoringInput]) -> Sequence[ScoringInput]:
-        """The judgements in the order in which they are begun: whose judge is asked once for several measures
-        begins with one of each, or they would wait for one another.
+        """The judgements in the order in which they start. If one call serves several metrics, one of each comes
+        first; otherwise they would wait for one another.
         """
         return cases
 
@@ -80,11 +80,10 @@ class JudgedEvaluator(ABC):
 
 
 async def judge_each(cases: Sequence[ScoringInput], runtime: EvaluationRuntime, judge: Judge) -> list[Score]:
-    """judge(case, measure) for every measure of every case, `runtime.concurrency` at a time, in the order given.
+    """judge(case, measure) for every metric of every case, `runtime.concurrency` at a time, in the given order.
 
-    What it raises is that score's failure: a judge that is down, garbage, a number that is none. Two exceptions
-    are none: `NotApplicable` is a score of that status, and a `HarnessError` of another kind (a full disk) ends
-    the evaluation.
+    An exception fails that score: a judge that is down, an unusable reply. Two exceptions do not: `NotApplicable`
+    gives a score with that status, and any other `HarnessError` (a full disk) ends the evaluation.
     """
     pairs = [(case, measure) for case in cases for measure in case.measures]
     waiting = iter(enumerate(pairs))

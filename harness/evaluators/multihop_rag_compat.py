@@ -65,5 +65,5 @@ class CompatFinder:
         self._finder = FactFinder(lambda text: text.replace(" ", "").replace("\n", ""))
 
     def find(self, facts: Sequence[str], texts: Sequence[str]) -> FoundFacts:
-        """Each fact in the first text that contains it; `gold` counts what is stated twice twice."""
+        """Each fact in the first text that contains it; `gold` counts repeated facts repeatedly."""
         return replace(self._finder.find(facts, texts), gold=len(facts))

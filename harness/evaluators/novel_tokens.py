@@ -60,13 +60,13 @@ class SharedWords(NamedTuple):
 
     @property
     def f1(self) -> float:
-        """The harmonic mean; 0 where nothing is shared."""
+        """The harmonic mean; 0 if nothing is shared."""
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 
 
 def shared_novel_tokens(question: str, answer: str, reference: str) -> SharedWords | None:
-    """See the module; None where the reference holds no word that counts."""
+    """See the module; None if the reference has no content word."""
     asked = set(content_words(question))
     wanted = Counter(word for word in content_words(reference) if word not in asked)
     if not wanted:
@@ -121,7 +121,7 @@ class NovelTokensEvaluator:
         ]
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 def _score(case: ScoringInput, measure: Measure) -> Score:

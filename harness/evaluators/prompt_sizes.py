@@ -24,7 +24,7 @@ from harness.protocols import Measure, Panel, PanelFigure
 Kind = Literal["fact", "document"]
 Share = Literal["Recall", "AllHit"]
 CHARACTERS = "context_characters"
-"""The measure: how long what the generator saw is."""
+"""The metric: length of the contexts that the generator saw."""
 _FIGURE = PanelFigure(
     "retrieval_at_size",
     "Evidence at equal prompt size",
@@ -70,14 +70,14 @@ def size_measure(level: Kind, statistic: Share, size: int, *, ranks: bool = Fals
 
 
 class Seen(NamedTuple):
-    """What the generator saw."""
+    """The contexts that the generator saw."""
 
     texts: tuple[str, ...]
     """Of the contexts, in rank order."""
     starts: tuple[int, ...]
     """Where each begins, in characters, behind its number."""
     length: int
-    """Of all, with numbers and what stands between."""
+    """Length of all, with numbers and separators."""
 
 
 def prompt_contexts(contexts: Iterable[Context]) -> Seen:
@@ -92,7 +92,7 @@ def prompt_contexts(contexts: Iterable[Context]) -> Seen:
 
 
 def facts_within(found: FoundFacts, what: Seen) -> FoundFacts:
-    """The same facts with the character at which each has been said, counted from 1, in place of its rank."""
+    """The same facts with the character at which each is complete, counted from 1, instead of its rank."""
     places = zip(found.items, (rank - 1 for rank in found.ranks), strict=True)
     ends = (what.starts[place] + _end(what.texts[place], fact) for fact, place in places)
     return FoundFacts(gold=found.gold, ranks=tuple(sorted(ends)), depth=what.length)
@@ -120,7 +120,7 @@ def explain_within(found: FoundFacts, noun: str, size: int) -> str:
 
 
 def _end(text: str, fact: str) -> int:
-    """Where a fact without white space ends in a text that contains it."""
+    """Where a fact ends in a text that contains it, ignoring white space."""
     left = without_white_space(text).index(fact) + len(fact)
     for place, char in enumerate(text, start=1):
         left -= not char.isspace()

@@ -160,12 +160,12 @@ class RagasEvaluator(JudgedEvaluator):
         self._asking = Asking(runtime.judge, embedder, params.strictness, params.constrained)
 
     async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
-        """Each judgement stands by itself."""
+        """Judgements are independent."""
         return self._judge
 
     def settled(self, case: ScoringInput, measure: Measure) -> Score | None:
-        """An abstention is wrong where the reference says so; contexts that only repeat the question are not
-        relevant to it, as in the package.
+        """An abstention is wrong if the reference says so; contexts that only repeat the question are not relevant
+        to it, as in the package.
         """
         if score := score_without_reading(case, measure, abstention_is_wrong="reference" in measure.reads):
             return score
@@ -179,7 +179,7 @@ class RagasEvaluator(JudgedEvaluator):
         return load_ragas()(self._asking)
 
     async def _judge(self, case: ScoringInput, measure: Measure) -> Judgement:
-        # What reads no contexts is asked once, however many windows they fill.
+        # Without contexts one call is enough, however many windows they would fill.
         contexts = case.prediction.contexts if "contexts" in measure.reads else ()
         reading = reading_of(contexts, self._longest)
         value, explanation = await self._ragas.score(_NAMES[measure], _row(case, reading))
@@ -199,7 +199,7 @@ def load_ragas() -> "type[Ragas]":
 
 
 def check_ragas(_params: Params) -> None:
-    """Raise MissingDependency unless ragas is installed in the version whose values are promised here."""
+    """Raise MissingDependency unless ragas is installed in the supported version."""
     try:
         found = version("ragas")
     except PackageNotFoundError:

@@ -114,7 +114,7 @@ _SUMMARIES: dict[Statistic, str] = {
 
 
 class RetrievalParams(Params):
-    """Where rankings are cut, and what is no fact."""
+    """Cutoffs of rankings, and the minimum length of a fact."""
 
     ks: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field((1, 4, 10), min_length=1)
     """Hit, Recall and AllHit are taken at each, MRR, MAP and nDCG at the largest."""
@@ -122,7 +122,7 @@ class RetrievalParams(Params):
     """Characters. A longer fact is a passage or a whole document (rag_12000, some of uda_qa): no chunk could
     contain it, so that the fact level and compat do not apply to its query."""
     sizes: tuple[Annotated[int, Field(ge=1)], ...] = (1000, 2000, 4000, 8000, 16000)
-    """Characters of what the generator saw, within which recall is taken; none: it is not."""
+    """Sizes of context, in characters, within which recall is computed; empty: none."""
 
     evidence_within: int = Field(4000, ge=1)
     """Characters within which a fact counts as found in the leaderboard; one of `sizes`, or added to them."""
@@ -145,7 +145,7 @@ class Rule:
 
 
 def rules(params: RetrievalParams) -> tuple[Rule, ...]:
-    """What is measured with these parameters, in the order of a table."""
+    """The metrics for these parameters, in the order of the table."""
     return (
         *(_rule("document", cut) for cut in (*_cuts("document", params.ks), *_NO_CUTOFF)),
         Rule(_NAMED, "document", Cut("Depth", None)),
@@ -156,8 +156,8 @@ def rules(params: RetrievalParams) -> tuple[Rule, ...]:
 
 
 def _size_rules(params: RetrievalParams) -> list[Rule]:
-    """By fact first: a document says less, for it is found where any part of it is. All of the evidence before a
-    share of it: a question over two documents needs both.
+    """Facts before documents, which count as found if any part is. All of the evidence before a share of it: a
+    question over two documents needs both.
     """
     shown = params.evidence_within
     sizes = sorted({*params.sizes, shown}) if params.sizes else []
@@ -177,7 +177,7 @@ def _size_rules(params: RetrievalParams) -> list[Rule]:
 
 
 def _cuts(level: Level, ks: Sequence[int]) -> list[Cut]:
-    """At the largest k first: where there is room for a few, those are shown."""
+    """The largest k first: if only a few fit, those are shown."""
     largest, *others = sorted(ks, reverse=True)
     main = [Cut(statistic, largest) for statistic in (*_EVERY_K, *_LARGEST_K[level])]
     return main + [Cut(statistic, k) for k in others for statistic in _EVERY_K]
@@ -205,7 +205,7 @@ def _rule(level: Level, cut: Cut) -> Rule:
 
 
 def _panel(level: Level, cut: Cut) -> Panel | None:
-    """Over k what is taken at every k; of the others the rank alone."""
+    """Curves over k for metrics at every k; other metrics by name."""
     if cut.k is None:
         return None
     if cut.statistic in _EVERY_K:
@@ -214,7 +214,7 @@ def _panel(level: Level, cut: Cut) -> Panel | None:
 
 
 class RetrievalEvaluator:
-    """Where the evidence stands in the contexts."""
+    """Ranks of the evidence in the contexts."""
 
     def __init__(self, params: RetrievalParams, _runtime: EvaluationRuntime) -> None:
         require_ir_measures()
@@ -269,7 +269,7 @@ class RetrievalEvaluator:
         return scored(case, measure, value, _explained(rule, found, "document" if document else "fact"))
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 def _explained(rule: Rule, found: FoundFacts, noun: str) -> str:

@@ -42,7 +42,7 @@ class RunAnswers:
     async def scored(
         self, scorer: Scorer, begin_part: Callable[[int, int], None] = lambda _number, _of: None
     ) -> AsyncIterator[list[Score]]:
-        """Of all answers; `begin_part` is told which part of how many begins."""
+        """The scores of all answers; `begin_part` is told which part of how many begins."""
         ids = self.query_ids
         if len(ids) * self._repeats <= PART:
             records = self._run.records()
@@ -84,7 +84,7 @@ class RunAnswers:
 
 
 class _Outline(NamedTuple):
-    """Of a record: where it stands, and what it names at all."""
+    """The place of a record, and which fields it has."""
 
     attempt: int
     place: int
@@ -100,7 +100,7 @@ class _Outline(NamedTuple):
 
 
 def _facts_of(has_generator: bool, outlines: Iterable[_Outline]) -> RunFacts:
-    """What the answers name at all; a run without any answer is given the benefit of the doubt."""
+    """The fields that any answer has; for a run without answers, all."""
     answered = [outline for outline in outlines if outline.is_answered]
     return RunFacts(
         has_generator=has_generator,

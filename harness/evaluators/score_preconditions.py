@@ -1,4 +1,4 @@
-"""What a measure reads of a case, and what follows where one of those sides is missing or says nothing."""
+"""What a metric reads of a case, and its score if one of those sides is missing or empty."""
 
 from functools import lru_cache
 
@@ -10,8 +10,7 @@ from harness.protocols import Measure, RunFacts, ScoringInput
 
 
 def why_not(measure: Measure, reference: Reference, run: RunFacts) -> str:
-    """Why a measure does not apply to a query, by what it says of itself; empty where it does. Blind to the
-    answer."""
+    """Why a metric does not apply to a query; empty if it does. Independent of the answer."""
     if "answer" in measure.reads and not run.has_generator:
         return NO_GENERATOR
     if "contexts" in measure.reads and not run.has_contexts:
@@ -22,7 +21,7 @@ def why_not(measure: Measure, reference: Reference, run: RunFacts) -> str:
 
 
 def _of_another_kind(measure: Measure, reference: Reference) -> str:
-    """What kind of query it is, where the measure is about others."""
+    """The kind of the query, if the metric is about another kind."""
     if measure.queries in {"answerable", "worded"} and is_null(reference):
         return "the query is a null query"
     if measure.queries == "worded" and is_only_verdict(reference):
@@ -35,10 +34,10 @@ def _of_another_kind(measure: Measure, reference: Reference) -> str:
 def score_without_reading(
     case: ScoringInput, measure: Measure, *, abstention_is_wrong: bool = False
 ) -> Score | None:
-    """The score that follows from a side that says nothing; None where there is something to read.
+    """The score if a side is empty; None if there is something to read.
 
-    An empty answer, and no context at all, are worth the least. An abstention is its own status: not applicable,
-    or worth the least where the measure knows by the reference that it is wrong.
+    An empty answer, and no context at all, have the worst value. An abstention is not applicable, or has the worst
+    value if the metric knows by the reference that it is wrong.
     """
     answer, least = case.prediction.answer or "", measure.failure_value or 0.0
     if "answer" in measure.reads and not normalise(answer):
@@ -54,7 +53,7 @@ def score_without_reading(
 
 
 def reference_answer(reference: Reference) -> str:
-    """The first of the reference answers that says anything; empty where none does."""
+    """The first of the reference answers that is not blank; empty if there is none."""
     return next(iter(stated_answers(reference)), "")
 
 

@@ -26,7 +26,7 @@ def failed(case: ScoringInput, measure: Measure, reason: str) -> Score:
 
 
 def not_applicable(case: ScoringInput, measure: Measure, reason: str) -> Score:
-    """The measure says nothing about this answer, and why."""
+    """A score with the status not applicable, and its reason."""
     return make_score(_key(case, measure), "not_applicable", reason)
 
 

@@ -1,4 +1,4 @@
-"""What a run searched, read from its folder of results when somebody asks for it."""
+"""The corpus of a run, read from its results folder when needed."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -19,13 +19,13 @@ class CachedSearch:
 
     @cached_property
     def documents(self) -> Mapping[str, str]:
-        """The corpus; empty where the run names none, or was moved away from it."""
+        """The corpus; empty if the run names none or the folder was moved."""
         digest = self._run.manifest().dataset.get("corpus_digest")
         return _documents(self._run.path.parent, digest) if digest else {}
 
     @cached_property
     def passages(self) -> _Spans | None:
-        """What the index says of its passages; None where it says nothing."""
+        """The passages of the index; None if it does not list them."""
         index = self._run.index()
         if index is None or index.stats.passages is None:
             return None

@@ -138,7 +138,7 @@ class SupportEvaluator:
         return [score for case in cases for score in _scores(case)]
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 def _scores(case: ScoringInput) -> list[Score]:

@@ -78,10 +78,10 @@ def contains(answer: str, references: Sequence[str]) -> bool:
 
 
 def shared_words(answer: str, references: Sequence[str]) -> frozenset[str]:
-    """The words that the answer and any reference share, as MultiHop-RAG's qa_evaluate.py takes them.
+    """The words that the answer and any reference share, as in MultiHop-RAG's qa_evaluate.py.
 
-    Lower-cased, between white space, punctuation and all; so "the" is enough, and "Google." is not "Google". The
-    answer is what stands in `The answer to the question is "..."`, if that occurs. The script knows one reference.
+    Lower-cased and split at white space, with punctuation; so "the" is enough, and "Google." is not "Google". The
+    answer is the text in `The answer to the question is "..."`, if that occurs. The script expects one reference.
     """
     marked = _SCRIPTED_ANSWER.search(answer)
     words = (marked[1] if marked else answer).lower().split()

@@ -1,4 +1,4 @@
-"""The triplets of what a case holds: one extraction serves every measure that needs it."""
+"""The triplets of the texts of a case; one extraction serves every metric that needs it."""
 
 import re
 from collections.abc import Iterable
@@ -11,9 +11,10 @@ from harness.protocols import ChatModel
 
 
 def judged_extractions(judge: ChatModel) -> Extractions:
-    """By the judge: deterministic as far as it is, one call a window, paid once for the same text.
+    """By the judge: one call per window, paid once for the same text.
 
-    Make one for each run: what a run's evaluation asked for counts whether or not another run had asked before.
+    Make one for each run: calls are counted for the evaluation of that run, whether or not another run made them
+    before.
     """
     return Extractions(JudgedTriplets(judge).read, WINDOW)
 
@@ -22,11 +23,11 @@ _IN_BRACKETS = re.compile(r"\([^()]*\)")
 """Kinds of entities, sources and dates."""
 _WORD = re.compile(r"\w+")
 _FEWEST_WORDS = 4
-"""Of a sentence beside triplets in words; what is less is the name of an entity."""
+"""Minimum words of a sentence beside triplets; fewer are the name of an entity."""
 
 
 class Stated(NamedTuple):
-    """What a text says: what has to be read of it, and triplets that nobody has to read out of it."""
+    """The content of a text: sentences to extract from, and triplets that are already given."""
 
     texts: tuple[str, ...]
     """To be read."""
@@ -34,7 +35,7 @@ class Stated(NamedTuple):
 
 
 def stated_by(contexts: Iterable[Context]) -> Stated:
-    """The triplets that contexts carry, and what their texts say besides."""
+    """The triplets of contexts, and their other sentences."""
     contexts = tuple(contexts)
     carried = dict.fromkeys(triplet for context in contexts for triplet in context.triplets)
     left = (context.model_copy(update={"text": _beside_triplets(context)}) for context in contexts)

@@ -1,13 +1,12 @@
-"""Which answers say that there is no answer.
+"""Detects answers that say there is no answer.
 
-An answer abstains if its first statement has one of the forms of `forms`, which are the wording that the answer
-contract asks for ("Insufficient information") and its close paraphrases, **and what follows states no answer
-besides** (`explaining`).
+An answer abstains if its first statement has one of the forms in `forms` (the wording that the prompt asks for,
+"Insufficient information", and close paraphrases) **and the rest states no answer** (`explaining`).
 
 Not abstentions: a bare "no" or "none"; "no evidence of fraud" and "lack of evidence", which are findings; "the
 information is not available to the public until 2024"; "insufficient evidence led to the acquittal"; "no
-information about customers was leaked"; an empty answer. "No information about the deal was disclosed" abstains:
-whether it tells of the deal or of the passages, words do not say.
+information about customers was leaked"; an empty answer. "No information about the deal was disclosed" counts as
+an abstention, although it may be about the deal itself.
 """
 
 import re
@@ -45,8 +44,8 @@ _OPENING_WORDS = re.compile(
 def is_abstention(statements: Sequence[Statement], *, firm: bool = False) -> bool:
     """Whether these statements of one answer, as normalised words, abstain.
 
-    `firm`: only the forms that speak of too little information or of nobody being able to tell. After a "no,",
-    "the article does not mention it" explains the no, whereas "there is not enough information" takes it back.
+    `firm`: only the forms about too little information or about not being able to tell. After a "no,", "the
+    article does not mention it" explains the no, whereas "there is not enough information" withdraws it.
     """
     opened = _opened([[_spelled(clause) for clause in clauses] for clauses in statements])
     return bool(opened) and _abstains(opened[0], firm=firm) and all(map(explains, opened[1:]))

@@ -51,7 +51,7 @@ _RESTARTS = re.compile(r"(?:it|they|he|she|this|there|instead|rather|i|we)\b")
 
 
 def explains(clauses: Sequence[str]) -> bool:
-    """Whether a statement, as its clauses, says no more than why there is no answer."""
+    """Whether a statement, as its clauses, only explains why there is no answer."""
     whole = " ".join(clauses)
     if _states_an_answer(clauses):
         return False
@@ -66,10 +66,9 @@ def explains(clauses: Sequence[str]) -> bool:
 
 
 def goes_on(clauses: Sequence[str], *, is_open: bool, is_list: bool) -> bool:
-    """Whether clauses go on with what an abstention says is not known.
+    """Whether clauses continue the object of an abstention.
 
-    `is_open`: it ends in a thing or an embedded question; `is_list`: in what a text does not mention, of which
-    there may be several.
+    `is_open`: it ends in a noun or an embedded question; `is_list`: it lists what a text does not mention.
     """
     if _states_an_answer(clauses) or not (is_open or (is_list and any(map(_ENUMERATES.match, clauses)))):
         return False
@@ -86,7 +85,7 @@ def _states_an_answer(clauses: Sequence[str]) -> bool:
 
 
 def _is_about_texts(clause: str) -> bool:
-    """Whether it says something of them; "both articles" may be an answer."""
+    """Whether the clause is about the texts; "both articles" may be an answer."""
     words = len(clause.split())
     if words >= _LEAST_WORDS_OF_A_STATEMENT and _NAMES_A_TOPIC.search(clause):
         return True

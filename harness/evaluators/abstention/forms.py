@@ -43,10 +43,10 @@ _CAME_OF_IT = (
     r"(?:is|was) (?:\w+ )?(?:reason|cause|complaint|problem|issue|concern)\b)"
 )
 _NOTHING_CAME_OF_IT = rf"(?!(?:(?!\b{_ASKS}\b).)*?{_CAME_OF_IT})"
-# "No information about customers was leaked" tells what did not happen; "about customers was found", "about who
-# was fired", "about the year the bank was founded" and "about the crime he was accused of" tell nothing. So a
-# thing is one noun with what belongs to it: no question word, no time or place that a clause may follow, "his"
-# only where a noun begins; and what was done to it ends in no preposition. Articles are gone when this is read.
+# "No information about customers was leaked" states a fact; "about customers was found", "about who was fired",
+# "about the year the bank was founded" and "about the crime he was accused of" do not. So the object is one noun
+# with its modifiers: no question word, no time or place that a clause may follow, "his" only where a noun begins;
+# and the verb after it ends in no preposition. Articles are removed before.
 _WHOSE = r"(?:any|all|some|his|her|their|its|our|your|my|these|those|this|other)"
 _IS = r"(?:(?:has|have|had) been|will be|(?:is|are|was|were)(?: being)?)"
 _MOMENT = (
@@ -161,13 +161,13 @@ def _any_of(forms: tuple[str, ...]) -> re.Pattern[str]:
 
 @cache
 def firm_form() -> re.Pattern[str]:
-    """Too little of it, or nobody can tell. Compiled when first asked for: it takes a tenth of a second."""
+    """Too little information, or not able to tell. Compiled on first use, which takes a tenth of a second."""
     return _any_of((*_TOO_LITTLE, *_NOBODY_CAN_TELL))
 
 
 @cache
 def silent_form() -> re.Pattern[str]:
-    """The text says nothing of it. As `firm_form`."""
+    """The text does not say it. Compiled like `firm_form`."""
     return _any_of(_TEXT_IS_SILENT)
 
 
@@ -175,11 +175,11 @@ TEXT_AND_GAP = re.compile(
     rf"{TEXT} (?:only )?(?:mentions?|discuss(?:es)?|covers?|describes?|focus(?:es)? on|talks? about) .* "
     rf"(?:but|and) (?:they |it )?{_WITHOUT} {_OUTRIGHT}(?:{_TELLS}|{_HOLDS})\b.*"
 )
-"""The text says something of it, and not what is asked."""
+"""The text mentions something, but not what was asked."""
 CLOSED = re.compile(
     rf".*\b(?:{_JUDGED}|{_SAID}|{_PASSAGE}|{_MATTER}|{_PROOF}|answered|determined|known|unknown|sure|so|it|this|that|"
     r"insufficient|question|a|unclear)"
 )
-"""Such a clause is complete: what a comma sets apart from it is no more of a list or of an embedded question."""
+"""A complete clause: after a comma no list or embedded question continues it."""
 EMBEDDED = re.compile(r"\b(?:whether|if|that|what|who|whom|whose|when|where|which|how|why|about|regarding)\b.*")
-"""What is not known, in a clause that says so."""
+"""An embedded question or clause that names what is unknown."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.protocols import Vectors
 
 _UNSTATED = 1_000_000
-"""The transformers library writes 1e30 where a tokenizer does not know its longest text."""
+"""The transformers library's value for a tokenizer without a maximum length."""
 _USUAL_WINDOW = 512
 _ENDLESS = 10**9
 
@@ -71,7 +71,7 @@ def _leading(marks: set[int], ids: list[int]) -> int:
 
 
 def _longest_window(loaded: Loaded) -> int:
-    """In tokens, marks included: what the tokenizer states and the model has positions for."""
+    """Maximum tokens of a window, special tokens included: from the tokenizer and the model's positions."""
     stated = loaded.tokenizer.model_max_length
     positions = getattr(loaded.model.config, "max_position_embeddings", None) or 0
     if positions <= 0:

@@ -1,4 +1,4 @@
-"""The evaluator: which texts are held against which, and what is said where there is nothing to hold."""
+"""The BERTScore evaluator: which texts are compared, and the scores of empty sides."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class BertScoreParams(Params):
     """`minilm` (all-MiniLM-L6-v2 on onnxruntime); on torch: `minilm-torch`, a name on the Hugging Face hub such as
     roberta-large, or a folder. Scores of different encoders are not comparable."""
     num_layers: int | None = Field(None, ge=0)
-    """The layer whose vectors are compared; by default the one that the bert-score package lists for the model."""
+    """The layer whose vectors are compared; default: the one that the bert-score package lists for the model."""
 
     @model_validator(mode="after")
     def _layer_is_there(self) -> Self:
@@ -147,7 +147,7 @@ class BertScoreEvaluator:
             if agreement is None:
                 yield not_applicable(case, measure, explanation)
             else:
-                # Beyond six decimals float32 says nothing, and 1 could be more than 1.
+                # float32 has no more digits, and a value could exceed 1.
                 yield scored(case, measure, round(_PARTS[part](agreement), 6), explanation)
 
     def _contexts(self, case: ScoringInput, contexts: Sequence[Context]) -> _Finding:

@@ -45,14 +45,14 @@ _MINILM_TOKENIZER_CONFIG = {"tokenizer_class": "BertTokenizer", "model_max_lengt
 
 
 class Loaded(NamedTuple):
-    """A tokenizer and a model of the transformers library, cut off above the layer whose vectors are used."""
+    """A tokenizer and a model of the transformers library, without the layers above the one that is used."""
 
     tokenizer: Any
     model: Any
 
 
 def need_packages(name: str) -> None:
-    """Raise MissingDependency where a package is not installed that this encoder needs; imports nothing."""
+    """Raise MissingDependency if a package that this encoder needs is not installed; imports nothing."""
     if name == MINILM:
         check_minilm()
         return
@@ -127,7 +127,7 @@ def _write(path: Path, content: dict[str, Any]) -> None:
 
 
 def _source(name: str) -> str:
-    """A folder by its whole path: the package takes some names for instructions to download."""
+    """A folder as an absolute path: the package takes some names for instructions to download."""
     folder = Path(name)
     return str(folder.resolve()) if folder.is_dir() else name
 
@@ -158,7 +158,7 @@ def _refuse_mistaken_t5(source: str) -> None:
 
 @contextmanager
 def _offline_if_need_be(source: str) -> Iterator[None]:
-    """Where the hub cannot be reached, look in its cache only: its library would try for most of a minute."""
+    """If the hub cannot be reached, use only its cache: the library would retry for most of a minute."""
     from huggingface_hub import constants
 
     before = constants.HF_HUB_OFFLINE

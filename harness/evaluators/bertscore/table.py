@@ -38,11 +38,11 @@ class TokenTable:
         return [text for text in distinct if text and text not in self._kept]
 
     def add(self, texts: Iterable[str]) -> Iterator[str]:
-        """Embed what is missing, naming each text when it is there; a full disk is one `StoreError`."""
+        """Embed missing texts, reporting each; a full disk raises `StoreError`."""
         missing = [(text, self._encoder.split(text)) for text in self.missing(texts)]
         vectors = self._encoder.embed(window for _, windows in missing for window in windows)
         for text, windows in missing:
-            # In this order: zip takes no vectors beyond the last window.
+            # zip in this order does not take a vector beyond the last window.
             pairs = zip(windows, vectors, strict=False)
             self._kept[text] = [
                 _Kept(self._file.append(found), self._encoder.weights(ids)) for ids, found in pairs
@@ -74,7 +74,7 @@ class _Kept:
 
 
 class _VectorFile:
-    """A file without a name: nothing is left of it, however the process ends."""
+    """A file without a name, which disappears with the process."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

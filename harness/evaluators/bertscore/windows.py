@@ -1,4 +1,4 @@
-"""Texts to windows of token vectors: what every encoder does alike, whatever library it runs on."""
+"""Splits texts into windows of token vectors, for every encoder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Encoder(Protocol):
     """What turns texts into vectors of their tokens."""
 
     def split(self, text: str) -> list[TokenIds]:
-        """The windows of a text that is not blank; none where it finds no token in it."""
+        """The windows of a text that is not blank; none if it has no token."""
         ...
 
     def weights(self, window: TokenIds) -> Weights:
@@ -44,7 +44,7 @@ class Encoder(Protocol):
 
 
 class Marks(NamedTuple):
-    """What a tokenizer sets around a text."""
+    """The special tokens around a text."""
 
     head: int
     """How many before it."""
@@ -55,9 +55,9 @@ class Marks(NamedTuple):
 
 
 class WindowEncoder(ABC):
-    """Windows are embedded alone, never in a batch, whose padding would change the last bits. What a batch would
-    gain is gained by embedding several at once in threads of their own; on a busy machine that is also several
-    times faster than dividing each operation among the cores.
+    """Windows are embedded one at a time, since padding in a batch would change the last bits. Several threads
+    embed at once instead; on a busy machine that is also several times faster than splitting each operation among
+    cores.
     """
 
     def __init__(self, marks: Marks, window: int, pool: ThreadPoolExecutor, workers: int) -> None:

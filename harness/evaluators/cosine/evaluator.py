@@ -151,7 +151,7 @@ def _answer(case: ScoringInput) -> str:
 
 
 def _sentences(text: str) -> list[str]:
-    """NotApplicable where there is none, as in a row of signs."""
+    """Raises NotApplicable for a text without words."""
     found = sentences_of(text)
     if not found:
         raise NotApplicable("a side holds no sentence")

@@ -1,4 +1,4 @@
-"""Why an answer is wrong: one cause for each, from what was recorded. No model call."""
+"""The cause of each wrong answer, from the records of a run; no model call."""
 
 from harness.evaluators.failure_analysis.evaluator import SPEC
 

@@ -75,11 +75,11 @@ MISSED = Measure(
     ),
 )
 Cause = tuple[ScoreLabel, str]
-"""And what is known of it, in words."""
+"""With details in words."""
 
 
 class FailureAnalysisParams(Params):
-    """What is judged, and what is no fact."""
+    """Which answers are judged, and the minimum length of a fact."""
 
     longest_answer: int = Field(10, ge=1)
     """Words. Where every reference is longer, right answers can be worded in many ways: none is called wrong."""
@@ -101,7 +101,7 @@ class FailureAnalysisEvaluator:
                 return NO_CONTEXTS
             if not reference.evidence or is_null(reference):
                 return "the reference names no evidence"
-            # Which part of a document matters is not said, so nobody can tell whether that part is there.
+            # Without the passage it is unknown whether the relevant part of the document was retrieved.
             return "" if any(item.fact.strip() for item in reference.evidence) else "the evidence states no fact"
         if reason := why_not(measure, reference, run):
             return reason
@@ -136,7 +136,7 @@ class FailureAnalysisEvaluator:
         return labels.ANSWERED_WRONG, "" if answer.strip() else "the answer is empty"
 
     def _missed(self, case: ScoringInput) -> Cause | None:
-        """Why the evidence is not all there; None where it is."""
+        """Why evidence is missing; None if it is complete."""
         prediction = case.prediction
         pieces = self._tracer.pieces(case)
         if not pieces:
@@ -146,7 +146,7 @@ class FailureAnalysisEvaluator:
         return _cause(pieces)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to close."""
 
 
 def _cause(pieces: Sequence[Piece]) -> Cause | None:

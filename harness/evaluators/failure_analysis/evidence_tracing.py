@@ -52,7 +52,7 @@ class Tracer:
         self._squeezed = lru_cache(maxsize=100_000)(without_white_space)
 
     def pieces(self, case: ScoringInput) -> list[Piece]:
-        """Of each distinct piece of evidence; none where the reference names none."""
+        """The state of each distinct piece of evidence; none if the reference names none."""
         trace = _Trace(case, self._squeezed)
         evidence = dict.fromkeys(item for item in case.reference.evidence if item.doc_id or item.fact.strip())
         return [
@@ -115,7 +115,7 @@ class _Trace:
         return _GONE if self._is_gone(item.doc_id) else self._ranked_document(item.doc_id)
 
     def _not_verbatim(self, doc_id: str) -> Piece:
-        """Of a fact that its document says in other words: no more than where its document stands is known."""
+        """For a fact in other words than its document's: only the position of the document is known."""
         if any(doc_id in context.doc_ids for context in self._contexts):
             return Piece("unsaid", said="its document is there, which does not state it word for word")
         return self._ranked_document(doc_id)
@@ -135,7 +135,7 @@ class _Trace:
         return bool(doc_id and self._documents) and doc_id not in self._documents
 
     def _reworded(self, doc_id: str) -> str:
-        """The first context that may say in its own words what that document says; empty: none."""
+        """The first context that may paraphrase that document; empty if there is none."""
         for number, context in enumerate(self._contexts, start=1):
             if not context.is_own_text and (not doc_id or not context.doc_ids or doc_id in context.doc_ids):
                 return f"context {number} ({context.kind})"
@@ -161,7 +161,7 @@ class _Trace:
         return end > 0 and not text[end:].strip()
 
     def _shown_spans(self, doc_id: str) -> Iterator[_Place]:
-        """The places of a document whose whole text stands in a context."""
+        """The spans of a document whose whole text is in a context."""
         for context in self._contexts:
             span = context.span
             if span and span.doc_id == doc_id and context.is_own_text:
@@ -185,7 +185,7 @@ class _Trace:
         return doc_id in self._documents and start <= end <= len(self._documents[doc_id])
 
     def _text(self, doc_id: str, span: _Place) -> str:
-        """Of a place of a document, squeezed; empty where the corpus was not kept."""
+        """The text of a span without white space; empty if the corpus was not kept."""
         return self._squeezed(self._documents.get(doc_id, "")[span[0] : span[1]])
 
     def _depth(self) -> str:
@@ -197,6 +197,6 @@ class _Trace:
 
 
 def worst(missing: Sequence[Piece]) -> ScoreLabel:
-    """Why pieces are missing, where they differ in why: what no other change could mend first."""
+    """Why pieces are missing; if for several reasons, the one that must be fixed first."""
     labels = {piece.label for piece in missing}
     return next(label for label in (NOT_IN_CORPUS, CUT, NOT_FOUND, RANKED_LOW, ONLY_PART) if label in labels)

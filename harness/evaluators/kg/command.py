@@ -1,5 +1,6 @@
-"""`rag-harness graph`: the graph behind a query's KG-based scores, made anew; what was judged is in the
-journal."""
+"""`rag-harness graph`: rebuilds the graph behind a query's KG-based scores; judge replies come from the
+journal.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -59,7 +60,7 @@ def build(runtime: CommandRuntime) -> Callable[..., None]:
 
         As GraphML and as a picture.
 
-        What the judge has read before is not paid again. It needs the evaluator's packages, not its scores.
+        Replies of the judge are reused. It needs the evaluator's packages, not its scores.
 
         Example: rag-harness graph demo--naive demo-0005 --pair context_relevancy
         """
@@ -77,7 +78,7 @@ def build(runtime: CommandRuntime) -> Callable[..., None]:
 
 
 def _name(by: GraphReader | None, scored_by: frozenset[str]) -> str:
-    """The evaluator. The judge's where the run has scores by it, else the parser's, which is free."""
+    """The evaluator: the judge's if the run has its scores, otherwise the parser's, which is free."""
     if by is None:
         by = GraphReader.judge if _EVALUATORS[GraphReader.judge] in scored_by else GraphReader.nlp
     return _EVALUATORS[by]

@@ -86,7 +86,7 @@ class KgEvaluator(JudgedEvaluator):
         return self._names.place(measure).pair
 
     async def _compare(self, asked: Sequence[tuple[ScoringInput, PairName]]) -> Comparisons:
-        """The comparisons of these pairs, whose texts are now known."""
+        """Compare these pairs of known texts."""
         sides = dict.fromkeys(
             (case.record.query_id, case.record.repeat, side)
             for case, pair in asked

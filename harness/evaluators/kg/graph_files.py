@@ -20,7 +20,7 @@ from harness.store.atomic_files import write_atomic
 
 @dataclass(frozen=True)
 class QueryGraph:
-    """The graph of one pair, and what is read off it."""
+    """The graph of one pair, and its scores."""
 
     question: str
     graph: KgGraph

@@ -40,14 +40,14 @@ PUBLISHED: dict[ScoreName, ScoreName] = {
     "community_published": "community",
     "community_coverage_published": "community_coverage",
 }
-"""Those of KG-eval as its paper has them: texts as they are written, and a zero where one states no triplet."""
+"""The scores of KG-eval as published: texts as written, and 0 if one states no triplet."""
 _ROWS: dict[ScoreName, str] = {
     "multi_hop": "multi-hop",
     "community": "community",
     "direct": "direct",
     "community_coverage": "coverage",
 }
-"""What is drawn, the main scores first, and what a row of panels is called."""
+"""Scores that are drawn, the main ones first, with the names of their rows."""
 
 
 class KgParams(Params):
@@ -58,13 +58,13 @@ class KgParams(Params):
     tau: float = Field(TAU, ge=-1, le=1)
     """From which cosine on two entities mean the same."""
     delta: float = Field(DELTA, ge=0)
-    """What a path may cost at most: 0.2 for a triplet, 1 - cosine for its end."""
+    """Maximum cost of a path: 0.2 per triplet, 1 - cosine for its end."""
     seeds: int = Field(SEEDS, ge=1, le=1000)
-    """Partitions into communities whose mean counts."""
+    """Number of partitions over which the community score is averaged."""
 
 
 class MeasurePlace(NamedTuple):
-    """What a measure's name says."""
+    """The parts of a metric's name."""
 
     pair: PairName
     score: ScoreName
@@ -78,7 +78,7 @@ class Names:
     extracted_by: str
     """Who reads the triplets."""
     twin_prefix: str = ""
-    """Of the evaluator that these measures stand in for."""
+    """Prefix of the evaluator that these metrics stand in for."""
 
     def measures(self, params: KgParams) -> tuple[Measure, ...]:
         """The chosen ones by pair, then by score, in the order of the tables."""

@@ -23,7 +23,7 @@ class Reading(Protocol):
     """Texts to triplets."""
 
     async def of(self, *texts: str) -> tuple[Triplet, ...]:
-        """All that the texts state; raises where one cannot be read."""
+        """All triplets of the texts; raises an error if a text cannot be read."""
         ...
 
 
@@ -45,15 +45,15 @@ class _Pair(NamedTuple):
 
 
 class Comparisons:
-    """See the module. Everything here asks models: it stands inside `runtime.charge()`."""
+    """See the module. Everything here calls models and runs inside `runtime.charge()`."""
 
     def __init__(self, reading: Reading, embedder: Embedder, params: KgParams) -> None:
         self._reading, self._embedder, self._params = reading, embedder, params
         self._judged: Once[tuple[str, int, PairName, bool], dict[ScoreName, Judgement]] = Once()
 
     async def judgement(self, case: ScoringInput, place: MeasurePlace) -> Judgement:
-        """Value and explanation. Raises where a text cannot be read, `NotApplicable` where one states nothing, and
-        ValueError for a vector that is none.
+        """Value and explanation. Raises an error if a text cannot be read, `NotApplicable` if one states nothing,
+        and ValueError for an unusable vector.
         """
         sides = await self._compared(case, place.pair)
         if place.score == "measurable":
@@ -62,16 +62,16 @@ class Comparisons:
         nothing = without_triplets(place.pair, sides[:2])
         if nothing and not as_published:
             raise NotApplicable(nothing)
-        # What is compared as published anyway is compared once.
+        # If both comparisons are the same, one is enough.
         apart = as_published and bool(sides.is_brief or nothing)
         key = case.record.query_id, case.record.repeat, place.pair, apart
         judged = await self._judged.of(key, partial(self._judge, case, place.pair, as_published=apart))
         return judged[PUBLISHED.get(place.score, place.score)]
 
     async def graph(self, case: ScoringInput, pair: PairName) -> KgGraph:
-        """What the scores of a pair are counted on; each distinct label is embedded, all in one call.
+        """The graph on which the scores of a pair are computed; all distinct labels are embedded in one call.
 
-        Raises `NotApplicable` where a side states nothing.
+        Raises `NotApplicable` if a side states nothing.
         """
         sides = await self._compared(case, pair)
         if nothing := without_triplets(pair, sides[:2]):
@@ -99,7 +99,7 @@ class Comparisons:
         return _Pair(TripletSide.of(inputs), TripletSide.of(contexts))
 
     async def _compared(self, case: ScoringInput, pair: PairName) -> _Pair:
-        """Answers and references in brief by what they name: see `brief`."""
+        """Compares short answers and references by their names; see `brief`."""
         gold, answer = reference_answer(case.reference), case.prediction.answer or ""
         if pair == "factual_correctness" and (is_verdict(gold) or is_verdict(answer)):
             said, right = (TripletSide.of((), [verdict_of(text)]) for text in (answer, gold))
@@ -113,7 +113,7 @@ class Comparisons:
         if side not in {"answer", "reference"}:
             return TripletSide.of(await self._triplets(case, side))
         (text,) = said_by(case, side).texts
-        # A name repeats nothing of its question, whatever it is.
+        # A name alone does not repeat the question.
         names_count = pair != "answer_relevancy"
         if is_verdict(text):
             return TripletSide.of(())

@@ -11,7 +11,7 @@ PairName = Literal["context_relevancy", "answer_relevancy", "faithfulness", "fac
 
 
 class TextPair(NamedTuple):
-    """The side whose entities are judged, and the side that they are looked for in."""
+    """The side whose entities are scored, and the side in which they are searched."""
 
     input: Side
     context: Side
@@ -19,7 +19,7 @@ class TextPair(NamedTuple):
     on_null_queries: bool
     """Whether it means anything where no answer exists."""
     dimension: Dimension
-    """What a person is asked in its place."""
+    """The dimension that people rate."""
 
     @property
     def reads(self) -> Sides:
@@ -44,7 +44,7 @@ PAIRS: dict[PairName, TextPair] = {
 
 
 def said_by(case: ScoringInput, side: Side) -> Stated:
-    """What a side says; of several reference answers the first that says anything."""
+    """The text of a side; of several reference answers the first that is not blank."""
     if side == "contexts":
         return stated_by(case.prediction.contexts)
     texts = {

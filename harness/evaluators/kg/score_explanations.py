@@ -1,4 +1,4 @@
-"""A graph to the scores of its pair, each with what a reader would ask next."""
+"""The scores of a graph, each with an explanation."""
 
 from collections.abc import Iterable, Sequence
 

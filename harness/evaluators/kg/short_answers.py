@@ -53,7 +53,7 @@ _Number = tuple[Decimal, bool] | str
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """The names that an answer consists of, each once; none where other words than names stand in it."""
+    """The names that an answer consists of, each once; none if it has other words."""
     words = _words(text)
     if any(word.islower() and word not in _SMALL_WORDS for word in words):
         return ()
@@ -61,7 +61,7 @@ def names_in(text: str) -> tuple[str, ...]:
 
 
 def phrase_in(text: str) -> tuple[str, ...]:
-    """An answer of a few words as one entity; nothing where it is longer."""
+    """An answer of a few words as one entity; nothing if it is longer."""
     return tuple(filter(None, [_bare(" ".join(_words(text)))]))
 
 
@@ -71,7 +71,7 @@ def verdict_of(answer: str) -> str:
 
 
 def strictly_alike(graph: KgGraph, *, verdicts: bool) -> KgGraph:
-    """Without SIMILAR edges between unequal verdicts, and from a number to where it does not stand."""
+    """The graph without SIMILAR edges between unequal verdicts, and between a number and a label that lacks it."""
     inputs, contexts = graph.inputs.labels, graph.contexts.labels
     pairs = zip(graph.pairs.inputs.tolist(), graph.pairs.contexts.tolist(), strict=True)
     kept = np.array(
@@ -85,7 +85,7 @@ def strictly_alike(graph: KgGraph, *, verdicts: bool) -> KgGraph:
 
 
 def _words(text: str) -> list[str]:
-    """None of what has several lines, or more words than an answer in brief."""
+    """Nothing for several lines or more words than a short answer has."""
     said = as_written(text)
     words = said.split()
     return [] if "\n" in said or len(words) > _MOST_WORDS else words
@@ -107,6 +107,6 @@ def _numbers(label: str) -> frozenset[_Number]:
 
 
 def _in_words(date: re.Match[str]) -> str:
-    """2023-03-05 as `2023 mar 05`; as it is where there is no such month."""
+    """2023-03-05 as `2023 mar 05`; unchanged if there is no such month."""
     year, month, day = date.groups()
     return f"{year} {_MONTHS[int(month) - 1][:3]} {day}" if 1 <= int(month) <= 12 else date[0]

@@ -39,12 +39,11 @@ def normalised(grade: float) -> float:
 
 
 def combined(name: GradeName, grades: Sequence[int], reading: ContextReading) -> float:
-    """One grade out of those of each window of the contexts.
+    """One grade from those of each window.
 
-    Factual accuracy is the highest: what one window states is stated, whatever the others are about. The others
-    are the mean, weighted by length: what the contexts say on the query is the sum of what the windows say, and
-    the rest does not depend on them. So a long prompt has more tries at factual accuracy, and a fact that is said
-    in two halves, each in its window, is supported by neither.
+    Factual accuracy is the highest one: a fact stated in any window is supported. The others are the mean,
+    weighted by length. So a long prompt has more chances at factual accuracy, and a fact that is split between two
+    windows is supported by neither.
     """
     return max(grades) if name == "factual_accuracy" else reading.mean(grades)
 
@@ -56,7 +55,7 @@ def confidence_of(grades: Mapping[GradeName, float], weights: tuple[float, ...])
 
 
 def band_of(confidence: float) -> Band:
-    """Where a confidence lies; the lower edge of a band belongs to it."""
+    """The band of a confidence; its lower edge belongs to it."""
     if confidence >= TRUSTWORTHY_FROM:
         return "trustworthy"
     return "misaligned" if confidence < MISALIGNED_BELOW else "grounded but partial"

@@ -1,7 +1,6 @@
-"""What each grade means, and how a judge comes to it: a criterion, its steps, and what every grade says.
+"""The rubric: a criterion, evaluation steps, and the meaning of each grade.
 
-RAG-Eval gives its judge, as G-Eval does, a criterion and evaluation steps for each of its five metrics. The words
-are ours.
+RAG-Eval, like G-Eval, gives its judge a criterion and steps for each of its five metrics. The wording is ours.
 """
 
 from collections.abc import Sequence
@@ -22,7 +21,7 @@ class Criterion:
     steps: Sequence[str]
     """What to do before a grade is given, in this order."""
     grades: Sequence[str]
-    """What an answer of each grade is like, from the worst on."""
+    """Description of an answer of each grade, the worst first."""
 
     @property
     def as_prompt(self) -> str:

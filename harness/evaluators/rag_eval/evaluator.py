@@ -1,4 +1,4 @@
-"""The evaluator: what is asked of the judge for a case, and which scores follow."""
+"""The RAG-Eval evaluator: the judge calls for a case, and the scores from them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -90,8 +90,7 @@ class RagEvalParams(Params):
 
 
 class RagEvalEvaluator(JudgedEvaluator):
-    """Five grades, the confidence and its bands; a grade that fails takes the confidence with it, not the
-    others."""
+    """Five grades, the confidence and its bands. If a grade fails, so does the confidence, but not the others."""
 
     def __init__(self, params: RagEvalParams, runtime: EvaluationRuntime) -> None:
         super().__init__(runtime)
@@ -113,7 +112,7 @@ def _among(case: ScoringInput, first: Sequence[Measure], *, within: bool) -> tup
 
 
 def _calls(params: RagEvalParams) -> tuple[tuple[GradeName, ...], ...]:
-    """The grades that are asked for together."""
+    """The grades that one call asks for."""
     return (METRICS,) if params.calls == "one" else tuple((name,) for name in METRICS)
 
 
@@ -160,7 +159,7 @@ class _Grading:
 
 @dataclass(frozen=True)
 class _Shown:
-    """What the judge is shown of one answer, window by window."""
+    """The texts of one answer that the judge sees, window by window."""
 
     case: ScoringInput
     reading: ContextReading
@@ -168,7 +167,7 @@ class _Shown:
 
     @property
     def cuts(self) -> tuple[str, ...]:
-        """What was left out of query or answer, the same in every window."""
+        """What was cut from the query or answer; the same in every window."""
         return self.texts[0].cuts
 
 
@@ -188,5 +187,5 @@ def _material(case: ScoringInput, contexts: str) -> Material:
 
 
 def _windows(grades: Sequence[int]) -> list[str]:
-    """What each window was given, where there are several."""
+    """The grades of each window, if there are several."""
     return [f"windows {' '.join(map(str, grades))}"] if len(grades) > 1 else []

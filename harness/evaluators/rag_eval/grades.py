@@ -40,9 +40,9 @@ _KEYS = frozenset({"score", "grade", "rating"})
 
 
 def grade_in(reply: str, name: str = "") -> int:
-    """The one grade that a reply states; ValueError, which quotes the reply, where it states none or several.
+    """The one grade that a reply states; raises ValueError, quoting the reply, if it states none or several.
 
-    In JSON it may stand under `name`.
+    In JSON it may be under the key `name`.
     """
     if len(reply) <= _LONGEST:
         found = _in_json(reply, name) if "{" in reply else _in_prose(reply)
@@ -52,9 +52,9 @@ def grade_in(reply: str, name: str = "") -> int:
 
 
 def part_of(reply: str, name: str, names: Sequence[str]) -> str:
-    """What a reply that grades several `names` (`query_relevance`, ...) says of one; empty where it says nothing.
+    """The part of a reply about one of several `names` (`query_relevance`, ...); empty if there is none.
 
-    By the keys of its JSON object, or in prose by the words: what follows the name, up to the next name or line.
+    In JSON by its keys; in prose the text after the name, up to the next name or line.
     """
     if len(reply) > _LONGEST:
         return ""
@@ -71,7 +71,7 @@ def part_of(reply: str, name: str, names: Sequence[str]) -> str:
 
 
 def _in_json(reply: str, name: str) -> set[str]:
-    """What stands under a key that means a grade, or under the only one."""
+    """The value of a key that means a grade, or of the only key."""
     found = parse_object(reply)
     own = [value for key, value in found.items() if _key(key) in _KEYS | {name}]
     values = own or ([*found.values()] if len(found) == 1 else [])
@@ -79,7 +79,7 @@ def _in_json(reply: str, name: str) -> set[str]:
 
 
 def _in_prose(text: str) -> set[str]:
-    """Whatever is offered as the grade, as it is written."""
+    """Everything that may be the grade, as written."""
     text = _SCALE.sub(" ", _MARKUP.sub("", text.translate(_DASHES)))
     if _RANGE.search(text):
         return set()

@@ -1,4 +1,4 @@
-"""Grades from a judge: one call for as many metrics as are asked at once."""
+"""Grades from a judge: one call for all metrics that are asked together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,16 +26,16 @@ class Graded:
     """Why a metric has no grade; empty where all have one."""
 
     def of(self, name: GradeName) -> int:
-        """Its grade, 1 to 5; Unreadable where the judge gave none."""
+        """The grade, 1 to 5; raises Unreadable if the judge gave none."""
         if name not in self.grades:
             raise Unreadable(self.missing)
         return self.grades[name]
 
 
 async def ask_grades(judge: ChatModel, texts: Material, metrics: Sequence[GradeName]) -> Graded:
-    """The grades of these metrics, in one call; in two where the first reply leaves any out.
+    """The grades of these metrics in one call; in two if the first reply leaves any out.
 
-    A grade that the first reply states stands, the second fills in. Raises what the judge's client raises.
+    Grades of the first reply are kept, the second fills in. Raises the errors of the judge's client.
     """
     grades: dict[str, int] = {}
 
@@ -53,7 +53,7 @@ async def ask_grades(judge: ChatModel, texts: Material, metrics: Sequence[GradeN
 
 
 def grades_in(reply: str, metrics: Sequence[GradeName]) -> dict[str, int]:
-    """The grades that a reply states; a metric of which it states none, or several, is left out."""
+    """The grades in a reply; a metric with none, or with several, is left out."""
     grades: dict[str, int] = {}
     for name in metrics:
         said = reply if len(metrics) == 1 else part_of(reply, name, metrics)

@@ -1,7 +1,7 @@
-"""What the judge is asked: the texts first, between marks, then what to grade in them and how to reply.
+"""The prompts of the judge: the texts first, between marks, then the task and the reply format.
 
-In this order the five requests about one answer begin alike, which a server's prompt cache uses, and the task
-comes after whatever the texts may say.
+So the five requests about one answer begin alike, which a server's prompt cache uses, and the task follows after
+anything that the texts may say.
 """
 
 from collections.abc import Sequence
@@ -46,8 +46,8 @@ def material(query: str, contexts: str, answer: str) -> Material:
 def messages(texts: Material, metrics: Sequence[GradeName]) -> list[Message]:
     """The request to grade these metrics of one answer.
 
-    What calls have in common comes first, so that a server with a prompt cache reads it once: the task where all
-    metrics are asked at once, the texts where each is asked by itself.
+    The common part of several calls comes first, for prompt caches: the task if all metrics are asked together,
+    the texts if each is asked alone.
     """
     shown = "\n\n".join(
         (quoted("query", texts.query), quoted("contexts", texts.contexts), quoted("answer", texts.answer))

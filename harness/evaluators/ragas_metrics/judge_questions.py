@@ -1,4 +1,4 @@
-"""What is asked, of whom. Imports nothing heavy."""
+"""The questions for the judge; imports nothing heavy."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -35,7 +35,7 @@ class RagasRow:
 
     @property
     def shown_at_once(self) -> tuple[tuple[str, ...], ...]:
-        """What the judge is shown at once, where it judges all contexts together."""
+        """The contexts that the judge sees at once, if it judges them together."""
         return tuple((window,) for window in self.windows) or (self.contexts,)
 
 

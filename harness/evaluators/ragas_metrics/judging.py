@@ -31,7 +31,7 @@ from harness.evaluators.ragas_metrics.judge_questions import ONE_BY_ONE, Asking,
 from harness.evaluators.ragas_metrics.llm import JudgeLLM, UnusableReply
 from harness.evaluators.scores import bounded
 
-# What it would log about a failure is the reason of that score.
+# Its log messages on failures are the reasons of those scores.
 logging.getLogger("ragas").setLevel(logging.CRITICAL)
 
 _QUOTED = 80
@@ -71,7 +71,7 @@ class Ragas:
         self._asking = asking
 
     async def score(self, name: RagasMetric, row: RagasRow) -> tuple[float, str]:
-        """The value and what the judge said. Raises UnusableReply, and whatever the model's client raises."""
+        """The value and the judge's reply. Raises UnusableReply, and the errors of the model's client."""
         # A metric and its model are made anew each time: ragas keeps settings of a call in both.
         llm = JudgeLLM(self._asking.judge, constrained=self._asking.constrained)
         plans: dict[RagasMetric, Callable[[RagasRow, JudgeLLM], Awaitable[tuple[float, str]]]] = {
@@ -114,7 +114,7 @@ class Ragas:
 
 @dataclass(frozen=True)
 class _Found:
-    """What the library made of the judge's replies."""
+    """The library's result for the judge's replies."""
 
     value: float
     verdicts: list[list[int]]
@@ -130,8 +130,8 @@ class _Found:
 
 
 async def _together(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
-    """What any window states is stated. Where windows were given other numbers of verdicts (the judge splits a
-    reference into sentences by itself), the best window's value.
+    """A statement supported by any window is supported. If windows have different numbers of verdicts (the judge
+    splits a reference into sentences itself), the best window's value.
     """
     windows = [await _by_the_library(metric, replace(row, contexts=seen), llm) for seen in row.shown_at_once]
     said = f"verdicts {' | '.join(one.said for one in windows)}"
@@ -171,7 +171,7 @@ async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> _Found:
 
 
 async def _context_relevance(row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
-    """The best window's: it holds what answers the question, whatever the others are about."""
+    """The best window's value: it holds what answers the question."""
     rated = [await _relevance(row.question, "\n".join(contexts), llm) for contexts in row.shown_at_once]
     said = " | ".join(" ".join(f"{rating * 2:g}" for rating in ratings) for _, ratings in rated)
     return max(value for value, _ in rated), f"ratings {said}"
@@ -190,9 +190,9 @@ async def _relevance(question: str, contexts: str, llm: JudgeLLM) -> tuple[float
 
 
 def verdicts_in(output: BaseModel) -> list[int]:
-    """The verdicts of a reply that ragas has read, in order.
+    """The verdicts of a reply that ragas has parsed, in order.
 
-    Raises UnusableReply where one is neither 0 nor 1, or where nothing was listed.
+    Raises UnusableReply if one is neither 0 nor 1, or if there are none.
     """
     verdicts: list[int] = []
     for name, value in output:
@@ -225,7 +225,7 @@ class _Heard(BaseCallbackHandler):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class _Embedded:
-    """Vectors that are there already, as ragas asks for them."""
+    """Vectors that are already computed, in the interface of ragas."""
 
     question: Any
     asked_back: Any

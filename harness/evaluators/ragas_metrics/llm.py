@@ -1,4 +1,4 @@
-"""The judge as ragas calls a language model.
+"""The judge in the interface of ragas.
 
 Imports ragas, which takes seconds. Its telemetry is off only if RAGAS_DO_NOT_TRACK is set before.
 """
@@ -29,9 +29,9 @@ class UnusableReply(ValueError):
 
 # The types of ragas are not followed by the type checker: to it, the base is Any.
 class JudgeLLM(BaseRagasLLM):  # type: ignore[misc]
-    """The judge during one judgement: one call at a time, every choice a call of its own, no retries.
+    """The judge during one judgement: one call at a time, each choice in a call of its own, no retries.
 
-    Retries and limits are the seam's; the temperature is the judge's whatever ragas asks for.
+    Retries and limits are those of our client; the temperature is the judge's, whatever ragas asks for.
     """
 
     def __init__(self, judge: ChatModel, *, constrained: bool) -> None:
@@ -53,7 +53,7 @@ class JudgeLLM(BaseRagasLLM):  # type: ignore[misc]
             return self.last_reply
 
     async def end(self) -> None:
-        """Wait for the call under way and allow no other: what a failed judgement left behind pays nothing."""
+        """Wait for the current call and allow no other, so that a failed judgement pays for nothing more."""
         async with self._turn:
             self._over = True
 
@@ -75,7 +75,7 @@ class JudgeLLM(BaseRagasLLM):  # type: ignore[misc]
 
 
 def is_cut_off(reply: str) -> bool:
-    """Whether the first JSON value in the reply stops where the reply stops, before its end."""
+    """Whether the first JSON value in the reply is cut off at the end of the reply."""
     starts = [at for at in (reply.find("{"), reply.find("[")) if at >= 0]
     if not starts:
         return False

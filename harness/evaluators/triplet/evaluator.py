@@ -23,12 +23,14 @@ class TripletEvaluator(JudgedEvaluator):
         return Judging(self._runtime, self._params).judge
 
     def settled(self, case: ScoringInput, measure: Measure) -> Score | None:
-        """What an empty answer is worth to a measure that reads the reference, the reference decides first."""
+        """The score of an empty answer, for a metric that reads the reference: depends on the reference first."""
         score = score_without_reading(case, measure)
         return None if score and score.status == "scored" and "reference" in measure.reads else score
 
     def ordered(self, cases: Sequence[ScoringInput]) -> Sequence[ScoringInput]:
-        """The twins last: beside the measures they stand in for, they would wait for the same extractions."""
+        """The stand-ins last: before, they would wait for the same extractions as the metrics they stand
+        in for.
+        """
         each = [replace(case, measures=(measure,)) for case in cases for measure in case.measures]
         return sorted(each, key=lambda case: bool(case.measures[0].twin_of))
 

@@ -90,11 +90,11 @@ class Judging:
         }
 
     async def judge(self, case: ScoringInput, measure: Measure) -> Judgement:
-        """Value and explanation. Raises NotApplicable, Unreadable, and whatever the models' clients raise."""
+        """Value and explanation. Raises NotApplicable, Unreadable, and the errors of the models' clients."""
         name = _NAMES[measure]
         if "reference" not in measure.reads:
             return await self._plans[name](case)
-        # Asked first, so that the reference alone decides which queries count, not what a system answers to them.
+        # The reference first: it alone decides which queries count, not the answer of a system.
         await self._reference_triplets(case)
         known = score_without_reading(case, measure)
         if known and known.value is not None:

@@ -1,4 +1,4 @@
-"""Response relevancy: what a reader of the contexts could ask."""
+"""Response relevancy: questions that the contexts answer."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,9 +13,9 @@ _ROLE = f"You write questions about a text. {RULE}"
 
 
 async def questions_answered(judge: ChatModel, text: str, count: int) -> tuple[str, ...]:
-    """So many questions that the text answers, written without knowing any question: one call.
+    """That many questions that the text answers, written without knowing the question: one call.
 
-    A second where the reply is not that many questions; then `Unreadable`.
+    A second call if the reply has another number; then `Unreadable`.
     """
     task = _task(count)
     messages = [Message("system", f"{_ROLE}\n{task}"), Message("user", f"{quoted('text', text)}\n\n{task}")]

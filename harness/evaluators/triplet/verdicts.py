@@ -12,26 +12,26 @@ from harness.llm_utils.structured_output import Question, ask_json
 from harness.protocols import ChatModel, Message
 
 AT_ONCE = 24
-"""Triplets of a call: those of one window, and as many as a small model keeps apart."""
+"""Triplets per call: those of one window, and as many as a small model can handle."""
 _MATERIAL = f"{RULE} Only what stands there counts, not what you know."
 
 
 @dataclass(frozen=True)
 class _Verdicts:
-    """What is asked about triplets."""
+    """The verdicts asked for about triplets."""
 
     role: str
     task: str
     material: str
-    """What they are held against."""
+    """The text they are compared with."""
     name: str
     """Of the list in the reply."""
     numbers: frozenset[int]
-    """What a verdict can be, besides 0."""
+    """Possible verdicts besides 0."""
 
 
 async def supporting_passages(judge: ChatModel, window: ContextWindow, triplets: Sequence[Triplet]) -> list[int]:
-    """For each triplet the number of the passage of the window that supports it; 0 where none does."""
+    """For each triplet the number of the passage of the window that supports it; 0 if none does."""
     wanted = _Verdicts(
         role=f"You look for the passage that supports a statement. {_MATERIAL}",
         task="For each statement give the number of the passage that states it, or 0 if no passage does.",
@@ -56,7 +56,7 @@ async def stated_in(judge: ChatModel, question: str, answer: str, triplets: Sequ
 
 
 async def _verdicts(judge: ChatModel, wanted: _Verdicts, triplets: Sequence[Triplet]) -> list[int]:
-    """One call for every `AT_ONCE` triplets; a second where the reply is not one verdict for each, then
+    """One call for every `AT_ONCE` triplets; a second if the reply does not have one verdict for each, then
     `Unreadable`.
     """
     found: list[int] = []
@@ -73,7 +73,7 @@ def _question(wanted: _Verdicts, triplets: Sequence[Triplet]) -> Question[list[i
         f"{wanted.task} Reply with JSON only, a list of {count} numbers, one for each statement in their order: "
         f'{{"{wanted.name}": [...]}}'
     )
-    # What does not change from call to call comes first: a server reads it once.
+    # The constant part comes first, for prompt caches.
     messages = [
         Message("system", f"{wanted.role}\n{wanted.task}"),
         Message("user", f"{wanted.material}\n\n{quoted('statements', listed)}\n\n{task}"),

@@ -20,7 +20,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 class SharedCommunities(NamedTuple):
-    """One partition, by what its communities hold."""
+    """One partition into communities, and what they share."""
 
     entities: float
     """Formula 2: share of the input entities whose community holds a context entity."""
@@ -33,7 +33,7 @@ def shared_communities(graph: KgGraph, seeds: int) -> list[SharedCommunities]:
     if seeds < 1:
         raise ValueError(f"seeds = {seeds}: at least one is needed")
     if not len(graph.pairs.inputs):
-        # Joining what no edge joins lowers the modularity: no community can hold both sides.
+        # Communities never join nodes without edges between them, so that none holds both sides.
         return [SharedCommunities(0.0, 0.0)] * seeds
     entities, first_context = len(graph.inputs.labels), len(graph.inputs.labels) + len(graph.inputs.triplets)
     last_context = first_context + len(graph.contexts.labels)
@@ -65,7 +65,7 @@ def _partitions(graph: KgGraph, seeds: int) -> Iterator[NDArray[np.intp]]:
             try:
                 found = whole.community_multilevel(weights=weights)
             finally:
-                # What igraph draws from unless told otherwise.
+                # igraph draws from this generator.
                 igraph.set_random_number_generator(random)
         yield np.array(found.membership, dtype=np.intp)
 

@@ -1,4 +1,4 @@
-"""The picture of one comparison: input on the left, context on the right, what they share between them."""
+"""The picture of one comparison: input on the left, context on the right, shared entities between them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _Spot = tuple[float, float]
 
 
 class DrawnNodes(NamedTuple):
-    """What is drawn, by place in the labels and triplets of the sides, each column from top to bottom."""
+    """The nodes to draw, as positions in the labels and triplets of the sides, each column from top to bottom."""
 
     inputs: list[int]
     contexts: list[int]
@@ -47,8 +47,8 @@ class DrawnNodes(NamedTuple):
 def draw_query_graph(graph: KgGraph, matches: Sequence[Match], title: str, folder: Path, stem: str) -> Path:
     """Write `stem`.svg. Blue: the paths of `matches`; a cross: input entities without one.
 
-    Of more nodes than a page holds only those on or next to a path are drawn, then what is missed, and the caption
-    counts the others.
+    If there are more nodes than fit on a page, those on or next to a path are drawn first, then missed ones; the
+    caption counts the others.
     """
     shown = choose(graph, matches)
     height = _HEAD_IN + _FOOT_IN + _ROW_IN * max(1, *map(len, shown[:4]))
@@ -64,7 +64,9 @@ def draw_query_graph(graph: KgGraph, matches: Sequence[Match], title: str, folde
 
 
 def choose(graph: KgGraph, matches: Sequence[Match]) -> DrawnNodes:
-    """All nodes if every column holds them; else what is on a path, next to one, or missed, as far as it fits."""
+    """All nodes if the columns have room; otherwise those on a path, next to one, or missed, as far as
+    they fit.
+    """
     inputs, contexts = graph.inputs, graph.contexts
     sizes = len(inputs.labels), len(contexts.labels), len(inputs.triplets), len(contexts.triplets)
     fits = max(sizes) <= _MOST
@@ -77,7 +79,7 @@ def choose(graph: KgGraph, matches: Sequence[Match]) -> DrawnNodes:
 
 
 def _input_rows(side: TripletSide, matches: Sequence[Match]) -> list[int]:
-    """Entities that reach the same context entity stand together, those that reach none below."""
+    """Groups entities that reach the same context entity; those that reach none come last."""
     place = {label: number for number, label in enumerate(side.labels)}
     ends = {match.entity: (match.similar.input_entity, match.cost) for match in matches}
     reached = sorted(ends, key=lambda label: (*ends[label], label))
@@ -85,8 +87,8 @@ def _input_rows(side: TripletSide, matches: Sequence[Match]) -> list[int]:
 
 
 def _context_rows(graph: KgGraph, matches: Sequence[Match], rows: Sequence[int], *, everything: bool) -> list[int]:
-    """Entities on a path, similar to an input entity, joined to one on a path, and others if there is room for
-    all; each about where the input entities are that it is similar to.
+    """Entities on a path, similar to an input entity, or joined to one on a path, and others if there is room for
+    all; each near the input entities that it is similar to.
     """
     row_of = {graph.inputs.labels[place]: row for row, place in enumerate(rows)}
     place_of = {label: place for place, label in enumerate(graph.contexts.labels)}
@@ -104,7 +106,7 @@ def _context_rows(graph: KgGraph, matches: Sequence[Match], rows: Sequence[int],
 
 
 def _between(side: TripletSide, shown: Sequence[int], first: Sequence[int]) -> list[int]:
-    """The triplets whose ends are both shown, `first` before the others; each about where its ends are."""
+    """The triplets between shown entities, `first` before the others; each near its ends."""
     row_of = {place: row for row, place in enumerate(shown)}
     ranked = dict.fromkeys([*first, *range(len(side.triplets))])
     drawn = [number for number in ranked if set(side.ends[number]) <= set(row_of)][:_MOST]

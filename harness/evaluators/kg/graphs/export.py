@@ -28,10 +28,11 @@ def graphml(graph: KgGraph, matches: Sequence[Match]) -> str:
 
 
 def to_networkx(graph: KgGraph, matches: Sequence[Match]) -> DiGraph:
-    """Algorithm 1's graph. Nodes: label (without what XML cannot hold), type (entity, relation), group (input,
-    context), on_path, and of input entities matched. Edges: kind (STATES, SIMILAR), weight, cost, on_path.
+    """The graph of Algorithm 1. Nodes: label (without characters that XML forbids), type (entity, relation), group
+    (input, context), on_path, and matched for input entities. Edges: kind (STATES, SIMILAR), weight, cost,
+    on_path.
 
-    `matches` are what is on a path: those of `paths`.
+    `matches`: the result of `paths`.
     """
     import networkx
 

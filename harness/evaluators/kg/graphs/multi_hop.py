@@ -29,14 +29,14 @@ class Match:
 
     entity: str
     triplets: tuple[Triplet, ...]
-    """Input triplets from head to tail, each at a cost of 0.2; none where the entity itself is similar."""
+    """Input triplets from head to tail, each at a cost of 0.2; none if the entity itself is similar."""
     similar: SimilarEdge
-    """The last edge: from where the triplets end to the context entity."""
+    """The last edge, from the end of the triplets to the context entity."""
     cost: float
 
     @property
     def path(self) -> tuple[str, ...]:
-        """The labels of all nodes on the path: the entity, relation and entity in turn, the context entity."""
+        """The labels of all nodes on the path: entities and relations in turn, then the context entity."""
         walked = (label for one in self.triplets for label in (one.relation, one.tail))
         return self.entity, *walked, self.similar.context_entity
 
@@ -46,7 +46,7 @@ class _Reached(NamedTuple):
 
     cost: float
     triplet: int
-    """The next triplet; -1 where the SIMILAR edge is next."""
+    """The next triplet; -1 if the SIMILAR edge comes next."""
     onwards: int
     """The entity at the end of that triplet."""
 

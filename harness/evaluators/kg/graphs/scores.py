@@ -27,11 +27,11 @@ class KgScores:
     multi_hop: float
     """Algorithm 2, as published: input entities from which a context entity is within reach, from head to tail."""
     multi_hop_undirected: float
-    """Likewise, where triplets may also be walked from tail to head."""
+    """The same, if triplets may also be followed from tail to head."""
     direct: float
     """Input entities that have a SIMILAR edge themselves; its cost is not held against delta."""
     community: float
-    """Formula 2, mean over the seeds: input entities whose community holds a context entity."""
+    """Formula 2, mean over the seeds: share of input entities whose community holds a context entity."""
     community_spread: float
     """The population standard deviation over the seeds."""
     community_coverage: float
@@ -53,11 +53,11 @@ def kg_scores(
     delta: float = DELTA,
     seeds: int = SEEDS,
 ) -> KgScores:
-    """The KG-based scores of two lists of (head, relation, tail); see the package for what they are.
+    """The KG-based scores of two lists of (head, relation, tail); the package docstring defines them.
 
-    `embed` maps labels to an array of shape (n, d), rows of any length. It is called once with each distinct
-    label, or not at all if a side has no triplet: then all scores are 0. ValueError: a parameter that cannot be, a
-    vector that holds NaN or infinity (by its label), an array of another shape. MissingDependency without igraph.
+    `embed` maps labels to an array of shape (n, d). It is called once with each distinct label, or not at all if a
+    side has no triplet; then all scores are 0. Raises ValueError for impossible parameters, NaN or infinity in a
+    vector (with its label), or an array of another shape; MissingDependency without igraph.
     """
     inputs, contexts = TripletSide.of(input_triplets), TripletSide.of(context_triplets)
     labels = distinct_labels(inputs, contexts)

@@ -1,4 +1,4 @@
-"""Which entities of the two sides mean the same: pairs whose cosine reaches tau."""
+"""Finds entities of the two sides that mean the same: pairs whose cosine is at least tau."""
 
 from __future__ import annotations
 

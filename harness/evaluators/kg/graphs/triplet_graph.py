@@ -17,8 +17,8 @@ class TripletSide:
     """
 
     triplets: tuple[Triplet, ...]
-    """Labels without surplus white space, of which only a relation may be empty. Each triplet is one relation
-    node, with an edge from its head and one to its tail."""
+    """Labels without surplus white space; only a relation may be empty. Each triplet is one relation node, with an
+    edge from its head and one to its tail."""
     dropped: int
     """Triplets without a head or without a tail."""
     names: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class TripletSide:
 
 
 def distinct_labels(inputs: TripletSide, contexts: TripletSide) -> list[str]:
-    """What has to be embedded, each label once; nothing where a side is empty, since all scores are 0 then."""
+    """The labels to embed, each once; none if a side is empty, since all scores are 0 then."""
     if not inputs.labels or not contexts.labels:
         return []
     return list(dict.fromkeys([*inputs.labels, *contexts.labels]))
