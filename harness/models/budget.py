@@ -1,9 +1,9 @@
-"""What may still be paid: every model call is reserved before it is made, so that no limit is passed.
+"""The budget: every model call is reserved before it is made, so that no limit is exceeded.
 
-A reservation is an upper bound. Tokenisers of language models put at least a byte into a token, so the bytes of
-the request bound its input; more than that where this server was seen to count more (a prompt that it adds). What
-texts took so far would be tighter and no bound: the next text may be denser. The request's `max_tokens` bounds the
-output. After the call the reservation becomes what the server counted.
+A reservation is an upper bound. Tokenisers of language models use at least one byte per token, so the bytes of the
+request bound its input; the bound grows for a server that was seen to count more (such as a system prompt of its
+own). `max_tokens` bounds the output. After the call the reservation is replaced by what the server counted. An
+average of earlier texts would be tighter but no bound: the next text may be denser.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ from harness.core.records import Usage
 from harness.store import Journal
 
 _MARGIN = 1.25
-"""On the densest request seen, where that was above a token a byte."""
+"""Factor on the densest request seen, if it was above a token per byte."""
 
 _TIME = "the time is over"
 
 RolePriced = Callable[[str, Usage], float | None]
-"""priced(role, usage): US dollars, or None where the model that plays the role has no price."""
+"""priced(role, usage): US dollars, or None if the role's model has no price."""
 
 
 class Amount(BaseModel):
@@ -43,7 +43,7 @@ class Amount(BaseModel):
 
 
 class Allowance(BaseModel):
-    """What is left of a budget; None: no limit."""
+    """The rest of a budget; None: no limit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -57,14 +57,14 @@ class Allowance(BaseModel):
 
 @dataclass(frozen=True)
 class Call:
-    """What is known of a call before it is made."""
+    """A call before it is made."""
 
     role: str
     path: str
     request: Mapping[str, Any]
     n_bytes: int
     reasoning_tokens: int = 0
-    """Room for output beyond what the request asks for."""
+    """Output tokens beyond `max_tokens` for reasoning."""
 
     @property
     def model(self) -> str:
@@ -73,15 +73,15 @@ class Call:
 
 
 class Budget:
-    """Lets a call through where its upper bound fits beside what was spent and what is under way.
+    """Admits a call if its upper bound fits beside what was spent and what is running.
 
-    A call that would fit once others have ended waits for them, first come, first served. One that cannot fit
-    closes the budget: nothing more is let through, what is under way ends and is kept, then all that wait are
-    refused with `BudgetReached`. Used within one event loop.
+    A call that would fit once others have ended waits for them, first come, first served. One that can never fit
+    closes the budget: running calls end and are kept, no other is admitted, and waiting ones raise
+    `BudgetReached`. For use within one event loop.
     """
 
     def __init__(self, allowance: Allowance | None = None, priced: RolePriced | None = None) -> None:
-        """`priced` is asked only where dollars are limited."""
+        """`priced` is called only if dollars are limited."""
         self._left = allowance or Allowance()
         self._priced = priced
         until = self._left.begin_until
@@ -99,7 +99,7 @@ class Budget:
         """The last."""
 
     def renew(self, allowance: Allowance) -> None:
-        """Go on with what is left now, where others spend of the same budget; no call may be under way."""
+        """Continue with another allowance, if others spend from the same budget; no call may be running."""
         self._left, self.spent = allowance, Amount()
 
     @property
@@ -113,11 +113,11 @@ class Budget:
 
     @property
     def time_is_over(self) -> bool:
-        """Whether nothing more may be begun; for other threads too, and nothing is closed."""
+        """Whether the time is over. May be called from other threads; closes nothing."""
         return monotonic() >= self._begin_until
 
     def check_time(self) -> None:
-        """Raise BudgetReached where the time is over."""
+        """Raise BudgetReached if the time is over."""
         if self.time_is_over:
             self._close(_TIME)
             raise self._refuse()
@@ -137,7 +137,7 @@ class Budget:
         return Usage(calls=1, input_tokens=math.ceil(call.n_bytes * density), output_tokens=output)
 
     def amount(self, role: str, usage: Usage, priced: RolePriced | None) -> Amount:
-        """What that usage takes of the budget."""
+        """The cost of a usage in the units of the budget."""
         usd = 0.0
         if self._left.usd is not None and priced is not None:
             found = priced(role, usage)
@@ -147,7 +147,7 @@ class Budget:
         return Amount(usd=usd, tokens=usage.input_tokens + usage.output_tokens)
 
     async def admit(self, holder: object, role: str, amount: Amount) -> None:
-        """Wait until `amount` fits, and reserve it for `holder`; BudgetReached where it never will."""
+        """Wait until `amount` fits and reserve it for `holder`; raises BudgetReached if it never will."""
         self._waiting.append(holder)
         try:
             while not self._lets_through(holder, role, amount):
@@ -165,7 +165,7 @@ class Budget:
             self._wake()
 
     def end(self, holder: object, spent: Amount) -> None:
-        """The call of `holder` ended and took `spent`."""
+        """The call of `holder` has ended and cost `spent`."""
         if self._under_way.pop(holder, None) is not None:
             self.spent += spent
             self._wake()
@@ -188,7 +188,7 @@ class Budget:
         return self._fits(amount, *self._under_way.values())
 
     def _fits(self, *more: Amount) -> bool:
-        """Whether all of that fits beside what was spent."""
+        """Whether all of it fits beside what was spent."""
         usd, tokens, spent = self._left.usd, self._left.tokens, self.spent
         if usd is not None and spent.usd + sum(one.usd for one in more) > usd:
             return False
@@ -214,9 +214,9 @@ class Budget:
 
 
 class BudgetReservation:
-    """The reservation of one call, taken anew for each try: a try that was cut off may have been paid.
+    """The reservation of one call, renewed for each try, since a try that was cut off may have been paid.
 
-    As a context: what is still held at its end, because of an exception or a body that was not understood, counts
+    As a context manager: what is still reserved at the end, because of an exception or an unreadable body, counts
     in full.
     """
 
@@ -247,7 +247,7 @@ class BudgetReservation:
         self._budget.end(self, Amount())
 
     def paid(self, usage: Usage) -> None:
-        """The server answered and counted `usage`; where it did not count, the upper bound stays."""
+        """The server answered and counted `usage`; if it did not count, the upper bound remains."""
         if usage.unmetered_calls:
             self.lost()
             return
@@ -256,7 +256,7 @@ class BudgetReservation:
         self._budget.end(self, self._budget.amount(self.call.role, usage, self._priced))
 
     def lost(self) -> None:
-        """Nobody knows whether it was paid: it counts in full."""
+        """It is unknown whether the call was paid: it counts in full."""
         self.note = None
         self._budget.end(self, self._amount)
 

@@ -1,7 +1,7 @@
-"""Whom to trust: the store of certificates of the system, where a company's own is, or a file that somebody names.
+"""Certificates: the system's store, which holds a company's own, or a file named by the user.
 
-What speaks HTTP here, the hub's library included, asks the system's store or SSL_CERT_FILE by itself. pip before
-24.2 brings certificates of its own, and other programs are told in other variables.
+Our HTTP clients, and the hub's, use the system's store or SSL_CERT_FILE. pip before 24.2 brings its own
+certificates, and other programs read other variables.
 """
 
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 _AS_OTHERS_ARE_TOLD = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "PIP_CERT")
 REFUSED = "CERTIFICATE_VERIFY_FAILED"
-"""In what OpenSSL says of a certificate that nobody vouches for."""
+"""OpenSSL's message for an untrusted certificate."""
 FIX = (
     "add the certificate of your company to the system's store, or name a file that holds it: "
     "export SSL_CERT_FILE=company.pem"
@@ -18,7 +18,7 @@ FIX = (
 
 
 def trust_as_others_do() -> None:
-    """The file that curl, pip or requests are told to trust holds here too, unless SSL_CERT_FILE names one."""
+    """Use the certificate file that curl, pip or requests are configured with, unless SSL_CERT_FILE names one."""
     if not os.environ.get("SSL_CERT_FILE") and (found := _named()):
         os.environ["SSL_CERT_FILE"] = found
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harness.protocols import Vectors
 
 NO_URL = "http://fake.invalid/v1"
-"""Of a provider without a server: its transport never looks at it."""
+"""For a provider without a server; its transport ignores it."""
 
 
 AnySeam = Seam | RemoteSeam
@@ -37,8 +37,8 @@ AnySeam = Seam | RemoteSeam
 def build_chat(
     config: GeneratorConfig, seam: AnySeam, server: "ServerAccess | None" = None
 ) -> "OpenAIChat | None":
-    """The generator or judge of a resolved config; None where there is none. `server`: one that was started for
-    it.
+    """The generator or judge of a resolved config; None if there is none. `server`: one that was started
+    for it.
     """
     if config.is_none:
         return None
@@ -46,13 +46,13 @@ def build_chat(
 
 
 def open_client(config: ModelConfig, seam: AnySeam, server: "ServerAccess | None" = None) -> "AsyncOpenAI":
-    """An openai client whose every request passes the seam; its own retries are off."""
+    """An openai client whose requests all go through our transport; its own retries are off."""
     need_client()
     from openai import AsyncOpenAI
 
     transport: httpx2.AsyncBaseTransport
     if isinstance(seam, RemoteSeam):
-        # Whoever makes the calls has the key and knows where the server is.
+        # The process that makes the calls has the key and the address of the server.
         url, key, transport = NO_URL, "relayed", RemoteTransport(seam, config.role, httpx2.URL(NO_URL).path)
     else:
         url, key, transport = *access_of(config, server), open_transport(config, seam, server)
@@ -85,14 +85,14 @@ def open_transport(config: ModelConfig, seam: Seam, server: "ServerAccess | None
         max_throttled_s=config.max_throttled_s,
     )
     inner = provider.transport(config)
-    # What runs here takes what it is sent.
+    # Local models accept all parameters.
     if isinstance(config, GeneratorConfig) and (config.base_url or config.send_as or config.reasoning_tokens):
         inner = AdaptingTransport(inner, _spoken(config, seam, url))
     return MeteredTransport(seam, endpoint, inner)
 
 
 def _spoken(config: GeneratorConfig, seam: Seam, url: str) -> ModelDialect:
-    # What a model takes may hang on what else it is sent: a temperature, on how hard it is to think.
+    # Which parameters a model accepts may depend on others: a temperature, on the reasoning effort.
     role, beside = config.role, f" with {json.dumps(config.extra, sort_keys=True)}" if config.extra else ""
     return ModelDialect(
         server=f"{config.model} at {url}{beside}",
@@ -113,7 +113,7 @@ def _url(config: ModelConfig, server: "ServerAccess | None") -> str:
 def chat_request(
     config: GeneratorConfig, messages: Sequence[Message], max_tokens: int | None = None
 ) -> dict[str, Any]:
-    """What a generator or judge is asked, without a schema: as the config says, whatever its server refuses."""
+    """The request to a generator or judge, without a schema, as configured; the server may refuse parts of it."""
     decoding = {"temperature": config.temperature, "seed": config.seed}
     return {
         "model": config.model,
@@ -125,7 +125,7 @@ def chat_request(
 
 
 def embedding_request(config: EmbedderConfig, texts: Sequence[str]) -> dict[str, Any]:
-    """What an embedder is asked."""
+    """The request to an embedder."""
     # Some servers do not know base64.
     return {"input": list(texts), "model": str(config.model), "encoding_format": "float", **config.extra}
 
@@ -135,7 +135,7 @@ class CutOff(ValueError):
 
 
 def text_of(reply: Any, config: GeneratorConfig, max_tokens: int) -> str:
-    """The text of a chat completion; ValueError where it has none, `CutOff` where max_tokens ended it before."""
+    """The text of a chat completion; raises ValueError if it has none, `CutOff` if max_tokens ended it first."""
     choice = _part(_part(reply, "choices"), 0)
     text = _text(_part(_part(choice, "message"), "content"))
     if _part(choice, "finish_reason") == "length" and not (text or "").strip():
@@ -165,7 +165,7 @@ class OpenAIChat:
         max_tokens: int | None = None,
         json_schema: Mapping[str, Any] | None = None,
     ) -> str:
-        """See `harness.protocols.ChatModel`. Raises ValueError where the reply has no text."""
+        """See `harness.protocols.ChatModel`. Raises ValueError if the reply has no text."""
         request = chat_request(self._config, messages, max_tokens)
         if json_schema is not None:
             bounded = provider_of(self._config).bounds_strings
@@ -196,8 +196,8 @@ class OpenAIChat:
         return f"{self._config.provider}/{self._config.model}"
 
     async def forward(self, request: Mapping[str, Any]) -> Any:
-        """The server's whole reply to a request of others, as JSON: this model answers, whichever they name, and
-        what they leave open is as the config has it.
+        """The server's whole reply, as JSON, to a request from outside. The configured model answers, whichever
+        model the request names, with configured values for missing parameters.
         """
         most = {} if "max_completion_tokens" in request else {"max_tokens": self._config.max_tokens}
         seed = {} if self._config.seed is None else {"seed": self._config.seed}
@@ -223,7 +223,7 @@ class OpenAIEmbedding:
         return (await self.embed_counted(texts))[0]
 
     async def embed_counted(self, texts: Sequence[str]) -> "tuple[Vectors, Usage]":
-        """The same, and what the call used."""
+        """The same, with the usage of the call."""
         reply = await _post(self._client, "/embeddings", embedding_request(self._config, texts))
         data = _part(reply, "data")
         rows = sorted(data if isinstance(data, list) else [], key=lambda row: _part(row, "index") or 0)
@@ -247,7 +247,7 @@ def _without_lengths(schema: Any) -> Any:
 
 
 def _text(content: Any) -> str | None:
-    """Of a message: its text, or that of its parts where a server sends a list of them."""
+    """The text of a message, or of its parts if the server sends a list of them."""
     if not isinstance(content, list):
         return None if content is None else str(content)
     texts = [part if isinstance(part, str) else _part(part, "text") for part in content]
@@ -261,15 +261,15 @@ def _well_formed(text: str) -> str:
 
 
 def _part(value: Any, key: str | int) -> Any:
-    """That part of a JSON value; None where it has none."""
+    """That item of a JSON value; None if it is missing."""
     if isinstance(value, dict):
         return value.get(key)
     return value[key] if isinstance(value, list) and isinstance(key, int) and key < len(value) else None
 
 
 async def _post(client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> Any:
-    """The JSON of a reply, read as it is: the client's own classes for it are a thousand modules, and loading them
-    took every process most of a second. What the seam raised comes out as itself, not as APIConnectionError.
+    """The JSON of a reply. The client's own classes are not used: they are a thousand modules, which took every
+    process most of a second to load. Errors of our transport are raised as they are, not as APIConnectionError.
     """
     from openai import APIConnectionError
 

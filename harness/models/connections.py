@@ -9,14 +9,14 @@ _ONE = httpx2.Limits(max_connections=1, max_keepalive_connections=1)
 
 
 class ConnectionPool(httpx2.AsyncBaseTransport):
-    """As many connections as there ever were requests at once: how many that may be is the limiter's to say.
+    """As many connections as there were concurrent requests at most; the limiter decides how many that may be.
 
-    Each is a pool of its own. A pool of the library looks at all of its connections twice a request, which at 64
-    takes as long as the request itself, and closes all but 20 that wait, so that the next ones shake hands anew.
+    Each is a pool of its own. A pool of the library scans all its connections twice per request, which at 64 takes
+    as long as the request itself, and closes all but 20 idle ones, so that the next ones need new handshakes.
     """
 
     def __init__(self) -> None:
-        # Read once: the store of certificates takes tens of milliseconds.
+        # Read once, since the certificate store takes tens of milliseconds.
         self._trust = httpx2.create_ssl_context()
         self._made: list[httpx2.AsyncHTTPTransport] = []
         self._idle: list[httpx2.AsyncHTTPTransport] = []

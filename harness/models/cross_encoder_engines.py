@@ -1,6 +1,6 @@
-"""Cross-encoders as they run: on onnxruntime, or on torch by sentence-transformers.
+"""Runs cross-encoders on onnxruntime, or on torch through sentence-transformers.
 
-Imported where one is opened: a plan names many models and opens none.
+Imported only to open one: a plan names many models and opens none.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class OnnxEngine:
             self._tokenizer.no_padding()
             self._inputs = {each.name for each in self._session.get_inputs()}
             said = self._read("question", "passage")
-        except Exception as error:  # whatever the two libraries raise for files that are not theirs
+        except Exception as error:  # the two libraries raise many kinds of errors for unsuitable files
             raise ModelUnavailable(f"cannot load {model} ({type(error).__name__})", named.fix) from error
         named.check_numbers(said.size, numbers)
         self.labels: Sequence[str] = _labels_beside(tokenizer)
@@ -92,7 +92,7 @@ def _rows(rows: Sequence[Rows]) -> Rows:
 
 
 def _labels_beside(tokenizer: Path) -> list[str]:
-    """What config.json beside the tokenizer says of the numbers."""
+    """The labels in the config.json beside the tokenizer."""
     try:
         return _in_order(config_of(tokenizer.parent)["id2label"])
     except (OSError, ValueError, TypeError, KeyError):

@@ -1,7 +1,7 @@
-"""Models that read two texts together: which one a name means, and whether it is one, whatever their numbers mean.
+"""Models that read two texts together: what a name refers to, and whether it is such a model.
 
 A folder with an ONNX export (model.onnx or onnx/model.onnx, tokenizer.json) runs on onnxruntime; any other folder,
-and a name on the Hugging Face hub, is what sentence-transformers loads as a CrossEncoder.
+and a name on the Hugging Face hub, is loaded as a CrossEncoder by sentence-transformers.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class CrossEncoder(Protocol):
 
     @property
     def labels(self) -> Sequence[str]:
-        """What its numbers are for, in their order, as its files say; empty: they do not."""
+        """The labels of its outputs, in order, from its files; empty if they have none."""
         ...
 
     async def read(self, pairs: Sequence[tuple[str, str]]) -> Rows:
@@ -43,7 +43,7 @@ class CrossEncoder(Protocol):
 
 @dataclass(frozen=True)
 class CrossEncoderRef:
-    """Which model, and how to go on where it is none."""
+    """A model, and what to do if it cannot be used."""
 
     name: str
     """A folder, or a name on the hub."""
@@ -53,7 +53,7 @@ class CrossEncoderRef:
 
     @property
     def export(self) -> tuple[Path, Path] | None:
-        """The ONNX export in the folder and its tokenizer, where it has both."""
+        """The ONNX export in the folder and its tokenizer, if both exist."""
         folder = Path(self.name)
         tokenizer = folder / "tokenizer.json"
         model = next((folder / name for name in _ONNX if (folder / name).is_file()), None)
@@ -61,7 +61,7 @@ class CrossEncoderRef:
 
     @property
     def revision(self) -> str:
-        """The commit of a model on the hub; ModelUnavailable where it is not there."""
+        """The commit of a model on the hub; raises ModelUnavailable if it does not exist."""
         if self.name.startswith((".", "/", "~")) or self.name.count("/") > 1:
             raise ModelUnavailable(f"there is no folder {self.name}", self.fix)
         return hub_revision(self.full_name)
@@ -76,13 +76,13 @@ class CrossEncoderRef:
         return folder_digest(Path(self.name)) if Path(self.name).is_dir() else self.revision
 
     def check_head(self, architectures: Sequence[str] | None) -> None:
-        """Its library gives a model without a head one of random weights, and says so in a log alone."""
+        """Its library gives a model without a head a random one, and only logs that."""
         if not any(each.endswith(_HEAD) for each in architectures or ()):
             what = ", ".join(architectures or ()) or "without a kind"
             raise ModelUnavailable(f"'{self.name}' is not {self.kind} ({what})", self.fix)
 
     def check_numbers(self, found: int, wanted: int | None) -> None:
-        """Raise where it gives another number of them for a pair."""
+        """Raise an error if the model has another number of outputs."""
         if found != (wanted or found):
             what = f"'{self.name}' gives {found} numbers for a pair, {self.kind} {wanted}"
             raise ModelUnavailable(what, self.fix)
@@ -99,5 +99,5 @@ def need_torch() -> None:
 
 
 def config_of(folder: Path) -> Any:
-    """What config.json of a model says."""
+    """The config.json of a model."""
     return json.loads((folder / "config.json").read_text(encoding="utf-8"))

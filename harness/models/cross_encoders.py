@@ -1,5 +1,5 @@
-"""Models that read two texts together: checked and opened. The libraries that run them are loaded where one is
-opened, since a plan names many and opens none.
+"""Checks and opens models that read two texts together. Their libraries are loaded only to open one, since a plan
+names many and opens none.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from harness.models.cross_encoder_names import CrossEncoder, CrossEncoderRef, co
 
 
 def check_named(named: CrossEncoderRef, numbers: int | None) -> None:
-    """Raise HarnessError, one line, where it cannot be used: no package, no such model, or none that gives
-    `numbers` for a pair (None: any).
+    """Raise HarnessError, one line, if the model cannot be used: no package, no such model, or not `numbers`
+    outputs for a pair (None: any number).
 
-    Quick: of a model that needs torch only what its files say of it is looked at.
+    Quick: of a model that needs torch only the files are checked.
     """
     if named.export:
         open_named(named, numbers)

@@ -39,7 +39,7 @@ class CachedEmbedder:
             return np.zeros((0, 0), dtype=np.float32)
         meter, kept = current_meter(), self._cache.payers(texts)
         missing = [text for text in dict.fromkeys(texts) if text not in kept]
-        # A text that stands twice in a first build comes from no cache, and a cached one from there once.
+        # A text that occurs twice in a first build is not cached, and a cached one counts once.
         self._count_cached(meter, {text: by for text, by in kept.items() if not meter.has_embedded(text)})
         # Texts of like length together: padding is work for nothing.
         missing.sort(key=len)
@@ -71,7 +71,7 @@ class CachedEmbedder:
                 meter.add_cached_usage(payer, self._server.role, usage)
 
     async def _add(self, texts: Sequence[str]) -> None:
-        """Embed them, and keep their vectors with what they took and who paid."""
+        """Embed the texts, and keep their vectors with their cost and payer."""
         began = time.monotonic()
         if self._server is None:
             vectors = await self._encoder.embed(texts)

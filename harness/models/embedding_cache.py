@@ -52,9 +52,9 @@ class EmbeddingCache:
 
     def __init__(self, path: Path, model: str, payer: str = "") -> None:
         self._model = model
-        """Whatever determines the vectors: provider, model, and where it matters the server."""
+        """Everything that determines the vectors: provider, model, and if relevant the server."""
         self.payer = payer
-        """The run that computes what is added from now on."""
+        """The run that computes new vectors."""
         self._path = path
         with self._explained():
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -72,7 +72,7 @@ class EmbeddingCache:
         return [text for text in dict.fromkeys(texts) if text not in kept]
 
     def seconds(self, texts: Iterable[str]) -> float | None:
-        """Seconds that it took to compute the vectors of these texts, each once; None: some are not kept."""
+        """Seconds it took to compute the vectors of these texts, each once; None if some are not kept."""
         entries = [self._find(text) for text in dict.fromkeys(texts)]
         found = [entry.seconds for entry in entries if entry]
         return sum(found) if len(found) == len(entries) else None
@@ -80,7 +80,7 @@ class EmbeddingCache:
     def usage(self, texts: Iterable[str]) -> dict[str, Usage]:
         """Usage of the calls that computed the kept vectors of these texts, each text once, by the run that paid.
 
-        A text has its share of a call by its characters; a call of which a part is needed counts as one.
+        Texts of one call share it by their characters; a call counts as one even if only a part of it is needed.
         """
         found: defaultdict[str, list[CachedVector]] = defaultdict(list)
         for text in dict.fromkeys(texts):
@@ -130,7 +130,7 @@ class EmbeddingCache:
         self._db.close()
 
     def _find(self, text: str) -> CachedVector | None:
-        """The entry of a text; None: there is none, or it is damaged."""
+        """The entry of a text; None if there is none or it is damaged."""
         place = self._place(text)
         with self._explained():
             row = self._db.execute(_SELECT, place).fetchone()
@@ -160,5 +160,5 @@ def _together(entries: Sequence[CachedVector]) -> Usage:
 
 
 def _whole_calls(entries: Iterable[CachedVector]) -> int:
-    """Number of calls of which these are parts."""
+    """Number of calls that these entries belong to."""
     return max(0, math.ceil(sum(entry.calls for entry in entries) - _ALMOST))

@@ -1,7 +1,7 @@
-"""What follows from a sentence, by a model of natural language inference.
+"""Entailment by a model of natural language inference.
 
-Any sequence-classification model that says which of its numbers is entailment (`id2label`) does, such as the MNLI
-models of the Hugging Face hub.
+Any sequence-classification model works whose `id2label` names entailment, such as the MNLI models of the Hugging
+Face hub.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FIX = "name a folder that holds a model of natural language inference, or one o
 
 
 def check_entailment(name: str) -> None:
-    """Raise HarnessError, one line, where it cannot be used: no package, no such model, no model of inference."""
+    """Raise HarnessError, one line, if it cannot be used: no package, no such model, or no inference model."""
     named = _named(name)
     if named.export:
         _Inference(named)
@@ -29,7 +29,9 @@ def check_entailment(name: str) -> None:
 
 
 def entailment_identity(name: str) -> str:
-    """The digest of its bytes, or the commit of a model on the hub. ModelUnavailable where there is neither."""
+    """The digest of its bytes, or the commit of a model on the hub. Raises ModelUnavailable if there is
+    neither.
+    """
     return _named(name).identity()
 
 

@@ -50,7 +50,7 @@ class Reply:
 
 
 def changed(fault: str | None, payload: Payload) -> Payload:
-    """An answer as `fault` has it; unchanged where the fault is no change of an answer."""
+    """An answer changed by `fault`; unchanged if the fault is of another kind."""
     if fault == "no_usage":
         del payload["usage"]
     if fault in _ABSURD:

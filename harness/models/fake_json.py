@@ -8,7 +8,7 @@ from typing import Any
 
 _NAME = re.compile(r"[A-Z]\w+(?: [A-Z]\w+)?")
 _ITEMS = 3
-"""Items of a list, where the schema allows as many."""
+"""Items of a list, if the schema allows as many."""
 
 
 def example_of(schema: Mapping[str, Any], prompt: str) -> Any:

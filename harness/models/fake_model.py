@@ -27,12 +27,13 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 
 class FakeScript(BaseModel):
-    """What the fake does: `models.generator.options`."""
+    """The behaviour of the fake: `models.generator.options`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     reply: str | None = None
-    """The answer to everything; None: a word of the prompt, chosen by its hash, or JSON where a schema asks."""
+    """The answer to every request; None: a word of the prompt, chosen by its hash, or JSON if a schema is
+    given."""
     replies: dict[str, str] = {}
     """Regular expression -> reply; the first that is found in the prompt wins."""
     latency_s: float = Field(0.0, ge=0)
@@ -51,7 +52,7 @@ class FakeScript(BaseModel):
     of how often it came before, and of `seed`. In place of `fault`."""
     retry_after_s: float | None = None
     slow_s: float = Field(1.0, ge=0)
-    """How long a slow answer takes."""
+    """Duration of a slow answer."""
     refuses: tuple[str, ...] = ()
     """Parameters that it answers with 400, in OpenAI's words; `max_tokens` it wants as max_completion_tokens."""
     reasoning_tokens: int = Field(0, ge=0)
@@ -70,7 +71,7 @@ class FakeScript(BaseModel):
 
 
 class FakeModel:
-    """Speaks /chat/completions and /embeddings; counts what it served. Safe to call from several threads."""
+    """Serves /chat/completions and /embeddings and counts requests. Thread-safe."""
 
     def __init__(self, script: FakeScript, sleep: Callable[[float], None] = time.sleep) -> None:
         self.script = script
@@ -80,7 +81,7 @@ class FakeModel:
         self._asked: Counter[str] = Counter()
         self.limit = RateLimit(script.limits) if script.limits else None
         self.served = {"calls": 0, "input_tokens": 0, "output_tokens": 0, "faults": 0}
-        """What the server counted: only answered calls have tokens."""
+        """Counts of the server: only answered calls have tokens."""
 
     def respond(self, path: str, body: bytes) -> Reply:
         """The answer to one POST."""
@@ -192,7 +193,7 @@ class FakeTransport(httpx2.AsyncBaseTransport):
 
     @property
     def limit(self) -> RateLimit | None:
-        """What it keeps, and has seen."""
+        """Its limits, and their current use."""
         return self._model.limit
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -224,7 +225,7 @@ class _Sent(httpx2.AsyncByteStream):
 
 
 def _logprobs(request: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """Of A, B and C where log probabilities are asked for: a fixed function of the prompt."""
+    """Log probabilities of A, B and C, if asked for: a fixed function of the prompt."""
     if not request.get("logprobs"):
         return {}
     weights = [1 + _number(f"{letter}{text}") % 97 for letter in "ABC"]

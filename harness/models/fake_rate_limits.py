@@ -1,4 +1,4 @@
-"""How a provider limits requests and tokens a minute: the fake's own accounting, kept as it says it is."""
+"""A provider's limits on requests and tokens per minute, as the fake applies them."""
 
 import threading
 import time
@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class FakeLimits(BaseModel):
-    """What the fake lets through in a minute, and what it says of it."""
+    """The fake's limits per minute, and its headers about them."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,6 +1,6 @@
-"""The fake model behind real HTTP: `python -m harness.models.fake_server --port 8099 '{"latency_s": 0.1}'`.
+"""The fake model over real HTTP: `python -m harness.models.fake_server --port 8099 '{"latency_s": 0.1}'`.
 
-GET /stats says what it served. It serves any model name on 127.0.0.1 only.
+GET /stats returns its counts. It serves any model name, on 127.0.0.1 only.
 """
 
 import argparse
@@ -70,7 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
         while reply.wire == "endless":
             self.wfile.write(b" " * 65_536)
         if reply.wire == "reset":
-            # Without lingering, closing discards what is under way and resets.
+            # Without lingering, closing discards pending data and resets the connection.
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.connection.close()
 

@@ -1,7 +1,7 @@
-"""The Hugging Face hub: whether it is there, its own cache on this disk, a file from it, the revision of a model.
+"""The Hugging Face hub: its reachability, its local cache, single files, and revisions of models.
 
-What its library reads from the environment (HF_ENDPOINT for a mirror, HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE,
-HF_TOKEN, proxies) means here what it means there.
+The environment variables of its library (HF_ENDPOINT for a mirror, HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE,
+HF_TOKEN, proxies) have their usual meaning.
 """
 
 import os
@@ -21,9 +21,9 @@ _TIMEOUT_S = 5.0
 
 
 def hub_is_reachable() -> bool:
-    """Whether the hub (or the mirror in HF_ENDPOINT) answers; False where HF_HUB_OFFLINE is set.
+    """Whether the hub (or the mirror in HF_ENDPOINT) answers; False if HF_HUB_OFFLINE is set.
 
-    Its libraries try for half a minute to find out; this takes a moment.
+    Its libraries retry for half a minute to find out; this takes a moment.
     """
     if os.environ.get("HF_HUB_OFFLINE", "0").upper() in {"1", "TRUE", "YES", "ON"}:
         return False
@@ -38,9 +38,9 @@ def hub_is_reachable() -> bool:
 
 @cache
 def hub_revision(repo: str) -> str:
-    """The commit of a model: the one in the hub library's cache, else the hub's latest.
+    """The commit of a model: from the hub library's cache, otherwise the latest on the hub.
 
-    What is loaded by it cannot change between two runs of one id. ModelUnavailable where neither can be had.
+    A model loaded by commit cannot change between two runs. Raises ModelUnavailable if neither is available.
     """
     try:
         from huggingface_hub import HfApi, constants
@@ -67,7 +67,7 @@ def hub_revision(repo: str) -> str:
 
 
 def in_hub_cache(file: HubFile) -> Path | None:
-    """Where the hub's own cache has the file, whatever its bytes; asks no network."""
+    """Path of the file in the hub's own cache, without a check of its bytes; needs no network."""
     try:
         from huggingface_hub import try_to_load_from_cache
 
@@ -78,11 +78,11 @@ def in_hub_cache(file: HubFile) -> Path | None:
 
 
 def download(weights: WeightFile, file: HubFile, *, silent: bool) -> Path:
-    """Let the hub's library put the file into its own cache, where other programs find it too.
+    """Download the file into the hub's own cache, where other programs find it too.
 
-    A connection that breaks is taken up where it broke. On a terminal the library shows its bar, unless `silent`.
-    Raises ModelUnavailable with the reason, and before anything is downloaded where the hub says that its file is
-    another; what arrives is not looked at.
+    An interrupted download is continued. On a terminal the library shows its progress bar, unless `silent`. Raises
+    ModelUnavailable with the reason, before any download if the hub has another file under that name; the received
+    bytes are not checked here.
     """
     try:
         from huggingface_hub import hf_hub_download
@@ -96,7 +96,7 @@ def download(weights: WeightFile, file: HubFile, *, silent: bool) -> Path:
         _ask(weights, file)
         try:
             found = hf_hub_download(file.repo, file.filename, revision=file.revision, tqdm_class=bar)
-        except Exception as error:  # whatever its HTTP client, its cache and the disk raise
+        except Exception as error:  # its HTTP client, its cache and the disk raise many kinds of errors
             raise ModelUnavailable(f"hub: {type(error).__name__}: {_line(error)}") from error
     return Path(found)
 

@@ -1,4 +1,4 @@
-"""How many requests at once, and how fast: adapts to what the provider says and does."""
+"""Adapts the number and rate of requests to the provider's headers and refusals."""
 
 import asyncio
 import math
@@ -11,21 +11,22 @@ from harness.models.metering import OpenCall
 from harness.models.rate_limit import Pace
 
 Allowances = Mapping[str, tuple[float, float]]
-"""`requests` and `tokens`, as far as a server says them: what it lets through in a minute, and what is left."""
+"""`requests` and `tokens`, as far as the server reports them: limit per minute, and what is left."""
 _TOKENS_A_BYTE = 0.25
 """Of English, until the server has counted."""
 
 
 class AdaptiveLimiter:
-    """Additive increase, multiplicative decrease over requests under way; requests and tokens a minute beside it.
+    """Additive increase, multiplicative decrease of concurrent requests, with limits on requests and tokens per
+    minute.
 
-    A 429 halves the allowance and stops every request until its wait has passed; each success gives a little back
-    (1/allowance, so about one more per round), as TCP does (Chiu and Jain, 1989). Requests that were under way
-    together are refused together, which counts once.
+    A 429 halves the allowance and pauses all requests until its wait is over; each success increases it a little
+    (1/allowance, so about one more per round), as in TCP (Chiu and Jain, 1989). Requests that ran together are
+    refused together, which counts once.
 
-    Each call hears whose doing its waiting is. One that has a place and may not start yet waits for the provider.
-    One without a place waits for the provider while a place of our own cap is free of requests under way, for then
-    it is the provider who keeps places empty; otherwise for us.
+    Each call learns who caused its waiting. A call with a slot that may not start yet waits for the provider. A
+    call without a slot waits for the provider if slots within our own cap are free, because then the provider's
+    limit keeps them empty; otherwise for us.
     """
 
     def __init__(
@@ -41,11 +42,11 @@ class AdaptiveLimiter:
         """Of the active ones, those that may not start yet."""
         self._paces = {"requests": Pace(requests_per_minute), "tokens": Pace(tokens_per_minute)}
         self._blamed = "tokens"
-        """For what it refused last, as far as can be told."""
+        """The likely reason of the last refusal."""
         self._tokens_a_byte = _TOKENS_A_BYTE
         self._stopped_until = 0.0
         self._gate = asyncio.Lock()
-        """Of those that may not start yet, the first looks at the clock."""
+        """Of those that may not start yet, the first watches the clock."""
         self._refused_at, self._refused_since = -math.inf, math.inf
         self._has_recovered = False
         """Whether it has answered after a 429."""
@@ -148,8 +149,8 @@ class AdaptiveLimiter:
         return {"requests": 1.0, "tokens": n_bytes * self._tokens_a_byte}
 
     def succeeded(self, began: float = math.inf, n_bytes: int = 0, tokens: int | None = None) -> None:
-        """Give back a little of the allowance. What was answered began then (time.monotonic), had so many bytes,
-        and took so many tokens, its reply included; None: nobody counted.
+        """Increase the allowance a little. The answered call began at that time (time.monotonic), had so many
+        bytes, and used so many tokens, reply included; None: unknown.
         """
         expected = self._expected(n_bytes)
         took = expected if tokens is None else {**expected, "tokens": float(tokens)}
@@ -168,15 +169,15 @@ class AdaptiveLimiter:
             self._hand_out()
 
     def update_limits(self, allowances: Allowances) -> None:
-        """What the server says of its limits."""
+        """Apply the limits that the server reports."""
         for kind, (limit, left) in allowances.items():
             self._paces[kind].update_limit(limit, left)
 
     def throttled(self, wait_s: float, refused_since: float, n_bytes: int = 0) -> None:
-        """Halve the allowance and let nothing start for `wait_s` seconds.
+        """Halve the allowance and start nothing for `wait_s` seconds.
 
-        To be called while the refused request still has its place, which it has held in vain since `refused_since`
-        (time.monotonic): whoever waited for a place meanwhile waited for the provider.
+        Call it while the refused request still has its slot, which it has held in vain since `refused_since`
+        (time.monotonic): calls that waited for a slot meanwhile waited for the provider.
         """
         now, expected = time.monotonic(), self._expected(n_bytes)
         if refused_since > self._refused_at:
@@ -189,7 +190,7 @@ class AdaptiveLimiter:
             call.waited_since(refused_since)
 
     def _blame(self, expected: Mapping[str, float]) -> None:
-        """Slow down the kind for which the server refuses: one of which it never let as much through."""
+        """Slow down the kind that caused the refusal: one of which the server never admitted as much."""
         suspects = [kind for kind, pace in self._paces.items() if not pace.has_carried(expected[kind])]
         if not suspects:
             for pace in self._paces.values():

@@ -1,4 +1,4 @@
-"""One limiter for each server and model, whoever asks: a provider's limit is one, however many queries run."""
+"""One limiter per server and model for all queries, since a provider has one limit."""
 
 from harness.config import ModelConfig
 from harness.models.limiter import AdaptiveLimiter

@@ -1,6 +1,6 @@
-"""llama.cpp's own OpenAI-compatible server in a process of its own, so that its CPU and RAM are counted apart.
+"""llama.cpp's OpenAI-compatible server in a process of its own, so that its CPU and RAM are counted separately.
 
-The process is `local_process`. Each start has a key of its own, which passes through pipes and headers alone.
+The process is `local_process`. Each start has a key of its own, which is passed only through pipes and headers.
 """
 
 import secrets
@@ -48,7 +48,7 @@ class LocalOptions(BaseModel):
 
 
 class ServerSpec(BaseModel):
-    """What the server process is told."""
+    """The settings of the server process."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -62,7 +62,7 @@ class ServerSpec(BaseModel):
 
 
 class ServerAccess(BaseModel):
-    """Where a server that was started here answers, and to whom."""
+    """URL and key of a server that was started here."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -71,7 +71,7 @@ class ServerAccess(BaseModel):
     """Made for this start. It reaches no file."""
 
     def model_post_init(self, _: object) -> None:
-        """Whoever knows the key takes it out of what the server says."""
+        """Registers the key, so that it is removed from the server's output."""
         keep_made(self.api_key)
 
 
@@ -120,7 +120,7 @@ def weights_needed(config: GeneratorConfig) -> list[WeightFile]:
 
 
 def check_local() -> None:
-    """Raise MissingDependency where the package is not installed."""
+    """Raise MissingDependency if the package is not installed."""
     need("provider-local", "xllamacpp")
 
 
@@ -150,7 +150,7 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
         )
     assert process.stdin is not None  # noqa: S101 - a pipe was asked for
     try:
-        # One that died at once is told by its log, below.
+        # If it died at once, its log below says why.
         with suppress(BrokenPipeError):
             process.stdin.write(spec.model_dump_json().encode() + b"\n")
             process.stdin.flush()
@@ -161,7 +161,7 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
         except HarnessError as error:
             if isinstance(error, BudgetReached) or server.is_alive():
                 raise
-            # That nothing listens at its URL any more says less.
+            # "Connection refused" would say less.
             raise ModelUnavailable(
                 f"the local model server {_ending(process.returncode)} while it was in use",
                 f"run the same command again: it resumes with a new server; its log is {log}",

@@ -1,8 +1,7 @@
-"""llama.cpp's own OpenAI-compatible server, as a process: `python -m harness.models.llama_server_process`.
+"""llama.cpp's OpenAI-compatible server as a process: `python -m harness.models.llama_server_process`.
 
-Its first line of standard input is a `harness.models.llama_server.ServerSpec`. It serves until standard input
-closes, so it never outlives whoever started it, however that ended. Imports here are few: until it listens for
-that, nothing ends it.
+The first line of standard input is a `harness.models.llama_server.ServerSpec`. It serves until standard input
+closes, so it never outlives its parent. Few imports: nothing can end it before it watches its input.
 """
 
 import fcntl
@@ -17,9 +16,9 @@ from harness.core.errors import need
 
 
 def end_with_input(fd: int) -> None:
-    """End this process as soon as nobody can write to the pipe `fd` any more."""
-    # Loading weights keeps Python from running for many seconds. Linux ends the process without it: by the signal
-    # of a pipe that closes, whose default is to end. Other systems wait until Python runs.
+    """End this process when no one can write to the pipe `fd` any more."""
+    # Loading weights blocks Python for many seconds. On Linux the signal of a closing pipe, whose default is to
+    # end the process, works meanwhile; other systems wait for Python.
     if sys.platform == "linux":
         signal.signal(signal.SIGIO, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGIO})
@@ -35,7 +34,7 @@ def end_with_input(fd: int) -> None:
 
 
 def main() -> None:
-    """Serve as the first line says."""
+    """Serve with the settings in the first line."""
     line = sys.stdin.readline()
     if not line:
         return
@@ -54,7 +53,7 @@ def _serve(spec: dict[str, Any]) -> object:
     params.model_alias = {spec["alias"]}
     params.hostnames = ["127.0.0.1"]
     params.port = spec["port"]
-    # Whoever may use this machine can connect, and so can every page in their browsers.
+    # Every user of this machine, and every page in their browsers, can connect.
     params.api_keys = [spec["api_key"]]
     params.cors_origins = params.cors_methods = params.cors_headers = ""
     params.cors_origins_explicit = True

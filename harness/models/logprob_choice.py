@@ -17,12 +17,14 @@ def letter_request(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def are_refused(status: int, body: bytes) -> bool:
-    """Whether a server's answer says that it knows no log probabilities: no query of the run will get any."""
+    """Whether the server's answer says that it does not support log probabilities, so that no query can
+    get any.
+    """
     return status in REFUSING and refused_parameter(body, ("logprobs", "top_logprobs")) is not None
 
 
 def no_letters(whose: str) -> ModelUnavailable:
-    """What is said of a model whose letters cannot be read."""
+    """The message for a model whose letters cannot be read."""
     return ModelUnavailable(
         f"{whose} gives no log probabilities",
         "choose a server that does (llama.cpp, vLLM, OpenAI), or a way that needs none",
@@ -30,7 +32,7 @@ def no_letters(whose: str) -> ModelUnavailable:
 
 
 def letter_shares(reply: Any, letters: Sequence[str], whose: str) -> dict[str, float]:
-    """See `harness.protocols.LogprobModel.choose`; `whose` reply it is, for a message."""
+    """See `harness.protocols.LogprobModel.choose`; `whose`: name of the model, for a message."""
     try:
         likely = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
         told = [(each["token"].strip(), min(float(each["logprob"]), 0.0)) for each in likely]

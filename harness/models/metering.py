@@ -1,4 +1,4 @@
-"""Whose call is it? A context variable says which query (or the index) is being paid for."""
+"""Attributes model calls: a context variable holds the query (or the index) that pays for them."""
 
 import heapq
 import time
@@ -31,7 +31,7 @@ class OpenCall:
             self._waits = waits
 
     def waited_since(self, moment_s: float) -> None:
-        """What it did from that moment (time.monotonic) until now turns out to have been such waiting."""
+        """The time from that moment (time.monotonic) until now turned out to be such waiting."""
         if not self._waits and moment_s > self._since:
             self._working.add(self._since, moment_s)
             self._since = moment_s
@@ -40,14 +40,14 @@ class OpenCall:
         self._waits = was
 
     def note(self) -> None:
-        """Add what it did until now to the spans of its meter."""
+        """Add the time until now to the spans of its meter."""
         now = time.monotonic()
         (self._waiting if self._waits else self._working).add(self._since, now)
         self._since = now
 
 
 class Meter:
-    """Collects what the calls within one scope used. Child tasks inherit it with the context."""
+    """Collects the usage of the calls within a scope. Child tasks inherit it with the context."""
 
     def __init__(self, scope: str, number: int = 0) -> None:
         self.scope = scope
@@ -58,16 +58,16 @@ class Meter:
         self.replayed_from: dict[str, dict[str, Usage]] = {}
         """What replayed calls used, by the run that paid, then by role."""
         self.cached_usage: dict[str, dict[str, Usage]] = {}
-        """What a server took to compute cached vectors, likewise."""
+        """Usage of the calls that computed the cached vectors, by payer and role."""
         self.paid: dict[str, Usage] = {}
-        """What the calls used that were made now."""
+        """Usage of the calls made now."""
         self._own: Usage | None = None
         self._own_beside: frozenset[str] = frozenset()
         self.embedded_texts = 0
         self._embedded: set[int] = set()
-        """Digests of the texts whose vectors were had in this scope: each is computed, or cached, once."""
+        """Digests of the texts whose vectors this scope has used: each counts once as computed or cached."""
         self.cached_from: Counter[str] = Counter()
-        """Texts whose vectors were there, by the run that computed them."""
+        """Number of cached texts by the run that computed them."""
         self.replayed_calls = 0
         """Calls that the journal answered."""
         self._replayed, self._cached_s = Spans(), 0.0
@@ -89,7 +89,7 @@ class Meter:
         return self._occurrences[key] - 1
 
     def give_back_occurrence(self, role: str, request_digest: str, occurrence: int) -> None:
-        """The call failed: the next one with this request takes its place, as it will find it on resume."""
+        """The call failed: the next call with the same request takes its place, as it will on resume."""
         heapq.heappush(self._given_back[(role, request_digest)], occurrence)
 
     def add_call(self, role: str, usage: Usage, *, paid_by: str | None = None) -> None:
@@ -99,8 +99,8 @@ class Meter:
         counted[role] = counted.get(role, Usage()) + usage
 
     def tell_own(self, usage: Usage | None, beside: Collection[str] = ()) -> None:
-        """What was used of models that nobody meters, by their user's account; None: not said. It counts as long
-        as no call was metered but of roles that it may stand `beside`.
+        """Usage of unmetered models, as reported by the pipeline; None: unknown. It counts if no call was metered,
+        except for roles in `beside`.
         """
         told = usage or Usage()
         self._own = told.model_copy(update={"unmetered_calls": max(1, told.calls)})
@@ -108,7 +108,7 @@ class Meter:
 
     @property
     def whole_usage(self) -> dict[str, Usage]:
-        """What was metered, by role, and what was told of models that nobody meters."""
+        """Metered usage by role, and reported usage of unmetered models."""
         embeds = self.embedded_texts or self.cached_texts
         roles = {role for role, used in self.usage.items() if used.calls} | ({"embedder"} if embeds else set())
         if self._own is None or roles - self._own_beside:
@@ -116,7 +116,7 @@ class Meter:
         return {**self.usage, OWN_MODELS: self._own}
 
     def add_replayed(self, role: str, call: StoredCall) -> None:
-        """Count a call that the journal answered, and the time that it took when it was made."""
+        """Count a call answered from the journal, with its original time."""
         self.add_call(role, call.usage, paid_by=call.paid_by)
         self.replayed_calls += 1
         if (heard := _replays.get()) is not None:
@@ -134,23 +134,23 @@ class Meter:
         self._embedded.update(map(hash, texts))
 
     def has_embedded(self, text: str) -> bool:
-        """Whether its vector was had in this scope before: whoever has it again has it from nobody else."""
+        """Whether its vector was used in this scope before, so that it counts for no other run."""
         return hash(text) in self._embedded
 
     def add_cached(self, payers: Mapping[str, str], seconds: float | None) -> None:
-        """Count texts whose vectors were there, with the runs that computed them, and the time that this took."""
+        """Count texts with cached vectors, the runs that computed them, and the time that took."""
         self._embedded.update(map(hash, payers))
         self.cached_from.update(payers.values())
         self._cached_s += seconds or 0.0
         self._saved_is_known = self._saved_is_known and seconds is not None
 
     def add_cached_usage(self, payer: str, role: str, usage: Usage) -> None:
-        """Count what a server took to compute such vectors."""
+        """Count the usage of computing such vectors."""
         for counted in (self.usage, self.cached_usage.setdefault(payer, {})):
             counted[role] = counted.get(role, Usage()) + usage
 
     def part(self, scope: str, number: int) -> "Meter":
-        """For a part of the same work, in which a vector that was had in another part is had from nobody else."""
+        """For a part of the same work; vectors used in another part are not counted again."""
         part = Meter(scope, number)
         part._embedded = self._embedded
         return part
@@ -177,13 +177,13 @@ class Meter:
 
     @property
     def cached_texts(self) -> int:
-        """Texts whose vectors were there."""
+        """Number of texts with cached vectors."""
         return self.cached_from.total()
 
     @property
     def saved_s(self) -> float | None:
-        """What replayed calls and cached vectors took when they were made: of calls the seconds in which any of
-        them was under way, of vectors the sum. None: nothing was saved, or it is not known.
+        """Original time of replayed calls and cached vectors: for calls the seconds in which any of them ran, for
+        vectors the sum. None if nothing was saved or it is unknown.
         """
         if not self._saved_is_known or not (self.replayed_calls or self.cached_texts):
             return None
@@ -217,7 +217,7 @@ class Meter:
 
 
 LOADING = "load"
-"""The scope of what is done before the first query, and is nobody's cost."""
+"""The scope of work before the first query, which is charged to no query."""
 _opened: Counter[Meter] = Counter()
 _current: ContextVar[Meter | None] = ContextVar("meter", default=None)
 _replays: ContextVar[list[StoredCall] | None] = ContextVar("replays", default=None)
@@ -259,7 +259,7 @@ def metered_apart(scope: str, total: Meter, number: int = 0) -> Iterator[None]:
 
 @contextmanager
 def charged(meter: Meter) -> Iterator[None]:
-    """The same for a part of what a `metered` block waits for, which may last longer than the block."""
+    """The same for a part of a `metered` block that may last longer than the block."""
     token = _current.set(meter)
     try:
         yield
@@ -279,7 +279,7 @@ def hearing_replays() -> Iterator[list[StoredCall]]:
 
 
 def open_meters() -> list[Meter]:
-    """Those whose `metered` block is entered at the moment, in this process."""
+    """The meters of all `metered` blocks that are active in this process."""
     return list(_opened)
 
 

@@ -25,7 +25,7 @@ _MINILM_BATCH = 4
 
 
 def check_minilm() -> None:
-    """Raise MissingDependency where a package is not installed."""
+    """Raise MissingDependency if a package is not installed."""
     need("provider-minilm", "onnxruntime", "tokenizers")
 
 

@@ -1,4 +1,4 @@
-"""One role's server: how often it may be asked, and what its refusals mean for the run."""
+"""The server of one role: its limits, and the consequences of its refusals."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +17,7 @@ _RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """529: Anthropic's servers are overloaded."""
 _OUT_OF_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 Outcome = SanitizedReply | Exception
-"""Of one try: a reply, or why there is none."""
+"""The result of one try: a reply or an error."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Endpoint:
     max_retries: int
     limiter: AdaptiveLimiter
     fix: str
-    """What the user can do when it cannot be reached, such as the command that starts the server."""
+    """What the user can do if it cannot be reached, such as the command that starts the server."""
     reasoning_tokens: int = 0
-    """Room that is added to what a call asks for, below the journal: it counts against a budget."""
+    """Tokens added to `max_tokens` of a call, below the journal; they count against the budget."""
     max_retry_after_s: float = 120.0
     """The longest that one answer of the server can make us wait."""
     max_throttled_s: float = 900.0
@@ -43,7 +43,7 @@ class Endpoint:
         return f"{self.role} at {self.base_url}"
 
     def asked_s(self, reply: Outcome, say: Callable[[str], None]) -> float | None:
-        """What the server asks to wait, no longer than the cap, of which `say` hears; None: nothing."""
+        """The wait that the server asks for, limited by the cap; `say` is told. None: nothing."""
         asked = retry_after_s(reply.headers.get("retry-after")) if isinstance(reply, SanitizedReply) else None
         cap = self.max_retry_after_s
         if asked is None or asked <= cap:
@@ -55,7 +55,9 @@ class Endpoint:
         return cap
 
     def check_patience(self) -> None:
-        """Raise where the server has let nothing through for too long: no query is lost, for the run stops."""
+        """Raise an error if the server has refused everything for too long: the run stops, and no query
+        is lost.
+        """
         if self.limiter.refused_s >= self.max_throttled_s:
             raise ModelUnavailable(
                 f"the {self.where} has refused every request for {self.max_throttled_s:g} s (HTTP 429)",
@@ -78,7 +80,7 @@ class Endpoint:
             )
 
     def given_up(self, error: Exception) -> Exception:
-        """What is raised where the last try ended so: without its server no other query could succeed either."""
+        """The error to raise if the last try failed: without its server no other query could succeed."""
         if not isinstance(error, httpx2.ConnectError | httpx2.RemoteProtocolError | httpx2.ReadError):
             return error
         if REFUSED in str(error):
@@ -99,7 +101,7 @@ def fault(reply: Outcome) -> str:
 
 
 def read_error(content: bytes) -> tuple[str, str]:
-    """(message, code) of an OpenAI-compatible error body, whatever its shape; the message in 200 characters."""
+    """(message, code) of an OpenAI-compatible error body of any shape; the message has at most 200 characters."""
     try:
         error = json.loads(content)["error"]
         message, code = (error["message"], error.get("code")) if isinstance(error, dict) else (error, "")

@@ -1,4 +1,4 @@
-"""What a model is, as far as it determines a result: the part of a run's or an evaluation's identity."""
+"""The identity of a model: what determines its results, as a part of the identity of runs and evaluations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ _DECODING = {"temperature", "max_tokens", "seed", "extra"}
 
 
 def server_digests(models: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Role -> digest of what serves it; how it decodes stands in each request."""
+    """Role -> digest of its server's identity; decoding parameters are in each request."""
     return {
         role: digest({key: value for key, value in model.items() if key not in _DECODING})
         for role, model in models.items()

@@ -1,8 +1,8 @@
-"""The models of a run behind an OpenAI-compatible URL on loopback, for pipelines that know nothing of the harness.
+"""The models of a run behind an OpenAI-compatible URL on loopback, for pipelines that do not know the harness.
 
-Whoever calls it is in the worker's own process, or was given the URL by it. Each call passes the seam as any
-other does, on the worker's event loop, and is counted for the query that it belongs to: the only one under way, or
-the one whose own path it came by.
+Callers are in the worker's own process or were given the URL by it. Each call uses the same transport as any
+other, on the worker's event loop, and is counted for the query it belongs to: the only one running, or the one
+whose path was used.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from harness.protocols import Embedder, ModelProxy
 
 _LONGEST_REQUEST = 64_000_000
 GENERATOR, EMBEDDER = "generator", "embedding"
-"""What its models are called."""
+"""Names of its models."""
 
 
 _NOT_AT_LOAD = (
@@ -44,12 +44,12 @@ class _Refused(Exception):
 
 @dataclass(frozen=True)
 class ProxiedModels:
-    """What is lent in this phase."""
+    """The models of the current phase."""
 
     chat: OpenAIChat | None
     embedder: Embedder | None
     stop: Callable[[HarnessError], None]
-    """What no further query can survive."""
+    """Called with an error after which no further query can succeed."""
     warn: Callable[[str], None]
 
 
@@ -87,7 +87,7 @@ class ModelProxyServer:
         return f"{self._root}/{path}/v1"
 
     async def end(self, meter: Meter) -> None:
-        """Cut off what is under way for a question that is over: it is counted as made, for what nobody knows."""
+        """Cut off the calls of a question that is over: they count as made, at unknown cost."""
         left = [task for task, own in self._under_way.items() if own is meter]
         for task in left:
             task.cancel()
@@ -107,7 +107,7 @@ class ModelProxyServer:
         return asyncio.run_coroutine_threadsafe(self._forward(path, request), self._loop).result()
 
     def tell(self, line: str) -> None:
-        """A line for whoever waits, from a thread of the server's."""
+        """Print a line for the user, from a thread of the server."""
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._lent.warn, line)
 
@@ -194,7 +194,7 @@ class _Server(ThreadingHTTPServer):
         self.lending = lending
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Whoever hangs up in between, as a query does whose time is over, is no error."""
+        """A client that disconnects, such as a query whose time is over, is no error."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -216,7 +216,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.lending.tell(f"a call of the pipeline's was refused: {refusal}")
             self._fail(refusal.status, str(refusal))
         except Exception as error:
-            # 400: whoever called has a client that would try a 5xx again; the seam has done that.
+            # 400, because clients would retry a 5xx; our transport has already done that.
             status = int(getattr(error, "status_code", 400))
             self._fail(status if 400 <= status < 500 else 400, f"{type(error).__name__}: {error}")
         else:

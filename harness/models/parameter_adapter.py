@@ -1,7 +1,7 @@
-"""Below the seam: a request as the server wants it. What a model refuses is learnt once and kept.
+"""Adapts requests to a server, below the journal. Parameters that a model refuses are learnt once and remembered.
 
-The seam, and with it the journal and every id, sees the request as it was asked: a run that goes on finds its
-calls, whatever was learnt meanwhile.
+The journal and all ids see the request as it was asked: a resumed run finds its calls, whatever was learnt
+meanwhile.
 """
 
 import asyncio
@@ -22,28 +22,28 @@ _SENDABLE: tuple[str, ...] = get_args(Sendable)
 _OF_A_VALUE = frozenset({"temperature"})
 """Refused at one value, such as 0, and taken at another."""
 _DECODES = frozenset({"temperature", "seed"})
-"""What a run must not send to begin with and leave out later."""
+"""Parameters that must not be sent at first and left out later in a run."""
 
 
 @dataclass
 class ModelDialect:
-    """How one role's model is asked: what the config says, what is known of its server, and where that is kept."""
+    """How one role's model is called: from the config, and from what was learnt about its server."""
 
     server: str
     """Its name in `dialects`."""
     role: str
     dialects: Dialects = field(default_factory=Dialects)
     reasoning_tokens: int = 0
-    """Added to max_tokens, by whatever name that is sent."""
+    """Added to max_tokens, under whatever name that is sent."""
     of_config: Dialect = field(default_factory=Dialect)
     of_run: Dialect = field(default_factory=Dialect)
     """In which the run was begun, wherever else that is kept: it holds for all of its calls."""
     say: Callable[[str], None] = lambda _line: None
     noted: Callable[[Dialect], None] = lambda _dialect: None
-    """Hears what the model is asked otherwise: what is known already, and every change."""
+    """Called with changes to the requests of the model: those already known, and every new one."""
     known: Dialect = field(init=False)
     _trying: Dialect = field(default_factory=Dialect)
-    """What a refusal suggests, until the model answers to it."""
+    """A change suggested by a refusal, until the model accepts it."""
 
     def __post_init__(self) -> None:
         self.look()
@@ -67,12 +67,12 @@ class ModelDialect:
         return wanted
 
     def unknown(self, request: Mapping[str, Any]) -> list[str]:
-        """Parameters of the request of which nobody knows whether the model takes them."""
+        """Parameters of the request that the model was not yet seen to accept."""
         tokens = {name: _token(name, request[name]) for name in _SENDABLE if name in request}
         return [token for name, token in tokens.items() if not (self.known.knows(token) or self.known.knows(name))]
 
     def suggests(self, content: bytes, asked: Mapping[str, Any], sent: Mapping[str, Any]) -> bool:
-        """Whether a refusal of `sent` tells how else to ask. Raises ModelUnavailable where it comes too late."""
+        """Whether a refusal of `sent` suggests another request. Raises ModelUnavailable if it comes too late."""
         found = refused_parameter(content, [name for name in _SENDABLE if name in asked and name in sent])
         if found is None:
             # Somebody else may have learnt it while this was under way.
@@ -88,7 +88,7 @@ class ModelDialect:
         return True
 
     def took(self, asked: Mapping[str, Any]) -> None:
-        """The model has answered this, as it was sent: what was suggested holds."""
+        """The model has accepted the request as sent: the suggested change is kept."""
         new, self._trying = self._trying.sent_as, Dialect()
         taken = [token for token in self.unknown(asked) if token not in new]
         if not new and not taken:
@@ -106,13 +106,13 @@ class ModelDialect:
             self.noted(self.known)
 
     def gave_up(self) -> None:
-        """What was suggested did not help."""
+        """The suggested change did not help."""
         self._trying = Dialect()
 
 
 class AdaptingTransport(httpx2.AsyncBaseTransport):
-    """Sends each request through `inner` as the model wants it. While nobody knows whether it takes a parameter,
-    one call finds out and the others wait for it: what is refused is refused once, however many are under way.
+    """Sends each request through `inner` in the form that the model accepts. Until it is known whether a parameter
+    is accepted, one call finds out and the others wait, so that it is refused only once.
     """
 
     def __init__(self, inner: httpx2.AsyncBaseTransport, spoken: ModelDialect) -> None:

@@ -1,4 +1,6 @@
-"""The first call of a model, before anything is paid: what it refuses is one line, what it wants is learnt."""
+"""The first call of a model, before anything is paid: refusals become one line, and required changes are
+learnt.
+"""
 
 import asyncio
 import json
@@ -23,16 +25,16 @@ _MAY_PASS = frozenset({408, 409, 429})
 
 
 def is_asked(config: ModelConfig) -> bool:
-    """Whether there is a server that could refuse; a model of this process takes what it is given."""
+    """Whether there is a server that could refuse; a model of this process accepts everything."""
     return config.base_url is not None
 
 
 async def ask_once(config: ModelConfig, seam: Seam, scope: str) -> None:
-    """Ask the model of a resolved config once, counted and journaled under `scope`.
+    """Call the model of a resolved config once, counted and journaled under `scope`.
 
-    Raises ModelUnavailable where no other call could go better: the key, the model or a parameter is refused, or
-    all of max_tokens is spent before the first word. A server that is slow or falters is left to whoever calls it
-    next, as is a budget that cannot hold even this.
+    Raises ModelUnavailable if every call would fail: the key, the model or a parameter is refused, or all of
+    max_tokens is used before the first word. A slow or faltering server, and a budget that is too small, are left
+    to the next call.
     """
     path, body = _request(config)
     url = str(config.base_url)

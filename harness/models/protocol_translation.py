@@ -19,14 +19,15 @@ class ServerRefused(Exception):
 
 
 class Translation(httpx2.AsyncBaseTransport):
-    """Override what the provider can play. It lies below the seam: what it returns is journaled and counted, what
-    it raises (`ServerRefused`, `httpx2.TransportError`) is retried and recorded as of any other server.
+    """Override the methods for the roles of the provider. The translation is below the journal: its results are
+    journaled and counted, and its exceptions (`ServerRefused`, `httpx2.TransportError`) are retried and recorded
+    as for any other server.
     """
 
     async def chat(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The reply, as `chat_reply` makes one, to a request with `model`, `messages` (each with `role` and
-        `content`), `max_tokens`, perhaps `temperature` and `seed`, what the config's `extra` holds, and
-        `response_format` where a JSON schema is asked for.
+        """The reply, made by `chat_reply`, to a request with `model`, `messages` (each with `role` and `content`),
+        `max_tokens`, optionally `temperature` and `seed`, the config's `extra`, and `response_format` if a JSON
+        schema is used.
         """
         raise ServerRefused(404, f"this provider does not generate as {request.get('model')}")
 
@@ -35,7 +36,7 @@ class Translation(httpx2.AsyncBaseTransport):
         raise ServerRefused(404, f"this provider does not embed as {request.get('model')}")
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """One request of OpenAI's protocol; `timeout_s` of the config holds for it as for any other."""
+        """One request in OpenAI's protocol; the config's `timeout_s` applies."""
         asked = json.loads(await request.aread())
         answer = self.embeddings if request.url.path.endswith("/embeddings") else self.chat
         headers: dict[str, str] = {}
@@ -60,10 +61,9 @@ def chat_reply(
     cached_tokens: int = 0,
     finish_reason: str = "stop",
 ) -> dict[str, Any]:
-    """A chat completion; without token counts it is one that nobody metered, never one of 0.
+    """A chat completion; without token counts it counts as unmetered, never as 0.
 
-    `cached_tokens`: of `input_tokens`, those that came from a prompt cache. `finish_reason`: `length` where
-    max_tokens ended it.
+    `cached_tokens`: those of `input_tokens` from a prompt cache. `finish_reason`: `length` if max_tokens ended it.
     """
     reply: dict[str, Any] = {
         "id": "translated",
@@ -78,7 +78,7 @@ def chat_reply(
 
 
 def embeddings_reply(vectors: Sequence[Sequence[float]], *, input_tokens: int | None = None) -> dict[str, Any]:
-    """Vectors in the order of the texts; token counts likewise."""
+    """Vectors in the order of the texts; token counts as in `chat_reply`."""
     # Those of an array are numbers that JSON does not know.
     rows = [[float(value) for value in row] for row in vectors]
     data = [{"object": "embedding", "index": n, "embedding": row} for n, row in enumerate(rows)]

@@ -1,4 +1,4 @@
-"""How fast a server may be asked: what the user set, what it says itself, and what it was seen to let through."""
+"""The rate of requests to a server: limits set by the user, reported by the server, and observed."""
 
 import math
 import time
@@ -10,22 +10,22 @@ _SPARE = 0.02
 _LATE_S = 1.0
 """By so much a start may come late and the next still come in time."""
 _TELLING = 0.25
-"""Of a minute: what is let through in less says little."""
+"""Minutes below which an observed rate means little."""
 _TELLING_STARTS = 20
 """As many that were let through say something."""
 _SHORTEST_S = 1.0
 _LESS = 0.98
-"""Of what a server was believed to let through when it refused, at most."""
+"""Factor on the rate at which a server refused, as its new limit."""
 _REGAINED = 0.0025
-"""How soon what was learnt is doubted, a share by the cube of minutes, as CUBIC does (Ha, Rhee and Xu, 2008)."""
+"""How fast a learnt limit is raised again: a share per cubed minute, as in CUBIC (Ha, Rhee and Xu, 2008)."""
 
 
 class Pace:
-    """Of one kind, requests or tokens, so many in a minute: spread evenly, so that no minute holds more, wherever
-    it begins and however the server counts.
+    """A rate per minute of one kind, requests or tokens, spread evenly, so that no minute exceeds it, wherever it
+    begins.
 
-    A server that says what is left is asked faster while much of it is. One that says nothing is believed to let
-    through in a minute what it let through until it refused, and a little more as time goes by.
+    A server that reports what is left is used faster while much is left. For one that reports nothing, the limit
+    is what it admitted per minute until it refused, slowly raised over time.
     """
 
     def __init__(self, per_minute: float | None = None) -> None:
@@ -33,20 +33,19 @@ class Pace:
         self._told, self._left = math.inf, 0.0
         self._learnt, self._learnt_at = math.inf, 0.0
         self._passed: deque[tuple[float, float]] = deque()
-        """What was let through in the last minute: when it began, how much."""
+        """What was admitted in the last minute: start and amount."""
         self._held = self._most = self._under_way = 0.0
-        """The sum of that, the most that it ever was, and what is not answered yet."""
+        """Its sum, the maximum of that, and what is not answered yet."""
         self._marks: deque[float] = deque()
-        """Moments from which can be measured what it lets through: the first start, then when it had refused and
-        let through again."""
+        """Start times for measuring the admitted rate: the first start, then after each refusal and recovery."""
         self._refused_at: float | None = None
         self._before, self._recovered_at = math.inf, -math.inf
-        """What was learnt before that."""
+        """What was learnt before."""
         self.next_s = 0.0
         """No start is earlier (time.monotonic)."""
 
     def begin(self, amount: float, *, waited: bool) -> None:
-        """So much is asked for now; `waited`: as soon as it could."""
+        """An amount is requested now; `waited`: it started as soon as it could."""
         now = time.monotonic()
         if not self._marks:
             self._marks.append(now)
@@ -59,11 +58,11 @@ class Pace:
         self._under_way -= amount
 
     def update_limit(self, limit: float, left: float) -> None:
-        """The server says what it lets through in a minute, and how much of it is left."""
+        """The server reports its limit per minute and how much is left."""
         self._told, self._left = limit, left
 
     def let_through(self, amount: float, expected: float, began: float) -> None:
-        """It has answered what took so much, where `expected` was expected when it began."""
+        """It has answered a call that used that amount, when `expected` was expected at its start."""
         now = time.monotonic()
         if amount != expected:
             self.next_s += math.copysign(self._apart_s(abs(amount - expected), now), amount - expected)
@@ -82,7 +81,7 @@ class Pace:
         return self._held + amount <= self._most
 
     def measure_anew(self, now: float) -> None:
-        """What it let through until now may have been saved up."""
+        """What it admitted until now may have been saved up."""
         self._marks = deque([now])
 
     def absolve(self) -> None:
@@ -90,22 +89,22 @@ class Pace:
         self._learnt = math.inf
 
     def doubt(self) -> None:
-        """What was let through before says nothing any more: it was saved up, or the limit is another now."""
+        """Earlier observations are no longer valid: the amount was saved up, or the limit has changed."""
         self._most = self._held
 
     def refuse(self) -> None:
-        """It was too much. Until the server answers again, what it let through in the last minute is the limit."""
+        """The server refused. Until it answers again, its limit is what it admitted in the last minute."""
         now = time.monotonic()
         if self._refused_at is None:
             self._forget(now)
             self._refused_at, self._before = now, self._limit(now)
             if len(self._passed) >= _TELLING_STARTS:
                 self._learn(self._held, now)
-        # How long to wait is said elsewhere; the first that comes after it is to find out.
+        # The wait is handled elsewhere; the first call after it tests the limit.
         self.next_s = min(self.next_s, now)
 
     def _recover(self, refused_at: float, now: float, amount: float) -> None:
-        """From one time that it refused to the next it let through what it lets through."""
+        """Between one refusal and the next the server admits its limit."""
         while len(self._marks) > 1 and self._marks[1] <= refused_at - _TELLING * MINUTE_S:
             self._marks.popleft()
         since = refused_at - MINUTE_S
@@ -135,18 +134,18 @@ class Pace:
             self._held -= self._passed.popleft()[1]
 
     def _limit(self, now: float) -> float:
-        """In a minute, by what was learnt."""
+        """The learnt limit per minute."""
         return self._learnt * (1.0 + _REGAINED * ((now - self._learnt_at) / MINUTE_S) ** 3)
 
     def _apart_s(self, amount: float, now: float) -> float:
         """Until the next may start."""
         left = min(1.0, max(0.0, (self._left - self._under_way) / self._told))
-        # Nobody but the user makes us slower than one start a minute.
+        # Only the user's own limit may be below one start per minute.
         servers_s = max(_spread_s(amount, self._limit(now)), _spread_s(amount, self._told) * (1.0 - left) ** 2)
         return max(_spread_s(amount, self._set), min(MINUTE_S, servers_s))
 
 
 def _spread_s(amount: float, per_minute: float) -> float:
-    """How long that much takes where one more that comes at once would still fit."""
+    """Seconds over which to spread that amount, so that one more at once would still fit."""
     at_once = min(max(_SPARE * per_minute, amount), per_minute / 2)
     return amount * MINUTE_S / (per_minute - at_once) if per_minute < math.inf else 0.0

@@ -19,7 +19,7 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 _AS_RENAMED = {"max_tokens": "max_completion_tokens"}
-"""What a reply may take is never left out."""
+"""The limit on the reply's length is never left out."""
 
 
 def refused_parameter(content: bytes, sent: Iterable[str]) -> tuple[str, str | None] | None:
@@ -43,13 +43,13 @@ def _is_named(name: str, param: str, message: str) -> bool:
         return False
     if "invalid schema" in message.lower():
         return False
-    # What is offered instead is not what is refused, and two that exclude each other are a choice of the user's.
+    # An offered alternative is not what is refused, and if two parameters exclude each other the user must choose.
     about = re.split(r"\buse\b|\binstead\b", message, maxsplit=1, flags=re.IGNORECASE)[0]
     return bool(re.search(rf"(?<![\w.]){name}(?!\w)", about) and _REFUSED.search(about))
 
 
 def _said(content: bytes) -> tuple[str, str, str]:
-    """(all that a body says, what it names, its code)."""
+    """(whole message, refused parameter, code) of a body."""
     try:
         parsed = json.loads(content)
     except (ValueError, RecursionError):

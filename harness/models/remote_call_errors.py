@@ -1,4 +1,4 @@
-"""What a model call raised, carried to the process that asked for it: by name and in words, never pickled."""
+"""Errors of model calls, carried to the process that asked: by name and text, never pickled."""
 
 import builtins
 from typing import Self
@@ -28,7 +28,7 @@ class RemoteCallError(BaseModel):
 
     @classmethod
     def of(cls, error: BaseException) -> Self:
-        """Of what was raised here."""
+        """From an exception raised here."""
         name = type(error).__name__
         if isinstance(error, BudgetReached):
             return cls(name=name, what=error.what, usd=error.usd, tokens=error.tokens)
@@ -37,8 +37,8 @@ class RemoteCallError(BaseModel):
         return cls(name=name, what=str(error))
 
     def as_raised(self, request: httpx2.Request) -> Exception:
-        """The same, to be raised there: of the same class where it is one of ours, of the HTTP library's or a
-        plain one, else a RuntimeError that names it.
+        """The exception to raise there: one of our classes, of the HTTP library's or a builtin, otherwise a
+        RuntimeError that names it.
         """
         if self.name == BudgetReached.__name__:
             return BudgetReached(self.what, usd=self.usd, tokens=self.tokens)

@@ -1,7 +1,7 @@
-"""The process that makes the model calls of workers elsewhere: their requests pass the seam here.
+"""Makes the model calls of workers on other machines: their requests go through the transport here.
 
-See `harness.models.remote_calls`. A call of a worker that is lost meanwhile goes on: it is paid, so it is kept,
-and the query's next try finds it in the journal.
+See `harness.models.remote_calls`. A call whose worker is lost goes on: it is paid, so it is kept, and the query's
+next try finds it in the journal.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ TellNews = Callable[[CallUpdate], None]
 
 
 class CallHandler(Protocol):
-    """To whoever answers the calls of a role."""
+    """Answers the calls of a role."""
 
     async def send(self, call: RemoteCall) -> tuple[int, bytes]:
-        """Status and body; what it raises is raised where the call was asked for."""
+        """Status and body; exceptions are raised where the call was made."""
         ...
 
     async def close(self) -> None:
-        """Nothing more is asked."""
+        """No more calls follow."""
         ...
 
 
@@ -111,7 +111,7 @@ class RemoteCallServer:
             tell(CallUpdate(number=call.number, kind="answered", status=status, content=content))
 
     async def close(self) -> None:
-        """Cut off what is under way, close connections and journal."""
+        """Cut off running calls, close connections and journal."""
         for task in tuple(self._under_way):
             task.cancel()
         await asyncio.gather(*self._under_way, return_exceptions=True)
@@ -151,7 +151,9 @@ class RemoteCallSession:
 
 
 class _CountedElsewhere(Meter):
-    """Of one call: the worker's own meter counts what it hears. Repeated requests are counted here."""
+    """The meter of one remote call: the worker's own meter counts what it receives; repeated requests are counted
+    here.
+    """
 
     def __init__(self, query: Meter, tell: TellNews) -> None:
         super().__init__(query.scope)
@@ -162,16 +164,16 @@ class _CountedElsewhere(Meter):
         return self._query.next_occurrence(role, request_digest)
 
     def give_back_occurrence(self, role: str, request_digest: str, occurrence: int) -> None:
-        """Likewise."""
+        """As in `Meter`."""
         self._query.give_back_occurrence(role, request_digest, occurrence)
 
     def add_call(self, role: str, usage: Usage, *, paid_by: str | None = None) -> None:
-        """Tell it, and to no role: whoever asked knows which."""
+        """Report it without its role, which the caller knows."""
         del role
         self._tell(CallUpdate(number=0, kind="counted", counted=RemoteUsage(usage=usage, paid_by=paid_by)))
 
     def add_replayed(self, role: str, call: StoredCall) -> None:
-        """Likewise."""
+        """As in `Meter`."""
         del role
         counted = RemoteUsage(
             usage=call.usage, paid_by=call.paid_by, started_at=call.started_at, wall_s=call.wall_s
@@ -180,7 +182,7 @@ class _CountedElsewhere(Meter):
 
     @contextmanager
     def call(self) -> Iterator[OpenCall]:
-        """One whose waiting is told."""
+        """A call whose waiting is reported."""
         yield _ToldCall(self._tell)
 
 

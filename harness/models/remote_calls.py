@@ -1,8 +1,9 @@
-"""Model calls that another process makes: the one that runs a benchmark calls for workers on other machines.
+"""Model calls that another process makes: the process that runs a benchmark makes those of workers on other
+machines.
 
-So there is one journal, one budget and one limiter for all of them, no key leaves that process, and a call goes on
-to its place in the journal when the worker that asked for it is lost. A worker's transport sends a `RemoteCall`
-and hears `CallUpdate` until it is answered; `harness.models.remote_call_server` is the other side.
+So they share one journal, one budget and one limiter, no key leaves that process, and a call is kept in the
+journal even if its worker is lost. A worker's transport sends a `RemoteCall` and receives `CallUpdate`s until it
+is answered; `harness.models.remote_call_server` is the other side.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from harness.models.transport import response_of
 from harness.store import StoredCall
 
 _LAST_NEWS_S = 5.0
-"""How long a call that was cut off by its time limit may take to say what it used."""
+"""How long to wait for the usage of a call that its time limit cut off."""
 
 
 class RelayLine(BaseModel):
@@ -50,18 +51,18 @@ class RemoteCall(RelayLine):
     is_withdrawn: bool = False
     """Its query has run out of time."""
     ends_block: bool = False
-    """No call: nothing more is asked within that block."""
+    """Not a call: no further calls follow in that block."""
 
 
 class RemoteUsage(RelayLine):
-    """What a call counts for."""
+    """The usage of a call."""
 
     usage: Usage
     paid_by: str | None = None
     """Replayed: the run that paid it."""
     started_at: str = ""
     wall_s: float = 0.0
-    """Replayed: when it was made, and how long it took."""
+    """For a replayed call: its original duration."""
 
 
 class CallUpdate(RelayLine):
@@ -111,11 +112,11 @@ class RemoteCallClient:
         self._ask(RemoteCall(number=number, is_withdrawn=True))
 
     def end_block(self, scope: str, number: int) -> None:
-        """Say that nothing more is asked by the meter of that number."""
+        """Report that the meter of that number makes no more calls."""
         self._ask(RemoteCall(number=0, scope=scope, block=number, ends_block=True))
 
     def hear(self, news: CallUpdate) -> None:
-        """Hand over what became of a call; one that nobody follows any more is dropped."""
+        """Deliver the result of a call; ignored if nothing waits for it."""
         if followed := self._open.get(news.number):
             loop, inbox = followed
             loop.call_soon_threadsafe(inbox.put_nowait, news)
@@ -138,13 +139,13 @@ class RemoteSeam:
 
 
 class RemoteTransport(httpx2.AsyncBaseTransport):
-    """Sends a role's requests over a relay, and charges what they used to the current meter."""
+    """Sends a role's requests over a relay and charges their usage to the current meter."""
 
     def __init__(self, seam: RemoteSeam, role: str, base_path: str) -> None:
         self._seam, self._role, self._base_path = seam, role, base_path
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """The response, whoever gave it; raises what the call raised where it was made."""
+        """The response; raises the error of the call."""
         meter = current_meter()
         call = RemoteCall(
             number=0,
@@ -170,14 +171,14 @@ class RemoteTransport(httpx2.AsyncBaseTransport):
             raise
 
     async def _last_words(self, following: "_Following", inbox: "asyncio.Queue[CallUpdate]") -> None:
-        """Count what a call used that its query's time limit cut off."""
+        """Count the usage of a call that its query's time limit cut off."""
         try:
             async with asyncio.timeout(_LAST_NEWS_S):
                 await following.to_the_end(inbox)
         except HarnessError as error:
             self._seam.stop(error)
         except Exception:
-            # The time limit is what is told, whatever the call ended with.
+            # The time limit is reported, whatever the result of the call.
             return
 
 

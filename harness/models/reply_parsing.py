@@ -76,7 +76,7 @@ def _too_large(when: str) -> UnreadableReply:
 
 
 def damage_of(reply: Any, path: str) -> str:
-    """What the parsed body of a reply to a request for `path` lacks to be one; empty: nothing."""
+    """What is missing in the parsed body of a reply to a request for `path`; empty if nothing is."""
     if reply is _NO_JSON:
         return "a body that is no JSON"
     if path.endswith("/chat/completions"):
@@ -91,8 +91,8 @@ def damage_of(reply: Any, path: str) -> str:
 
 
 def read_usage(content: bytes) -> Usage:
-    """The usage block of an OpenAI-compatible answer; without one, or with one that cannot be, a call whose tokens
-    are unknown. A reply that max_tokens ended (`finish_reason` length) is counted as cut.
+    """The usage block of an OpenAI-compatible answer; if it is missing or impossible, a call with unknown tokens.
+    A reply that max_tokens ended (`finish_reason` length) counts as cut off.
     """
     return usage_of(parsed(content))
 
@@ -142,7 +142,7 @@ def _or_0(value: object) -> object:
 def _is_cut(reply: Any) -> bool:
     choices = reply.get("choices") if isinstance(reply, dict) else None
     return isinstance(choices, list) and any(
-        # Who asks for log probabilities asks for one token, and wants no more.
+        # Requests for log probabilities ask for one token only.
         isinstance(choice, dict) and choice.get("finish_reason") == "length" and not choice.get("logprobs")
         for choice in choices
     )
@@ -152,7 +152,7 @@ _NO_JSON = object()
 
 
 def parsed(content: bytes) -> Any:
-    """A body as JSON; what is none can be handed on to `damage_of` and `usage_of` alone."""
+    """A body as JSON; if it is none, only `damage_of` and `usage_of` accept the result."""
     try:
         return json.loads(content)
     except (ValueError, RecursionError):

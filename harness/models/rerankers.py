@@ -21,7 +21,7 @@ _FIX = f"name {' or '.join(RERANKERS)}, a folder that holds a cross-encoder, or 
 
 
 def check_reranker(name: str) -> None:
-    """Raise HarnessError, one line, where it cannot be used: no package, no such model, or no cross-encoder."""
+    """Raise HarnessError, one line, if it cannot be used: no package, no such model, or no cross-encoder."""
     if name in RERANKERS:
         need_onnx()
     else:
@@ -29,12 +29,14 @@ def check_reranker(name: str) -> None:
 
 
 def reranker_identity(name: str) -> str:
-    """The digest of its bytes, or the commit of a model on the hub. ModelUnavailable where there is neither."""
+    """The digest of its bytes, or the commit of a model on the hub. Raises ModelUnavailable if there is
+    neither.
+    """
     return digest([file.sha256 for file in RERANKERS[name]]) if name in RERANKERS else _named(name).identity()
 
 
 def reranker_files(name: str) -> Sequence[WeightFile]:
-    """What is fetched before it is opened."""
+    """The files to fetch before it is opened."""
     return RERANKERS.get(name, ())
 
 

@@ -1,4 +1,4 @@
-"""What a server said, or how it failed, without the keys that it was given."""
+"""Replies and errors of a server, with keys removed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from harness.core.sanitize import cleaned, reply_without_keys
 from harness.models.reply_parsing import damage_of, parsed, usage_of, whole_body
 
 _READ = ("x-ratelimit-", "retry-after")
-"""How headers begin that are looked at: each is read as a number or a date, and none is kept."""
+"""Prefixes of headers that are read as a number or a date; they are not stored."""
 
 
 @dataclass(frozen=True)
 class SanitizedReply:
-    """A whole reply. It is parsed once, whoever asks for what it says."""
+    """A whole reply, parsed once."""
 
     status: int
     headers: Mapping[str, str]
@@ -32,7 +32,7 @@ class SanitizedReply:
 
     @cached_property
     def damage(self) -> str:
-        """What it lacks to be one with status 200; empty: nothing. A reply without text is a reply."""
+        """What is missing in a reply with status 200; empty if nothing is. A reply without text is complete."""
         return damage_of(self._parsed, self.path)
 
     @cached_property
@@ -49,9 +49,7 @@ async def sanitize_reply(response: httpx2.Response, path: str) -> SanitizedReply
 
 
 def without_key(error: Exception) -> Exception:
-    """The same error without any key. It comes alone: what it was raised from quotes the bytes that were sent or
-    received.
-    """
+    """The same error without any key. It has no cause, since that quotes the bytes sent or received."""
     error.args = (cleaned(str(error)),)
     error.__cause__ = error.__context__ = None
     return error

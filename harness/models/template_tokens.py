@@ -1,8 +1,8 @@
-"""Tokens of chat templates in texts: they must not begin or end a turn.
+"""Removes tokens of chat templates from texts, so that they cannot begin or end a turn.
 
-A server renders all messages into one text and finds the template's tokens wherever they stand (llama.cpp, and
-servers built on Hugging Face tokenizers). An answer with `<|im_end|>` and `<|im_start|>assistant` would end the
-prompt early and write the model's reply itself. A space after the first character makes such a token plain text.
+A server renders all messages into one text and finds the template's tokens anywhere in it (llama.cpp, and servers
+built on Hugging Face tokenizers). A text with `<|im_end|>` and `<|im_start|>assistant` would end the prompt early
+and write the model's reply itself. A space after the first character makes such a token plain text.
 """
 
 import re
@@ -19,7 +19,7 @@ _TOKENS = re.compile(
 
 
 def without_template_tokens(request: dict[str, Any]) -> dict[str, Any]:
-    """A chat request whose messages hold no such token; the same object where none does."""
+    """A chat request whose messages contain no such token; the same object if nothing changes."""
     messages = request.get("messages")
     if not isinstance(messages, list):
         return request

@@ -1,4 +1,4 @@
-"""Stretches of time of which only the union matters."""
+"""The union of time spans."""
 
 from collections.abc import Iterable
 
@@ -26,7 +26,7 @@ def covered_s(spans: Iterable[Elapsed]) -> float:
 
 
 class Spans:
-    """Spans of any number of calls, in memory for as many stretches as they leave apart."""
+    """Spans of any number of calls, merged to disjoint ones."""
 
     def __init__(self) -> None:
         self._spans: list[Elapsed] = []

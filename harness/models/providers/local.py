@@ -20,7 +20,7 @@ def _resolve(config: GeneratorConfig) -> GeneratorConfig:
 
 
 def _identity(config: GeneratorConfig) -> dict[str, object]:
-    # What the weights are, not where they lie; the context size decides which prompts fit.
+    # The weights, not their path; the context size, which decides which prompts fit.
     return {
         "context_tokens": local_options(config).context_tokens,
         "weights_sha256": weights_digest(config),

@@ -36,16 +36,16 @@ class TextEncoder(Protocol):
 
 @dataclass(frozen=True)
 class ProviderSpec:
-    """A kind of server or library that plays model roles. Whatever it speaks, its calls pass the seam: see
+    """A kind of server or library that serves model roles. All its calls go through our transport, see
     `transport`.
     """
 
     name: str
-    """What a config says: `models.generator.provider`."""
+    """Its name in a config: `models.generator.provider`."""
     summary: str
     """One line for `rag-harness list providers`."""
     roles: frozenset[Role]
-    """What it can play; who generates can judge."""
+    """The roles it serves; a generator can also judge."""
     resolve: Callable[[Any], Any] = lambda config: config
     """resolve(config) -> the config with its defaults filled in; ConfigError for every mistake that needs no
     network. `ModelConfig.model` must be named afterwards."""
@@ -53,7 +53,7 @@ class ProviderSpec:
     """identity(config), JSON: what decides its replies beside name and decoding, such as the digest of weights or
     the server's URL. Part of run ids and of the keys of caches."""
     check: Callable[[ModelConfig], None] = lambda _config: None
-    """check(config) raises ModelUnavailable, one line, where the key or the server is not there; quick, free."""
+    """check(config) raises ModelUnavailable, one line, if the key or the server is missing; quick and free."""
     weights: Callable[[Any], Sequence[WeightFile]] = lambda _config: ()
     """weights(config) -> the files that are fetched before it is opened."""
     serve: Callable[[GeneratorConfig, Path], AbstractContextManager[LocalServer]] | None = None
@@ -68,11 +68,11 @@ class ProviderSpec:
     encoder: Callable[[EmbedderConfig], TextEncoder] | None = None
     """encoder(config) for an embedder within the process: no call, no token; None: by `transport`."""
     fix: str = "start the server, or correct base_url"
-    """What the user can do where it cannot be reached."""
+    """What the user can do if it cannot be reached."""
     counts_tokens: bool = True
     """Whether its embeddings come with a count of tokens."""
     is_here: bool = False
-    """It runs on this machine: its speed is the machine's, whatever is asked."""
+    """It runs on this machine, so its speed is the machine's."""
     bounds_strings: bool = True
     """Whether JSON schemas may bound the length of strings."""
 

@@ -27,7 +27,7 @@ def resolve_generator(config: G) -> G:
 
 
 def resolve_embedder(config: E) -> E:
-    """Likewise for an embedder."""
+    """The same for an embedder."""
     resolved: E = _spec(config, "embedder").resolve(config)
     _check_extra(resolved)
     keep_secret(resolved.api_key_env)
@@ -55,7 +55,7 @@ def api_key(config: ModelConfig) -> str:
 
 
 def check_reachable(config: ModelConfig) -> None:
-    """Raise HarnessError, one line, where its key, server or package is not there; nothing is paid."""
+    """Raise HarnessError, one line, if its key, server or package is missing; costs nothing."""
     if config.is_none:
         return
     spec = provider_of(config)
