@@ -1,7 +1,7 @@
-"""Everything that can be added by name, found through entry points, imported only when asked for.
+"""The registry of plug-ins: found through entry points, imported only when asked for.
 
-A plug-in that cannot be imported, and a name that two packages claim, are one line when that name is asked for;
-everything else works.
+A plug-in that cannot be imported, or a name claimed by two packages, is an error of one line when that name is
+used; everything else works.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,7 +24,7 @@ class PluginKind(Generic[T]):
     """Its entry-point group."""
     noun: str
     type: type[T]
-    """What an entry point exports."""
+    """The type of the exported object."""
     is_asked_for: bool = True
     """Whether users ask for one by name: it then calls itself by the name of its entry point."""
 
@@ -33,10 +33,10 @@ class PluginKind(Generic[T]):
         return sorted(_found(self.group))
 
     def load(self, name: str) -> T:
-        """The plug-in of that name; of `name:target` what its `at` makes of the target.
+        """The plug-in of that name; for `name:target`, the result of its `at` for the target.
 
-        ConfigError: unknown (it names the nearest), claimed twice, no such thing, or one of another name.
-        MissingDependency: it cannot be imported for want of something.
+        Raises ConfigError if it is unknown (with the nearest name), claimed twice, or exports something else;
+        MissingDependency if it cannot be imported.
         """
         name, colon, target = name.partition(":")
         found = self._registered(name)
@@ -57,7 +57,7 @@ class PluginKind(Generic[T]):
         if not isinstance(value, self.type):
             raise ConfigError(f"{self._called(name, found[name])} is no {self.type.__name__}", "export one")
         own = str(getattr(value, "name", name))
-        if self.is_asked_for and own != name:  # Ids of runs and names of files are made of what it calls itself.
+        if self.is_asked_for and own != name:  # Ids of runs and file names are made from its own name.
             what = f"{self._called(name, found[name])} calls itself '{own}'"
             raise ConfigError(what, "register it under that name")
         return value
@@ -84,7 +84,10 @@ class PluginKind(Generic[T]):
         except ImportError as error:
             what = f"{self._called(name, points)} cannot be imported ({error})"
             raise MissingDependency(what, "install what it needs") from error
-        except (Exception, SystemExit) as error:  # A script that ends where it is imported is no end of ours.
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # A script that exits when it is imported must not end this process.
             what = f"{self._called(name, points)} cannot be imported ({type(error).__name__}: {error})"
             raise ConfigError(what, "correct it, or uninstall that package") from error
 
@@ -104,7 +107,7 @@ def _found(group: str) -> dict[str, list[EntryPoint]]:
 
 
 def _by_name(points: Iterable[EntryPoint]) -> dict[str, list[EntryPoint]]:
-    """The entry points of each name; one that stands there twice, as in an editable install, is one."""
+    """The entry points of each name; duplicates, as in an editable install, count once."""
     found: dict[str, dict[str, EntryPoint]] = {}
     for point in points:
         found.setdefault(point.name, {}).setdefault(point.value, point)
@@ -112,5 +115,5 @@ def _by_name(points: Iterable[EntryPoint]) -> dict[str, list[EntryPoint]]:
 
 
 def _owner(point: EntryPoint) -> str:
-    """`rag-words: rag_words:SPEC`; without the package where it is not known."""
+    """`rag-words: rag_words:SPEC`; without the package if it is unknown."""
     return f"{point.dist.name}: {point.value}" if point.dist else point.value

@@ -1,10 +1,10 @@
-"""One spelling for one entity, and one for one relation. Nothing here knows what a name means."""
+"""Canonical spelling of entities and relations."""
 
 import re
 import unicodedata
 
 _LONGEST_NAME = 100
-"""Characters; what is longer is a clause and no name."""
+"""Characters; longer texts are clauses, not names."""
 _LONGEST_KIND = 60
 _LONGEST_RELATION = 60
 
@@ -19,7 +19,8 @@ _TYPOGRAPHY = str.maketrans(dict.fromkeys(_APOSTROPHES, "'") | dict.fromkeys(_DA
 _ARTICLE = re.compile(r"^(?:the|an|a) ")
 _POSSESSIVE = re.compile(r"'s$")
 _INITIALS = re.compile(r"\b[^\W\d_](?:\.[^\W\d_])+\.?(?!\w)")
-# Words that stand for a name. "us" and "who" are left out on purpose: casefolded, so are US and WHO.
+# Pronouns and other words that stand for a name. "us" and "who" are left out on purpose: casefolded, so are US and
+# WHO.
 _STAND_INS = """
 i me my mine myself you your yours yourself yourselves he him his himself she her hers herself it its itself
 we our ours ourselves they them their theirs themselves this that these those which whom whose what here there
@@ -54,7 +55,7 @@ def entity_id(name: str) -> str:
 def relation_name(text: str) -> str:
     """A relation as `WORKS_FOR`: upper case, words of any script joined by `_`, at most 60 characters.
 
-    `RELATED_TO` where the text holds neither letter nor digit. Applying it twice changes nothing.
+    `RELATED_TO` if the text has neither letter nor digit. Idempotent.
     """
     # A character's upper case may be two, and NFKC may take one for eighteen: cut before and after.
     upper = _compatible(_compatible(one_line(text)[: 4 * _LONGEST_RELATION]).upper())

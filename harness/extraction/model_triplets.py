@@ -1,7 +1,7 @@
-"""Atomic triplets by a model: all that a window states, each statement by itself.
+"""Atomic triplets by a model: every statement of a window on its own.
 
-Unlike the extraction that builds a graph index (the most important facts of a chunk), this is to lose nothing:
-what is left out can be neither supported nor found missing.
+Unlike the extraction for a graph index (the most important facts of a chunk), this should be complete: a missing
+fact can be neither supported nor found missing.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from harness.llm_utils.structured_output import Question, ask_json
 from harness.protocols import ChatModel, Message
 
 WINDOW = 1_200
-"""Characters: what a small model reads without leaving things out, and whose facts fit into MAX_TOKENS."""
+"""Characters that a small model reads without omissions, and whose facts fit into MAX_TOKENS."""
 MAX_TRIPLETS = 24
 MAX_TOKENS = 900
 _LONGEST = 120
@@ -37,13 +37,13 @@ _SCHEMA = object_of({"triplets": list_of(_TRIPLET, MAX_TRIPLETS)})
 
 
 class JudgedTriplets:
-    """Reads windows with a model: one call, a second where the first reply cannot be read."""
+    """Extracts from windows with a model: one call, a second if the first reply cannot be read."""
 
     def __init__(self, judge: ChatModel) -> None:
         self._judge = judge
 
     async def read(self, window: str) -> tuple[Triplet, ...]:
-        """Its triplets, each once. Raises `Unreadable`, and what the model's client raises."""
+        """Its triplets, each once. Raises `Unreadable`, and the errors of the model's client."""
         messages = [
             Message("system", f"You read texts and list the facts they state. {RULE}\n{_TASK}\n{_FORMAT}"),
             Message("user", f"{quoted('text', window)}\n\n{_FORMAT}"),

@@ -1,6 +1,6 @@
-"""Entities and triplets without a model call: a spaCy pipeline, and rules on what it parses.
+"""Entities and triplets without a model call: a spaCy pipeline, and rules on its parses.
 
-As in the fast indexing of Microsoft's GraphRAG: names and noun phrases, and who stands beside whom; and, where a
+As in the fast indexing of Microsoft's GraphRAG: names and noun phrases, and their co-occurrence; and, if a
 sentence has them, its subject, verb and object.
 """
 
@@ -36,9 +36,9 @@ _NEEDED = frozenset({"tagger", "parser", "lemmatizer", "ner"})
 
 
 def check_pipeline(pipeline: str | None) -> str:
-    """The name or path that spaCy loads: the one asked for, else the first of PIPELINES that is installed.
+    """The name or path of a spaCy pipeline: the given one, or the first of PIPELINES that is installed.
 
-    Quick, for it imports nothing. Raises MissingDependency where there is none.
+    Fast, because it imports nothing. Raises MissingDependency if there is none.
     """
     if find_spec("spacy") is None:
         raise MissingDependency("spaCy is not installed", _FIX)
@@ -53,8 +53,7 @@ def check_pipeline(pipeline: str | None) -> str:
 
 
 def pipeline_digest(pipeline: str | None) -> str:
-    """Of the files of the pipeline that `check_pipeline` finds, which is the same whatever package they came
-    in."""
+    """Digest of the pipeline's files, independent of the package they came in."""
     found = check_pipeline(pipeline)
     spec = None if _is_folder(found) else find_spec(found)
     package = Path(found) if spec is None or spec.origin is None else Path(spec.origin).parent
@@ -90,11 +89,11 @@ class NlpExtractor:
         self._reading = asyncio.Lock()
 
     async def extract(self, texts: Sequence[str]) -> list[TextGraph]:
-        """One graph for each text, in the same order; a text that cannot be parsed is one with its `failure`.
+        """One graph for each text, in the same order; a text that cannot be parsed has a `failure`.
 
-        Parses in a thread, one batch after the other, after each of which progress is told and a cancelled call
-        ends; a call waits for those before it. The pipeline is loaded by the first that has texts. Where others
-        read for the index that is being built (`READERS`), they take a part.
+        Parses in a thread, batch by batch; after each, progress is reported and a cancelled call ends. A call
+        waits for those before it. The first call with texts loads the pipeline. If other machines extract for the
+        index that is being built (`READERS`), they take a part.
         """
         readers = READERS.get()
         async with self._reading:
@@ -103,7 +102,7 @@ class NlpExtractor:
         return [each.graph(texts_naming) for each in found]
 
     async def read(self, texts: Sequence[str]) -> list[TextFinds]:
-        """What each holds, before others decide which of its concepts link anything."""
+        """What each text contains, before other texts decide which concepts become entities."""
         async with self._reading:
             return await self._read(texts)
 
@@ -154,7 +153,7 @@ def _load(pipeline: str) -> "Language":
         try:
             nlp = spacy.load(pipeline)
         except Exception as error:
-            # Whatever it is: the files are not what this spaCy reads.
+            # Any error means that the files do not fit this version of spaCy.
             what = f"the spaCy pipeline {pipeline} cannot be loaded ({type(error).__name__}: {str(error)[:200]})"
             raise ConfigError(what, f"install it anew, or the default: {_FIX}") from error
     lacking = ", ".join(sorted(_NEEDED - set(nlp.pipe_names)))
@@ -182,7 +181,7 @@ def _read_alone(nlp: "Language", text: str, every_phrase: bool) -> TextFinds:
 def _read(nlp: "Language", texts: Sequence[str], every_phrase: bool) -> list[TextFinds]:
     found = [TextFinds(every_phrase=every_phrase) for _ in texts]
     pieces = ((piece, each) for text, each in zip(texts, found, strict=True) for piece in _pieces(text))
-    # The zone gives back what its documents took, which would else grow with every new word.
+    # The zone frees what its documents used, which would otherwise grow with every new word.
     with nlp.memory_zone():
         for doc, each in nlp.pipe(pieces, as_tuples=True, batch_size=_PIECES_AT_ONCE):
             each.add(doc)
@@ -190,7 +189,7 @@ def _read(nlp: "Language", texts: Sequence[str], every_phrase: bool) -> list[Tex
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Paragraphs, for no sentence goes beyond one; cut where they are longer than a parser should hold."""
+    """Paragraphs, since sentences do not cross them; split if they are too long for a parser."""
     for paragraph in _BLANK_LINE.split(text):
         line = one_line(paragraph)
         while len(line) > _LONGEST_PIECE:

@@ -1,4 +1,4 @@
-"""What one text holds, before others decide which of its concepts link anything."""
+"""The phrases of one text, before other texts decide which concepts become entities."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ MAX_ENTITIES = 200
 
 @dataclass
 class TextFinds:
-    """What one text holds, as plain text: nothing of it keeps a parsed document in memory."""
+    """The phrases of one text as plain text, so that no parsed document stays in memory."""
 
     entities: dict[FoundEntity, None] = field(default_factory=dict)
     """Names that the recogniser knows, and the ends of statements."""
     others: dict[str, FoundEntity] = field(default_factory=dict)
-    """What is one if other texts name it too, by entity id as first met."""
+    """Concepts that become entities if other texts name them too, by entity id of the first."""
     statements: dict[Triplet, None] = field(default_factory=dict)
     neighbours: dict[Triplet, None] = field(default_factory=dict)
     every_phrase: bool = False
@@ -43,7 +43,7 @@ class TextFinds:
     failure: str = ""
 
     def add(self, doc: Doc) -> None:
-        """Take over what a part of the text holds."""
+        """Add the phrases of a part of the text."""
         phrases = phrases_of(doc)
         statements = statements_of(doc, phrases)
         ends = {end for said in statements for end in (said.head, said.tail)}
@@ -92,7 +92,7 @@ class FoundLine(BaseModel):
 
     @classmethod
     def of(cls, found: TextFinds) -> Self:
-        """Of what one text holds."""
+        """From the phrases of one text."""
         return cls(
             entities=tuple(found.entities),
             others=tuple(found.others.values()),
@@ -103,7 +103,7 @@ class FoundLine(BaseModel):
         )
 
     def found(self) -> TextFinds:
-        """What it was made of."""
+        """The phrases it was made of."""
         return TextFinds(
             entities=dict.fromkeys(self.entities),
             others={entity_id(entity.name): entity for entity in self.others},

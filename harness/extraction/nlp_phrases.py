@@ -1,4 +1,4 @@
-"""The names, concepts and values of a parsed text: what the `nlp` extractor takes for an entity, and what not.
+"""Names, concepts and values of a parsed text: what the `nlp` extractor takes as an entity.
 
 Labels are those of spaCy's English pipelines: OntoNotes entities, universal parts of speech.
 """
@@ -32,19 +32,19 @@ _NAMES = {
 _MAX_TOKENS = 8
 """Of a name; the recogniser's longer ones are headlines and lists."""
 _MONTH = r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\b\.?"
-# A date that means the same wherever it stands; a bare year would tie together all that happened in it.
+# A date that means the same everywhere; a bare year would connect everything that happened in it.
 _DATE = re.compile(rf"{_MONTH},? \d|\d(?:st|nd|rd|th)?,? (?:of )?{_MONTH}|\d{{4}}-\d\d", re.IGNORECASE)
 _MONEY = re.compile(r"[$\u20ac\u00a3\u00a5] ?\d|\d.* (?:dollars|euros|pounds|million|billion|trillion)")
 _TITLE_WORDS = """
 ceo cfo cto coo chairman chairwoman president director manager judge coach captain mr mrs ms dr prof sir
 """
 _TITLES = frozenset(_TITLE_WORDS.split())
-"""Written as names, but they only stand beside one."""
+"""Titles that precede a name."""
 
 
 @dataclass(frozen=True)
 class Phrase:
-    """Consecutive tokens that stand for one thing."""
+    """Consecutive tokens that name one thing."""
 
     text: str
     sort: Sort
@@ -72,7 +72,7 @@ def phrases_of(doc: "Doc") -> dict[int, Phrase]:
 
 
 def _recognised(doc: "Doc") -> Iterator[Phrase]:
-    """The recogniser's names, and its dates and amounts where they mean something alone."""
+    """The recogniser's names, and its dates and amounts if they are meaningful alone."""
     for span in doc.ents:
         label = span.label_
         if label in _NAMES and _is_name(span):
@@ -116,7 +116,7 @@ def _from_noun_chunks(doc: "Doc") -> Iterator[Phrase]:
 
 
 def _compound_start(doc: "Doc", root: int, first: int) -> int:
-    """Where the nouns that run up to the root begin; half a hyphenated word (12-yard pass) is left out."""
+    """Where the nouns before the root begin; half of a hyphenated word (12-yard pass) is left out."""
     start = root
     while start > first and _is_noun(doc[start - 1]):
         start -= 1

@@ -1,4 +1,4 @@
-"""What a parsed sentence says about its phrases: the `nlp` extractor's triplets, by rules on the dependency tree.
+"""Triplets of the `nlp` extractor, by rules on the dependency tree of a sentence.
 
 Labels are those of spaCy's English pipelines (ClearNLP dependencies, Penn tags).
 """
@@ -71,7 +71,7 @@ class _Rules:
 
     def links(self, token: "Token") -> Iterator[_Link]:
         """What this token links, if it is a verb, a noun beside a name, or a name with a title."""
-        # A verb in capitals is a headline's, or a name that the tagger took for one.
+        # A verb in capitals is from a headline, or a name with a wrong tag.
         if token.pos_ in {"VERB", "AUX"} and token.is_lower:
             yield from self._of_verb(token)
         elif token.dep_ == "appos":
@@ -92,7 +92,9 @@ class _Rules:
                     yield _Link(subject, " ".join((*words, *extra)), thing)
 
     def _subjects(self, verb: "Token") -> tuple[list[Phrase], bool]:
-        """Who does it, or to whom it is done (True); from the verb before, or the noun that the verb describes."""
+        """The subjects of a verb, with True for the passive voice; from the verb before, or the noun that the verb
+        describes.
+        """
         participle = verb.tag_ == "VBN"
         for _ in range(_MAX_PASSED_ON):
             subject = next((child for child in verb.children if child.dep_ in _SUBJECTS), None)
@@ -120,13 +122,13 @@ class _Rules:
                 )
 
     def _common_noun(self, token: "Token") -> tuple[str, ...]:
-        """`deal`, where what follows says with whom; nothing for a name, which needs no more words."""
+        """`deal`, if a prepositional phrase follows; nothing for a name, which is complete."""
         phrase = self._phrases.get(token.i)
         is_noun = token.pos_ in {"NOUN", "PROPN"} and not (phrase and phrase.sort in {"name", "value"})
         return (token.lemma_.lower(),) if is_noun else ()
 
     def _behind(self, noun: "Token") -> Iterator[tuple[tuple[str, ...], Phrase]]:
-        """`a deal with Google`: the prepositions of a noun, and what they lead to."""
+        """`a deal with Google`: the prepositions of a noun, with their objects."""
         for child in noun.children:
             if child.dep_ == "prep":
                 yield from (((child.lower_,), thing) for thing in self._governed(child))
@@ -161,13 +163,13 @@ class _Rules:
             yield _Link(person, f"is {token.doc[title : token.i].text.lower()} of", employer)
 
     def _all(self, token: "Token") -> list[Phrase]:
-        """The token's phrase and those of what is coordinated with it: `Google and Apple`."""
+        """The token's phrase and its conjuncts: `Google and Apple`."""
         found = (self._phrases.get(each.i) for each in (token, *token.conjuncts))
         return list(dict.fromkeys(phrase for phrase in found if phrase))[:_MAX_COORDINATED]
 
 
 def _antecedent(subject: "Token") -> "Token":
-    """`Altman, who founded`: the noun that a relative pronoun stands for."""
+    """`Altman, who founded`: the noun that a relative pronoun refers to."""
     clause = subject.head
     return clause.head if clause.dep_ == "relcl" and subject.tag_ in {"WP", "WDT"} else subject
 

@@ -15,29 +15,29 @@ from harness.extraction.nlp_found import FoundLine, TextFinds
 BATCH = 32
 """Texts: a second's work on a core."""
 _AGAIN_S = 1.0
-"""Until somebody is looked for again where nobody was free."""
+"""Seconds until another attempt to find a free machine."""
 
 
 class TextsToRead(BaseModel):
-    """A batch, and by what it is to be read."""
+    """A batch of texts, and the pipeline for it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     pipeline: str
     digest: str
-    """Of the pipeline's files: who has others reads nothing."""
+    """Digest of the pipeline's files; machines with other files do not take part."""
     every_phrase: bool
     texts: tuple[str, ...]
 
 
 class TextsRead(BaseModel):
-    """What they hold, in their order."""
+    """The phrases of the texts, in their order."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     found: tuple[FoundLine, ...]
     cpu_s: float
-    """Processor seconds that it took."""
+    """Processor seconds used."""
 
 
 class Readers(Protocol):
@@ -49,11 +49,11 @@ class Readers(Protocol):
         ...
 
     async def read(self, asked: TextsToRead) -> TextsRead | None:
-        """What texts hold, which depends on nothing else. None: nobody is free, or who read it was lost."""
+        """The phrases of texts. None: no machine is free, or the one that read them was lost."""
         ...
 
     async def leave(self) -> None:
-        """Let them go: nothing more is to be read for now."""
+        """Release the machines; no more texts follow for now."""
         ...
 
 
@@ -64,10 +64,10 @@ ReadHere = Callable[[Sequence[str]], Awaitable[list[TextFinds]]]
 
 
 class SharedReading:
-    """The texts of one extraction, read here and by whoever is free elsewhere."""
+    """The texts of one extraction, read here and on free machines."""
 
     def __init__(self, texts: Sequence[str], asked: TextsToRead, told: Callable[[int], None]) -> None:
-        """`asked` without its texts; `told` hears how many are read."""
+        """`asked`: the request without its texts; `told` is called with the number of texts read."""
         self._asked, self._told = asked, told
         starts = range(0, len(texts), BATCH)
         self._left = deque((start, tuple(texts[start : start + BATCH])) for start in starts)
@@ -77,8 +77,8 @@ class SharedReading:
         self._n_batches = len(starts)
 
     async def found(self, here: ReadHere, readers: Readers) -> list[TextFinds]:
-        """Of all, in their order. The first are read here, the last elsewhere; what is away when nothing else is
-        left is read here, too, so that nobody waits for a machine that is slow, or lost.
+        """The phrases of all texts, in order. The first are read here, the last elsewhere; at the end, texts that
+        are still away are read here too, so that a slow or lost machine delays nothing.
         """
         helping = [asyncio.create_task(self._read_there(readers)) for _ in range(readers.n)]
         try:
@@ -86,7 +86,7 @@ class SharedReading:
         finally:
             for one in helping:
                 one.cancel()
-            # Whatever one of them died of, its texts were read here.
+            # Whatever failed there, its texts were read here.
             await asyncio.gather(*helping, return_exceptions=True)
         await readers.leave()
         return [one for start in sorted(self._found) for one in self._found[start]]
@@ -111,7 +111,7 @@ class SharedReading:
             await asyncio.sleep(_AGAIN_S)
 
     def _take(self, start: int, found: list[TextFinds]) -> None:
-        """Whoever read it first."""
+        """Keep the result of whichever machine was first."""
         if start not in self._found:
             self._found[start] = found
             self._told(sum(map(len, self._found.values())))

@@ -14,7 +14,7 @@ of 4,000, 1 of 3 would."""
 
 
 class Unparsed(Exception):
-    """spaCy could not read a text; the message says why."""
+    """spaCy could not parse a text; the message says why."""
 
 
 class ParsedTexts:

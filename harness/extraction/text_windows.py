@@ -10,13 +10,13 @@ from harness.core.records import Triplet
 from harness.llm_utils.compute_once import Once
 
 ReadWindow = Callable[[str], Coroutine[Any, Any, tuple[Triplet, ...]]]
-"""The triplets of one window. Raises where it cannot be read; no triplets mean that it states nothing."""
+"""The triplets of one window. Raises an error if it cannot be read; no triplets mean that it states nothing."""
 
 EMBEDDED_WHOLE = 1_000
 """Characters of a window that the default embedder reads whole: 256 tokens."""
 
 _BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?])\s+"), re.compile(r"\s+"))
-"""Where a text may be cut, the best places first."""
+"""Where a text may be split, the best places first."""
 
 
 class Extractions:
@@ -28,9 +28,9 @@ class Extractions:
         self._windows: Once[str, tuple[Triplet, ...]] = Once()
 
     async def of(self, *texts: str) -> tuple[Triplet, ...]:
-        """All their triplets, each once, in the order of the texts.
+        """The triplets of all texts, each once, in order.
 
-        Raises what the reader raised for the first window that could not be read, when all have been.
+        Raises the error of the first window that could not be read, after all have been tried.
         """
         windows = dict.fromkeys(window for text in texts for window in windows_of(text, self._longest))
         reads = [self._windows.of(window, partial(self._read, window)) for window in windows]

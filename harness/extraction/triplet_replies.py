@@ -11,11 +11,12 @@ _PARTS = len(Triplet._fields)
 def read_triplets(
     reply: Mapping[str, Any], most: int, accept: Callable[[Triplet], Triplet | None]
 ) -> tuple[Triplet, ...]:
-    """The first `most` of the list under "triplets", each once: objects of head, relation and tail, or lists.
+    """The first `most` triplets of the list under "triplets", each once: objects with head, relation and tail, or
+    lists.
 
-    What is neither, or has an empty part, is left out: a server that does not hold the model to its schema may
-    send it. `accept` shortens what is well formed, or leaves it out. ValueError without a list, and for a list of
-    which nothing is left.
+    Others, and those with an empty part, are left out: a server that does not enforce the schema may send them.
+    `accept` shortens a well-formed triplet or rejects it. Raises ValueError without a list, and if nothing of it
+    is left.
     """
     listed = reply.get("triplets")
     if not isinstance(listed, list):

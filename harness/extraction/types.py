@@ -1,4 +1,4 @@
-"""What is found in a text: entities, and statements as triplets."""
+"""Extraction results: entities, and statements as triplets."""
 
 from dataclasses import dataclass
 
@@ -11,15 +11,15 @@ class FoundEntity:
 
     name: str
     kind: str = ""
-    """Such as Person or Organisation; empty where the extractor does not say."""
+    """Such as Person or Organisation; empty if the extractor does not say."""
 
 
 @dataclass(frozen=True)
 class TextGraph:
-    """What was found in one text; a failure says why nothing was, and is never silently an empty graph."""
+    """The graph of one text; if the extraction failed, `failure` says why, and it is never silently empty."""
 
     entities: tuple[FoundEntity, ...] = ()
     triplets: tuple[Triplet, ...] = ()
     failure: str = ""
     asked_again: bool = False
-    """The model's first reply was no graph, and it was asked once more."""
+    """The model's first reply was unreadable, and it was asked a second time."""

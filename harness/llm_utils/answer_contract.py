@@ -8,10 +8,10 @@ from harness.protocols import Message, Runtime
 CONTRACT = "1"
 """Part of a run's identity: raise it when the same contexts would be asked about in other words."""
 ABSTENTION = "Insufficient information"
-"""The reply that the answer contract asks for where the contexts do not suffice."""
+"""The reply that the prompt asks for if the contexts do not suffice."""
 
 BETWEEN = "\n\n"
-"""What stands between two contexts in a prompt."""
+"""Separator of contexts in a prompt."""
 
 _ROLE = (
     "You answer questions about a collection of documents. The passages you are given come from that collection; "
@@ -32,8 +32,8 @@ def _contract(style: AnswerStyle, unanswerable: str) -> str:
 
 
 def numbered_contexts(texts: Iterable[str]) -> list[str]:
-    """Each context as the generator sees it, and whoever judges it: its rank in brackets, then its text. In the
-    prompt `BETWEEN` stands between them.
+    """Each context as the generator and judges see it: its rank in brackets, then its text. In the prompt they are
+    separated by `BETWEEN`.
     """
     return [f"[{rank}] {text.strip()}" for rank, text in enumerate(texts, start=1)]
 
@@ -47,7 +47,7 @@ def answer_messages(question: str, contexts: Sequence[Context], style: AnswerSty
 
 
 def closed_book_messages(question: str, style: AnswerStyle) -> list[Message]:
-    """The prompt that asks for the answer to `question` from what the model knows, in the same form."""
+    """The prompt for an answer to `question` from the model's own knowledge, in the same form."""
     contract = _contract(style, "you do not know the answer")
     task = f"Question: {question}\n\n{contract}\nAnswer:"
     return [Message("system", f"{_ROLE_WITHOUT_PASSAGES}\n{contract}"), Message("user", task)]

@@ -9,9 +9,9 @@ T = TypeVar("T")
 
 
 class Once(Generic[K, T]):
-    """Results by key; a failure is kept as a result is, and raised to everyone who asks.
+    """Results by key; a failure is kept like a result and raised for everyone who asks.
 
-    The making runs in the context of the first that asks: its model calls are charged to that one.
+    The computation runs in the context of the first caller, who is charged for its model calls.
     """
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ _FOLLOWS, *_ = _LETTERS = ("A", "B", "C")
 
 
 class LogprobEntailment:
-    """See `harness.protocols.Entailment`: the share of the letter that stands for it, a call for each premise."""
+    """See `harness.protocols.Entailment`: the share of the letter for entailment, one call per premise."""
 
     def __init__(self, chat: LogprobModel) -> None:
         self._chat = chat
@@ -21,7 +21,7 @@ class LogprobEntailment:
 
 
 def entailment_messages(premise: str, hypothesis: str) -> list[Message]:
-    """The prompt whose reply is one letter: A for entailment, B for neutral, C for contradiction."""
+    """The prompt with a one-letter reply: A for entailment, B for neutral, C for contradiction."""
     task = (
         f"Premise: {premise}\nHypothesis: {hypothesis}\nDoes the premise entail the hypothesis?\n"
         "A. entailment\nB. neutral\nC. contradiction\nAnswer with A, B or C."

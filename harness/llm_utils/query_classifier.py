@@ -1,12 +1,12 @@
-"""What a question asks for, told from its words alone: by rules, or by one short reply of a model.
+"""Classifies a question by its wording: by rules, or by one short reply of a model.
 
-Three types, those of questions over several documents as MultiHop-RAG names them (Tang & Yang 2024, arXiv
-2401.15391): an `inference` asks for what several sources describe, a `comparison` whether they agree or which is
-more, a `temporal` question what changed or came first. Whether any document answers a question is no matter of
-its words.
+Three types, those of questions over several documents in MultiHop-RAG (Tang & Yang 2024, arXiv 2401.15391): an
+`inference` asks for what several sources describe, a `comparison` whether they agree or which is more, a
+`temporal` question what changed or came first. Whether any document answers a question cannot be told from its
+wording.
 
-The rules know English, and were written on one half of MultiHop-RAG's questions; docs/choose-a-route.md says
-what they tell on the other half, and of other questions.
+The rules are for English and were written on one half of MultiHop-RAG's questions; docs/choose-a-route.md has
+their accuracy on the other half, and on other questions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _YES_OR_NO = re.compile(
 )
 _NAMES = re.compile(r".*?\b(?:who|whom|whose|which|what|where|how (?:many|much))\b", re.I)
 _IN_TIME = re.compile(
-    # The sentence begins with two moments, or with one that comes before what is asked.
+    # The sentence begins with two points in time, or with one that precedes the question.
     r"^\W*(?:between|before|after|since|following)\b"
     # Reports in the order of their days.
     r"|\bpublished (?:on|in|at|before|after|earlier|later|prior)\b"
@@ -48,8 +48,8 @@ _IN_TIME = re.compile(
 
 
 def type_by_rules(question: str) -> QueryType:
-    """From its words: a moment beside another makes it temporal; else who asks for a name asks for an inference,
-    and who asks for yes or no, or for one of two, compares. Any text has a type.
+    """By rules: a point in time beside another makes it temporal; a question for a name is an inference; a
+    question for yes or no, or for one of two, is a comparison. Every text has a type.
     """
     asks_whether, asks_name = _YES_OR_NO.match(question), _NAMES.match(question)
     names = asks_name is not None and (asks_whether is None or asks_name.end() < asks_whether.end())
@@ -62,9 +62,9 @@ _BEGINS_IN_TIME = re.compile(r"\W*(?:between|before|after|since)\b", re.I)
 
 
 async def type_by_model(chat: ChatModel, question: str) -> QueryType:
-    """One constrained call; a reply that cannot be read is asked for once more.
+    """One constrained call, repeated once if the reply cannot be read.
 
-    Raises `Unreadable` after the second, and whatever the model's client raises.
+    Raises `Unreadable` after the second, and the errors of the model's client.
     """
     asked = Question(type_messages(question), _SCHEMA, _read, REPLY_TOKENS)
     return (await ask_json(chat, asked)).value

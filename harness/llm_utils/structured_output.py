@@ -13,7 +13,7 @@ _REMINDER = "Your last reply could not be read. Reply with the JSON object alone
 
 
 class Unreadable(Exception):
-    """Two replies in a row were not what was asked for; the message says why the second was not."""
+    """Two replies in a row were not in the requested form; the message says why the second was not."""
 
 
 def parse_object(reply: str) -> dict[str, Any]:
@@ -32,13 +32,13 @@ def parse_object(reply: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Question(Generic[T]):
-    """What is asked, and how the reply is read."""
+    """A request, and the parser of its reply."""
 
     messages: Sequence[Message]
     schema: Mapping[str, Any]
     """JSON Schema of an object. Servers that know schemas hold the model to it; others only read the prompt."""
     read: Callable[[Mapping[str, Any]], T]
-    """From the reply's JSON object to its meaning; raises ValueError where it has none."""
+    """Parses the reply's JSON object; raises ValueError if it is not usable."""
     max_tokens: int
     parse: Callable[[str], Mapping[str, Any]] = parse_object
     """From the reply to the object, for what models say in other ways too; raises ValueError without one."""
@@ -53,9 +53,9 @@ class Answered(Generic[T]):
 
 
 async def ask_json(chat: ChatModel, question: Question[T]) -> Answered[T]:
-    """Ask; where the reply cannot be read, once more with a reminder, which makes it another request.
+    """Send the request; if the reply cannot be read, once more with a reminder, which makes it another request.
 
-    Raises Unreadable after the second, and whatever the model's client raises.
+    Raises Unreadable after the second, and the errors of the model's client.
     """
     try:
         return Answered(await _ask(chat, question, question.messages), asked_again=False)

@@ -68,9 +68,7 @@ class Aggregate:
 
 
 class LowerBound(Aggregate):
-    """A quantile that may be higher than its row says: imputed values, each of which is the least that it can be,
-    are not surely above it.
-    """
+    """Marks a quantile that may be higher than its row says, because imputed values are lower bounds."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ class Frame:
     """Query id -> the document that it shares with others, see `clusters_of`; empty: queries have nothing in
     common."""
     repeated: Mapping[str, str] = field(default_factory=dict)
-    """Queries whose text an earlier one has, see `repeated_questions`: they count as repeats of that one."""
+    """Queries with the same text as an earlier one, see `repeated_questions`; they count as repeats of it."""
 
     @property
     def n_clusters(self) -> int | None:
@@ -106,8 +104,8 @@ class Frame:
 
     @classmethod
     def of(cls, run: RunDir, sample: Collection[SampleRow] | None = None) -> Frame:
-        """The frame of a run directory; `sample`: what `run.sample()` gives, where it was read before: it is gone
-        through twice.
+        """The frame of a run directory. `sample`: the result of `run.sample()`, if it was read before; it is
+        iterated twice.
         """
         manifest, sample = run.manifest(), run.sample() if sample is None else sample
         # Sets of labelled answers do not say it: none of their queries cites a document.
@@ -138,7 +136,7 @@ class Frame:
         return np.array([places[self.repeated.get(one, one)] for one in self.query_types], dtype=np.int64)
 
     def slots(self, columns: ScoreColumns) -> Slots:
-        """Where scores stand in it."""
+        """Where the scores of the frame are in the columns."""
         return Slots(columns, self.run_id, tuple(self.query_types), self.repeats)
 
     def row(self, measure: str, mean: float | None, interval: Interval = intervals.UNKNOWN) -> Aggregate:
@@ -154,7 +152,7 @@ class _Cell:
 
     states: NDArray[np.uint8]
     values: NDArray[np.float64]
-    """Not a number where there is none."""
+    """NaN without a value."""
     questions: NDArray[np.int64] | None = None
     """A number for each row, the same for those with one text; None: all texts differ."""
 
@@ -203,11 +201,11 @@ class _Cell:
 
     @cached_property
     def _at_most(self) -> list[float]:
-        """The same where what was imputed is as large as can be."""
+        """The values with imputed ones as large as possible."""
         return self._ascending(np.where(self.states == IMPUTED, math.inf, self.values))
 
     def may_be_more(self, p: float) -> bool:
-        """Whether the `p` quantile is higher where what was imputed is more than it counts with."""
+        """Whether the `p` quantile would be higher if imputed values were larger."""
         place = round((len(self.pooled) - 1) * p, 9)
         between = {math.floor(place), math.ceil(place)} if self.pooled else set()
         return any(self._at_most[one] > self.pooled[one] for one in between)
@@ -220,11 +218,10 @@ class _Cell:
 def aggregate_scores(
     frame: Frame, scores: ScoresOrColumns, *, ranges: Mapping[str, Bounds] | None = None
 ) -> list[Aggregate]:
-    """Every measure of `scores`, by name; the rows of each as described above.
+    """Every metric of `scores`, by name, with the rows described above.
 
-    `ranges`: of a measure the lowest and highest value that can be, which no limit passes. Values that are all 0
-    or 1 get Wilson's interval where `can_be_shares` says so of those. Scores of queries or repeats outside the
-    frame are passed over.
+    `ranges`: lowest and highest possible value of a metric, which limits intervals. Values that are all 0 or 1 get
+    Wilson's interval if `can_be_shares` allows it. Scores of queries or repeats outside the frame are ignored.
     """
     rows = []
     for measure, of_type in _cells(frame, scores):
@@ -266,7 +263,7 @@ def mean_of(values: Sequence[float]) -> float:
 
 
 def means_of(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Of each row, the repeats of a query, the mean of what is there; not a number where nothing is."""
+    """For each row (the repeats of a query) the mean of its known values; NaN if there are none."""
     if values.shape[1] == 1:
         return values[:, 0]
     known = [row[~np.isnan(row)].tolist() for row in values]
@@ -323,7 +320,7 @@ def _natural_mean(frame: Frame, cells: Mapping[str, _Cell], ends: Bounds | None)
 
 
 def _strata(frame: Frame, cells: Mapping[str, _Cell]) -> list[Stratum]:
-    """The types that have weight; none where one of them has no value."""
+    """The query types with weight; none if one of them has no value."""
     strata = []
     for query_type, count in sorted(frame.type_mix.items()):
         cell = cells.get(query_type)

@@ -32,7 +32,7 @@ class RatedItem:
     """The labels of one item, one for each annotator."""
 
     cluster: str
-    """What it shares with others, such as its query."""
+    """What it shares with other items, such as its query."""
     labels: tuple[int, ...]
 
 
@@ -52,7 +52,9 @@ class AgreementFigure:
 
 
 def weighted_kappa(items: Sequence[RatedItem]) -> AgreementFigure:
-    """Of two annotators, whose labels stand in the same order in each item. ValueError: other than two labels."""
+    """Of two annotators, whose labels have the same order in each item. Raises ValueError unless there are two
+    labels.
+    """
     if any(len(item.labels) != 2 for item in items):
         raise ValueError("Cohen's kappa is of two annotators")
     return _figure(items, lambda labels: [labels], _kappa)
@@ -112,7 +114,7 @@ def _alpha(table: Array, _values: Array) -> float:
 
 
 def _one_less(table: Array, differences: Array, pairs: float) -> float:
-    """1 - observed / expected difference; not a number where none is expected."""
+    """1 - observed / expected difference; NaN if none is expected."""
     expected = float((differences * np.outer(table.sum(axis=1), table.sum(axis=0))).sum())
     if expected <= 0 or pairs <= 0:
         return nan

@@ -1,16 +1,17 @@
-"""Looking again while a sample grows: evidence that may be weighed after every query.
+"""Evidence that may be tested again while a sample grows.
 
-A p value is for one look. Of wins against losses, the likelihood under a mixture of all shares of wins, by
-Jeffreys' Beta(1/2, 1/2), over that under a fair coin is an e-value: were there no difference, it would ever
-rise above 1 / a with a chance of at most a (Ville 1939; Robbins 1970; Howard et al. 2021). So its reciprocal
-may be looked at as often as one likes, and the sample grown until it is small.
+A p value is valid for one look. Of wins against losses, the likelihood under a mixture of all shares of wins, by
+Jeffreys' Beta(1/2, 1/2), divided by that under a fair coin is an e-value: without a difference, it exceeds 1 / a
+at any time with probability at most a (Ville 1939; Robbins 1970; Howard et al. 2021). So its reciprocal may be
+looked at any number of times.
 
-The same of values x between -1 and 1, against any claim that their mean is at most m: who bets the share s / (1 +
-m) of what he owns on each value's excess over m ends with the product of 1 + s (x - m) / (1 + m). Were the mean
-that small, he would not gain in the mean, whatever s; so what a mixture of bettors owns is an e-value against it
-(Waudby-Smith and Ramdas 2024, "Estimating means of bounded random variables by betting"; Orabona and Jun 2023 mix
-by the same Beta(1/2, 1/2), as universal portfolios do). It falls with m, so that the claims that are not refuted
-make an interval. Of values -1, 0 and 1 and m = 0, both sides together are the e-value above.
+The same for values x between -1 and 1, against any claim that their mean is at most m: a bettor who stakes the
+share s / (1 + m) of his capital on each value's excess over m ends with the product of 1 + s (x - m) / (1 + m). If
+the mean were that small, his expected gain would be at most 0 for any s; so the capital of a mixture of bettors is
+an e-value against the claim (Waudby-Smith and Ramdas 2024, "Estimating means of bounded random variables by
+betting"; Orabona and Jun 2023 mix by the same Beta(1/2, 1/2), as universal portfolios do). It decreases with m, so
+that the claims not refuted form an interval. For values -1, 0 and 1 and m = 0, both sides together are the e-value
+above.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from harness.statistics.power import MOST_QUERIES
 _Array = NDArray[np.float64]
 _BETTORS = 128
 STAKES: _Array = np.array([cos((place + 0.5) * pi / (2 * _BETTORS)) for place in range(_BETTORS)])
-"""What they bet, s: as Beta(1/2, 1/2) has shares of wins (1 + s) / 2 above a half, each with the same weight. Any
-such list is valid; so many are as good as the integral."""
+"""The stakes s: shares of wins (1 + s) / 2 above a half, distributed as Beta(1/2, 1/2) with equal weights. Any
+such list is valid; this many are as good as the integral."""
 _HALVINGS = 24
 """Limits within a hundred-thousandth of a point."""
 
@@ -41,15 +42,15 @@ def anytime_p(wins: int, losses: int) -> float:
 
 
 def log_evidence(wins: int, losses: int) -> float:
-    """The natural logarithm of the e-value against a fair coin; 0 for no query that tells the two apart."""
+    """The natural logarithm of the e-value against a fair coin; 0 without a query on which the two differ."""
     n = wins + losses
     mixed = lgamma(wins + 0.5) + lgamma(losses + 0.5) - lgamma(n + 1.0) - 2 * lgamma(0.5)
     return mixed + n * log(2.0)
 
 
 def log_gains(value: float | _Array, claimed: float | _Array) -> _Array:
-    """By what the logarithm of each bettor's capital grows with a value between -1 and 1, against the claim that
-    the mean is at most `claimed`, above -1; the bettors are the last axis.
+    """The change of the logarithm of each bettor's capital by a value between -1 and 1, against the claim that the
+    mean is at most `claimed` (above -1); the bettors are the last axis.
     """
     excess = (np.asarray(value) - claimed) / (1 + np.asarray(claimed))
     gains: _Array = np.log1p(STAKES * excess[..., None])
@@ -57,16 +58,15 @@ def log_gains(value: float | _Array, claimed: float | _Array) -> _Array:
 
 
 def log_capital(gained: _Array) -> _Array:
-    """The natural logarithm of the e-value, from what each bettor gained so far (last axis)."""
+    """The natural logarithm of the e-value, from the gains of each bettor so far (last axis)."""
     most = gained.max(axis=-1, keepdims=True)
     capital: _Array = np.log(np.exp(gained - most).mean(axis=-1)) + most[..., 0]
     return capital
 
 
 def queries_until(values: _Array, chances: _Array, claimed: float, alpha: float) -> int | None:
-    """About how many values it takes until the claim that their mean is at most `claimed` is refuted, where each
-    value between -1 and 1 comes with its chance: so many hold the evidence if they come in these very shares.
-    None: more than anybody has.
+    """Approximate number of values that refute the claim that their mean is at most `claimed`, if each value
+    between -1 and 1 occurs with its probability. None: more than the limit.
     """
     gains, needed = chances @ log_gains(values, claimed), -log(alpha)
     low, high = 0, MOST_QUERIES
@@ -79,8 +79,8 @@ def queries_until(values: _Array, chances: _Array, claimed: float, alpha: float)
 
 
 def anytime_interval(values: _Array, alpha: float) -> tuple[float, float]:
-    """Between what the mean of values between -1 and 1 lies; with a chance of `alpha` at most it would ever be
-    outside while one value after another comes.
+    """Interval of the mean of values between -1 and 1. The probability that it ever excludes the true mean, while
+    values arrive one by one, is at most `alpha`.
     """
     return _least(values, alpha / 2), -_least(-values, alpha / 2)
 

@@ -1,11 +1,10 @@
-"""How two shares over the same queries differ: by the queries that only one of the two got right.
+"""Difference of two shares over the same queries, from the queries that only one of the two got right.
 
 p is McNemar's (1947), exact; the interval of the difference is Tango's (1998, Statistics in Medicine 17:891-908),
-which inverts the score test of a given difference and holds with few queries and none that tell the two apart. The
-score test is not the exact one: where they disagree about 0, the limit is moved so that the interval excludes 0
-exactly where p is at most its level. Where only the score test excludes 0, to 0; where only the exact test
-does, to what Clopper & Pearson's (1934) limit of the share of wins among those queries makes of the
-difference.
+which inverts the score test and works for few queries and without discordant ones. The score test is not the exact
+one: where they disagree about 0, the limit is moved so that the interval excludes 0 exactly if p is at most its
+level. If only the score test excludes 0, the limit becomes 0; if only the exact test does, it becomes what Clopper
+& Pearson's (1934) limit of the share of wins implies for the difference.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from harness.statistics.difference_tests import ALPHA, mcnemar_p, scipy_special
 from harness.statistics.intervals import UNKNOWN, Interval
 
 _STEPS = 50
-"""Halvings of an interval of length 1: further than a float tells apart from what is printed."""
+"""Halvings of an interval of length 1, beyond the precision that is printed."""
 _SLACK = 1 + 1e-9
 
 
 def share_difference_interval(wins: int, losses: int, n: int, alpha: float = ALPHA) -> Interval:
-    """Of the difference of two shares over `n` queries, of which one alone was right on `wins`, the other alone on
-    `losses`; `UNKNOWN` for n = 0.
+    """Interval of the difference of two shares over `n` queries: `wins` were right in the first only, `losses` in
+    the second only; `UNKNOWN` for n = 0.
     """
     if not n:
         return UNKNOWN

@@ -1,7 +1,7 @@
-"""From how many queries on an index pays: what it took once, shared out over the queries that use it.
+"""From how many queries on an index pays: its cost is shared by the queries that use it.
 
-A system costs index + n * per_query for n queries, a straight line; two lines cross at most once:
-n = (index_a - index_b) / (per_query_b - per_query_a).
+A system costs index + n * per_query for n queries, a straight line; two lines cross at most once: n = (index_a -
+index_b) / (per_query_b - per_query_a).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _SAME = 1e-9
 
 @dataclass(frozen=True)
 class CostLine:
-    """What one system takes, in tokens or in dollars. There is no line where a part of it is not known."""
+    """The cost of one system in tokens or dollars; there is no line if a part of it is unknown."""
 
     index: float
     """Once."""
@@ -54,7 +54,7 @@ class QueryRange:
 
 
 def cheaper(one: CostLine, other: CostLine) -> QueryRange | None:
-    """At how many queries `one` takes less than `other`; None: never."""
+    """For how many queries `one` is cheaper than `other`; None: never."""
     gap, saving = _gap_and_saving(one, other)
     if saving > 0:
         return QueryRange(max(1, floor(gap / saving) + 1), None)
@@ -67,17 +67,17 @@ def cheaper(one: CostLine, other: CostLine) -> QueryRange | None:
 
 
 def crossing(one: CostLine, other: CostLine) -> float | None:
-    """Where the lines cross, in queries; None where they do not, or before the first query is asked."""
+    """Where the lines cross, in queries; None if they do not, or before the first query."""
     gap, saving = _gap_and_saving(one, other)
     at = gap / saving if saving else 0.0
     return at if at > 0 else None
 
 
 def crossing_interval(one: CostLine, other: CostLine) -> Interval:
-    """95 % limits of `crossing`, from the intervals of both means; the upper is None where they may never cross.
+    """95 % limits of `crossing`, from the intervals of both means; the upper one is None if they may never cross.
 
-    The limits of the difference of means are those of Zou & Donner (2008), as of two independent samples. Over the
-    same queries the difference is known better than that: the limits are too wide rather than too narrow.
+    The limits of the difference of means are those of Zou & Donner (2008) for two independent samples. Over the
+    same queries the difference is more precise, so the limits are rather too wide.
     """
     at = crossing(one, other)
     (low, high), (other_low, other_high) = one.interval, other.interval

@@ -30,13 +30,13 @@ _ROUNDING = 1e-12
 _FEWEST = 5
 """Values below which no coefficient is worth a number."""
 FEWEST_CLUSTERS = 10
-"""Clusters, or pairs that are each alone, below which nobody can tell how far a coefficient moves with them: no
-interval."""
+"""Clusters, or pairs without clusters, below which there is no interval, since the variance of a coefficient
+cannot be estimated."""
 
 
 @dataclass(frozen=True)
 class Coefficient:
-    """One coefficient; no value where it is undefined: too few values, or a column that never varies."""
+    """One coefficient; without a value if it is undefined: too few values, or a constant column."""
 
     value: float | None = None
     interval: Interval = UNKNOWN
@@ -54,7 +54,7 @@ class Correlation:
 
 @dataclass(frozen=True)
 class TwinCorrelation:
-    """A measure and the one that it stands in for, over the queries that both scored."""
+    """A metric and the one that it stands in for, over the queries that both scored."""
 
     measure: str
     twin: str
@@ -65,9 +65,9 @@ class TwinCorrelation:
 def correlate(
     one: Sequence[float], other: Sequence[float], clusters: Sequence[Hashable] | None = None
 ) -> Correlation:
-    """The coefficients of two columns of equal length, at least 5 pairs of them.
+    """The coefficients of two columns of equal length, with at least 5 pairs.
 
-    `clusters` names for each pair what it shares with others, such as the document; None: each is alone.
+    `clusters`: for each pair what it shares with others, such as the document; None: nothing.
     """
     n = len(one)
     if n != len(other) or (clusters is not None and len(clusters) != n):
@@ -88,10 +88,10 @@ def correlate(
 def twin_correlations(
     frame: Frame, scores: ScoresOrColumns, evaluations: Iterable[EvaluationRecord]
 ) -> tuple[TwinCorrelation, ...]:
-    """Every twin of a run's evaluators with the measure it stands in for, where both were scored.
+    """Every twin of a run's evaluators with the metric it stands in for, if both were scored.
 
-    Only values that an evaluator gave count, not the worst value of a failed query, on which any two measures
-    agree. Repeats of a query are averaged first.
+    Only computed values count, not the worst value of a failed query, on which any two metrics agree. Repeats of a
+    query are averaged first.
     """
     twins = [pair for evaluation in evaluations for pair in sorted(evaluation.twins.items())]
     named = {name for pair in twins for name in pair}

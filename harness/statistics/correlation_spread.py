@@ -1,9 +1,9 @@
-"""How much each point moves a coefficient of correlation: what its standard error is made of.
+"""The influence of each point on a correlation coefficient, from which its standard error is computed.
 
 A coefficient is a smooth function of means over points (Pearson) or over pairs and triples of points (Spearman,
-Kendall), so that it moves with each point by that point's influence, to first order (Hoeffding 1948; Hampel 1974).
-Sums of influences over points that are alike are what differs from sample to sample: the sandwich estimator of
-clustered data (Liang & Zeger 1986). Nothing is assumed of how values are distributed, and they may tie.
+Kendall), so that to first order it changes with each point by that point's influence (Hoeffding 1948; Hampel
+1974). Sums of influences over the points of a cluster give the sandwich estimator of clustered data (Liang & Zeger
+1986). No distribution of values is assumed, and they may be tied.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 Values = NDArray[np.float64]
 _ROWS = 512
-"""Points whose pairs with all others are held at once."""
+"""Points whose pairs with all others are in memory at once."""
 _FEWEST_DEGREES = 4.0
 """Fewer made intervals much wider and coverage no better."""
 _LEAST = 1e-9
@@ -44,11 +44,11 @@ class InfluenceSpread(NamedTuple):
 
 
 def spread_of(influence: Values, clusters: NDArray[np.int64]) -> InfluenceSpread:
-    """Of a coefficient, where points of the same number (from 0, none left out) are no independent draws; for at
-    least two numbers.
+    """Standard error and degrees of freedom of a coefficient; points with the same cluster number (from 0, without
+    gaps) are not independent; for at least two numbers.
 
-    Degrees of freedom are as many as the error itself is known to (Satterthwaite 1946): where a few points move
-    the coefficient most, far fewer than there are clusters, and the error is then likely too small as well.
+    Degrees of freedom are those of the error itself (Satterthwaite 1946): if a few points dominate, they are far
+    fewer than the clusters.
     """
     sums = np.bincount(clusters, weights=influence)
     n, square = len(sums), float((sums**2).mean())
@@ -89,7 +89,7 @@ def _of_ranks(one: Values, other: Values) -> Values:
 
 
 def _above(column: Values, weights: Values) -> Values:
-    """For each point the mean over all points of their weight, with the sign of how the point stands to them."""
+    """For each point the mean of the weights of all points, with the sign of their order."""
     order = np.argsort(column, kind="stable")
     ordered, sums = column[order], np.concatenate([[0.0], np.cumsum(weights[order])])
     below = sums[np.searchsorted(ordered, column, side="left")]

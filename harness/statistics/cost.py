@@ -51,20 +51,20 @@ from harness.store import RunDir, counting
 
 QUANTILES = (0.5, 0.9, 0.95, 0.99)
 TIMES = frozenset({"latency_s", "wall_s"})
-"""What has quantiles."""
+"""Costs with quantiles."""
 GENERATOR = "generator"
 
 Models = Mapping[str, Any]
 """The `models` part of a run's identity: role -> provider, model, ..."""
 MOST_FAILED = 0.01
-"""Who fails a larger share of its queries is not called the cheapest or the fastest: failing takes little."""
+"""A run that fails on a larger share of its queries is called neither cheapest nor fastest: failing is cheap."""
 _OF_AN_INDEX = ("bytes", "documents", "spent_s", "tokens", "wall_s")
 """What every index has, known or not."""
 _QUANTILE = re.compile(r"_p\d+$")
 
 
 class Measured(NamedTuple):
-    """A value, None where it could not be measured, and whether it is only a lower bound."""
+    """A value, None if it could not be measured, and whether it is only a lower bound."""
 
     value: float | None
     at_least: bool = False
@@ -79,7 +79,7 @@ _UNKNOWN = Measured(None)
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known of any record of a run: what is known of none has no column."""
+    """What is known of any record of a run; quantities known of none have no column."""
 
     has_price: bool
     """Of each model that was called."""
@@ -126,10 +126,10 @@ def run_costs(
     frame: Frame | None = None,
     used: ScoreColumns | None = None,
 ) -> list[Aggregate]:
-    """Everything above for one run directory, finished or not; what is not there yet has no rows.
+    """All rows described above for one run directory, finished or not; unknown quantities have none.
 
-    `attempts`, `frame`, `used`: what `run.iter_records()`, `Frame.of` and `query_scores` of the attempts that
-    count give, where they were read before; `attempts` are gone through several times.
+    `attempts`, `frame`, `used`: the results of `run.iter_records()`, `Frame.of` and `query_scores`, if they were
+    read before; `attempts` are iterated several times.
     """
     frame, models = frame or Frame.of(run), run.manifest().identity.get("models", {})
     attempts = list(run.iter_records()) if attempts is None else attempts
@@ -156,9 +156,9 @@ def _query_rows(frame: Frame, used: ScoreColumns) -> list[Aggregate]:
 def query_scores(
     records: Collection[RunRecord], models: Models, prices: Prices, limit_s: float | None = None
 ) -> ScoreColumns:
-    """What each query took, by measure; failed where it is not known, imputed where it is a lower bound.
+    """The cost of each query, by measure; failed if it is unknown, imputed if it is a lower bound.
 
-    `limit_s`: after which a query timed out.
+    `limit_s`: the time limit of a query.
     """
     known = _Known.of(records, models, prices)
     has_generator = (models.get(GENERATOR) or {}).get("provider", NO_CALL) != NO_CALL
@@ -201,8 +201,8 @@ def attempt_costs(frame: Frame, costs: Iterable[Cost], models: Models, prices: P
 
 
 def peak_memory(frame: Frame, costs: Iterable[Cost]) -> list[Aggregate]:
-    """`answer_peak_rss_bytes`, the most the system's process ever held while answering, and of it
-    `answer_embedder_rss_bytes`, what loading the embedder took; no row of what was not measured.
+    """`answer_peak_rss_bytes`, the maximum memory of the system's process while answering, and
+    `answer_embedder_rss_bytes`, the part for loading the embedder; no row for what was not measured.
     """
     most: dict[str, int] = {}
     for cost in costs:
@@ -217,7 +217,7 @@ def peak_memory(frame: Frame, costs: Iterable[Cost]) -> list[Aggregate]:
 
 
 def called_roles(cost: Cost) -> set[str]:
-    """The roles whose model was called, as far as anybody knows."""
+    """The roles whose model was called, as far as known."""
     return {role for role, usage in cost.usage.items() if usage.is_used}
 
 
@@ -227,12 +227,12 @@ def without_price(roles: Iterable[str], models: Models, prices: Prices) -> list[
 
 
 def unpriced_roles(costs: Iterable[Cost], models: Models, prices: Prices) -> list[str]:
-    """The roles whose model was called, as far as anybody knows, but has no price."""
+    """The roles whose model was called, as far as known, and has no price."""
     return without_price(set[str]().union(*map(called_roles, costs)), models, prices)
 
 
 def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices) -> list[Aggregate]:
-    """What the index is and what building it took. A system that has no such thing (nodes, say) has no row."""
+    """Contents and cost of the index. Quantities that a system does not have (such as nodes) have no row."""
     cost, live = index.cost, _is_live(index.cost)
     if index.stats.is_elsewhere:
         return [frame.row(f"index_{name}", None) for name in _OF_AN_INDEX]
@@ -273,7 +273,7 @@ def resource_use(frame: Frame, resources: Resources) -> list[Aggregate]:
 
 
 def _rebuilt_s(cost: Cost) -> float | None:
-    """About what it takes without the help of an earlier build."""
+    """Approximate time without the help of an earlier build."""
     return None if cost.wall_s is None or cost.saved_s is None else cost.wall_s + cost.saved_s
 
 
@@ -336,7 +336,7 @@ def _times(record: RunRecord, limit_s: float | None) -> MeasuredCosts:
 
 
 def _parts_of_time(record: RunRecord, known: _Known) -> MeasuredCosts:
-    """Seconds of stages, of waiting for a provider and of the processor, where any query of the run has them."""
+    """Seconds of stages, of throttling and of the processor, if any query of the run has them."""
     cost, live = record.cost, record.status == "ok" and _is_live(record.cost)
     parts = {f"stage_{stage}_s": cost.stages_s.get(stage, 0.0) if live else None for stage in known.stages}
     if known.any_throttling:

@@ -44,8 +44,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 def holm_levels(p_values: Sequence[float]) -> list[float]:
     """The level at which Holm's correction decided each p value: ALPHA over the hypotheses that were left then.
 
-    A p value is at most its level exactly where it is rejected. Equal ones are decided together, at the strictest
-    of their levels, so that their order says nothing.
+    A p value is at most its level exactly if it is rejected. Equal p values are decided together, at the strictest
+    of their levels, so that their order does not matter.
     """
     adjusted, n = holm(p_values), len(p_values)
     n_rejected = sum(1 for p in adjusted if p <= ALPHA)
@@ -57,8 +57,8 @@ def holm_levels(p_values: Sequence[float]) -> list[float]:
 
 
 def scipy_stats() -> Any:
-    """scipy.stats, or the line that says how to get it. It takes a second and more to load, so quantiles and tails
-    are `scipy_special`'s, which are the same numbers.
+    """scipy.stats, or an error that says how to install it. It takes over a second to load, so quantiles and tails
+    use `scipy_special`, which gives the same numbers.
     """
     try:
         from scipy import stats
@@ -68,7 +68,7 @@ def scipy_stats() -> Any:
 
 
 def scipy_special() -> Any:
-    """scipy.special, likewise."""
+    """scipy.special, in the same way."""
     try:
         from scipy import special
     except ImportError as error:

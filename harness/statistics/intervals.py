@@ -30,7 +30,7 @@ from harness.statistics.t_intervals import Array, Studentized, n_even, ratio_of_
 
 LEVEL = 0.95
 RESAMPLES = 2_000
-"""Of a bootstrap, where one is made."""
+"""Number of bootstrap samples."""
 FEWEST = 6
 """Values of a mean that is no proportion, below which there is no interval."""
 ENOUGH = 30
@@ -48,14 +48,14 @@ UNBOUNDED: Bounds = (-inf, inf)
 
 
 def can_be_shares(ends: Bounds | None) -> bool:
-    """Whether values that are all 0 or 1 are taken for failures and successes: nothing beyond those can be. Of a
-    count, a time or a cosine a 1 is no success. None: nobody knows the ends, and the values alone say it.
+    """Whether values that are all 0 or 1 are treated as failures and successes: only if nothing else is possible.
+    Of a count, a time or a cosine a 1 is no success. None: the ends are unknown, and the values decide.
     """
     return ends is None or (ends[0] >= 0 and ends[1] <= 1)
 
 
 def span_between(ends: Bounds) -> float | None:
-    """The largest difference of two values; None where there is none."""
+    """The largest difference of two values; None if it is unbounded."""
     return ends[1] - ends[0] if isfinite(ends[1] - ends[0]) else None
 
 
@@ -88,7 +88,9 @@ def wilson(successes: int, n: int) -> Interval:
 
 
 def mean_interval(values: Floats, *, proportion: bool = False, bounds: Bounds = UNBOUNDED) -> Interval:
-    """Of a mean: Wilson's where `proportion` is asked for and every value is 0 or 1, else the hull, see above."""
+    """Interval of a mean: Wilson's if `proportion` is set and every value is 0 or 1, otherwise the hull described
+    above.
+    """
     if proportion and _all_binary(values):
         return wilson(round(sum(values)), len(values))
     return _hull([Stratum(1.0, values)], bounds)
@@ -121,7 +123,7 @@ def weighted_mean(strata: Sequence[Stratum]) -> float:
 def weighted_mean_interval(
     strata: Sequence[Stratum], *, proportion: bool = False, bounds: Bounds = UNBOUNDED
 ) -> Interval:
-    """Of a `weighted_mean`, see above; `UNKNOWN` where a stratum is too small to give one."""
+    """Interval of a `weighted_mean`, see above; `UNKNOWN` if a stratum is too small."""
     if proportion and all(_all_binary(stratum.values) for stratum in strata):
         return _square_and_add(strata)
     return _hull(strata, bounds)
@@ -141,7 +143,7 @@ def quantile_interval(values: Floats, p: float) -> Interval:
 
 @lru_cache(maxsize=512)
 def _order_statistics(n: int, p: float) -> tuple[int, int]:
-    """The places of the two values, from 0; -1 and `n` where there is none."""
+    """The positions of the two values, from 0; -1 and `n` if there is none."""
     try:
         from scipy import special
     except ImportError as error:

@@ -1,13 +1,12 @@
-"""All pairs of one measure: their tests, Holm's correction of them, and intervals that say the same.
+"""All pairs of one metric: their tests with Holm's correction, and matching intervals.
 
-Unweighted differences of shares: McNemar's exact test with Tango's interval (`binary`). All others: flips of signs
+Unweighted differences of shares: McNemar's exact test with Tango's interval (`binary`). All others: sign flips
 with their inversion (`flips`).
 
 The interval of a pair has the level at which Holm's correction decided it: 0.05 over the number of pairs that were
-left then, and for all that are not told apart 0.05 over the number of those. So each holds the true difference at
-least 95 times of 100, and it excludes 0 exactly where the pair is told apart: no interval contradicts its verdict.
-(That all of them hold at once is not promised at 95 %, but for pairs that are no different: see
-docs/STATISTICS.md.)
+left then, and for all pairs that are not significant 0.05 over their number. So each holds the true difference at
+least 95 times of 100, and it excludes 0 exactly if the pair is significant. (Simultaneous coverage of all
+intervals is not promised at 95 %, except for pairs without a difference: see docs/STATISTICS.md.)
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from harness.statistics.t_intervals import Array, n_even
 
 
 class Tested(NamedTuple):
-    """What the test says of one pair."""
+    """The test result of one pair."""
 
     p: float
     p_holm: float
@@ -49,13 +48,13 @@ class Differences:
     weights: Array | None = None
     """Of the queries; None: each counts the same."""
     types: NDArray[np.int64] | None = None
-    """Of the queries, which weights are by; None: nobody knows them."""
+    """Types of the queries, which determine weights; None: unknown."""
     clusters: NDArray[np.int64] | None = None
-    """Of the queries: those with one number are alike. None: each stands for itself."""
+    """Clusters of the queries: those with the same number are dependent. None: all are independent."""
     binary: bool = False
     """Every value of every run is 0 or 1."""
     span: float | None = None
-    """The largest difference that can be; None: nobody knows."""
+    """The largest possible difference; None: unknown."""
 
     @property
     def by_wins(self) -> bool:
@@ -64,7 +63,7 @@ class Differences:
 
     @property
     def n_even(self) -> int:
-        """Units of one weight whose mean is as sure as that of these queries, or of their clusters."""
+        """Number of equally weighted units whose mean would have the same variance."""
         totals = np.ones(len(self.values)) if self.weights is None else self.weights
         if self.clusters is not None:
             totals = np.bincount(self.clusters, totals).astype(np.float64)
@@ -87,7 +86,7 @@ def tested(differences: Differences, ends: tuple[Array, Array] | None = None) ->
 
 
 def tested_alone(differences: Differences, ends: tuple[Array, Array] | None = None) -> list[Tested]:
-    """Every pair as if it were the only one; `ends` as in `tested`."""
+    """Every pair tested without a correction; `ends` as in `tested`."""
     if not differences.values.shape[1]:
         return []
     p_values, interval = _found(differences) if ends is None else _found_between(differences, ends)
@@ -95,7 +94,7 @@ def tested_alone(differences: Differences, ends: tuple[Array, Array] | None = No
 
 
 def intervals_at(differences: Differences, alpha: float) -> list[Interval]:
-    """Of each column, whatever the others say."""
+    """The interval of each column, independent of the others."""
     interval = _found(differences)[1]
     return [interval(place, alpha) for place in range(differences.values.shape[1])]
 
@@ -108,7 +107,7 @@ def _found(differences: Differences) -> _Found:
 
 
 def _found_between(differences: Differences, ends: tuple[Array, Array]) -> _Found:
-    """The p of the end that is nearer to no difference; 1 where the ends lie on both sides of it."""
+    """The p value of the end that is nearer to no difference; 1 if the ends are on both sides of it."""
     least, most = (_found(replace(differences, values=values)) for values in ends)
     weights = np.ones(len(differences.values)) if differences.weights is None else differences.weights
     lows, highs = (np.average(values, axis=0, weights=weights) for values in ends)

@@ -46,9 +46,10 @@ def margin_of(compared: MeasureComparison) -> float | None:
 def as_good(
     compared: MeasureComparison, place: int, others: Collection[int], margin: float, n_tried: int = 1
 ) -> NonInferiority | None:
-    """The result if the run at `place` is shown to be worse than none of `others` by `margin` or more, else None.
+    """The result if the run at `place` is shown to be worse than none of `others` by `margin` or more, otherwise
+    None.
 
-    `n_tried`: number of runs for which this is asked.
+    `n_tried`: number of runs for which this is tested.
     """
     held = sorted(other for other in others if other != place)
     found = list(zip(_at_most_worse(compared, place, held, n_tried), held, strict=True))

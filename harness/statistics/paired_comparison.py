@@ -40,10 +40,10 @@ from harness.statistics.t_intervals import Array
 
 TestName = Literal["mcnemar", "flips"]
 Verdict = Literal["a", "b", "tie", "differ"]
-"""Which run is significantly better; `differ` where they differ and nobody knows which way is better."""
+"""Which run is significantly better; `differ` if they differ and the metric has no direction."""
 Population = Literal["documents", "new documents", "queries"]
-"""What a difference was shown for: queries on these documents; on others like them too, since the test by cluster
-agrees; or queries, which have no documents in common."""
+"""For what a difference was shown: queries on these documents; also on new documents, since the test by cluster
+agrees; or queries, if they share no documents."""
 PairPlaces = tuple[int, int]
 """Positions of two runs in the comparison."""
 SharedQueries = Mapping[PairPlaces, frozenset[str]]
@@ -56,16 +56,16 @@ class PairedMeasure:
 
     name: str
     higher_is_better: bool | None
-    """None: nobody knows; then there are differences but neither wins nor ranks."""
+    """None: unknown; then there are differences, but no wins and ranks."""
     runs: tuple[QueryValues, ...]
     title: str = ""
-    """What a sentence calls it."""
+    """Its name in a sentence."""
     share: bool = False
     """Its mean is a share of queries."""
     is_cost: bool = False
-    """Tokens, seconds, dollars: never a proportion, whatever its values."""
+    """Tokens, seconds, dollars: never a proportion."""
     range: Bounds | None = None
-    """Lowest and highest value that can be; None: nobody knows."""
+    """Lowest and highest possible value; None: unknown."""
 
     @cached_property
     def is_binary(self) -> bool:
@@ -76,7 +76,7 @@ class PairedMeasure:
 
     @property
     def is_share(self) -> bool:
-        """Whether it is said in per cent: a share of queries, whatever repeats made of its values."""
+        """Whether it is shown in per cent: a share of queries, also with repeats."""
         return self.share or self.is_binary
 
     @property
@@ -118,11 +118,11 @@ class ComparedPair:
     b: int
     n: int
     n_expected: int
-    """Queries that both runs were asked and to which the measure applies in either."""
+    """Queries that both runs were asked and to which the metric applies in either."""
     mean_a: float
     mean_b: float
     interval: Interval
-    """Of the mean difference, at `level`; excludes 0 exactly where the pair is significant."""
+    """Of the mean difference, at `level`; excludes 0 exactly if the pair is significant."""
     level: float
     """At least 0.95: see `families`."""
     higher: int
@@ -141,13 +141,13 @@ class ComparedPair:
     p_clusters: float | None = None
     """Of the test that flips those together, after Holm."""
     interval_clusters: Interval | None = None
-    """Of the same difference, on new documents too; likewise."""
+    """Of the same difference, for new documents."""
     balanced: ComparedPair | None = None
     """The same with each query counted the same; None: that is what this one is."""
 
     @property
     def difference(self) -> float:
-        """Of the means; 0 where they differ by how floats are added."""
+        """Of the means; 0 if they differ only by rounding of floats."""
         gap = self.mean_a - self.mean_b
         return gap if rounded([gap])[0] else 0.0
 
@@ -158,7 +158,7 @@ class ComparedPair:
 
     @property
     def ratio(self) -> float | None:
-        """Of the means; None where that of `b` is 0."""
+        """Of the means; None if that of `b` is 0."""
         return self.mean_a / self.mean_b if self.mean_b else None
 
     @property
@@ -189,14 +189,14 @@ class MeasureComparison:
 
     measure: PairedMeasure
     pairs: tuple[ComparedPair, ...]
-    """Empty where there is no query for which every run has a value."""
+    """Empty if there is no query for which every run has a value."""
     query_ids: tuple[str, ...]
     """Those queries, in order: means, pairs and ranks are over them."""
     means: tuple[float | None, ...]
-    """Of each run over those, in `mix`; None where there are none, or a run is in no pair."""
+    """Of each run over those queries, in `mix`; None if there are none, or if the run is in no pair."""
     ranks: tuple[PairPlaces | None, ...] | None
-    """Of each run that is in a pair, best and worst among those, from 1; None where not all pairs of them were
-    compared or no direction is known."""
+    """Best and worst rank of each run in a pair, from 1; None if not all pairs were compared or the metric has no
+    direction."""
     mix: Mix = "as sampled"
     balanced_means: tuple[float | None, ...] | None = None
     """The means with each query counted the same; None: that is what `means` are."""
@@ -220,7 +220,7 @@ class MeasureComparison:
         return "mcnemar" if self.measure.is_binary and self.weights is None else "flips"
 
     def verdict(self, pair: ComparedPair) -> Verdict:
-        """What is to be said of a pair: a difference that is not significant is a tie."""
+        """The verdict on a pair: a difference that is not significant is a tie."""
         if not pair.significant:
             return "tie"
         if self.measure.higher_is_better is None:
@@ -263,7 +263,7 @@ def compare_measure(
     asked = frozenset.intersection(*shared.values()) if shared else frozenset()
     applying = frozenset().union(*(measure.runs[place].expected for place in compared))
     known = [measure.runs[place].values.keys() for place in compared]
-    # Without a range, nothing can stand in for a missing value.
+    # Without a range, nothing can replace a missing value.
     ids = sorted(asked & applying & set().union(*known) if measure.counts_missing else asked.intersection(*known))
     natural = drawn.weights(ids, asked, applying)
     weights = None if natural is None or are_equal(natural) else natural
@@ -351,12 +351,12 @@ def _clustered(
     clusters: NDArray[np.int64] | None,
     ends: tuple[Array, Array] | None,
 ) -> list[ComparedPair]:
-    """What a test by cluster adds to each pair."""
+    """Adds the test by cluster to each pair."""
     if clusters is None:
         return list(pairs)
     n = len(set(clusters.tolist()))
     if n == len(clusters):
-        # No two queries are alike: the test by cluster would be the same.
+        # Without clusters of several queries, the test by cluster would be the same.
         same = [Tested(pair.p, pair.p_holm, pair.interval, pair.level) for pair in pairs]
     else:
         same = tested(replace(by_query, clusters=clusters), ends)

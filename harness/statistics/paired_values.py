@@ -1,4 +1,4 @@
-"""What a comparison pairs: of one run, one number for each query and measure."""
+"""The values that a comparison pairs: one number per query and metric of a run."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ COSTS = {
     "output_tokens": "output tokens",
     "usd": "USD",
 }
-"""What a query takes, and what a sentence calls it; of each, less is better."""
+"""The costs of a query, with their names in sentences; for all, less is better."""
 
 
 LEAST_TIMED = 0.95
-"""The share of its queries whose seconds a run must have to be compared by them; replayed calls have none."""
+"""Minimum share of timed queries for comparing runs by seconds; replayed calls have no time."""
 LEAST_COVERED = 0.5
-"""The share of its queries of which a run must have a value to be compared."""
+"""Minimum share of queries with a value for a run to be compared."""
 
 
 class ByQuery(Mapping[str, float]):
     """Query id -> number, eight bytes each: the ids are kept once for all measures of a run."""
 
     def __init__(self, places: Mapping[str, int], numbers: NDArray[np.float64]) -> None:
-        """`numbers`: for each place, not a number where there is none."""
+        """`numbers`: the value at each place; NaN if there is none."""
         self._places, self._numbers = places, numbers
         self._n = int(np.count_nonzero(~np.isnan(numbers)))
 
@@ -61,7 +61,7 @@ class ByQuery(Mapping[str, float]):
         return self._n
 
     def at(self, query_ids: Sequence[str]) -> NDArray[np.float64]:
-        """Of each of these, all of which have one."""
+        """The values of these queries, all of which have one."""
         return self._numbers[[self._places[query_id] for query_id in query_ids]]
 
 
@@ -70,13 +70,13 @@ class QueryValues:
     """One measure of one run."""
 
     values: Mapping[str, float]
-    """Query id -> the mean over its repeats of what was scored or imputed; without any, no entry."""
+    """Query id -> mean over its repeats of scored or imputed values; no entry without any."""
     expected: frozenset[str]
     """The queries to which the measure applies, with or without a value."""
 
     @property
     def is_covered(self) -> bool:
-        """Whether at least half of its queries have a value, fewer of which are not compared."""
+        """Whether at least half of its queries have a value; otherwise it is not compared."""
         return len(self.values) >= LEAST_COVERED * len(self.expected)
 
     def is_comparable(self, measure: str) -> bool:
@@ -101,8 +101,8 @@ class QueryValues:
 
 
 def values_of(frame: Frame, scores: ScoresOrColumns, costs: ScoreColumns) -> dict[str, QueryValues]:
-    """Every measure that has scores in a run, finished or not, and what its queries cost (`COSTS`): `costs` is
-    what `query_scores` gives.
+    """Every metric with scores in a run, finished or not, and the costs of its queries (`COSTS`); `costs`: the
+    result of `query_scores`.
     """
     return cost_values(frame, costs) | scored_values(frame, scores)
 
@@ -114,13 +114,13 @@ def scored_values(frame: Frame, scores: ScoresOrColumns) -> dict[str, QueryValue
 
 
 def cost_values(frame: Frame, costs: ScoreColumns) -> dict[str, QueryValues]:
-    """`COSTS` of each query, of the records that count, as `harness.statistics.cost` counts them: tokens and
-    dollars of failures too, seconds of what was answered live and of what timed out, with its limit. A query whose
-    tokens were not all counted has none here: which of two takes fewer cannot be told from lower bounds. `usd` is
-    absent where a model that was called has no price.
+    """`COSTS` of each query, from the records that count, as in `harness.statistics.cost`: tokens and dollars of
+    failures too, seconds of live answers, and of timeouts with their limit. A query whose tokens were not all
+    counted has none here, since lower bounds cannot be compared. `usd` is absent if a model that was called has no
+    price.
     """
     bounds = {name: () if name in TIMES else (IMPUTED,) for name in costs.by_measure if name in COSTS}
-    # What has only such bounds is not known at all.
+    # A cost with only lower bounds is treated as unknown.
     known = {name: passed for name, passed in bounds.items() if _is_any_left(costs.by_measure[name], passed)}
     applies = frozenset(frame.query_types) - frame.repeated.keys()
     return {name: replace(own, expected=applies) for name, own in _by_query(frame, costs, known).items()}

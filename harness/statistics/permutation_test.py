@@ -38,7 +38,7 @@ from harness.statistics.intervals import Interval
 from harness.statistics.t_intervals import Array, Studentized, ratio_of_sums
 
 MOST_EXACT = 13
-"""Units up to which every flip is looked at."""
+"""Number of units up to which every flip is tested."""
 _FLIPS = 10_000
 _BLOCK = 1 << 18
 """Entries of a block of flips: 2 MB, which a core's cache holds."""
@@ -46,7 +46,7 @@ _SEED = 0
 _DIGITS = 9
 """In which weights of one type agree."""
 _SLACK = 1e-9
-"""Of a count of flips: what the product of a level and a whole number is off by."""
+"""Tolerance for the product of a level and a whole number."""
 
 
 class PermutationTest(NamedTuple):
@@ -109,10 +109,10 @@ def flips_of(
     clusters: NDArray[np.int64] | None = None,
     types: NDArray[np.int64] | None = None,
 ) -> Flipped:
-    """Of each column of `differences`, a row a query, over the same flips; `types` as of `hidden_variance`.
+    """The test of each column of `differences` (a row per query), over the same flips; `types` as in
+    `hidden_variance`.
 
-    What it finds does not depend on the order of the columns; of a column with its signs turned it is the same
-    with its signs turned.
+    The result does not depend on the order of the columns, and changes sign with them.
     """
     weighed = np.ones(len(differences)) if weights is None else weights
     kept = weighed > 0
@@ -128,10 +128,10 @@ def flips_of(
 
 
 def hidden_variance(differences: Array, weights: Array, types: NDArray[np.int64] | None = None) -> Array:
-    """The variance of each column's mean that few queries of a type may not show; none where all weigh alike.
+    """The variance of each column's mean that few queries of a type may hide; none if all weights are equal.
 
-    `types`: a number for each query; those of one have one weight. None: nobody knows, and those of one weight are
-    one type.
+    `types`: a number for each query; queries of one type have the same weight. None: unknown; then queries of
+    equal weight are one type.
     """
     rounded = weights.round(_DIGITS)
     if len(np.unique(rounded)) < 2:
@@ -162,8 +162,8 @@ def _flipped(sums: Array, totals: Array, hidden: Array) -> Flipped:
 
 
 def _whole(sums: Array) -> tuple[Array, Array]:
-    """Each column in whole multiples of a small part of its largest value, and what they are multiplied by: such
-    sums are exact, in whatever order they are added, and those that cancel out are 0.
+    """Each column as whole multiples of a small part of its largest value, with the factor: such sums are exact in
+    any order of addition.
     """
     largest = np.abs(sums).max(axis=0, initial=0.0)
     bits = 50 - int(np.ceil(np.log2(len(sums) + 2)))
@@ -172,7 +172,7 @@ def _whole(sums: Array) -> tuple[Array, Array]:
 
 
 def _subsets(n: int, columns: int) -> Iterator[Array]:
-    """Blocks of subsets of `n` units, a row each; each stands for itself and the subset of all others."""
+    """Blocks of subsets of `n` units, a row each, standing also for their complements."""
     if n <= MOST_EXACT:
         half = np.arange(max(1, 2 ** (n - 1)) if n else 1)
         yield ((half[:, None] >> np.arange(n)) & 1).astype(np.float64)

@@ -32,9 +32,9 @@ POWER = 0.80
 SURE = 0.90
 """How often what runs were seen to differ leads to a number of queries that has that power, at least."""
 DISCORDANCE = 0.25
-"""The share of queries that two systems answer differently, where nothing is known of them yet."""
+"""Assumed share of queries that two systems answer differently, if nothing is known of them yet."""
 STEPS = (0.05, 0.10, 0.20)
-"""Differences of shares that a plan says the queries for."""
+"""Differences of shares for which a plan says how many queries are needed."""
 MOST_QUERIES = 50_000
 _FARTHEST = 25.0
 """Standard errors at which power is 1; from 35 on scipy's noncentral t may be no number."""
@@ -45,11 +45,11 @@ class DifferenceSpread:
     """How the differences of two systems scatter over queries, at most: limits that hold nine times of ten."""
 
     sd: float
-    """Standard deviation, of a query; with weights, that of as many queries of one weight whose mean is as sure.
-    """
+    """Standard deviation of a query; with weights, of an equally weighted query with the same variance of the
+    mean."""
     hidden: float = 0.0
-    """With weights: what the test adds to the variance of a mean for what few queries of a type may not show,
-    times the square of their number. It shrinks with that square: few queries show less than `sd` says."""
+    """With weights: the variance added for what few queries of a type may hide, times the square of their number.
+    It shrinks with that square: few queries show less than `sd` suggests."""
     discordance: float | None = None
     """Of shares that McNemar's test compares: the share of queries that the two answer differently."""
 
@@ -81,9 +81,8 @@ def spread_of(
     binary: bool = False,
     span: float | None = None,
 ) -> DifferenceSpread | None:
-    """Of differences query by query; `types`: as of `hidden_variance`; `binary`: of two values that are 0 or 1
-    each; `span`: the largest that can be. None where they are all equal, or fewer than two: then nothing is known
-    of it.
+    """The spread of differences of queries; `types` as in `hidden_variance`; `binary`: differences of two values
+    that are 0 or 1; `span`: the largest possible one. None if they are all equal, or fewer than two.
     """
     n = len(differences)
     if n < 2 or np.ptp(differences) == 0:
@@ -143,7 +142,7 @@ def share_power(n: int, difference: float, discordance: float, alpha: float) -> 
 
 @lru_cache(maxsize=64)
 def _fewest_wins(alpha: float, n: int) -> NDArray[np.int64]:
-    """Of 0 to `n` queries that tell two systems apart: how many one of the two must win to be significant."""
+    """For 0 to `n` discordant queries: how many one of the two systems must win to be significant."""
     special, different = scipy_special(), np.arange(1, n + 1)
     most = np.ceil(special.bdtrik(1 - alpha / 2, different, 0.5))
     # The inverse is rounded: one less may do as well.

@@ -22,7 +22,7 @@ from harness.statistics.intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, Bounds,
 from harness.statistics.t_intervals import Array, Studentized
 
 FEWEST_LABELS = 50
-"""Below which a judge corrects nothing: what it is worth is hardly known, and overstated (docs/annotate.md)."""
+"""Minimum labels: with fewer, the value of a judge is hardly known and overstated (docs/annotate.md)."""
 _BELOW_ENOUGH = 0.98
 """Level of the limits where fewer than `ENOUGH` clusters have labels."""
 
@@ -66,10 +66,10 @@ def powered_mean(
     bounds: Bounds = (0.0, 1.0),
     fewest: int = FEWEST_LABELS,
 ) -> PoweredMean:
-    """By query id: labels of some and scores of all, both on one scale; limits stay within `bounds`.
+    """By query id: labels of some and scores of all, on the same scale; limits stay within `bounds`.
 
-    `clusters`: query id -> what it shares with others; left out: nothing. Below `fewest` labels the mean and the
-    interval are those of the labels alone, and below 6 there is no interval.
+    `clusters`: query id -> what it shares with others; missing: nothing. With fewer than `fewest` labels the mean
+    and the interval are those of the labels alone, and with fewer than 6 there is no interval.
     """
     labelled = sorted(labels.keys() & scores.keys())
     others = sorted(scores.keys() - labels.keys())
@@ -126,7 +126,7 @@ def _estimate(parts: _Parts, power: float, bounds: Bounds) -> tuple[float, float
     if power and others:
         value += power * float(parts.others.mean())
         moved = np.concatenate([moved, power * (parts.others - parts.others.mean()) / others])
-    # Labels that never vary say nothing of what was not seen.
+    # Constant labels give no information on variance.
     labelled = len(set(parts.clusters[:n].tolist())) if np.ptp(parts.y) > 0 else 0
     counted = parts.clusters[: len(moved)]
     sums = np.bincount(counted, weights=moved)[np.unique(counted)].astype(np.float64)

@@ -42,7 +42,7 @@ class Price(BaseModel):
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody is paid by the token."""
+        """Whether calls are not billed."""
         return not (self.input or self.cached_input or self.output)
 
     def usd(self, usage: Usage) -> float:
@@ -66,10 +66,10 @@ class Prices:
     entries: tuple[Price, ...]
 
     def find(self, model: str | None, provider: str = "") -> Price | None:
-        """The price of a model, or None where the table has none.
+        """The price of a model, or None if the table has none.
 
-        With a `provider`, its own entries alone count: the named model first, then `*`. Without one, or with
-        `openai-compatible` (someone else's server for a model of that name), any entry of that name does.
+        With a `provider`, only its own entries count: the named model first, then `*`. Without one, or with
+        `openai-compatible` (any server for a model of that name), any entry of that name is used.
         """
         anywhere = provider in {"", "openai-compatible"}
         own = [entry for entry in self.entries if anywhere or entry.provider == provider]
@@ -78,7 +78,7 @@ class Prices:
         return next(iter((*named, *general)), None)
 
     def usd(self, model: str | None, usage: Usage, *, provider: str = "") -> float | None:
-        """Dollars for these tokens, or None: no price, or a price for calls whose tokens nobody counted."""
+        """Dollars for these tokens, or None: no price, or calls whose tokens were not counted."""
         price = self.find(model, provider)
         if price is None or (usage.unmetered_calls and not price.is_free):
             return None
@@ -86,7 +86,7 @@ class Prices:
 
 
 def usage_usd(prices: Prices, models: Mapping[str, Any], usage: Mapping[str, Usage]) -> float | None:
-    """Dollars for what the model roles used together; None where `Prices.usd` gives None for one that was called.
+    """Dollars for the usage of all model roles; None if `Prices.usd` gives None for one that was called.
 
     `models`: the `models` part of a run's identity, role -> provider, model, ...
     """

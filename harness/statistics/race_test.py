@@ -1,9 +1,9 @@
 """A race: systems answer one query after another until it is settled which to choose.
 
-After every query each pair of systems is looked at, by evidence that allows it (see `sequential`). With a chance
-of `alpha` at most, over all pairs and all looks, anything that a race states is wrong: each side of each pair has
-its part of it. What it states rests on the values of the queries in their order and on nothing else, so that a
-race that was interrupted anywhere states the same.
+After every query each pair of systems is tested with evidence that allows repeated looks (see `sequential`). The
+probability that any statement of a race is wrong, over all pairs and all looks, is at most `alpha`; each side of
+each pair has its part of it. The result depends only on the values of the queries in their order, so that an
+interrupted race gives the same result.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from harness.statistics.power import DISCORDANCE, STEPS
 
 @dataclass(frozen=True)
 class RaceRules:
-    """What a race asks."""
+    """The settings of a race."""
 
     margin: float
-    """In points, hundredths of `span`: who is better by less need not be chosen."""
+    """In points, hundredths of `span`: a system that is better by less need not be chosen."""
     alpha: float
     span: float = 1.0
     """The largest difference of two values that can be, in the measure's own numbers."""
@@ -50,8 +50,8 @@ class Drop:
 
 @dataclass(frozen=True)
 class RacePace:
-    """About how many queries a race takes, where two systems differ on `DISCORDANCE` of them; None: more than
-    anybody has.
+    """Approximate number of queries of a race, if two systems differ on `DISCORDANCE` of them; None: more than the
+    limit.
     """
 
     until_worse_leaves: Mapping[float, int | None]
@@ -77,14 +77,14 @@ class Race:
     """Some systems, query by query."""
 
     def __init__(self, names: Sequence[str], rules: RaceRules, weights: Mapping[str, float]) -> None:
-        """`weights`: of each query to which the measure applies, what it stands for, 1 on average over a sample of
-        which these are asked in a random order; a query that is not named tells nothing.
+        """`weights`: the weight of each query to which the metric applies, 1 on average over a randomly ordered
+        sample; other queries are ignored.
         """
         self._names, self._rules = list(names), rules
         largest = max(weights.values(), default=1.0)
         self._weights = {query_id: weight / largest for query_id, weight in weights.items()}
         self._scale = 100 * largest
-        """The points that a weighted difference of 1 stands for."""
+        """Points of a weighted difference of 1."""
         self._pairs = [*combinations(range(len(self._names)), 2)]
         sides = np.array([side for pair in self._pairs for side in (pair, pair[::-1])]).reshape(-1, 2)
         self._first, self._second = sides.T
@@ -105,11 +105,11 @@ class Race:
         self.active = [*self._names]
         self.dropped: list[Drop] = []
         self.n_queries = 0
-        """Looked at so far, whether or not they tell anything."""
+        """Number of queries so far, informative or not."""
 
     @property
     def leader(self) -> str:
-        """The best of those in the race by what was seen; of equals the first."""
+        """The best system in the race so far; among equals the first."""
         return max(self.active, key=lambda name: self._sums[self._names.index(name)])
 
     @property
@@ -118,9 +118,9 @@ class Race:
         return all(self._is_shown(one, other, 1) for one in self.active for other in self.active if one != other)
 
     def take(self, query_id: str, values: Mapping[str, float | None]) -> None:
-        """The next query: the value of each system in the race, None where there is none. A missing value is the
-        worst possible one for a system that may be ahead, and the best for the other. Systems that are shown to be
-        worse than another are eliminated.
+        """The next query: the value of each system in the race, None without one. A missing value is the worst
+        possible one for a system that may be ahead, and the best for the other. Systems that are shown to be worse
+        than another are eliminated.
         """
         self.n_queries += 1
         weight = self._weights.get(query_id)

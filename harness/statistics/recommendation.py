@@ -41,9 +41,8 @@ class Lead:
     difference: float
     """Of the means, with the worst possible value for each missing one."""
     interval: Interval
-    """95 %, of this comparison alone; for new documents where queries share documents. It spans what the missing
-    values may be.
-    """
+    """95 %, of this comparison alone; for new documents if queries share documents. It covers all possible missing
+    values."""
     is_shown: bool
     """Whether the run is significantly better, on new documents too."""
     is_shown_here: bool

@@ -1,4 +1,4 @@
-"""resources.csv: what the machine, the system's processes and the model server used while a run went on."""
+"""resources.csv: CPU and RAM of the machine, the system's processes and the model server during a run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SHORTEST_GAP_S = 10.0
 
 @dataclass(frozen=True)
 class ResourceSample:
-    """One line; None where nothing was measured (no server on this machine, say)."""
+    """One line; None for what was not measured (such as a server on another machine)."""
 
     time_s: float
     phase: str
@@ -50,16 +50,16 @@ class Resources:
     n_damaged: int
     """Lines that a crash tore and that were passed over."""
     not_sampled: frozenset[str] = frozenset()
-    """Of `QUANTITIES`, those of servers that were used and whose processes were not seen."""
+    """`QUANTITIES` of servers that were used and whose processes were not visible."""
 
     def values(self, quantity: str, phase: str) -> list[float]:
-        """What was measured of `quantity` in `phase`."""
+        """The measured values of `quantity` in `phase`."""
         column = QUANTITIES.index(quantity)
         found = (sample.quantities[column] for sample in self.samples if sample.phase == phase)
         return [value for value in found if value is not None]
 
     def sessions(self) -> list[list[ResourceSample]]:
-        """The samples cut where a run was interrupted: where time stands still for over 10 s and 5 intervals."""
+        """The samples split at interruptions: gaps of over 10 s and 5 intervals."""
         return _sessions(self.samples)
 
 

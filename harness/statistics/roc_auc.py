@@ -26,10 +26,10 @@ class QueryScores(NamedTuple):
 
 
 class Auc(NamedTuple):
-    """The area, and where it may lie."""
+    """The area under the curve with its interval."""
 
     value: float | None
-    """None where there is no positive or no negative at all."""
+    """None without positives or without negatives."""
     interval: Interval
 
 
@@ -68,7 +68,7 @@ def _won(queries: Sequence[QueryScores]) -> Matrix:
 
 
 def _pairs(queries: Sequence[QueryScores]) -> Matrix:
-    """How many positives of query i and negatives of query j there are; likewise."""
+    """Products of the numbers of positives of query i and negatives of query j, and the reverse."""
     positives = [len(one.positives) for one in queries]
     negatives = [len(one.negatives) for one in queries]
     return np.outer(positives, negatives).astype(np.float64)

@@ -1,4 +1,4 @@
-"""How the queries of a comparison came about: in which mix of types, and which of them are alike."""
+"""How the queries of a comparison were drawn: the mix of types, and clusters of dependent queries."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ _SAME = 1e-9
 
 @dataclass(frozen=True)
 class SamplingDesign:
-    """Of a sample of queries; by default nothing is known, and each query counts the same and for itself."""
+    """The design of a sample of queries; by default unknown: queries count the same and are independent."""
 
     types: Mapping[str, str] = field(default_factory=dict)
     """Query id -> type."""
     type_mix: Mapping[str, int] = field(default_factory=dict)
     """Queries of each type in the whole data set."""
     clusters: Mapping[str, str] = field(default_factory=dict)
-    """Query id -> what it shares with others, see `clusters_of`. Empty: queries have nothing in common."""
+    """Query id -> what it shares with others, see `clusters_of`. Empty: nothing."""
     repeated: Mapping[str, str] = field(default_factory=dict)
     """See `repeated_questions`: these queries have no values of their own."""
 
     def weights(
         self, query_ids: Sequence[str], asked: Collection[str], applying: Collection[str]
     ) -> NDArray[np.float64] | None:
-        """What each of these queries stands for in the natural mix, 1 on average; None where that is not known.
+        """The weight of each of these queries in the natural mix, 1 on average; None if unknown.
 
-        A type's weight is that part of its queries in the data set to which the measure applies: `applying` of
-        those that were `asked`. Not known: no mix, or a type with weight of which no query has a value.
+        A type's weight is the number of its queries in the data set to which the metric applies, estimated from
+        `applying` of those `asked`. Unknown: no mix, or a type with weight of which no query has a value.
         """
         if not self.type_mix or not query_ids or not all(one in self.types for one in (*query_ids, *asked)):
             return None
@@ -61,7 +61,7 @@ class SamplingDesign:
         return _numbers([self.clusters.get(query_id, f"query/{query_id}") for query_id in query_ids])
 
     def type_numbers(self, query_ids: Sequence[str]) -> NDArray[np.int64] | None:
-        """A number for each query, the same for those of one type; None where a type is not known."""
+        """A number for each query, the same for queries of one type; None if a type is unknown."""
         if not all(query_id in self.types for query_id in query_ids):
             return None
         return _numbers([self.types[query_id] for query_id in query_ids])
@@ -95,8 +95,8 @@ def repeated_questions(queries: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def clusters_of(references: Iterable[Reference]) -> dict[str, str]:
-    """Query id -> the document that most queries of these cite among those its evidence names, ties by id; a query
-    without evidence is alone. Empty where no evidence names a document: nothing is known then.
+    """Query id -> the document cited by most of these queries among those in its evidence, ties by id; a query
+    without evidence is alone. Empty if no evidence names a document.
     """
     named = {
         intern(one.query_id): tuple(sorted({intern(item.doc_id) for item in one.evidence})) for one in references

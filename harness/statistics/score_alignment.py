@@ -1,4 +1,4 @@
-"""Where the scores of a run stand among the queries that it was asked."""
+"""Aligns the scores of a run with its queries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Filled(NamedTuple):
 
     states: NDArray[np.uint8]
     values: NDArray[np.float64]
-    """Not a number where there is none."""
+    """NaN without a value."""
 
 
 class Slots:
@@ -43,7 +43,7 @@ class Slots:
         return Filled(states, values)
 
     def lines(self, measure: str) -> NDArray[np.int64]:
-        """The place of each score in the files of scores; -1 where there is none."""
+        """The place of each score in the score files; -1 without a score."""
         column = self.columns.by_measure[measure]
         inside, places = self._places(measure, column)
         lines = np.full(self._shape, -1, np.int64)
@@ -51,7 +51,7 @@ class Slots:
         return lines
 
     def _places(self, measure: str, column: ScoreColumn) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Which scores of a measure are of these queries, and where each of those stands."""
+        """Which scores of a metric belong to these queries, and their places."""
         queries, repeats = column.queries, column.repeats
         rows = self._rows[queries]
         inside = (rows >= 0) & (repeats >= 0) & (repeats < self._shape[1])

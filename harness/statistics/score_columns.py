@@ -19,18 +19,18 @@ from harness.store import RecordKey
 from harness.store.score_lines import ScoreLines
 
 NONE, SCORED, IMPUTED, FAILED, MISSING, NOT_APPLICABLE = range(6)
-"""What is known of a query by a measure; `NONE`: there is no score."""
+"""States of a query for a metric; `NONE`: no score."""
 STATES: tuple[ScoreStatus | None, ...] = (None, "scored", "imputed", "failed", "missing", "not_applicable")
 """The status of a score for each of them."""
 _STATE_OF = {status: state for state, status in enumerate(STATES)}
 _FARTHEST = 1 << 62
-"""From here on numbers stand for repeats whose own are too large: a file may claim any."""
+"""From here on, numbers stand for repeats that are too large for a column: a file may claim any."""
 _FIELDS = attrgetter("query_id", "repeat", "measure", "status", "value", "share_read", "label")
 
 
 @dataclass
 class ScoreFacts:
-    """What is kept of the scores of one measure beside numbers."""
+    """What is kept of the scores of one metric besides numbers."""
 
     shares_read: list[float] = field(default_factory=list)
     """Of those that a judge of contexts made."""
@@ -52,9 +52,9 @@ class ScoreColumn:
     repeats: NDArray[np.int64]
     states: NDArray[np.uint8]
     values: NDArray[np.float64]
-    """Not a number where there is none."""
+    """NaN without a value."""
     places: NDArray[np.int64]
-    """Of their lines (`ScoreLines`); empty where they stood in no file."""
+    """The places of their lines (`ScoreLines`); empty if they were not read from a file."""
     facts: ScoreFacts
 
     def count(self, state: int) -> int:
@@ -94,7 +94,7 @@ class ScoreColumns:
 
     @classmethod
     def of(cls, scores: Iterable[Score]) -> ScoreColumns:
-        """Scores that stand in no file."""
+        """Scores that were not read from a file."""
         gathered = Gathered()
         gathered.take(list(scores))
         return gathered.columns()
@@ -105,10 +105,10 @@ class ScoreColumns:
         return ScoreColumns(self.query_ids, kept)
 
     def fitting(self, is_answered: Callable[[RecordKey], bool]) -> ScoreColumns:
-        """The scores as they fit the records that count: of a query that had failed when it was scored and has an
-        answer now, the failure's score is none of that answer's, which is missing. So it is of a measure that only
-        describes and said that it did not apply: in the words of the failure, which its other scores have too.
-        Scores that stood in no file have no words, and are left as not applicable.
+        """The scores that fit the records that count. If a query had failed when it was scored and now has an
+        answer, the score of the failure is missing for that answer. That includes descriptive metrics that were
+        not applicable because of the failure, recognised by the words of its other scores. Scores that were not
+        read from a file have no words and stay not applicable.
         """
         ids = list(self.query_ids)
 
@@ -162,7 +162,7 @@ class ScoreColumns:
 
 
 class _Numbers(dict[str, int]):
-    """A number for each name, in the order in which they are asked for."""
+    """Numbers names in the order in which they are asked for."""
 
     def __missing__(self, name: str) -> int:
         number = self[intern(name)] = len(self)
@@ -170,7 +170,7 @@ class _Numbers(dict[str, int]):
 
 
 class _Repeats(dict[int, int]):
-    """What stands for each repeat: itself, but for those that are too large for a column."""
+    """Column values of repeats: the repeat itself, unless it is too large."""
 
     def __missing__(self, number: int) -> int:
         if -_FARTHEST < number < _FARTHEST:
@@ -199,7 +199,7 @@ class GatheredRows:
             values.append(np.nan if value is None else value)
 
     def columns(self) -> ScoreColumns:
-        """What was gathered."""
+        """The gathered columns."""
         queries, repeats = np.array(self._queries, np.int32), np.array(self._repeats, np.int64)
         nowhere, facts = np.zeros(0, np.int64), ScoreFacts(applies=True)
         columns = {
@@ -236,7 +236,7 @@ class Gathered:
             self._note_readings(scores)
 
     def columns(self) -> ScoreColumns:
-        """What was gathered."""
+        """The gathered columns."""
         kinds = (np.int32, np.int64, np.int32, np.uint8, np.float64, np.int64)
         queries, repeats, measures, states, values, places = (
             np.array(own, dtype=kind) for own, kind in zip(self._columns, kinds, strict=True)
@@ -252,7 +252,7 @@ class Gathered:
         return ScoreColumns(dict(self._query_ids), columns)
 
     def _note(self, scores: Sequence[Score], names: Sequence[str], statuses: Sequence[str]) -> None:
-        """What failed, and what does not apply."""
+        """Notes failures and reasons for being not applicable."""
         for name in set(names):
             self._facts.setdefault(name, ScoreFacts())
         applying = {name for name, status in zip(names, statuses, strict=True) if status != "not_applicable"}
@@ -281,5 +281,5 @@ ScoresOrColumns = ScoreColumns | Iterable[Score]
 
 
 def in_columns(scores: ScoresOrColumns) -> ScoreColumns:
-    """Scores in whatever form."""
+    """Scores in either form, as columns."""
     return scores if isinstance(scores, ScoreColumns) else ScoreColumns.of(scores)

@@ -26,9 +26,9 @@ class Spread:
 
 
 def judged_spreads(scores: ScoresOrColumns, evaluations: Iterable[EvaluationRecord]) -> Spreads:
-    """Of every graded measure whose evaluator asks a judge, over what it scored.
+    """For every graded metric whose evaluator uses a judge, the spread of its scores.
 
-    Imputed values are not the judge's, and what is only ever 0 or 1 may well be the same for all.
+    Imputed values are not the judge's, and binary metrics may well be constant.
     """
     asking = [one for one in evaluations if "judge" in one.models]
     owners = {name: one.evaluator for one in asking for name in one.measures if name not in one.binary}

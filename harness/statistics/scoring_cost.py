@@ -1,8 +1,8 @@
-"""What scoring a run took, in the same long format: never a part of what the system took.
+"""The cost of scoring a run, in the same long format; never part of the system's cost.
 
 Per run and evaluator, `evaluation_<evaluator>_` and: `spent_s`, `model_calls`, `input_tokens`, `output_tokens` (of
-every judgement as if it had been asked for), `replayed_calls` (the part that an earlier judgement of the same text
-had paid for) and `usd`. Absent: tokens of an evaluator that asks no model, dollars of a model without a price.
+every judgement, reused ones too), `replayed_calls` (the part paid by earlier judgements of the same text) and
+`usd`. Absent: tokens of an evaluator without a model, dollars of a model without a price.
 """
 
 from collections.abc import Sequence

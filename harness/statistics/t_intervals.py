@@ -1,12 +1,11 @@
-"""Means of independent parts by their standard error, with and without a correction for skew.
+"""Means of independent parts with their standard errors, with and without a correction for skewness.
 
-Student's t trusts that values lie alike on both sides of their mean. Scores that are mostly 0, and times with
-a long tail, do not: at 30 values its 95 % interval covers 87 % of the time, and so do bootstraps of
-percentiles. Hall's transformation (Hall 1992, JRSS B 54:221-228) of the t statistic takes the skew out; for
-values that spread alike on both sides with heavy tails it is the less sure of the two. So both have to agree:
-the interval is the hull of the two, p the larger. A closed form: scipy's BCa and a studentized bootstrap,
-which covers as well, take thousands of resamples and have no limit where a resample does not vary.
-docs/STATISTICS.md has what it covers.
+Student's t assumes symmetric values. Scores that are mostly 0, and times with a long tail, are not: with 30 values
+its 95 % interval covers 87 %, as do percentile bootstraps. Hall's transformation (Hall 1992, JRSS B 54:221-228) of
+the t statistic removes the skewness; for symmetric values with heavy tails it is the worse of the two. So both
+must agree: the interval is the hull of the two, p the larger. This is a closed form; scipy's BCa and a studentized
+bootstrap, which cover as well, need thousands of resamples and fail if a resample is constant. docs/STATISTICS.md
+has the measured coverage.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from harness.core.errors import MissingDependency, install
 
 Array = NDArray[np.float64]
 _FLAT = 1e-9
-"""Skewness below which there is none."""
+"""Skewness that counts as 0."""
 _SLACK = 1e-9
-"""Of a sum of sizes: what it is off by."""
+"""Tolerance of a sum of sizes."""
 
 
 class Studentized(NamedTuple):
@@ -54,7 +53,7 @@ class Studentized(NamedTuple):
         return low, high
 
     def _untransformed(self, corrected: Array) -> Array:
-        """The t whose transformation that is."""
+        """The t that has this transformed value."""
         skews = np.where(np.abs(self.skews) < _FLAT, 1.0, self.skews)
         turned = 3 / skews * (np.cbrt(1 + skews * (corrected - skews / 6)) - 1)
         found: Array = np.where(np.abs(self.skews) < _FLAT, corrected, turned)
@@ -62,7 +61,7 @@ class Studentized(NamedTuple):
 
 
 def n_even(totals: Array) -> int:
-    """Parts of one size whose mean is as sure as that of parts of these sizes (Kish 1965)."""
+    """Number of equal parts whose mean would have the same variance (Kish 1965)."""
     return int(totals.sum() ** 2 / (totals @ totals) + _SLACK)
 
 

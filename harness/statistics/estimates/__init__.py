@@ -1,4 +1,4 @@
-"""What runs will take, from what systems expect and what earlier runs took; no file is read or written here."""
+"""Cost estimates for runs, from what systems expect and what earlier runs cost; reads and writes no files."""
 
 from harness.statistics.estimates.measured_cost import Spent, answers_spent, index_spent, live_span
 from harness.statistics.estimates.prediction import Amounts, Earlier, Task, predict

@@ -1,4 +1,4 @@
-"""What a phase of a run took: the other side of an estimate, and what later estimates learn from."""
+"""What a phase of a run cost: compared with its estimate, and used for later estimates."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ class Spent:
     units: int
     """Answers; 1 for an index."""
     usage: Mapping[str, Usage] = field(default_factory=dict)
-    """By model role; of replayed calls too, as if they had been made."""
+    """By model role; includes replayed calls."""
     seconds: float | None = None
     """In which anything was under way. None: not known, such as where calls were replayed."""
     texts: int = 0
@@ -27,7 +27,7 @@ class Spent:
 
     @property
     def generator(self) -> Usage:
-        """What the generator was asked."""
+        """Usage of the generator."""
         return self.usage.get(GENERATOR, Usage())
 
     @property
@@ -37,7 +37,7 @@ class Spent:
 
 
 def index_spent(record: IndexRecord) -> Spent:
-    """What an index took, whoever paid."""
+    """What an index cost, whoever paid."""
     cost = record.cost
     live = not (cost.replayed_calls or cost.cached_texts)
     return Spent(
@@ -49,10 +49,10 @@ def index_spent(record: IndexRecord) -> Spent:
 
 
 def answers_spent(records: Iterable[RunRecord]) -> Spent:
-    """What these answers took, failed ones included.
+    """What these answers cost, failed ones included.
 
-    Seconds are those in which any of them was under way; answers that were not made live, as after an
-    interruption, are taken to have been as quick as the others.
+    Seconds in which any of them was running; answers that were not made live, as after an interruption, are
+    assumed to have been as fast as the others.
     """
     n = texts = 0
     usage: dict[str, Usage] = {}
@@ -70,7 +70,7 @@ def answers_spent(records: Iterable[RunRecord]) -> Spent:
 
 
 def live_span(record: RunRecord) -> BusyTime | None:
-    """When an answer was under way, in seconds since 1970; None where it was not timed or partly replayed."""
+    """When an answer was running, in seconds since 1970; None if it was not timed or partly replayed."""
     if record.cost.wall_s is None or record.cost.replayed_calls:
         return None
     try:

@@ -1,7 +1,7 @@
-"""From what a system expects and what was measured to what a phase will take.
+"""Estimates a phase from what a system expects and what was measured.
 
-tokens = expected prompts and replies at the model's rates, times actual / expected of earlier runs;
-seconds = those tokens at the model's speed, plus what earlier runs took outside of calls.
+tokens = expected prompts and replies at the model's rates, times actual / expected of earlier runs; seconds =
+those tokens at the model's speed, plus the time of earlier runs outside of calls.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from harness.statistics.estimates.timing import UNLIMITED, Allowed, SecondsFit, 
 PriceUsage = Callable[[Mapping[str, Usage]], float | None]
 """USD of usage by role, or None: no price."""
 _FAR = 10
-"""Times as many texts as any index that was timed: then the estimate says that it reaches far."""
+"""Ratio of the number of texts to the largest timed index from which on the estimate says that it extrapolates."""
 _MATTERS = 0.1
 """The share of a phase's seconds from which on it is worth saying how they were scaled."""
 SAME_PARAMETERS = 2
@@ -27,9 +27,9 @@ class Earlier:
 
     spent: Spent
     work: Work | None
-    """What its formula gives for one unit; None: it has none, or its corpus is no longer there."""
+    """The formula's result for one unit; None if it has none, or its corpus no longer exists."""
     size: float = 0.0
-    """What its seconds outside of calls grew with; as `Task.size`."""
+    """The size with which its seconds outside of calls grew; as `Task.size`."""
     closeness: int = 0
     """`SAME_PARAMETERS`, and 1 more for the same data set. Only the closest runs count."""
 
@@ -58,11 +58,11 @@ class Amounts:
 
 @dataclass(frozen=True)
 class Task:
-    """What is to be estimated: so many units of one phase."""
+    """The phase to estimate: a number of units."""
 
     units: int
     work: Work | None
-    """Of one unit, without generator calls where the run has no generator."""
+    """The work of one unit, without generator calls if the run has no generator."""
     rates: Rates
     earlier: Sequence[Earlier]
     price: PriceUsage
@@ -74,11 +74,11 @@ class Task:
     timed: Sequence[tuple[float, float]] = ()
     """(size, seconds outside of calls) of earlier phases like this one."""
     assumed: tuple[str, ...] = ()
-    """What the formula assumes: said unless it is corrected."""
+    """Assumptions of the formula, mentioned unless it is corrected."""
 
 
 def predict(task: Task) -> PhaseEstimate:
-    """The estimate of one phase; all unknown where there is neither a formula nor an earlier run."""
+    """The estimate of one phase; all unknown without a formula and without earlier runs."""
     earlier = _closest([one for one in task.earlier if one.spent.is_metered])
     if task.work is None:
         return _from_earlier(task, earlier) if earlier or not task.earlier else _timed(task)
@@ -94,7 +94,7 @@ def predict(task: Task) -> PhaseEstimate:
 
 
 def expected_amounts(work: Work, units: float, rates: Rates) -> Amounts:
-    """What the formula gives for `units` at these rates."""
+    """The formula's result for `units` at these rates."""
     calls = input_tokens = output_tokens = cached = 0.0
     for kind in work.calls:
         replies, n_calls = rates.replies_of(kind), kind.calls * units
@@ -124,7 +124,7 @@ def _corrected(task: Task, amounts: Amounts, earlier: Sequence[Earlier]) -> tupl
 
 
 def _from_earlier(task: Task, earlier: Sequence[Earlier]) -> PhaseEstimate:
-    """What earlier runs took a unit, for a system that does not say what it expects."""
+    """What earlier runs cost per unit, for a system without expectations."""
     units = sum(one.spent.units for one in earlier)
     if not units:
         return PhaseEstimate(notes=("this system does not say what it expects, and no earlier run of it is here",))
@@ -138,7 +138,7 @@ def _from_earlier(task: Task, earlier: Sequence[Earlier]) -> PhaseEstimate:
 
 
 def _timed(task: Task) -> PhaseEstimate:
-    """The time alone, where nobody metered what earlier runs took of models."""
+    """Only the time, if the model usage of earlier runs was not metered."""
     timed = [one.spent for one in _closest(task.earlier) if one.spent.seconds is not None and one.spent.units]
     units = sum(spent.units for spent in timed)
     return PhaseEstimate(

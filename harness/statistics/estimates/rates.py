@@ -1,4 +1,4 @@
-"""What one model needs, as earlier calls tell: characters for a token, tokens for a reply, seconds for a call."""
+"""Rates of a model from earlier calls: characters per token, tokens per reply, seconds per call."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class Rates:
     seconds: SecondsFit | None = None
 
     def replies_of(self, calls: ExpectedCalls) -> Replies:
-        """Of calls of that kind; where there was none, replies are as long as they may be."""
+        """Tokens of replies to calls of that kind; without any, replies are as long as allowed."""
         measured = self.replies.get(round(calls.output_tokens_most))
         return measured or Replies(calls.output_tokens_most, 0.0)
 

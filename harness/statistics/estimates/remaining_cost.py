@@ -1,4 +1,4 @@
-"""What is left to pay of estimates, and their sums."""
+"""The remaining cost of estimates, and their sums."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ class Sum:
     """Of one quantity over several phases."""
 
     value: float | None
-    """Of those that are known; None where none is."""
+    """The sum of the known values; None if none is known."""
     is_whole: bool
     """False: some are not known, and `value` is a lower bound."""
 

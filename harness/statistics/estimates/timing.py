@@ -1,4 +1,4 @@
-"""How long calls took where several were under way at once, and how long others will take."""
+"""Duration of calls that ran concurrently, and predictions for others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -92,7 +92,7 @@ def _solved(x: "NDArray[np.float64]", y: "NDArray[np.float64]") -> "NDArray[np.f
 
 @dataclass(frozen=True)
 class Allowed:
-    """What a model may be asked in a minute; None: nobody set a limit."""
+    """Limits of a model per minute; None: no limit."""
 
     requests: float | None = None
     tokens: float | None = None
