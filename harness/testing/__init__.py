@@ -21,7 +21,7 @@ __all__ = ["DatasetContract", "EvaluatorContract", "SystemContract"]
 
 
 def __getattr__(name: str) -> object:
-    """The suites, when they are asked for: the processes that they start need no pytest."""
+    """Imports suites on demand: the processes that they start need no pytest."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import sys

@@ -1,6 +1,6 @@
-"""A process that is watched: where it writes, what it reaches for, what it leaves behind.
+"""Runs a process and watches what it writes, connects to, and leaves behind.
 
-A module that is run so (`python -m <module> <folder>`) reads `task.json` there and writes `findings.json`.
+The module (`python -m <module> <folder>`) reads `task.json` in the folder and writes `findings.json`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class Watched(BaseModel):
-    """What was seen of a process."""
+    """The observations of a process."""
 
     connections: list[str] = []
     """Attempts to reach a network address."""
@@ -47,9 +47,9 @@ F = TypeVar("F", bound=Watched)
 def start(
     module: str, task: BaseModel, work: Path, settings: Mapping[str, str] | None = None
 ) -> subprocess.Popen[str]:
-    """Run `module` on `task` in a process whose home, working and temporary folders lie, empty, under `work`.
+    """Run `module` on `task` in a process with empty home, working and temporary folders under `work`.
 
-    It imports what this process can import, and has `settings` in its environment beside what it needs.
+    It can import what this process can, and has `settings` in its environment besides what it needs.
     """
     for folder in (work / "home", work / "cwd", work / "tmp"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ def start(
 
 
 def finish(process: subprocess.Popen[str], work: Path, findings: type[F]) -> F:
-    """Wait for it and read what it saw."""
+    """Wait for it and read its findings."""
     status = process.wait(timeout=LONGEST_S)
     assert status == 0, f"the process ended with {status}:\n{(work / 'log.txt').read_text()[-4000:]}"
     found = findings.model_validate_json((work / "findings.json").read_text())
@@ -75,14 +75,14 @@ def finish(process: subprocess.Popen[str], work: Path, findings: type[F]) -> F:
 
 
 def wait_until_told(process: subprocess.Popen[str], work: Path) -> None:
-    """Wait until it has said what it saw, or has ended."""
+    """Wait until it has written its findings, or has ended."""
     deadline = time.monotonic() + LONGEST_S
     while process.poll() is None and not (work / "findings.json").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
 
 
 def finish_and_kill(process: subprocess.Popen[str], work: Path, findings: type[F]) -> F:
-    """Read what it saw as soon as it says so, and kill it where it waits for that."""
+    """Read its findings as soon as it has written them, then kill it."""
     wait_until_told(process, work)
     ended = process.poll()
     process.kill()
@@ -92,7 +92,7 @@ def finish_and_kill(process: subprocess.Popen[str], work: Path, findings: type[F
 
 
 def die() -> NoReturn:
-    """End this process at once: nothing is closed, nothing flushed."""
+    """End this process at once, without closing or flushing anything."""
     os._exit(_DIED)
 
 
@@ -113,7 +113,7 @@ def dying(do: Callable[[], None]) -> None:
 def watched_main(
     task_type: type[T], do: Callable[[T, Callable[[F], None]], None], allowed: Callable[[T], Sequence[Path]]
 ) -> None:
-    """Do the task in the folder that the command line names: do(task, tell) tells what it found, once."""
+    """Do the task in the folder on the command line: do(task, tell) calls `tell` once with its findings."""
     work = Path(sys.argv[1])
     task = task_type.model_validate_json((work / "task.json").read_text())
     guard = _Guard([*allowed(task), work / "tmp", work / "findings.part"])
@@ -133,9 +133,7 @@ def files_below(folder: Path) -> list[str]:
 
 
 def still_open(folder: Path, wait_s: float = 5.0, besides: Collection[str] = ()) -> list[str]:
-    """Files below `folder` that this process holds open, `besides` some, once those that are being closed are
-    closed.
-    """
+    """Files below `folder` that this process has open, except `besides`, after closing ones had time to close."""
     deadline = time.monotonic() + wait_s
     while True:
         paths = Counter(file.path for file in psutil.Process().open_files()) - Counter(besides)

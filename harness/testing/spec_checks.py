@@ -19,7 +19,7 @@ def check_presentation(
 
 
 def check_params(params: type[Params]) -> None:
-    """What a config leaves out is the default; what it misspells is an error."""
+    """Missing parameters have defaults; misspelled ones are errors."""
     assert issubclass(params, Params), f"{params.__name__} must be a harness.protocols.Params"
     defaults = params.model_validate({})
     written = params.model_validate(defaults.model_dump(mode="json"))

@@ -1,4 +1,4 @@
-"""Closed book: what the model answers without any retrieval."""
+"""Closed book: the model's answers without any retrieval."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ class ClosedBookSystem:
         return Prediction(answer=await generate(self._runtime, messages))
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing to close."""
 
 
 SPEC = SystemSpec(

@@ -1,4 +1,4 @@
-"""What the baselines expect to ask of models: nothing for an index, one generation a query."""
+"""The baselines' expected model calls: none for an index, one generation per query."""
 
 from harness.core.records import Expected, ExpectedCalls, Work
 from harness.llm_utils.answer_contract import closed_book_messages

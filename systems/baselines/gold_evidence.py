@@ -1,4 +1,4 @@
-"""Gold evidence: what the model answers where retrieval is perfect."""
+"""Gold evidence: the model's answers with perfect retrieval."""
 
 from collections.abc import Mapping, Sequence
 
@@ -18,7 +18,9 @@ class GoldSystem:
         self._cited: Mapping[str, Document] | None = None
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Keep every document: the index outlives this run's sample, so what it cites cannot be chosen here."""
+        """Keep every document: the index outlives this run's sample, so the cited documents cannot be
+        chosen here.
+        """
         with self._runtime.stage("store"), self._path.open("w", encoding="utf-8") as file:
             file.writelines(f"{document.model_dump_json()}\n" for document in corpus)
         return IndexStats(documents=len(corpus))
@@ -39,7 +41,7 @@ class GoldSystem:
         return Prediction(answer=answer, contexts=tuple(contexts))
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing to close."""
 
 
 def _contexts(evidence: Sequence[Evidence], documents: Mapping[str, Document]) -> list[Context]:

@@ -50,8 +50,8 @@ def iter_chunks(corpus: Sequence[Document], params: ChunkParams) -> Iterator[Chu
 
 _SEPARATORS = ("\n\n", "\n", ". ", " ")
 _Place = tuple[int, int]
-"""Where a piece of a text starts and ends. LangChain's splitter cuts the same pieces but looks for their places
-afterwards, and where a text repeats itself it finds the wrong ones."""
+"""Start and end of a piece of a text. LangChain's splitter makes the same pieces but searches for their positions
+afterwards, and finds wrong ones if a text repeats itself."""
 
 
 def _split(text: str, whole: _Place, params: ChunkParams, separators: Sequence[str]) -> Iterator[_Place]:
@@ -70,7 +70,7 @@ def _split(text: str, whole: _Place, params: ChunkParams, separators: Sequence[s
 
 
 def _pieces(text: str, whole: _Place, separator: str) -> Iterator[_Place]:
-    """Each piece with its separator at its end; single characters where there is no separator."""
+    """Each piece with its separator at its end; single characters without a separator."""
     start, end = whole
     while start < end:
         found = text.find(separator, start, end) if separator else start + 1

@@ -1,4 +1,4 @@
-"""Where things are stated: the source and the date of documents, as a model reads them beside what they state."""
+"""Sources and dates of documents, as shown to a model beside their statements."""
 
 from collections.abc import Iterable
 
@@ -13,12 +13,12 @@ _MOST_SHOWN = 3
 
 
 def origin_of(document: Document) -> str:
-    """Source and date, such as `The Harbour Post, 2024-03-05`; where the corpus has neither, the title."""
+    """Source and date, such as `The Harbour Post, 2024-03-05`; the title if the corpus has neither."""
     return one_line(source_and_date(document) or document.title)
 
 
 def listed(origins: Iterable[str], most: int = _MOST_SHOWN) -> str:
-    """The first of them in words, each once, and how many more there are; empty where there is none."""
+    """The first `most` of them, each once, and how many more there are; empty if there are none."""
     distinct = [origin for origin in dict.fromkeys(origins) if origin]
     more = [f"{len(distinct) - most} more"] if len(distinct) > most else []
     return "; ".join([*distinct[:most], *more])

@@ -30,7 +30,7 @@ class PassageFacts:
         return Work(embedded_texts=self.count, embedded_characters=self.count * mean)
 
     def retrieved(self, k: int) -> list[Context]:
-        """The k passages of a search, fewer where the corpus has fewer."""
+        """The k passages of a search, fewer if the corpus has fewer."""
         return filler(min(k, self.count), self.mean_shown)
 
 
@@ -55,7 +55,7 @@ def filler(count: int, characters: float) -> list[Context]:
 
 
 def typical_question(queries: Sequence[Query]) -> str:
-    """A text as long as the mean question: prompts grow by a question's length, whatever it says."""
+    """A text of the mean length of the questions: prompts grow with it, whatever it says."""
     return "x" * round(sum(len(query.text) for query in queries) / max(len(queries), 1))
 
 

@@ -25,7 +25,7 @@ class ExpectedSearch:
     """Of one query."""
 
     contexts: list[Context]
-    """As long as what is handed to the generator."""
+    """As long as the contexts for the generator."""
     calls: list[ExpectedCalls]
     """Before it answers."""
     searches: int
@@ -52,7 +52,7 @@ def expected_search(answer: GraphSearchParams, passages: PassageFacts, workload:
 
 
 def expected_graph(index: GraphIndexParams, passages: PassageFacts) -> tuple[Work, tuple[str, ...]]:
-    """What the graph of these passages takes, and what is to be said of it."""
+    """The expected cost of the graph of these passages, with notes."""
     extraction, notes = extraction_work(passages, index.extractor)
     embedding = passages.embedding(index.headings)
     if index.statements:
@@ -66,9 +66,9 @@ def expected_graph(index: GraphIndexParams, passages: PassageFacts) -> tuple[Wor
 
 
 def extraction_work(passages: PassageFacts, extractor: str) -> tuple[tuple[ExpectedCalls, ...], tuple[str, ...]]:
-    """The calls of an extractor (`bounded`, `langchain`, `nlp`) over all passages, and what is to be said of them.
+    """The calls of an extractor (`bounded`, `langchain`, `nlp`) over all passages, with notes.
 
-    A chunk whose reply cannot be read is asked for twice; that is not counted.
+    Second calls for unreadable replies are not counted.
     """
     if extractor == "nlp" or not passages.count:
         return (), ()

@@ -47,7 +47,7 @@ def roles_of(params: GraphIndexParams) -> frozenset[Role]:
 
 
 def weights_of(params: GraphIndexParams) -> dict[str, str]:
-    """The digest of the parser's pipeline, where one reads the graph."""
+    """The digest of the parser's pipeline, if a parser extracts the graph."""
     return {"parser": pipeline_digest(params.nlp_pipeline)} if params.extractor == "nlp" else {}
 
 
@@ -57,7 +57,7 @@ def graph_servers(params: GraphIndexParams) -> list[str]:
 
 
 def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:
-    """Raise HarnessError where the store's server or a package is not there; see `SystemSpec.preflight`."""
+    """Raise HarnessError if the store's server or a package is missing; see `SystemSpec.preflight`."""
     check_store(index_params.store)
     check_word_index()
     if index_params.extractor == "nlp":
@@ -100,7 +100,7 @@ class GraphIndex:
         return self._statements
 
     async def build(self, corpus: Sequence[Document]) -> IndexStats:
-        """Store the graph of `corpus`; a chunk that failed is counted, and the rest stands."""
+        """Build and store the graph of `corpus`; failed chunks are counted and left out."""
         stage = self._runtime.stage
         with stage("chunk"):
             chunks = list(iter_chunks(corpus, self._params))
@@ -115,7 +115,7 @@ class GraphIndex:
             self._words = WordIndex.create(self._runtime.index_dir / "words", chunks, texts)
         if self._params.statements:
             await self._build_statements(graph)
-        # Last: a graph that is whole on a server stays there, whatever becomes of a build that goes on.
+        # Last: a graph on a server cannot be taken back if the build fails later.
         with stage("store"):
             self._store = open_store(self._params.store, self._runtime.index_dir)
             await self._store.write(graph, vectors)

@@ -1,4 +1,4 @@
-"""The nouns of a knowledge graph: what the texts of the chunks add up to (`harness.extraction.types`)."""
+"""Types of a knowledge graph: the merged extractions of all chunks (`harness.extraction.types`)."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The line that says what a text is: title, source and date, shown to the model before the text."""
+"""The heading of a text for the model: title, source and date."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,7 +7,7 @@ from harness.core.records import Document
 from systems.common.chunking import Chunk
 
 _LONGEST_DATE = 40
-"""Characters: "Wednesday, 27 September 2023, 11:59 a.m." and no text that somebody took for a date."""
+"""Characters: "Wednesday, 27 September 2023, 11:59 a.m.", but not longer texts in a date field."""
 
 
 def document_heading(document: Document) -> str:
@@ -25,8 +25,8 @@ def _origin(document: Document) -> list[str]:
 
 
 def day_of(published_at: str) -> str:
-    """The day of an ISO 8601 moment such as `2024-03-05T08:00:00+00:00`, as it is written there; what is none
-    ("November 12, 2023") stays whole, on one line of at most 40 characters.
+    """The day of an ISO 8601 time such as `2024-03-05T08:00:00+00:00`, as written; other forms ("November 12,
+    2023") stay whole, on one line of at most 40 characters.
     """
     said = " ".join(published_at.split())
     try:

@@ -10,7 +10,7 @@ def plain(text: str) -> str:
 
 
 def relation_text(source: str, target: str, description: str) -> str:
-    """What is stated of two entities; with their names, where the description does not name both."""
+    """The statement about two entities, with their names if the description does not contain both."""
     ends, stated = (plain(source), plain(target)), plain(description)
     if all(end.casefold() in stated.casefold() for end in ends):
         return stated

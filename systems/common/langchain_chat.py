@@ -1,6 +1,6 @@
 """LangChain's chat model over the metered one.
 
-Imports LangChain, which takes a second: import this module where it is used.
+Imports LangChain, which takes a second: import this module only when needed.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -25,7 +25,7 @@ _ROLES: Mapping[str, Literal["system", "user", "assistant"]] = {
 
 # LangChain's types are not followed by the type checker: to it, the base is Any.
 class MeteredChatModel(BaseChatModel):  # type: ignore[misc]
-    """Every call goes through `chat`; nothing is cached here, and there is no synchronous way to call it."""
+    """Every call goes through `chat`; nothing is cached, and there are only asynchronous calls."""
 
     chat: Any
     """A `harness.protocols.ChatModel`; pydantic could not check a protocol."""
@@ -51,8 +51,8 @@ class MeteredChatModel(BaseChatModel):  # type: ignore[misc]
         return ChatResult(generations=[ChatGeneration(message=AIMessage(content=reply))])
 
     def with_structured_output(self, schema: type[BaseModel], *, include_raw: bool = False) -> Runnable[Any, Any]:
-        """Calls that ask for `schema` and return it; as elsewhere in LangChain, with `include_raw` a dict of "raw"
-        (the message), "parsed" (None where it is no such object) and "parsing_error" (then a ValueError).
+        """Calls that return `schema`; as elsewhere in LangChain, with `include_raw` a dict of "raw" (the message),
+        "parsed" (None if the reply does not fit) and "parsing_error" (then a ValueError).
         """
         strict = convert_to_openai_function(schema, strict=True)["parameters"]
         return self.bind(json_schema=strict) | RunnableLambda(_reader(schema, include_raw))

@@ -1,4 +1,4 @@
-"""Libraries that log where nobody asked them to."""
+"""Quietens libraries that log without being asked."""
 
 import logging
 from collections.abc import Iterator
@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 @contextmanager
 def root_logger_as_it_is() -> Iterator[None]:
-    """Whatever is imported meanwhile leaves the root logger alone: one library that configures it, and every other
-    would log to the terminal.
+    """Protects the root logger during imports: if one library configured it, every other one would log to the
+    terminal.
     """
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
@@ -20,7 +20,7 @@ def root_logger_as_it_is() -> Iterator[None]:
 
 
 def silence(*names: str) -> None:
-    """Let these loggers say nothing, whatever goes wrong: who calls the library says it."""
+    """Disable these loggers; errors are reported by the caller."""
     for name in names:
         logger = logging.getLogger(name)
         logger.setLevel(logging.CRITICAL + 1)

@@ -18,13 +18,13 @@ INDEX_KIND = "passages/2"
 
 
 class SearchedParams(ChunkParams):
-    """How documents are cut, and what of a passage is searched."""
+    """How documents are split, and which text of a passage is searched."""
 
     headings: bool = False
     """Whether passages are also found by their title, source and date. The generator reads them in any case."""
 
     def searched_text(self, chunk: Chunk) -> str:
-        """What a chunk is found by."""
+        """The searched text of a chunk."""
         return passage_text(chunk) if self.headings else chunk.text
 
 
@@ -123,6 +123,6 @@ class Passages:
 
 
 def empty_documents_note(corpus: Sequence[Document]) -> tuple[str, ...]:
-    """The note of an index over documents some of which hold no text."""
+    """The note of an index with documents without text."""
     empty = sum(1 for document in corpus if not document.text.strip())
     return (f"{empty} documents hold no text",) if empty else ()

@@ -16,10 +16,10 @@ def open_reranker(runtime: Runtime, params: SearchParams) -> None:
 async def best_passages(
     runtime: Runtime, params: SearchParams, question: str, found: Sequence[Context], k: int
 ) -> FoundPassages:
-    """The k best of `found`, best first, each with the model's score; equal ones as they stand in `found`.
+    """The k best of `found`, best first, each with the model's score; ties in the order of `found`.
 
-    The model reads of a passage what the generator reads, its heading included; passages that it does not read
-    come behind. Without a model, the first k.
+    The model reads passages as the generator does, with their headings; passages beyond its limit come last.
+    Without a model, the first k.
     """
     if not params.rerank or not found:
         return FoundPassages.of(found, k)

@@ -1,6 +1,4 @@
-"""Model calls that a library may make whose own handling of failures is not to be trusted: nothing is raised
-through it.
-"""
+"""Model calls by a library whose error handling cannot be trusted: no exception passes through it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -25,10 +23,10 @@ class Guard:
         self._slots = asyncio.Semaphore(CONCURRENCY)
         self._stopped: HarnessError | None = None
         self.first_failure = ""
-        """Of the calls that failed alone: which exception, and what it says."""
+        """Exception and message of the first call that failed by itself."""
 
     async def run(self, call: Callable[[], Awaitable[T]]) -> T | None:
-        """What `call` returns; None where it fails, or where an earlier failure means that it would."""
+        """The result of `call`; None if it fails, or if an earlier failure makes it pointless."""
         async with self._slots:
             if self._stopped is not None:
                 return None

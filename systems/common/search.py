@@ -23,7 +23,7 @@ KEPT = 50
 
 
 class FoundPassages(NamedTuple):
-    """What is handed over, and how it was ranked."""
+    """The passages for the generator, and how they were ranked."""
 
     contexts: list[Context]
     """Best first, as many as are handed over."""
@@ -37,7 +37,7 @@ class FoundPassages(NamedTuple):
 
 
 class SearchParams(Params):
-    """What a change of may reuse the index."""
+    """Parameters that do not change the index."""
 
     search: Search = "dense"
     """`dense`: the passages whose vectors are nearest to the question's; `bm25`: those that share its words;
@@ -49,7 +49,7 @@ class SearchParams(Params):
     first: `ms-marco-minilm-l12`, a folder that holds one, or a name on the Hugging Face hub."""
 
     def depth(self, k: int) -> int:
-        """How many passages the search is asked for where k are handed over."""
+        """Number of passages to search for if k are used."""
         return max(KEPT, self.read(k))
 
     def read(self, k: int) -> int:

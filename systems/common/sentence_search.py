@@ -1,4 +1,4 @@
-"""What the corpus says in a sentence, and which triplets of the graph say it: searched by meaning."""
+"""Semantic search over the sentences of the corpus, with the triplets that they state."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Sentence:
     doc_id: str
     text: str
     label: str
-    """Who published it when, as far as the corpus says: `The Post, 2023-10-05`."""
+    """Publisher and date, as far as the corpus has them: `The Post, 2023-10-05`."""
 
     @property
     def searched(self) -> str:
-        """What it is found by."""
+        """Its searched text."""
         return f"{self.text} ({self.label})" if self.label else self.text
 
 
@@ -58,7 +58,7 @@ class StatedTriplet:
 
 @dataclass(frozen=True)
 class StatedGraph:
-    """The sentences of a graph, and which triplet stands in which."""
+    """The sentences of a graph with their triplets."""
 
     sentences: tuple[Sentence, ...]
     """In corpus order."""
@@ -67,7 +67,7 @@ class StatedGraph:
 
     @property
     def texts(self) -> list[str]:
-        """What is embedded."""
+        """The texts to embed."""
         return [sentence.searched for sentence in self.sentences]
 
 
@@ -148,7 +148,7 @@ class StatementIndex:
     def rank(self, vector: Vectors, triplets: Iterable[StoredTriplet], k: int) -> list[StatedTriplet]:
         """The k sentences nearest to `vector` that state any of the triplets, best first, each once.
 
-        A sentence stands with the first of its triplets; equal ones are in corpus order.
+        A sentence is listed with the first of its triplets; ties are in corpus order.
         """
         first: dict[int, StoredTriplet] = {}
         for triplet in triplets:
@@ -179,5 +179,5 @@ class StatementIndex:
     def close(self) -> None:
         """Release the files."""
         self._texts.close()
-        # Mapped from its file, which is open as long as anybody holds it.
+        # Memory-mapped; the file stays open as long as the array is used.
         self._vectors = np.empty((0, 0), dtype=np.float32)

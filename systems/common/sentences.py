@@ -1,11 +1,11 @@
-"""Texts cut into sentences that know where they stand."""
+"""Splits texts into sentences with their positions."""
 
 import re
 from collections.abc import Iterator
 
 _END = re.compile(r"(?<=[.!?])[\"\u201d\u2019')]*\s+|\n+")
 _LONGEST = 600
-"""Characters of a sentence; what is longer is a table or a list, and cut."""
+"""Characters; longer sentences are tables or lists, and are split."""
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:

@@ -10,7 +10,7 @@ class TokenCounter:
     """What libraries need of a tokenizer, without a download: tokens are pieces of the text itself."""
 
     def encode(self, text: str) -> list[str]:
-        """Pieces whose number is near that of a model's tokens; joined, they are the text."""
+        """Pieces whose number is close to that of a model's tokens; joined, they are the text."""
         return _PIECE.findall(text)
 
     def decode(self, tokens: list[str]) -> str:

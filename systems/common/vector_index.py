@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
 _COLLECTION = "passages"
 _ADD_BATCH = 2000
-# Chroma's default graph search misses a tenth of the true ten nearest among 6,600 random vectors; with these it
-# misses none and a query still takes 5 ms. A benchmark must not blame an architecture for its vector store.
+# With its defaults, Chroma's graph search misses a tenth of the true ten nearest among 6,600 random vectors; with
+# these settings it misses none, and a query still takes 5 ms. A benchmark must not blame an architecture for its
+# vector store.
 _HNSW = {"space": "cosine", "ef_construction": 400, "ef_search": 1000, "max_neighbors": 32}
 _Row = tuple[float, str, str, dict[str, Any]]
 """Distance, id, text, metadata."""
@@ -70,7 +71,7 @@ class PassageIndex:
         return cls(client, collection)
 
     async def search(self, vector: "Vectors", k: int) -> list[Context]:
-        """The k nearest passages, best first; equal scores in corpus order. Fewer where there are fewer."""
+        """The k nearest passages, best first; equal scores in corpus order. Fewer if there are fewer."""
         return await asyncio.to_thread(self.search_here, vector, k)
 
     def search_here(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
@@ -107,12 +108,12 @@ def _client(folder: Path) -> Any:
     import chromadb
     from chromadb.config import Settings
 
-    # Else it takes settings from a file `.env` of the current folder: implementations by name, where traces go.
+    # Otherwise it reads settings from a file `.env` in the current folder: class names, and where to send traces.
     return chromadb.PersistentClient(str(folder), settings=Settings(_env_file=None))
 
 
 def passage_metadata(chunk: Chunk) -> dict[str, str | int]:
-    """What is stored beside a chunk's text."""
+    """Metadata stored with a chunk's text."""
     return {
         "doc_id": chunk.span.doc_id,
         "start": chunk.span.start,

@@ -67,7 +67,7 @@ class WordIndex:
         if self._ranking is None or not words:
             return []
         scores = self._ranking.get_scores(words)
-        # argsort() is stable: what ranks alike stays in corpus order.
+        # argsort() is stable: ties stay in corpus order.
         best = [int(place) for place in np.argsort(-scores, kind="stable")[:k] if scores[place] > 0]
         return [self._passage(place, float(scores[place])) for place in best]
 
@@ -83,7 +83,7 @@ class WordIndex:
 
 
 def check_word_index() -> None:
-    """Raise MissingDependency where the library is not installed."""
+    """Raise MissingDependency if the library is not installed."""
     need("system-naive", "bm25s")
 
 

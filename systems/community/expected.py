@@ -1,5 +1,5 @@
-"""What community expects to ask of models. How many communities there are is known once the graph is there: until
-then, the most that the bounds of extraction allow.
+"""Community's expected model calls. The number of communities is known once the graph exists: until then, the
+maximum for the bounds of extraction.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Global search: every report is asked what it contributes; the points that help most make the answer."""
+"""Global search: every report is asked for its contribution; the most helpful points are the contexts of the
+answer.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,15 +25,15 @@ from systems.community.stored_index import Report, StoredIndex
 
 @dataclass(frozen=True)
 class RatedPoint:
-    """What a report says on the question."""
+    """A point of a report on the question, with its rating."""
 
     description: str
     score: float
     """How much it helps, 0 to 100, as the model sees it."""
     community_id: str
-    """Empty where the model did not say which report it is from."""
+    """Empty if the model did not name the report."""
     doc_ids: tuple[str, ...]
-    """The documents of that report that state what the point names; none where the report is not known."""
+    """The documents of that report that state the point; none if the report is unknown."""
 
 
 async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> FoundUnits:
@@ -74,7 +76,7 @@ def in_batches(reports: Sequence[Report], tokens: int) -> list[list[Report]]:
 
 
 async def _points(chat: ChatModel, question: str, batch: Sequence[Report]) -> list[RatedPoint] | None:
-    """What a batch contributes; None where two replies in a row could not be read."""
+    """The points of a batch; None if two replies in a row could not be read."""
     asked = Question(
         prompts.map_messages(question, [report.text for report in batch]),
         prompts.map_schema(len(batch)),
@@ -102,7 +104,7 @@ def _point(item: object, batch: Sequence[Report]) -> RatedPoint | None:
     score = bounded_number(item.get("score"), 100)
     if not description or score is None:
         return None
-    # One report alone can be meant, whatever number the model writes.
+    # With a single report, any number means that one.
     number = 1 if len(batch) == 1 else item.get("report")
     if isinstance(number, int) and 1 <= number <= len(batch):
         report = batch[number - 1]
@@ -122,6 +124,6 @@ def _as_context(report: Report) -> Context:
 
 
 def _point_context(index: StoredIndex, point: RatedPoint) -> Context:
-    """Under the sources of its documents, as passages stand under their heading."""
+    """The point below the sources of its documents, like a passage below its heading."""
     text = under_heading(index.origins(point.doc_ids), point.description)
     return Context(text=text, doc_ids=point.doc_ids, kind="summary", score=point.score)

@@ -1,4 +1,4 @@
-"""The index: one insert of nano-graphrag, with parts of ours where it lets parts be replaced."""
+"""The index: one insert of nano-graphrag with some of its parts replaced."""
 
 import json
 import sys
@@ -179,7 +179,7 @@ class _Build:
         self._runtime.progress(done, self._communities, "reporting")
 
     def _outside(self, graph: Any, units: TextUnits) -> tuple[str, ...]:
-        """What no report speaks of: a search of reports cannot find it, whatever is asked."""
+        """Entities in no report, which a search of reports cannot find."""
         outside, entities = graph.outside_communities(), graph.size()[0]
         reported = graph.units_reported()
         inside = [row for key, row in zip(units.in_order(), units.records, strict=True) if key in reported]

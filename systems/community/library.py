@@ -13,7 +13,7 @@ from harness.core.errors import MissingDependency, install
 from systems.common.library_logging import root_logger_as_it_is, silence
 from systems.common.token_estimate import TokenCounter
 
-# Whatever the import of nano_graphrag needs, and the Leiden algorithm.
+# Packages that nano_graphrag imports, and the Leiden algorithm.
 _PACKAGES = (
     "nano_graphrag",
     "graspologic_native",
@@ -29,7 +29,7 @@ _FIX = f"run `make setup`, or: {install('system-community')} and then pip instal
 
 
 def require() -> None:
-    """Raise MissingDependency where a package is not installed; imports nothing."""
+    """Raise MissingDependency if a package is not installed; imports nothing."""
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing:
         raise MissingDependency(f"community needs packages that are not installed: {', '.join(missing)}", _FIX)
@@ -37,10 +37,10 @@ def require() -> None:
 
 @cache
 def load() -> Any:
-    """The package nano_graphrag, changed where it has no setting for what a benchmark on any machine needs.
+    """The package nano_graphrag, patched where it has no setting that a benchmark needs.
 
-    It counts tokens by tiktoken, whose encodings are a download, and prints its progress to standard output.
-    The changes are to its own modules: tiktoken and print stay as they are for everyone else.
+    It counts tokens with tiktoken, whose encodings must be downloaded, and prints its progress to standard output.
+    The patches apply to its own modules only.
     """
     require()
     with root_logger_as_it_is(), _without_hnswlib():
@@ -56,7 +56,9 @@ def load() -> Any:
 
 @contextmanager
 def _without_hnswlib() -> Iterator[None]:
-    """A name for what one of its stores imports, and nobody here uses: it is no wheel, it has to be compiled."""
+    """A stand-in for a package that one of its stores imports and that we do not use: it has no wheel and would
+    have to be compiled.
+    """
     if find_spec("hnswlib") is not None:
         yield
         return

@@ -12,7 +12,7 @@ from systems.community.text_units import TextUnits
 _MAX_TOKENS = 4096
 """Of a reply: the library sets no limit, and that of an answer is far too short."""
 _RECORDS = ('("entity"', "<|COMPLETE|>")
-"""A reply without either is prose. The second alone says that there is nothing to extract."""
+"""A reply without either is prose. The second alone means that there is nothing to extract."""
 
 
 class LibraryExtraction:
@@ -29,13 +29,13 @@ class LibraryExtraction:
 
     @property
     def failed_chunks(self) -> int:
-        """Chunks whose reply was no list of records, or never came."""
+        """Chunks whose reply had no list of records, or failed."""
         return len(self._failed)
 
     async def extract(
         self, chunks: Mapping[str, Any], units: TextUnits, stores: tuple[Any, Any], config: Mapping[str, Any]
     ) -> None:
-        """Fill the stores (graph, vectors) from the chunks; raises what no further call can survive."""
+        """Fill the stores (graph, vectors) from the chunks; raises errors after which no call can succeed."""
         graph, vectors = stores
 
         async def ask(prompt: str, *_: Any, history_messages: Sequence[Mapping[str, str]] = (), **__: Any) -> str:

@@ -50,8 +50,8 @@ def _entity_context(index: StoredIndex, entity: UnitRow, score: float) -> Contex
 
 
 def _graph_context(index: StoredIndex, data: UnitRow, text: str, score: float | None = None) -> Context:
-    """What a node or an edge says, with who states it: statements say so themselves, descriptions of the library's
-    own extraction do not.
+    """The text of a node or an edge with its sources: our statements name them, descriptions of the library's own
+    extraction do not.
     """
     doc_ids = index.sources(data)
     triplets = triplets_in(data)
@@ -90,7 +90,7 @@ async def _passages(index: StoredIndex, entities: Sequence[UnitRow]) -> list[Con
 
 
 def _unbounded(level: int = 0) -> Any:
-    """The library's budgets count descriptions only; ours are applied to what is shown."""
+    """The library's budgets count descriptions only; ours count the shown text."""
     return library.load().QueryParam(
         level=level,
         local_max_token_for_text_unit=sys.maxsize,

@@ -1,4 +1,4 @@
-"""What a run may choose."""
+"""The parameters of a run."""
 
 from typing import Literal
 
@@ -16,11 +16,12 @@ class IndexParams(ChunkParams):
     """`bounded`: one structured call a chunk, the very requests of kg; `nano`: the library's own prompts; `nlp`:
     spaCy, no model call."""
     max_gleaning: int = Field(1, ge=0, le=10)
-    """With `nano`: how often a chunk is asked what was missed."""
+    """With `nano`: how often the model is asked for what it missed in a chunk."""
     components: Literal["all", "largest"] = "all"
-    """What is divided into communities: every connected component, or the largest alone, as in the library."""
+    """Which part of the graph is divided into communities: every connected component, or only the largest, as in
+    the library."""
     reports: Literal["model", "rules"] = "model"
-    """Who writes the reports: a call for each, or rules that list what its tables state, without a call."""
+    """How reports are written: one call each, or by rules that list what the tables state."""
     report_tokens: int = Field(5000, ge=200)
     """Estimated tokens of tables in a report's prompt, at most."""
 
@@ -31,12 +32,13 @@ class IndexParams(ChunkParams):
 
 
 class AnswerParams(Params):
-    """What a change of may reuse the index."""
+    """Parameters that do not change the index."""
 
     mode: Literal["global", "local"] = "global"
-    """`global`: map over community reports, reduce; `local`: entities near the question, and what is near them."""
+    """`global`: map over community reports, then reduce; `local`: entities near the question and their
+    neighbourhood."""
     community_level: int = Field(2, ge=0)
-    """The finest level of the hierarchy whose communities are used; 0 is the coarsest."""
+    """The finest level of the hierarchy that is used; 0 is the coarsest."""
     max_reports: int = Field(512, ge=1)
     """With `global`: reports that are mapped, those of the communities in most chunks first."""
     context_tokens: int = Field(6000, ge=200)
@@ -51,7 +53,7 @@ def index_roles(params: IndexParams) -> frozenset[Role]:
 
 
 def weights_of(params: IndexParams) -> dict[str, str]:
-    """The digest of the parser's pipeline, where one reads the graph."""
+    """The digest of the parser's pipeline, if a parser extracts the graph."""
     return {"parser": pipeline_digest(None)} if params.extractor == "nlp" else {}
 
 

@@ -1,4 +1,4 @@
-"""Community reports: one structured call a community, or what its tables state where no model writes one."""
+"""Community reports: one structured call per community, or its statements if no model writes them."""
 
 import json
 import math
@@ -32,7 +32,7 @@ class ReportWriter:
         self.written = 0
         """Reports done, one way or the other."""
         self.failed = 0
-        """Those that a model was to write, and did not: rules stand in."""
+        """Reports that a model should have written; rules replaced them."""
 
     async def write(self, prompt: str) -> str:
         """The report, as JSON, on the tables in the library's prompt. Never raises, so that the insert goes on."""
@@ -55,14 +55,14 @@ class ReportWriter:
 
 
 def _around_material() -> tuple[str, str]:
-    """What the library's report prompt says before and after the tables: ours says it in other words."""
+    """The library's report prompt around the tables, replaced by our own wording."""
     template = library.load().prompt.PROMPTS["community_report"]
     before, after = template.format(input_text=_MARK).split(_MARK)
     return before, after
 
 
 def read_report(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """The report in a reply, within the bounds of the schema; ValueError where it says nothing."""
+    """The report in a reply, within the bounds of the schema; raises ValueError if it is empty."""
     summary = _text(reply.get("summary"), prompts.MAX_SUMMARY)
     if not summary:
         raise ValueError("the report has no summary")
@@ -88,7 +88,7 @@ def _text(value: object, length: int) -> str:
 
 
 def bounded_number(value: object, highest: float) -> float | None:
-    """A finite number from 0 to `highest`, brought within these bounds; None where `value` is no number."""
+    """A finite number, limited to 0 to `highest`; None if `value` is no number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""A report without a model: what the tables of a community state, the best connected first."""
+"""A report without a model: the statements in the tables of a community, the best connected first."""
 
 import re
 from typing import Any
@@ -7,7 +7,7 @@ from systems.common.joined_fields import plain, relation_text
 from systems.common.token_estimate import clip, count_tokens
 
 _MOST_TOKENS = 400
-"""Of what it states: about as much as a model writes."""
+"""Length of the statements: about as much as a model writes."""
 _TITLE_NAMES = 3
 # A row of the library's tables: its number, two columns of names, the description, how well connected it is.
 _ROW = re.compile(r'^\d+,\t"(.*)",\t"(.*)",\t"(.*)",\t\d+$')
@@ -15,8 +15,8 @@ _RELATIONS = "-----Relationships-----"
 
 
 def report_by_rules(material: str) -> dict[str, Any]:
-    """The report on the tables of a community, as the library keeps reports. Rows stand in them best connected
-    first; a row that holds a line break is left out.
+    """The report on the tables of a community, in the library's form, with the best connected rows first. Rows
+    with a line break are left out.
     """
     entities, _, relations = material.partition(_RELATIONS)
     names = [plain(row[0]) for row in _rows(entities)]
@@ -35,7 +35,7 @@ def _rows(table: str) -> list[tuple[str, str, str]]:
 
 
 def _within(stated: list[str]) -> str:
-    """The first statements; the very first is cut where it alone is too long."""
+    """The first statements; the very first is cut if it alone is too long."""
     kept, left = [], _MOST_TOKENS
     for one in stated:
         left -= count_tokens(one) + 1

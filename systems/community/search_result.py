@@ -1,4 +1,4 @@
-"""What a search hands to the generator."""
+"""The contexts that a search gives to the generator."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -103,7 +103,7 @@ def _divide(graph: Any, config: Mapping[str, Any]) -> dict[str, list[dict[str, i
 
 @dataclass
 class EntityVectors(BaseVectorStorage):  # type: ignore[misc]
-    """A nano-vectordb file of entity embeddings, of whatever dimension the first vectors have."""
+    """A nano-vectordb file of entity embeddings, of the dimension of the first vectors."""
 
     def __post_init__(self) -> None:
         self._path = Path(self.global_config["working_dir"]) / f"vdb_{self.namespace}.json"

@@ -37,12 +37,12 @@ class Report:
     occurrence: float
     """Text units of its entities, as a share of those of the community that has most."""
     doc_ids: tuple[str, ...]
-    """The documents that it cites: those that state most of what it was written from, MOST_CITED of them."""
+    """The documents that it cites: the MOST_CITED that state most of its content."""
     stated: tuple[ReportedRelation, ...] = ()
 
     def cited_for(self, text: str) -> tuple[str, ...]:
-        """The documents behind what a text says of this report: those that state a relation of which it names both
-        ends, else one end; where it names none, all that the report cites.
+        """The documents behind a text about this report: those with a relation of which it names both ends,
+        otherwise one end; if it names none, all that the report cites.
         """
         words = text.casefold()
         counted = [(one.n_named(words), one) for one in self.stated]

@@ -39,7 +39,7 @@ class CommunitySystem:
         self._stored = await StoredIndex.open(self._runtime.index_dir)
 
     async def answer(self, query: Query) -> Prediction:
-        """Search, then generate once; where nothing is found, abstain without a call, as the library does."""
+        """Search, then generate once; if nothing is found, abstain without a call, as the library does."""
         if self._stored is None:
             raise RuntimeError("answer() was called before load()")
         search = search_globally if self._answer_params.mode == "global" else search_locally

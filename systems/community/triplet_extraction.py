@@ -27,7 +27,7 @@ class SourcedTriplet:
 
     @property
     def text(self) -> str:
-        """As it stands in a description."""
+        """As written in a description."""
         return with_origins(" ".join(self.triplet), self.origins)
 
 
@@ -54,7 +54,7 @@ class Edge:
 
 
 def nodes_of(graph: KnowledgeGraph) -> list[Node]:
-    """Every entity, described by the statements it takes part in."""
+    """Every entity, described by its statements."""
     stating = _Stating(graph)
     mentions = defaultdict(list)
     for mention in graph.mentions:
@@ -71,7 +71,7 @@ def nodes_of(graph: KnowledgeGraph) -> list[Node]:
 
 
 def edges_of(graph: KnowledgeGraph) -> list[Edge]:
-    """Every pair of entities of which something is stated."""
+    """Every pair of entities with a statement."""
     stating = _Stating(graph)
     between = defaultdict(list)
     for relation in graph.relations:
@@ -108,7 +108,7 @@ class _Stating:
 
 
 def _described(stated: Sequence[SourcedTriplet]) -> dict[str, str]:
-    """The attributes of a node or an edge that say what is stated: in words, and as it is."""
+    """The attributes of a node or an edge for its statements: as text and as data."""
     return {
         "description": ". ".join(one.text for one in stated),
         TRIPLETS: json.dumps([one.triplet for one in stated]),
@@ -147,6 +147,6 @@ def _id_of(node: Node) -> str:
 
 
 def _content(node: Node) -> str:
-    """What is embedded: who states something says nothing of what it means."""
+    """The text to embed, without sources, which do not change its meaning."""
     stated = ". ".join(" ".join(one.triplet) for one in node.stated)
     return f"{node.name}: {stated}" if stated else node.name

@@ -13,9 +13,9 @@ _LOWERED = re.compile(
 
 
 def never_true(statement: str) -> str:
-    """What is compared in small letters with a text that has capitals, as a line for whoever wrote it; else empty.
+    """A hint for the author if lower-cased names are compared with a text in capitals, otherwise empty.
 
-    It is a hint, read off the text of a statement that was allowed, run and found nothing: it decides nothing.
+    It is derived from the text of an allowed statement that ran and found nothing; it decides nothing.
     """
     for compared in _LOWERED.finditer(statement):
         for text in STRING.findall(compared["said"]):

@@ -1,4 +1,4 @@
-"""What the agent expects to ask of models, if every first statement fails."""
+"""The agent's expected model calls, if every first statement fails."""
 
 from harness.core.records import Expected, ExpectedCalls
 from harness.protocols import Workload

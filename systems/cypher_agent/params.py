@@ -1,4 +1,4 @@
-"""What a run may choose; what determines the graph stands in `systems.common.graph_index`."""
+"""The parameters of a run; the graph is defined in `systems.common.graph_index`."""
 
 from pydantic import Field
 
@@ -6,10 +6,10 @@ from systems.common.search import SearchParams
 
 
 class AnswerParams(SearchParams):
-    """What a change of may reuse the index."""
+    """Parameters that do not change the index."""
 
     top_k: int = Field(4, ge=1, le=1000)
-    """Passages handed to the generator where the graph did not answer."""
+    """Passages for the generator if the graph did not answer."""
     rows: int = Field(20, ge=1, le=1000)
     """Rows of the graph's answer handed to the generator, at most."""
     row_characters: int = Field(1500, ge=1, le=100_000)

@@ -26,7 +26,7 @@ class Attempt:
 
     statement: str
     trouble: str
-    """Why it gave nothing; empty where it gave rows."""
+    """Why it gave nothing; empty if it gave rows."""
     rows: tuple[Context, ...] = ()
 
     @property
@@ -39,7 +39,7 @@ class Attempt:
 async def ask_graph(
     params: AnswerParams, runtime: Runtime, chat: ChatModel, store: GraphStore, asked: Sequence[Message]
 ) -> list[Attempt]:
-    """Every attempt at what is `asked`; the last of them has rows, or was the last one allowed."""
+    """All attempts to answer the question; the last has rows or was the last one allowed."""
     attempts: list[Attempt] = []
     for number in range(1 + params.repairs):
         last = attempts[-1] if attempts else None
@@ -69,8 +69,8 @@ async def _run(params: AnswerParams, store: GraphStore, text: str) -> Attempt:
 async def _as_contexts(
     params: AnswerParams, store: GraphStore, statement: ReadStatement, found: Sequence[Sequence[Any]]
 ) -> list[Context]:
-    """Each row with anything in it, once, as a text that names what it is of; rows that name no document are left
-    out, for nobody could look them up.
+    """Each non-empty row once, as a text that names its source; rows without a document are left out, since they
+    could not be verified.
     """
     named = [_Named.by(statement, row) for row in found]
     doc_ids = {one: None for each in named for one in each.doc_ids}
@@ -88,7 +88,7 @@ async def _as_contexts(
 
 @dataclass(frozen=True)
 class _Named:
-    """What a row names as its source; a statement may make up what it calls an id."""
+    """The sources that a row names; a statement may invent ids."""
 
     doc_ids: tuple[str, ...]
     chunk_ids: tuple[str, ...]

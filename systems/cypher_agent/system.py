@@ -1,4 +1,4 @@
-"""The Cypher agent: the model asks the graph itself; where that gives nothing, passages are searched."""
+"""The Cypher agent: the model queries the graph itself; if that gives nothing, passages are searched."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -32,7 +32,7 @@ _FIRST = "MATCH (d:Document) RETURN d.doc_id"
 
 @dataclass(frozen=True)
 class _Found:
-    """What is handed to the generator, and how it was come by."""
+    """The contexts for the generator, and how they were found."""
 
     way: Way
     contexts: tuple[Context, ...]
@@ -63,7 +63,7 @@ class CypherAgentSystem:
         open_reranker(self._runtime, self._params)
 
     async def answer(self, query: Query) -> Prediction:
-        """Ask the graph, else search; answer from what was found, or say that nothing was."""
+        """Query the graph, otherwise search; answer from the contexts, or abstain without any."""
         found = await self._find(query.text)
         if found.contexts:
             answer = await self._runtime.answer(query.text, found.contexts)

@@ -44,7 +44,7 @@ def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) ->
 
 
 def _letters(answer: AnswerParams) -> list[ExpectedCalls]:
-    """A letter for each sentence that is read, where the generator reads them."""
+    """One letter per sentence that is read, if the generator scores sentences."""
     if answer.pick != "entailment" or answer.entailment != BY_GENERATOR:
         return []
     prompt = characters_of(entailment_messages(_SENTENCE, "x" * (LONGEST_STEP // 2)))

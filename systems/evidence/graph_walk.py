@@ -16,12 +16,12 @@ from systems.evidence.sentence_choice import LogicStep
 _MOST_ENTITIES = 300
 """Of a neighbourhood that are gone on from: an entity with thousands of relations would fetch the whole graph."""
 _MOST_PASSAGES = 2_000
-"""Of a neighbourhood that are looked at."""
+"""Passages of a neighbourhood that are considered."""
 
 
 @dataclass(frozen=True)
 class Walk:
-    """What the graph leads a step to."""
+    """The passages to which the graph leads from a step."""
 
     entities: Sequence[str]
     """The ids of those it was matched to, the nearest first."""

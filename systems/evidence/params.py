@@ -1,4 +1,4 @@
-"""What a run may choose; what determines the graph stands in `systems.common.graph_index`."""
+"""The parameters of a run; the graph is defined in `systems.common.graph_index`."""
 
 from typing import Literal
 
@@ -11,7 +11,7 @@ Pick = Literal["entailment", "cosine", "chunk"]
 
 
 class AnswerParams(GraphSearchParams):
-    """What a change of may reuse the index: how an answer is found, as in kg, and how its evidence is."""
+    """Parameters that do not change the index: how an answer is found, as in kg, and how its evidence is."""
 
     max_steps: int = Field(3, ge=1, le=20)
     """Statements on which an answer rests, each with evidence of its own, at most."""
@@ -20,7 +20,7 @@ class AnswerParams(GraphSearchParams):
     step_hops: int = Field(2, ge=1, le=4)
     """How far from them the graph is walked for statements like the step (n of the paper)."""
     step_chunks: int = Field(3, ge=1, le=100)
-    """Passages, those that state what was found there, in which a sentence is looked for."""
+    """Passages, with the statements found there, in which a sentence is searched."""
     step_sentences: int = Field(6, ge=1, le=1000)
     """Of their sentences, how many of those nearest to the step are read by the model of entailment."""
     pick: Pick = "entailment"

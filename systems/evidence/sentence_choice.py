@@ -26,11 +26,11 @@ class LogicStep:
 async def best_sentence(
     params: AnswerParams, runtime: Runtime, step: LogicStep, passages: Sequence[Context]
 ) -> Context | None:
-    """The evidence of a step in passages, best first; None where they hold no sentence.
+    """The evidence for a step in passages, best first; None without a sentence.
 
     F(s) = (1 - w) * p(s entails the step) - w * len(s) / (length of the longest sentence of its passage), w =
-    `length_weight` (GE-Chat, Da et al. 2025, with w = 0.5 and the length as it is: a share is ours). Its text is
-    `document.text[start:end]` of its span, to the letter.
+    `length_weight` (GE-Chat, Da et al. 2025, with w = 0.5 and the absolute length: the relative length is ours).
+    Its text is exactly `document.text[start:end]` of its span.
     """
     if params.pick == "chunk":
         return _whole(passages[0]) if passages else None
@@ -67,7 +67,7 @@ class _Sentence:
 
 
 def _own_text(passage: Context) -> tuple[str, Span] | None:
-    """The document's text in a passage, without the heading that stands before it; None where it has no span."""
+    """The document's text in a passage, without its heading; None without a span."""
     span = passage.span
     if span is None:
         return None

@@ -101,7 +101,7 @@ def _abstains(answer: str) -> bool:
 
 
 def _each_once(proved: Sequence[_Proved]) -> tuple[Context, ...]:
-    """In the order of the steps; what proves two of them stands where it came first."""
+    """In the order of the steps; evidence for two of them is listed once."""
     found = {each.evidence.span: each.evidence for each in reversed(proved) if each.evidence is not None}
     return tuple(reversed(found.values()))
 

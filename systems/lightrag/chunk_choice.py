@@ -14,9 +14,8 @@ async def pick_nearest(
     query_embedding: Any = None,
     **_: Any,
 ) -> list[str]:
-    """What the library's `pick_by_vector_similarity` gives, best first, and of equal ones the first in the corpus.
-    The library takes those in the order of a set, which differs from process to process, and whatever comes first
-    where the embedder fails.
+    """The chunks of the library's `pick_by_vector_similarity`, best first, ties in corpus order. The library takes
+    ties in the order of a set, which differs between processes, and the first chunks if the embedder fails.
     """
     chunk_ids = sorted({chunk_id for one in entity_info for chunk_id in one.get("sorted_chunks", ())})
     if not chunk_ids or num_of_chunks <= 0:

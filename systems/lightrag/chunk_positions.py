@@ -1,4 +1,4 @@
-"""Where the library's chunks stand in the corpus; it knows texts alone."""
+"""Positions of the library's chunks in the corpus; it only knows texts."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ _FILE = "places.json"
 
 @dataclass(frozen=True)
 class ChunkPlace:
-    """One chunk. Documents of equal text are one to the library: it stands in all of them."""
+    """One chunk. Documents with equal texts are one to the library, so that it belongs to all of them."""
 
     doc_ids: tuple[str, ...]
     start: int
@@ -48,7 +48,7 @@ class ChunkPlaces:
     """All of an index, by the ids of its chunks; ids sort in corpus order."""
 
     dimension: int
-    """Of the index's vectors; 0 where it has none."""
+    """Of the index's vectors; 0 without any."""
     by_id: Mapping[str, ChunkPlace]
 
     def write(self, folder: Path) -> None:

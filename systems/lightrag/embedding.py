@@ -27,7 +27,7 @@ class Embedding:
         self.dimension = len(vector)
 
     async def of_documents(self, texts: Sequence[str]) -> "Vectors":
-        """Shape (len(texts), dimension); raises whatever the embedder does."""
+        """Shape (len(texts), dimension); raises the embedder's errors."""
         import numpy as np
 
         missing = [text for text in texts if text not in self._measured]
@@ -39,7 +39,7 @@ class Embedding:
         return np.array([self._measured[text] if text in self._measured else next(found) for text in texts])
 
     async def of_query(self, texts: Sequence[str]) -> "Vectors":
-        """Likewise of a question and its keywords, at once: the library asks for them in one call."""
+        """The same for a question and its keywords together: the library embeds them in one call."""
         import numpy as np
 
         with self._runtime.stage("embed_query"):

@@ -1,4 +1,4 @@
-"""What LightRAG expects to ask of models. How many entities there are is known once the graph is there."""
+"""LightRAG's expected model calls. The number of entities is known once the graph exists."""
 
 from harness.core.records import Context, Expected, ExpectedCalls, Work
 from harness.protocols import Workload

@@ -12,11 +12,13 @@ from systems.lightrag.params import IndexParams
 from systems.lightrag.schemas import GRAPH_SCHEMA
 
 _DELIMITER, _END = "<|#|>", "<|COMPLETE|>"
-"""A reply in the form of text without either is prose. The second alone says that there is nothing to extract."""
+"""A text reply without either is prose. The second alone means that there is nothing to extract."""
 
 
 class Extraction:
-    """Replies to what it asks. Nothing is raised through the library: it would give the whole document up."""
+    """Replies to the library's requests. No exception passes through it, since it would give up the whole
+    document.
+    """
 
     def __init__(self, chat: ChatModel, params: IndexParams) -> None:
         self._chat = chat
@@ -27,22 +29,22 @@ class Extraction:
         self._unread = ""
         self.failed_summaries = 0
         self.unfinished_replies = 0
-        """Replies that stop in the middle, or are broken: the library takes what it can read of them."""
+        """Replies that are cut off or broken; the library uses what it can read."""
         self.progress: Callable[[int], None] = lambda _done: None
-        """Told how many chunks were asked for."""
+        """Called with the number of chunks sent."""
 
     @property
     def failed_chunks(self) -> int:
-        """Chunks whose reply was no list of records, or never came."""
+        """Chunks whose reply had no list of records, or failed."""
         return len(self._failed)
 
     @property
     def first_failure(self) -> str:
-        """Why; empty where none failed."""
+        """The reason; empty if none failed."""
         return self._guard.first_failure or self._unread
 
     def check(self) -> None:
-        """Raise what no further call can survive."""
+        """Raise an error after which no call can succeed."""
         self._guard.check()
 
     async def ask(self, prompt: str, given: Mapping[str, Any]) -> str:

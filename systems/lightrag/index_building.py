@@ -94,7 +94,7 @@ class _Build:
     async def _insert_one(self, rag: Any, first: Chunk) -> None:
         """Insert the document of this first chunk; the library notes that one failed, and goes on."""
         key = first.chunk_id.partition("-")[0]
-        # It refuses a text that its cleaning makes equal to an earlier one: the key tells them apart.
+        # It refuses a text that its cleaning makes equal to an earlier one: the key makes them different.
         await rag.ainsert(f"{key}\n{first.document.text}", ids=key)
         self._extraction.check()
         self._embedding.check()
@@ -135,7 +135,7 @@ def _by_document(chunks: Sequence[Chunk], documents: Sequence[Document]) -> list
 
 
 def _row(number: int, chunk: Chunk) -> dict[str, Any]:
-    """A chunk as the library takes it. Its id begins with its document's, so that the library keeps it."""
+    """A chunk in the library's form. Its id begins with its document's, so that the library keeps it."""
     return {
         "tokens": count_tokens(chunk.text),
         "content": chunk.text,

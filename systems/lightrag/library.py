@@ -1,4 +1,4 @@
-"""lightrag-hku 1.5 as this system drives it: offline, quiet, and heedless of whatever `.env` lies about."""
+"""lightrag-hku 1.5 as this system uses it: offline, quiet, and ignoring any `.env` file."""
 
 import os
 import re
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 _PACKAGES = ("lightrag", "nano_vectordb", "networkx")
 _VERSION = re.compile(r"1\.5\.\d+")
-"""What of it is replaced is there in these, see `load`."""
+"""Versions in which the replaced parts exist, see `load`."""
 _FIX = f"run `make setup`, or: {install('system-lightrag')}"
 _STORAGES = ("json_kv_impl", "json_doc_status_impl", "nano_vector_db_impl", "networkx_impl")
 _MODULES = ("lightrag", "llm_roles", "operate", "pipeline", "utils", *(f"kg.{name}" for name in _STORAGES))
 
 
 def require() -> None:
-    """Raise MissingDependency where a package is not installed; imports nothing."""
+    """Raise MissingDependency if a package is not installed; imports nothing."""
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing or find_spec("lightrag.operate") is None:
         # Another package is called lightrag, too.
@@ -75,7 +75,7 @@ def load() -> Any:
 
 @dataclass(frozen=True)
 class Functions:
-    """What it calls instead of models of its own."""
+    """The functions it calls instead of its own models."""
 
     embed: Callable[..., Awaitable["Vectors"]]
     """embed(texts, context="query" or "document")."""
@@ -88,16 +88,18 @@ class Functions:
 
 
 def _replace(module: Any, name: str, by: object) -> None:
-    """Put `by` in place of what is there; where nothing is, this is another version, which would call past it."""
+    """Replace an attribute that exists; raises an error if it does not, since another version would call something
+    else.
+    """
     if not hasattr(module, name):
         raise MissingDependency(f"this lightrag-hku has no {module.__name__}.{name}", _FIX)
     setattr(module, name, by)
 
 
 def new(folder: Path, dimension: int, functions: Functions, **settings: Any) -> Any:
-    """A LightRAG over the files in `folder`, whose vectors have that many numbers; one at a time in a process.
+    """A LightRAG over the files in `folder`, with vectors of that dimension; one at a time in a process.
 
-    Whatever is handed to it is a function and no bound method, for it copies its settings deeply.
+    It gets functions instead of bound methods, because it deep-copies its settings.
     """
     forget()
     module, utilities = load(), import_module("lightrag.utils")
@@ -116,7 +118,7 @@ def new(folder: Path, dimension: int, functions: Functions, **settings: Any) -> 
         llm_model_max_async=CONCURRENCY,
         # Documents side by side would be merged in the order in which they happened to end.
         max_parallel_insert=1,
-        # The harness's journal is the cache, whose calls are counted.
+        # The harness's journal is the cache, and counts calls.
         enable_llm_cache=False,
         enable_llm_cache_for_entity_extract=False,
         **settings,
@@ -124,21 +126,21 @@ def new(folder: Path, dimension: int, functions: Functions, **settings: Any) -> 
 
 
 def too_short() -> type[Exception]:
-    """What it raises for a question that it does not search for."""
+    """The error for a question that it does not search."""
     load()
     error: type[Exception] = import_module("lightrag.query_validation").QueryValidationError
     return error
 
 
 def read_json(reply: str) -> dict[str, Any]:
-    """What it reads of a reply in its JSON form, whole, cut off or broken; empty where that is nothing."""
+    """The content of a JSON reply, whole, cut off or broken, as the library reads it; empty if there is none."""
     load()
     read: dict[str, Any] = import_module("lightrag.utils").tolerant_load_json_dict(reply)
     return read
 
 
 def forget() -> None:
-    """Let go of what it keeps for the whole process, so that another index can be opened."""
+    """Release what it keeps for the whole process, so that another index can be opened."""
     if "lightrag.kg.shared_storage" in sys.modules:
         sys.modules["lightrag.kg.shared_storage"].finalize_share_data()
 

@@ -1,4 +1,4 @@
-"""What a run may choose."""
+"""The parameters of a run."""
 
 from typing import Literal
 
@@ -12,15 +12,15 @@ class IndexParams(ChunkParams):
     """What determines the index, beside the models."""
 
     extraction: Literal["text", "json"] = "text"
-    """In which of the library's two forms a chunk's entities and relations are asked for."""
+    """Which of the library's two formats is used for entities and relations."""
     max_gleaning: int = Field(1, ge=0, le=1)
-    """Whether a chunk is asked once more what was missed; the library does so once at most."""
+    """Whether the model is asked once more for what it missed in a chunk; the library does so at most once."""
     reply_tokens: int = Field(2000, ge=100)
     """Of a reply of extraction or of a summary of descriptions, at most."""
 
 
 class AnswerParams(Params):
-    """What a change of may reuse the index."""
+    """Parameters that do not change the index."""
 
     mode: Literal["naive", "local", "global", "hybrid", "mix"] = "mix"
     """`naive`: passages near the question; `local`: entities near its low-level keywords; `global`: relations near

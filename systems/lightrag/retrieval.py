@@ -29,7 +29,7 @@ class FoundByLightRAG:
 
 
 class OpenedIndex:
-    """An index that is asked; any number of questions at once."""
+    """An open index; answers any number of questions at once."""
 
     def __init__(self, runtime: Runtime, params: AnswerParams, places: ChunkPlaces, rag: Any) -> None:
         self._runtime = runtime
@@ -47,7 +47,7 @@ class OpenedIndex:
         return cls(runtime, params, places, rag)
 
     async def find(self, question: str) -> FoundByLightRAG:
-        """What the library finds; nothing where it takes the question for too short to be one."""
+        """The library's search result; nothing if it considers the question too short."""
         if self._rag is None:
             return FoundByLightRAG(())
         try:
@@ -67,7 +67,7 @@ class OpenedIndex:
 
     def _asked(self, question: str) -> Any:
         params = self._params
-        # Without a generator the question stands in for its keywords.
+        # Without a generator the question replaces its keywords.
         keywords = [question] if self._runtime.chat is None else []
         return library.load().QueryParam(
             mode=params.mode,
@@ -92,7 +92,7 @@ class OpenedIndex:
         return self._graph_context(row, relation_text(row["src_id"], row["tgt_id"], row["description"]))
 
     def _graph_context(self, row: Mapping[str, Any], text: str) -> Context | None:
-        """What a node or an edge says, and who states it; None where no chunk does."""
+        """The text of a node or an edge with its sources; None if no chunk states it."""
         places = self._places.stating(row["source_id"])
         doc_ids = tuple(dict.fromkeys(doc_id for place in places for doc_id in place.doc_ids))
         origins = [origin for place in places for origin in place.origins]

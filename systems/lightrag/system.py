@@ -34,7 +34,7 @@ class LightRAGSystem:
         self._opened = await OpenedIndex.open(self._runtime, self._answer_params)
 
     async def answer(self, query: Query) -> Prediction:
-        """Search as the library does, then generate once; where it finds nothing, abstain without a call."""
+        """Search as the library does, then generate once; if it finds nothing, abstain without a call."""
         if self._opened is None:
             raise RuntimeError("answer() was called before load()")
         found = await self._opened.find(query.text)

@@ -1,4 +1,4 @@
-"""What a run may choose; what determines the index stands in `systems.common.passages`."""
+"""The parameters of a run; the index is defined in `systems.common.passages`."""
 
 from pydantic import Field
 
@@ -6,7 +6,7 @@ from systems.common.search import SearchParams
 
 
 class AnswerParams(SearchParams):
-    """What a change of may reuse the index."""
+    """Parameters that do not change the index."""
 
     top_k: int = Field(10, ge=1, le=1000)
     """Passages handed to the generator."""

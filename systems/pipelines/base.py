@@ -1,4 +1,4 @@
-"""What every pipeline of others has in common: what is kept of its index, and what becomes of its replies."""
+"""Shared by all external pipelines: what is kept of their index, and how their replies are used."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ UNLENT = "Calls of models that it was not lent are in no figure."
 
 
 class Pipeline(Protocol):
-    """What an adapter does."""
+    """The interface of adapters."""
 
     async def build(self, corpus: Sequence[Document]) -> IndexStats:
-        """Let it build its index, where it takes documents."""
+        """Let it build its index, if it takes documents."""
         ...
 
     async def open(self) -> None:
@@ -29,7 +29,7 @@ class Pipeline(Protocol):
         ...
 
     async def ask(self, query: Query) -> PipelineReply:
-        """Its reply; WrongShape where it is none."""
+        """Its reply; raises WrongShape if it does not fit the contract."""
         ...
 
 
@@ -53,7 +53,7 @@ class PipelineSystem:
         await self._pipeline.open()
 
     async def answer(self, query: Query) -> Prediction:
-        """Ask, and keep what it says."""
+        """Ask, and keep the reply."""
         self._runtime.own_usage(None)
         reply = await self._pipeline.ask(query)
         self._runtime.own_usage(reply.usage)
@@ -69,7 +69,7 @@ class PipelineSystem:
         """The process ends with its threads and connections."""
 
     def _foreign(self, reply: PipelineReply) -> tuple[Step, ...]:
-        """What its contexts name and the corpus does not hold: said, for each counts as a wrong one."""
+        """A note on context ids that are not in the corpus, since each counts as a wrong one."""
         named = dict.fromkeys(doc_id for context in reply.contexts for doc_id in context.doc_ids)
         foreign = [doc_id for doc_id in named if doc_id not in self._known]
         if reply.contexts and not named:
@@ -84,5 +84,5 @@ class PipelineSystem:
 
 
 def lent_url(runtime: Runtime, lends: Sequence[str]) -> str | None:
-    """Of the current question, where anything is lent."""
+    """The URL of the lent models for the current question, if any are lent."""
     return runtime.lent_url() if lends else None

@@ -51,7 +51,8 @@ class HttpPipeline:
         if self._params.lends:
             self._lent = await self._runtime.lend()
         headers = {"accept": "application/json", "accept-encoding": "identity"}
-        # No proxy of the environment: what is measured is the service. The query's time limit is the only one.
+        # Without a proxy from the environment, so that the service itself is measured. The query's time limit is
+        # the only one.
         self._client = httpx2.AsyncClient(
             headers={**headers, **({"authorization": f"Bearer {self._key}"} if self._key else {})},
             timeout=httpx2.Timeout(None, connect=_CONNECT_S),
@@ -96,7 +97,7 @@ class HttpPipeline:
             try:
                 async with self._client.stream("POST", self._url, json=body) as response:
                     content = await _bounded(response)
-                    # What it was sent is in no record, even where it says it back.
+                    # The key is in no record, even if the service returns it.
                     kept = content.replace(self._key.encode(), b"***") if self._key else content
                     return response.status_code, response.headers, kept
             except _NEVER_SENT as error:
@@ -105,7 +106,7 @@ class HttpPipeline:
                 await asyncio.sleep(random.uniform(0.2, 1.0))  # noqa: S311 - jitter, no secret
 
     def _refuse(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
-        """Raise where it did not answer the question: for good where no other question could fare better."""
+        """Raise an error if it did not answer: permanent if no other question could succeed."""
         if 200 <= status < 300:
             return
         if 300 <= status < 400:

@@ -1,8 +1,8 @@
-"""Code of others, called where it can hang without holding up anything else.
+"""Calls foreign code so that it cannot block anything else.
 
-A function runs in a thread of its own; what it awaits runs on one event loop beside ours, on which its clients
-live. What has not ended a moment after its time was up may go on for ever, and its calls would be counted for
-the next question: the process then leaves, and the runner starts another for what is left.
+A function runs in a thread; awaitables run on a second event loop, on which its clients live. A call that has not
+ended shortly after its time limit may run for ever, and its model calls would be counted for the next question:
+the process then exits, and the runner starts another one for the rest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Caller:
         self._stuck: list[threading.Event] = []
 
     async def call(self, work: Callable[[], Any]) -> Any:
-        """What `work()` returns, or what that gives where it is awaitable. Cancelled, it waits a moment for it."""
+        """The result of `work()`, awaited if necessary. When cancelled, it waits a moment for it."""
         if any(not ended.is_set() for ended in self._stuck):
             _leave()
         ended = threading.Event()
@@ -95,7 +95,7 @@ def _ours(error: BaseException) -> Exception:
 
 
 def _settle(future: Future[Any], result: Any = None, error: Exception | None = None) -> None:
-    """Nobody may listen any more."""
+    """The caller may be gone."""
     if future.set_running_or_notify_cancel():
         if error is not None:
             future.set_exception(error)

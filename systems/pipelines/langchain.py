@@ -87,7 +87,7 @@ class ChainPipeline(CodePipeline):
 
 
 def _input_key(pipeline: Any) -> str:
-    """The key that a chain's schema asks for; `text` where it asks for none of those that are known."""
+    """The input key in a chain's schema; `text` if it has none of the known keys."""
     try:
         schema = pipeline.get_input_jsonschema()
     except Exception:  # What some schemas cannot be written as.
@@ -103,7 +103,7 @@ def _text(said: Any) -> str | None:
 
 
 def _usage(*messages: Any) -> Usage | None:
-    """What the models' servers said, as LangChain keeps it in messages."""
+    """Usage as reported by the models' servers, in LangChain's messages."""
     counted = [one.usage_metadata for one in messages if getattr(one, "usage_metadata", None)]
     if not counted:
         return None

@@ -13,7 +13,7 @@ from systems.pipelines.python_pipeline import CodePipeline, family
 from systems.pipelines.replies import PipelineReply, WrongShape, context_of, kind, read_answer
 
 _NOTHING = "Empty Response"
-"""What LlamaIndex says where no passage was found."""
+"""LlamaIndex's answer if no passage was found."""
 
 
 class EnginePipeline(CodePipeline):
@@ -71,7 +71,7 @@ class EnginePipeline(CodePipeline):
 
 
 async def _ask(pipeline: Any, question: str) -> Any:
-    """Without waiting where it knows how."""
+    """Asynchronously if it supports that."""
     ask, wait = ("aquery", "query") if hasattr(pipeline, "query") else ("aretrieve", "retrieve")
     if hasattr(pipeline, ask):
         try:

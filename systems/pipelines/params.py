@@ -1,4 +1,4 @@
-"""What a run over somebody's pipeline may choose."""
+"""The parameters of a run over a user's pipeline."""
 
 from datetime import date
 from typing import Annotated, Literal
@@ -22,9 +22,10 @@ class ServiceParams(Params):
     """Of a pipeline behind a URL."""
 
     version: Version = Field("", max_length=60)
-    """What you call the service as it is now, such as 2024-05: a part of the run id, as nobody here can see it."""
+    """Your name for the current state of the service, such as 2024-05: a part of the run id, because changes
+    cannot be seen from here."""
     api_key_env: KeyVariable | None = None
-    """The variable of the environment whose value is sent as `Authorization: Bearer`."""
+    """The environment variable whose value is sent as `Authorization: Bearer`."""
     lends: Lends = ()
     """Models of the config that the service is handed with each question, to be metered: generator, embedder."""
 
@@ -33,7 +34,7 @@ class BuildParams(Params):
     """Of a pipeline in Python, while it builds its index."""
 
     lends: Lends = ("embedder",)
-    """Models of the config that it is lent meanwhile: generator, embedder."""
+    """Models of the config that the service may use meanwhile: generator, embedder."""
 
 
 class CodeParams(Params):
@@ -42,7 +43,7 @@ class CodeParams(Params):
     version: Version = Field("", max_length=60)
     """What you call it as it is now, where more changes than the file of its module: a part of the run id."""
     lends: Lends = ("generator", "embedder")
-    """Models of the config that it is lent, metered; []: it calls its own, and nobody counts what they take."""
+    """Models of the config that the pipeline may use, metered; []: it uses its own, whose usage is not counted."""
 
 
 class ChainParams(CodeParams):
@@ -51,4 +52,4 @@ class ChainParams(CodeParams):
     doc_id: str = Field("doc_id", min_length=1)
     """The field of a retrieved document's metadata that names the document of the corpus."""
     input: Literal["auto", "text", "input", "question", "query"] = "auto"
-    """How a chain takes the question: as a text, or as the value of that key; auto: as its schema says."""
+    """How a chain takes the question: as a text, or as the value of that key; auto: from its schema."""

@@ -18,7 +18,7 @@ class FunctionPipeline(CodePipeline):
     wants = "a function of a question"
 
     def is_pipeline(self, found: Any) -> bool:
-        """A callable that takes something no factory takes, or a question by that name."""
+        """A callable with a parameter that no factory has, or with a parameter for the question."""
         if not callable(found) or isinstance(found, type):
             return False
         names = parameters(found)
@@ -29,7 +29,7 @@ class FunctionPipeline(CodePipeline):
         return [document.model_dump() for document in corpus]
 
     def asking(self, pipeline: Any, question: str, offered: Mapping[str, Any]) -> Callable[[], Any]:
-        """By name where it says so, else the question alone comes first."""
+        """By name if possible, otherwise the question is the first argument."""
         names = parameters(pipeline)
         given = {name: value for name, value in offered.items() if name in names}
         if "question" in names:
@@ -37,7 +37,7 @@ class FunctionPipeline(CodePipeline):
         return partial(pipeline, question, **given)
 
     def reply(self, said: Any) -> PipelineReply:
-        """As the contract says."""
+        """In the form of the contract."""
         return read_reply(said)
 
 

@@ -1,4 +1,4 @@
-"""A pipeline in Python, whatever it is built with: found, built, opened and asked the same way."""
+"""A Python pipeline of any kind: found, built, opened and asked in the same way."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from systems.pipelines.replies import PipelineReply
 from systems.pipelines.target_lookup import Target, find_target, search_path
 
 FACTORY = {"documents", "folder", "base_url", "api_key", "model", "embedding_model", "answer_style"}
-"""What a factory may take, by name."""
+"""Parameters that a factory may have, by name."""
 
 
 class CodePipeline(ABC):
     """See `systems.pipelines.base.Pipeline`; what differs between libraries are four methods."""
 
     wants: ClassVar[str]
-    """What the target is to be, in words."""
+    """What the target should be, in words."""
 
     def __init__(self, target: Target, index: BuildParams, answer: CodeParams, runtime: Runtime) -> None:
         self._target, self._build_params, self._params, self._runtime = target, index, answer, runtime
@@ -40,7 +40,7 @@ class CodePipeline(ABC):
 
     @abstractmethod
     def is_pipeline(self, found: Any) -> bool:
-        """Whether the target answers questions itself; else it is called to get what does."""
+        """Whether the target answers questions itself; otherwise it is a factory."""
 
     @abstractmethod
     def as_documents(self, corpus: Sequence[Document]) -> Sequence[Any]:
@@ -48,14 +48,14 @@ class CodePipeline(ABC):
 
     @abstractmethod
     def asking(self, pipeline: Any, question: str, offered: Mapping[str, Any]) -> Callable[[], Any]:
-        """What asks it, called in a thread; `offered`: what a function may take besides, by name."""
+        """A function that asks it, called in a thread; `offered`: optional parameters by name."""
 
     @abstractmethod
     def reply(self, said: Any) -> PipelineReply:
-        """What it said."""
+        """Its reply."""
 
     async def build(self, corpus: Sequence[Document]) -> IndexStats:
-        """Call the factory, where it takes documents."""
+        """Call the factory, if it takes documents."""
         await self._lend(self._build_params.lends)
         found = await self._found()
         if self.is_pipeline(found) or "documents" not in parameters(found):
@@ -67,7 +67,7 @@ class CodePipeline(ABC):
         return IndexStats(documents=len(corpus))
 
     async def open(self) -> None:
-        """Import it; call the factory, where it is one."""
+        """Import it; call the factory, if it is one."""
         await self._lend(self._params.lends)
         found = await self._found()
         if self.is_pipeline(found):
@@ -114,7 +114,7 @@ class CodePipeline(ABC):
         return found
 
     async def _made(self, factory: Any, corpus: Sequence[Document]) -> Any:
-        """What the factory returns."""
+        """The factory's result."""
         folder = self._runtime.index_dir / "pipeline"
         folder.mkdir(exist_ok=True)
         offered = {
@@ -140,7 +140,7 @@ def _named(lent: ModelProxy | None) -> dict[str, Any]:
 
 
 def parameters(function: Any) -> list[str]:
-    """The names of its parameters; none where nobody can tell."""
+    """The names of its parameters; none if they are unknown."""
     try:
         return list(inspect.signature(function).parameters)
     except (TypeError, ValueError):
@@ -156,7 +156,7 @@ def family(
         target = find_target(name, text)
         return SystemSpec(
             name=f"{name}:{target.as_text}",
-            # The module's file is what can be seen of a change; what it imports is the user's `answer.version`.
+            # Changes of the module's file are visible; for changes of its imports the user sets `answer.version`.
             version=f"1+{target.digest}",
             summary=f"{build.wants} in {target.module}",
             index_params=BuildParams,

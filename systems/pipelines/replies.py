@@ -1,4 +1,4 @@
-"""What a pipeline says, read with care: nothing of it is believed, and what is wrong is told by its field."""
+"""Validates a pipeline's reply; errors name the wrong field."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _USAGE = {
 
 
 class WrongShape(ValueError):
-    """A reply that is not what the contract asks for."""
+    """A reply that does not fit the contract."""
 
 
 @dataclass(frozen=True)
 class PipelineReply:
-    """What a pipeline said to one question."""
+    """A pipeline's reply to one question."""
 
     answer: str | None
     contexts: tuple[Context, ...] = ()
@@ -35,7 +35,7 @@ class PipelineReply:
 
 
 def read_reply(value: Any) -> PipelineReply:
-    """A text; or a mapping with `answer`, and `contexts` and `usage` where it has them. Else WrongShape."""
+    """A text, or a mapping with `answer` and optionally `contexts` and `usage`. Otherwise raises WrongShape."""
     if isinstance(value, str):
         return PipelineReply(read_answer(value))
     if not isinstance(value, Mapping):
@@ -76,7 +76,7 @@ def read_contexts(value: Any) -> tuple[Context, ...]:
 
 
 def read_usage(value: Any) -> Usage | None:
-    """Counts by our names or by those of OpenAI's protocol; what is not said is 0 here, and nobody takes it so."""
+    """Counts under our names or those of OpenAI's protocol; missing ones are 0 here, and are not used as such."""
     if value is None:
         return None
     if not isinstance(value, Mapping):
@@ -88,7 +88,7 @@ def read_usage(value: Any) -> Usage | None:
 
 
 def kind(value: Any) -> str:
-    """What a value is, in words that a line holds."""
+    """The type of a value, in a few words."""
     named = {bool: "true or false", int: "a number", float: "a number", str: "a text", type(None): "null"}
     if type(value) in named:
         return named[type(value)]

@@ -1,4 +1,4 @@
-"""`module:name`: found without running anything, and told apart by what its file says."""
+"""Finds `module:name` without running anything, and identifies it by its file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.core.errors import ConfigError, nearest
 
 
 class Target(NamedTuple):
-    """What a run asks for."""
+    """The target of a run."""
 
     module: str
     name: str
@@ -27,9 +27,9 @@ class Target(NamedTuple):
 
 
 def find_target(kind: str, text: str) -> Target:
-    """The target `module:name` behind `kind:`; ConfigError where there is no such module or name.
+    """The target `module:name` behind `kind:`; raises ConfigError if there is no such module or name.
 
-    Nothing is imported: a file that ends the process, prints or takes a minute does so where it belongs.
+    Nothing is imported here: a file that exits, prints or takes a minute does so when it is used.
     """
     module, colon, name = text.partition(":")
     parts = module.split(".")
@@ -76,7 +76,7 @@ def _file_of(kind: str, module: str, parts: list[str]) -> Path:
 
 
 def _bound(source: bytes) -> set[str] | None:
-    """The names that a module binds; None where only running it can tell."""
+    """The names that a module defines; None if only running it can tell."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -1,4 +1,4 @@
-"""Recursive RAG: retrieve, ask what is still missing, retrieve with that too, and so on; then generate once."""
+"""Recursive RAG: retrieve, ask what is still missing, retrieve for that too, and so on; then generate once."""
 
 from collections.abc import Sequence
 
@@ -87,7 +87,7 @@ class _Found:
         """Take in one round; whether it brought a new passage."""
         new = [context for context in retrieved if context.span not in self._contexts]
         if self.rounds:
-            # Their score is to an extended query: it says nothing beside one to the question.
+            # Its score is for an extended query and cannot be compared with one for the question.
             new = [context.model_copy(update={"score": None}) for context in new]
         self._contexts.update((context.span, context) for context in new)
         lines = [*(f"? {text}" for text in sub_questions), *(f"+ {_place(context)}" for context in new)]

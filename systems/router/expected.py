@@ -1,4 +1,4 @@
-"""What a router expects to ask of models itself; the runner adds what those ask whom it hands queries to."""
+"""The router's own expected model calls; the runner adds those of the systems it uses."""
 
 from harness.core.records import Expected, ExpectedCalls, Work
 from harness.llm_utils.query_classifier import REPLY_TOKENS, type_messages

@@ -1,4 +1,4 @@
-"""What a run may choose: who answers what, and who tells what a question asks for."""
+"""The parameters of a run: which system answers which type of question, and how types are recognised."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -23,7 +23,7 @@ class AnswerParams(Params):
 
     @property
     def all_routes(self) -> Sequence[Route]:
-        """Whoever may be asked."""
+        """All systems that may be asked."""
         return [*self.routes.values(), self.otherwise]
 
     @property

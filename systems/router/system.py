@@ -1,4 +1,4 @@
-"""Router: tell what a question asks for, and hand it to the system that the policy names for that."""
+"""Router: classifies a question and hands it to the system that its policy names."""
 
 from collections.abc import Sequence
 
@@ -31,9 +31,7 @@ class RouterSystem:
                 self._systems[route.key] = system
 
     async def answer(self, query: Query) -> Prediction:
-        """Classify, then let one system answer; its prediction is the answer, with a step that says who gave
-        it.
-        """
+        """Classify, then let one system answer; its prediction is the answer, with a step that names it."""
         told, how = await self._type_of(query.text)
         route = self._params.routes.get(told, self._params.otherwise) if told else self._params.otherwise
         if route.key not in self._systems:
@@ -43,10 +41,10 @@ class RouterSystem:
         return prediction.model_copy(update={"trace": (step, *prediction.trace)})
 
     def close(self) -> None:
-        """Whoever lent the systems closes them."""
+        """The runner closes the systems."""
 
     async def _type_of(self, question: str) -> tuple[QueryType | None, str]:
-        """The type and who told it; None where the model's reply cannot be read."""
+        """The type and how it was found; None if the model's reply cannot be read."""
         with self._runtime.stage("classify"):
             if self._params.classifier == "rules":
                 return type_by_rules(question), "rules"

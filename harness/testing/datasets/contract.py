@@ -34,7 +34,7 @@ class DatasetContract:
     subset: ClassVar[str] = ""
     """One of its subsets; empty: its default."""
     given: ClassVar[Mapping[str, JsonValue]] = {}
-    """What a config gives it: values for the fields of its spec's `params`."""
+    """Values from a config for the fields of its spec's `params`."""
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -126,7 +126,7 @@ class DatasetContract:
             assert "\n" not in reference.query_type, f"the type of '{query_id}' is no one line"
 
     def test_no_reference_answer_is_blank(self, raw: RawDataset) -> None:
-        """No answers at all is a reference that says nothing; a blank one would be an answer that is right."""
+        """A reference without answers is unknown; a blank answer would be a right one."""
         blank = [row.query.query_id for row in raw.rows if not all(map(str.strip, row.reference.answers))]
         assert not blank, f"blank reference answers: {blank[:_SHOWN]} ({len(blank)})"
 
@@ -140,13 +140,15 @@ class DatasetContract:
             assert not strange, f"'{row.query.query_id}' attaches documents that are not there: {sorted(strange)}"
 
     def test_no_evidence_is_blank(self, raw: RawDataset) -> None:
-        """A fact is words of its document. Only where nothing but documents is marked are there none at all."""
+        """A fact consists of words of its document. It may be missing only if all evidence marks whole
+        documents.
+        """
         items = [(row.query.query_id, item) for row in raw.rows for item in row.reference.evidence]
         blank = [query_id for query_id, item in items if not item.fact.strip()]
         assert len(blank) in {0, len(items)}, f"evidence without a fact: {blank[:_SHOWN]} ({len(blank)})"
 
     def test_the_cited_corpus_of_a_sample_holds_all_of_its_evidence(self, raw: RawDataset) -> None:
-        """`dataset.corpus=cited` keeps what rows attach: a fact outside could be found by nobody."""
+        """`dataset.corpus=cited` keeps the documents of the evidence: a fact elsewhere could not be found."""
         outside = {row.query.query_id: sorted(_evidence_documents(row) - set(row.doc_ids)) for row in raw.rows}
         lost = {query_id: doc_ids for query_id, doc_ids in outside.items() if doc_ids}
         assert not lost, f"doc_ids of a row must hold the documents of its evidence: {list(lost.items())[:_SHOWN]}"
@@ -168,11 +170,11 @@ class DatasetContract:
             _write(row.reference, row.query.query_id)
 
     def test_loading_it_again_gives_the_same(self, spec: DatasetSpec, raw: RawDataset, task: DatasetTask) -> None:
-        """So a seed draws the same queries again: a sample is a function of what is loaded."""
+        """So a seed draws the same queries again."""
         assert digest_of(read_whole(spec, task)) == digest_of(raw), "loaded again, it is another data set"
 
     def test_another_process_loads_the_same(self, raw: RawDataset, task: DatasetTask, tmp_path: Path) -> None:
-        """No order comes from a set, a folder's listing or the clock; nothing is written on the way."""
+        """The order does not come from a set, a directory listing or the clock, and loading writes nothing."""
         found = load_watched(task, tmp_path)
         assert not found.refusal + found.broken, (
             f"without network it loads no more: {found.refusal + found.broken}"
@@ -189,7 +191,7 @@ class DatasetContract:
 
 
 def _why_not(measure: Measure, reference: Reference) -> str:
-    """Of what is retrieved evidence is the gold side, whatever there is of answers."""
+    """For retrieval metrics the gold side is the evidence, whatever the answers are."""
     if "answer" not in measure.reads and reference.evidence:
         return ""
     return why_not(measure, reference, RunFacts())

@@ -20,7 +20,7 @@ _CACHE = "RAG_HARNESS_CACHE"
 
 
 class DatasetTask(BaseModel):
-    """What a process is to load."""
+    """The data set that a process loads."""
 
     name: str
     subset: str
@@ -29,12 +29,12 @@ class DatasetTask(BaseModel):
 
 
 class DatasetFindings(Watched):
-    """What a process saw of a data set."""
+    """The result of loading a data set in a process."""
 
     digest: str = ""
-    """Of what it loaded, as `digest_of` makes it."""
+    """Digest of the loaded data, made by `digest_of`."""
     refusal: str = ""
-    """The line of a HarnessError, where it refused."""
+    """The message of a HarnessError, if it raised one."""
     fix: str = ""
     """The way out that the line names."""
     broken: str = ""

@@ -21,7 +21,7 @@ _TRIPLETS = (
 
 @dataclass(frozen=True)
 class AnsweredQuery:
-    """An answered query with its gold side, before anybody says which measures apply."""
+    """An answered query with its reference, before metrics are selected."""
 
     query: Query
     reference: Reference
@@ -63,7 +63,7 @@ def cases_of(
 
 
 def references_without_a_side() -> list[Reference]:
-    """Gold sides of which something is missing."""
+    """References with a missing side."""
     return [
         Reference(query_id="no answer", query_type="own", answers=()),
         Reference(query_id="null", query_type="own", answers=("Insufficient information.",)),

@@ -25,23 +25,23 @@ QueryMeasure = tuple[str, str]
 
 @dataclass(frozen=True)
 class OpenEvaluation:
-    """An evaluator at work: what it gives and what it asked."""
+    """An evaluator in use: its scores and its calls."""
 
     evaluator: Evaluator
     runtime: NamedModels
 
     async def scores(self, cases: Sequence[ScoringInput]) -> list[Score]:
-        """What it says of them."""
+        """Its scores of these cases."""
         return list(await self.evaluator.evaluate(cases))
 
     @property
     def meter(self) -> Meter:
-        """What was asked so far."""
+        """The calls so far."""
         return self.runtime.meter
 
     @property
     def roles_called(self) -> set[str]:
-        """The models that were asked so far."""
+        """The models that were called so far."""
         embedded = self.meter.embedded_texts + self.meter.cached_texts
         called = {role for role, usage in self.meter.usage.items() if usage.calls}
         return called | ({"judge_embedder"} if embedded else set())
@@ -56,21 +56,21 @@ class NamedModels(MeteredEvaluation):
 
     @property
     def judge(self) -> ChatModel:
-        """RuntimeError where the spec names none."""
+        """Raises RuntimeError if the spec names none."""
         if "judge" not in self._roles:
             raise RuntimeError("the evaluator's spec names no judge: see roles")
         return super().judge
 
     @property
     def embedder(self) -> Embedder:
-        """RuntimeError where the spec names none."""
+        """Raises RuntimeError if the spec names none."""
         if "judge_embedder" not in self._roles:
             raise RuntimeError("the evaluator's spec names no judge_embedder: see roles")
         return super().embedder
 
 
 class _OwnVectors(EvaluationModels):
-    """Vectors come from no other evaluation, so that what is embedded is seen."""
+    """Vectors are not shared with other evaluations, so that embedding calls are seen."""
 
     @cached_property
     def _cache(self) -> EmbeddingCache:
@@ -104,5 +104,5 @@ class ChosenEvaluator:
 
 
 def by_key(scores: Iterable[Score]) -> dict[QueryMeasure, Score]:
-    """Scores by what they are of."""
+    """Scores by query, repeat and metric."""
     return {(score.query_id, score.measure): score for score in scores}

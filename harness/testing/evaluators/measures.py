@@ -1,4 +1,4 @@
-"""What a measure says of itself, and whether it can be."""
+"""Checks the definition of a metric."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.protocols import Measure, Side
 
 
 def mistakes(measure: Measure) -> Iterator[str]:
-    """What is wrong with it, each as a sentence that begins with the measure's name."""
+    """What is wrong with it, each as a sentence that begins with the metric's name."""
     for problem in (*_words(measure), *_values(measure), *_labels(measure)):
         yield f"'{measure.name}' {problem}"
 
@@ -65,7 +65,7 @@ def _values(measure: Measure) -> Iterator[str]:
         return
     low, high = span
     worst = low if measure.higher_is_better else high
-    # Below 0 a cosine says no more than at 0: that texts have nothing in common, as a failure has with anything.
+    # A cosine below 0 means no more than 0: the texts have nothing in common, like a failed answer.
     allowed = {worst, 0.0} if low < 0 < high else {worst}
     if not low < high:
         yield f"has the range {low:g} to {high:g}"

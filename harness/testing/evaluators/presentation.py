@@ -14,7 +14,7 @@ from harness.testing.spec_checks import check_params, check_presentation
 
 
 class EvaluatorPresentation(EvaluatorUnderTest):
-    """What its spec says."""
+    """Its spec."""
 
     def test_it_presents_itself(self, evaluator: ChosenEvaluator) -> None:
         """A name that is the registered one, a version, one line, roles that there are."""
@@ -26,7 +26,7 @@ class EvaluatorPresentation(EvaluatorUnderTest):
     def test_its_parameters_have_defaults_and_refuse_what_they_do_not_know(
         self, evaluator: ChosenEvaluator
     ) -> None:
-        """What a config leaves out is the default; what it misspells is an error."""
+        """Missing parameters have defaults; misspelled ones are errors."""
         check_params(evaluator.spec.params)
 
     def test_every_measure_describes_itself(self, measures: tuple[Measure, ...]) -> None:

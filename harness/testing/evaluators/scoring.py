@@ -1,4 +1,4 @@
-"""What it scores, when it does not, and what it asks."""
+"""Which scores it gives, when metrics do not apply, and which models it calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class EvaluatorScoring(EvaluatorUnderTest):
     """A score for each measure of each case."""
 
     def test_each_measure_of_each_case_has_one_score(self, first: FirstEvaluation) -> None:
-        """Of what it was given, and of nothing else."""
+        """For each case given to it, and for no other."""
         asked = {(case.record.query_id, measure.name) for case in first.cases for measure in case.measures}
         given = Counter((score.query_id, score.measure) for score in first.scores)
         assert not asked - given.keys(), f"no score: {sorted(asked - given.keys())[:3]}"
@@ -97,7 +97,7 @@ class EvaluatorScoring(EvaluatorUnderTest):
         answered: list[AnsweredQuery],
         tmp_path: Path,
     ) -> None:
-        """Not without what it reads, and not to queries of the other kind."""
+        """Not without the sides it reads, and not for queries of another kind."""
         no_answer, null, _ = missing = references_without_a_side()
         own = next(one.reference for one in answered if one.query.query_id.startswith("own"))
         verdict = own.model_copy(update={"answers": ("Yes",)})
@@ -136,20 +136,20 @@ class EvaluatorScoring(EvaluatorUnderTest):
 
 
 class EvaluatorJudging(EvaluatorUnderTest):
-    """What it asks of models."""
+    """Its model calls."""
 
     def test_it_asks_the_models_that_its_spec_names(
         self, evaluator: ChosenEvaluator, first: FirstEvaluation
     ) -> None:
-        """One that is named and never asked would be started for nothing; one that is asked and not named
-        raises.
+        """A model that is named and never called would be started in vain; one that is called and not named raises
+        an error.
         """
         assert first.roles_called == evaluator.spec.roles, "roles must name the models that it asks, and no other"
 
     def test_what_was_judged_once_is_not_paid_again(
         self, evaluator: ChosenEvaluator, first: FirstEvaluation, journal: Path
     ) -> None:
-        """Every judgement stands in a `runtime.charge()` of its own; the journal has the reply."""
+        """Every judgement is in a `runtime.charge()` of its own; the journal has the reply."""
         if "judge" not in evaluator.spec.roles:
             pytest.skip("it asks no judge")
         with evaluator.opened(journal) as evaluation:

@@ -1,4 +1,4 @@
-"""The evaluator under test, the answers that it scores, and what it makes of them: each made once."""
+"""The evaluator under test, its cases and its scores, each made once."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ class FirstEvaluation:
 
 
 class EvaluatorUnderTest:
-    """Which evaluator, and what its tests share."""
+    """The evaluator, and what its tests share."""
 
     name: ClassVar[str] = ""
     """The name under which it is registered."""
     params: ClassVar[Mapping[str, Any]] = {}
     """Parameters that are not the defaults."""
     judge_script: ClassVar[Mapping[str, Any]] = {}
-    """What the fake judge replies (`models.judge.options` of the provider fake); empty: what the schema of a
-    request asks for, else a word of the prompt."""
+    """Replies of the fake judge (`models.judge.options` of the provider fake); empty: JSON that fits the schema of
+    a request, or a word of the prompt."""
 
     @pytest.fixture(scope="class")
     @classmethod
     def evaluator(cls) -> ChosenEvaluator:
-        """The evaluator with its parameters, where what it needs is there."""
+        """The evaluator with its parameters, if its requirements are installed."""
         assert cls.name, f"{cls.__name__} must say which evaluator it tests: name = '...'"
         spec = EVALUATORS.load(cls.name)
         params = spec.params.model_validate(dict(cls.params))
@@ -51,19 +51,19 @@ class EvaluatorUnderTest:
     @pytest.fixture(scope="class")
     @classmethod
     def measures(cls, evaluator: ChosenEvaluator) -> tuple[Measure, ...]:
-        """What it measures with these parameters."""
+        """Its metrics with these parameters."""
         return evaluator.spec.measures(evaluator.params)
 
     @pytest.fixture(scope="class")
     @classmethod
     def answered(cls) -> list[AnsweredQuery]:
-        """What it is to score."""
+        """The cases to score."""
         return answers_to_score()
 
     @pytest.fixture(scope="class")
     @classmethod
     def journal(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        """The folder whose journal keeps what `first` asked."""
+        """The folder with the journal of `first`."""
         return tmp_path_factory.mktemp("journal")
 
     @pytest.fixture(scope="class")

@@ -1,4 +1,4 @@
-"""How it presents itself, and what it answers."""
+"""Its spec and its answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.testing.systems.under_test import BuiltIndex, SystemUnderTest
 
 
 class SystemPresentation(SystemUnderTest):
-    """What its spec says."""
+    """Its spec."""
 
     def test_it_presents_itself(self, system: ChosenSystem) -> None:
         """A name that is the registered one, a version, one line."""
@@ -25,7 +25,7 @@ class SystemPresentation(SystemUnderTest):
         check_presentation(system.spec, self.name, listed="systems", why_version=why)
 
     def test_its_parameters_have_defaults_and_refuse_what_they_do_not_know(self, system: ChosenSystem) -> None:
-        """What a config leaves out is the default; what it misspells is an error."""
+        """Missing parameters have defaults; misspelled ones are errors."""
         for params in (system.spec.index_params, system.spec.answer_params):
             check_params(params)
 
@@ -37,7 +37,7 @@ class SystemPresentation(SystemUnderTest):
 
 
 class SystemAnswers(SystemUnderTest):
-    """What it answers, in a fresh process."""
+    """Its answers in a fresh process."""
 
     def test_indexing_says_how_many_documents_there_were(self, indexed: BuiltIndex, demo: Dataset) -> None:
         """IndexStats.documents is what index() was given."""
@@ -57,7 +57,7 @@ class SystemAnswers(SystemUnderTest):
         assert _said(fresh.passes["first"]) == _said(indexed.answers), "another process, another answer"
 
     def test_the_same_query_twice_is_answered_the_same(self, fresh: SystemFindings) -> None:
-        """Nothing is remembered of earlier queries."""
+        """Earlier queries leave no traces."""
         assert _said(fresh.passes["again"]) == _said(fresh.passes["first"]), "asked again, it answered otherwise"
 
     def test_concurrent_answers_equal_those_one_at_a_time(self, fresh: SystemFindings) -> None:
@@ -74,7 +74,7 @@ class SystemAnswers(SystemUnderTest):
             check_prediction(prediction, demo.documents)
 
     def test_what_the_generator_saw_is_in_the_record(self, fresh: SystemFindings) -> None:
-        """A system that retrieves says what."""
+        """A system that retrieves reports its contexts."""
         seen = any(prediction.contexts for prediction in fresh.passes["first"])
         assert seen == self.retrieves, (
             "no prediction has a context: say what the generator saw, or set `retrieves = False` in the test"
@@ -97,8 +97,8 @@ class SystemAnswers(SystemUnderTest):
     def test_each_phase_calls_the_models_that_its_spec_names(
         self, system: ChosenSystem, indexed: BuiltIndex
     ) -> None:
-        """A model that is named and never called would make two runs of what is one; one that is called and not
-        named raises.
+        """A model that is named and never called would split equal runs; one that is called and not named raises
+        an error.
         """
         index = {made.role for made in requests_made(indexed.folder, "index")}
         assert index == system.roles.index, "index_roles must name the models that index() calls, and no other"

@@ -9,7 +9,7 @@ from harness.core.records import Context, Document, Prediction, Span
 
 
 def check_prediction(prediction: Prediction, corpus: Sequence[Document]) -> None:
-    """Every context and piece of evidence comes from where it says; contexts stand in rank order."""
+    """Every context and piece of evidence is where it says; contexts are in rank order."""
     assert isinstance(prediction, Prediction), (
         f"answer() must return a Prediction, not {type(prediction).__name__}"
     )

@@ -1,4 +1,4 @@
-"""Where it writes, what it holds open, and what a kill leaves."""
+"""Files that it writes, keeps open, and leaves after a kill."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SystemFolders(SystemUnderTest):
             assert still_open(tmp_path / "store", wait_s=0) == [], "the constructor may not open files"
 
     def test_it_can_be_closed_after_a_load_that_failed(self, system: ChosenSystem, tmp_path: Path) -> None:
-        """close() is called in any case, also where there was no index to load."""
+        """close() is always called, also after a failed load."""
 
         async def fail() -> None:
             with opened(system, tmp_path) as built, suppress(Exception):
@@ -66,7 +66,7 @@ class SystemFolders(SystemUnderTest):
     def test_an_index_that_was_moved_answers_the_same(
         self, system: ChosenSystem, copied: Path, indexed: BuiltIndex, demo: Dataset
     ) -> None:
-        """No path of the folder stands in the index."""
+        """The index contains no path of its folder."""
         moved = asyncio.run(answers_from(system, copied, demo.queries, "moved"))
         assert moved == indexed.answers, "an index in another folder must give the same answers"
 
@@ -79,7 +79,7 @@ class SystemFolders(SystemUnderTest):
 
 
 class SystemKills(SystemUnderTest):
-    """What a kill, or a time limit, leaves to those who come after."""
+    """The state after a kill or a time limit."""
 
     def test_a_build_that_was_killed_starts_again_and_ends_as_an_uninterrupted_one(
         self, indexed: BuiltIndex, rebuilt: SystemFindings
@@ -91,7 +91,7 @@ class SystemKills(SystemUnderTest):
     def test_an_index_is_whole_after_a_process_died_answering_from_it(
         self, system: ChosenSystem, indexed: BuiltIndex, side_by_side: SideBySide, demo: Dataset
     ) -> None:
-        """What load() and answer() leave without a close() disturbs nobody."""
+        """A process that called load() and answer() without close() disturbs no other."""
         answers = asyncio.run(answers_from(system, side_by_side.folder, demo.queries, "after"))
         assert answers == indexed.answers, "after a process died answering, it answers otherwise"
 

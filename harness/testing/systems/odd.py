@@ -1,4 +1,4 @@
-"""Queries and corpora that nobody hoped for."""
+"""Unusual queries and corpora."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ ODD_CORPORA = {
 
 
 class SystemOddInputs(SystemUnderTest):
-    """What it survives."""
+    """Inputs that it must survive."""
 
     def test_odd_queries_are_answered(self, system: ChosenSystem, copied: Path, demo: Dataset) -> None:
         """Blank ones, long ones, other scripts, what looks like search syntax."""
@@ -79,7 +79,7 @@ class SystemOddInputs(SystemUnderTest):
         asyncio.run(_survive(system, tmp_path, corpus))
 
     def test_a_document_of_a_megabyte_is_survived(self, system: ChosenSystem, tmp_path: Path) -> None:
-        """Whatever a model's window is."""
+        """Whatever the size of a model's context window."""
         sentences = [f"Station {n} of line {n % 17} opened in {1900 + n % 120}." for n in range(24_000)]
         asyncio.run(_survive(system, tmp_path, corpus_of(PLAIN, " ".join(sentences)[:1_000_000])))
 

@@ -157,7 +157,7 @@ async def load(system: System) -> None:
 
 
 async def answer(system: System, query: Query, scope: str) -> Prediction:
-    """One answer under its own meter; `scope` keeps the calls of one pass apart from those of another."""
+    """One answer under its own meter; `scope` separates the calls of different passes."""
     with metered(Meter(f"{scope}/{query.query_id}")):
         return await system.answer(query)
 

@@ -31,11 +31,11 @@ from harness.testing.systems.opening import (
 )
 
 Pass = Literal["first", "again", "together", "retrieved"]
-"""`retrieved`: without a generator, where the system has one."""
+"""`retrieved`: without a generator, if the system supports that."""
 
 
 class SystemTask(BaseModel):
-    """What a process is to do."""
+    """The task of a process."""
 
     system: ChosenSystem
     folder: Path
@@ -45,16 +45,16 @@ class SystemTask(BaseModel):
     """Whether it indexes before it answers."""
     passes: tuple[Pass, ...] = ("first",)
     dies: Literal["", "building", "answering"] = ""
-    """Building: a copy of it dies, then it builds. Answering: it waits for its death when all is answered and
-    nothing is closed."""
+    """building: a copy of it dies, then it builds. answering: it is killed when everything is answered and nothing
+    is closed."""
     waits_for: Path | None = None
     """A file, until which it keeps the index open when all is answered."""
     dies_at_call: int = 0
-    """Of a build, before which it dies; 0: when all is built and nothing is closed."""
+    """The call of a build before which it dies; 0: when everything is built and nothing is closed."""
 
 
 class SystemFindings(Watched):
-    """What a process saw of a system."""
+    """The observations of a process that ran a system."""
 
     stats: IndexStats | None = None
     passes: dict[Pass, list[Prediction]] = Field({})

@@ -1,4 +1,4 @@
-"""A whole run, and what was expected of it."""
+"""A whole run, compared with its estimate."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class SystemRuns(SystemUnderTest):
 
 
 class SystemExpectations(SystemUnderTest):
-    """What its `expect` says it will ask of models, against what it asks of the fake."""
+    """The expected calls of its `expect`, compared with its calls to the fake."""
 
     @pytest.fixture
     def expected(self, system: ChosenSystem, demo: Dataset) -> Expected:
-        """What it says of the demo."""
+        """Its expectation for the demo."""
         if system.spec.expect is None:
             pytest.skip("it says nothing: estimated from its earlier runs")
         workload = Workload(Corpus("demo", demo.documents), demo.queries, FAKE.max_tokens)
@@ -76,7 +76,7 @@ class SystemExpectations(SystemUnderTest):
     def test_calls_are_as_many_as_expected_or_the_most_is_said(
         self, expected: Expected, indexed: BuiltIndex, demo: Dataset
     ) -> None:
-        """An estimate of money is no guess; where it is the most there can be, it says so."""
+        """An estimate of cost must be exact or marked as an upper bound."""
         for scope, work, units in (("index", expected.index, 1), ("indexer", expected.query, len(demo.queries))):
             made = len(_asked(indexed.folder, scope))
             most = round(units * sum(calls.calls for calls in work.calls))

@@ -22,7 +22,7 @@ from harness.testing.systems.process import Pass, SystemFindings, SystemTask, ru
 
 @dataclass(frozen=True)
 class BuiltIndex:
-    """One system's index over the demo, and what the process that built it answered from it."""
+    """A system's index over the demo, and the answers of the process that built it."""
 
     folder: Path
     stats: IndexStats
@@ -44,7 +44,7 @@ def load_demo() -> Dataset:
 
 
 class SystemUnderTest:
-    """Which system, and what its tests share."""
+    """The system, and what its tests share."""
 
     name: ClassVar[str] = ""
     """The name under which it is registered."""
@@ -64,7 +64,7 @@ class SystemUnderTest:
     @pytest.fixture(scope="class")
     @classmethod
     def system(cls) -> ChosenSystem:
-        """The system with its parameters, where what it needs is there."""
+        """The system with its parameters, if its requirements are installed."""
         chosen = cls.chosen()
         if chosen.spec.preflight:
             chosen.spec.preflight(*chosen.params)
@@ -73,7 +73,7 @@ class SystemUnderTest:
     @pytest.fixture(scope="class")
     @classmethod
     def demo(cls) -> Dataset:
-        """What it is asked."""
+        """The queries of the tests."""
         return load_demo()
 
     @pytest.fixture(scope="class")
@@ -93,7 +93,7 @@ class SystemUnderTest:
     def fresh(
         cls, system: ChosenSystem, indexed: BuiltIndex, demo: Dataset, tmp_path_factory: pytest.TempPathFactory
     ) -> SystemFindings:
-        """What a fresh, watched process does with that index."""
+        """The observations of a fresh, watched process that uses that index."""
         passes: tuple[Pass, ...] = ("first", "again", "together", "retrieved")
         task = _task(system, indexed.folder, demo).model_copy(
             update={"passes": passes if "generator" in system.roles.answer else passes[:3]}
@@ -105,7 +105,7 @@ class SystemUnderTest:
     def rebuilt(
         cls, system: ChosenSystem, indexed: BuiltIndex, demo: Dataset, tmp_path_factory: pytest.TempPathFactory
     ) -> SystemFindings:
-        """What a watched process does that builds the index where another died building it."""
+        """The observations of a watched process that rebuilds the index after another one died building it."""
         work = tmp_path_factory.mktemp(f"{cls.name}-rebuilt")
         middle = (len(requests_made(indexed.folder, "index")) + 1) // 2
         dies = {"builds": True, "dies": "building", "dies_at_call": middle}

@@ -1,1 +1,1 @@
-"""Cypher that somebody else wrote: read whole against what is allowed, and written anew."""
+"""Checks Cypher written by a model against an allow-list and writes it anew."""

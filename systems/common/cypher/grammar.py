@@ -1,4 +1,4 @@
-"""Of openCypher's grammar, what a statement may be made of; the names are those of its rules."""
+"""The parts of openCypher's grammar that a statement may use, under the names of its rules."""
 
 import re
 
@@ -15,7 +15,7 @@ addSubExpression multDivExpression powerExpression unaryAddSubExpression atomicE
 listExpression stringExpression stringExpPrefix nullExpression parenthesizedExpression
 propertyOrLabelExpression atom expressionChain literal boolLit numLit listLit caseExpression
 """)
-"""Rules that hold nothing but what is checked further down; others have a method of the reader, or are refused."""
+"""Rules whose parts are all checked further down. Others have a method of the reader or are refused."""
 SAID = {
     "unionSt": "UNION",
     "unwindSt": "UNWIND",
@@ -28,7 +28,7 @@ SAID = {
     "subqueryExist": "EXISTS { ... }",
     "rangeLit": "a path of any length (write each hop)",
 }
-"""What a refusal calls a rule."""
+"""Names of rules in error messages."""
 STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")

@@ -1,4 +1,4 @@
-"""What a statement may name: the graph as both stores show it, whatever they call things inside."""
+"""The names that a statement may use: the graph as both stores present it."""
 
 LABELS = ("Document", "Chunk", "Entity")
 RELATES = "RELATES"
@@ -12,7 +12,7 @@ PROPERTIES = frozenset(
     }
 )
 SOURCES = frozenset({"doc_id", "chunk_id", "chunk_ids"})
-"""Properties that say where something stands."""
+"""Properties that identify the source of a node."""
 FUNCTIONS = frozenset({"count", "collect", "min", "max", "avg", "sum", "tolower", "toupper", "size", "coalesce"})
 MOST_CHARACTERS = 2_000
 MOST_PIECES = 300
@@ -32,4 +32,4 @@ Document: doc_id, title, source (who published it), published_at (year, month an
 Chunk: chunk_id, doc_id, text, heading
 Entity: entity_id, name, kind
 RELATES: relation (such as 'ACQUIRED'), chunk_ids (the chunks that state it)"""
-"""As a model is told."""
+"""The schema as a model is told."""

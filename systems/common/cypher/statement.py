@@ -1,4 +1,4 @@
-"""A statement that was read: its parts, and how a database is asked."""
+"""A checked statement: its parts, and its spelling for a database."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,8 +9,8 @@ PieceKind = Literal["as_is", "label", "any_node", "type", "edge", "property", "t
 
 @dataclass(frozen=True)
 class StatementPiece:
-    """One part; `as_is`: a keyword, name, number or sign, checked; `text`: a string, which becomes a parameter;
-    `any_node`: stands where a node has no label; `edge`: at the end of an edge, after its type and properties.
+    """One part. `as_is`: a checked keyword, name, number or sign; `text`: a string, which becomes a parameter;
+    `any_node`: the place of a missing node label; `edge`: the end of an edge, after its type and properties.
     """
 
     kind: PieceKind
@@ -42,7 +42,9 @@ class ReadStatement:
     rows: int
 
     def spelled(self, spell: Spelling) -> tuple[str, Mapping[str, Any]]:
-        """The text for a database, and its parameters. No text of the original is in it but what was checked."""
+        """The text for a database, and its parameters. It contains nothing of the original that was not
+        checked.
+        """
         parameters: dict[str, Any] = {}
         parts = []
         for piece in self.pieces:

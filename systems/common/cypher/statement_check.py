@@ -1,7 +1,8 @@
-"""Is a statement one that may be run? An allow-list over its whole parse tree, not a search for forbidden words.
+"""Checks whether a statement may be run: an allow-list over its whole parse tree, not a search for forbidden
+words.
 
-The parser is openCypher's grammar (package antlr4-cypher). Whatever in its tree is not named here is refused; what
-is named is checked leaf by leaf and written anew, with strings as parameters, so that neither comments nor escapes
+The parser is openCypher's grammar (package antlr4-cypher). Anything in its tree that is not named here is refused;
+the rest is checked leaf by leaf and written anew, with strings as parameters, so that neither comments nor escapes
 nor look-alike letters reach a database.
 """
 
@@ -15,16 +16,16 @@ from systems.common.cypher.statement import Column, PieceKind, ReadStatement, St
 
 
 class Refused(ValueError):
-    """It may not be run; the message says why, in words that help whoever wrote it."""
+    """The statement may not be run; the message helps its author to correct it."""
 
 
 def check_parser() -> None:
-    """Raise MissingDependency where the parser is not there."""
+    """Raise MissingDependency if the parser is not installed."""
     need("system-cypher-agent", "antlr4_cypher")
 
 
 def read_statement(text: str, rows: int) -> ReadStatement:
-    """The statement in `text`, to give at most `rows` rows; Refused where it is not one that may be run."""
+    """The statement in `text`, limited to `rows` rows; raises Refused if it may not be run."""
     bare = text.strip().rstrip(";").strip()
     _check_text(bare)
     reader = _Reader(rows)
@@ -77,7 +78,7 @@ def _parsed(text: str) -> Any:
 
 
 class _Reader:
-    """Walks a tree once; what it meets is written down, or refused."""
+    """Walks a tree once and writes down or refuses each part."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
@@ -90,14 +91,14 @@ class _Reader:
         self._named: set[str] = set()
         """Of values: what WITH and RETURN call something."""
         self._sources: dict[str, str] = {}
-        """Of what WITH hands on: alias -> property that says where it stands."""
+        """For names passed on by WITH: alias -> property that identifies its source."""
         self._columns: list[Column] = []
         self._in_return = False
         self._may_be_bare = False
-        """Whether a node may stand here as a whole: it is counted, or handed on by WITH."""
+        """Whether a whole node may be used here: in a count, or passed on by WITH."""
 
     def statement(self) -> ReadStatement:
-        """What was read."""
+        """The checked statement."""
         if not self._columns:
             raise Refused("the statement returns nothing: end it with RETURN")
         if not any(column.source for column in self._columns):
@@ -141,7 +142,7 @@ class _Reader:
         else:
             raise Refused(f"{text[:30]!r} is not allowed")
 
-    # What has a meaning of its own.
+    # Parts with a meaning of their own.
 
     def _nodePattern(self, node: Any) -> None:  # noqa: N802 - as the grammar calls it
         rules = {_rule(child): child for child in node.getChildren() if hasattr(child, "getRuleIndex")}
@@ -192,7 +193,7 @@ class _Reader:
             variable = self._name_of(rules["symbol"])
             self._variables.add(variable)
         else:
-            # No name that anybody can write: a database may have to say more of the edge than its type.
+            # A name that no statement can contain: a database may need more about the edge than its type.
             variable = f"_{len(self._pieces)}"
         self._write("as_is", "[")
         self._write("as_is", variable)
@@ -277,7 +278,7 @@ class _Reader:
         self._write("as_is", "count(*)")
 
     def _symbol(self, node: Any) -> None:
-        """A variable, or a number: the grammar takes those for names."""
+        """A variable, or a number, which the grammar treats as names."""
         text = node.getText()
         if grammar.NUMBER.fullmatch(text):
             self._write("as_is", text)
@@ -336,7 +337,7 @@ class _Reader:
             self._columns.append(Column(name, self._source_of(written)))
 
     def _source_of(self, pieces: Sequence[StatementPiece]) -> str:
-        """The property of an expression that says where something stands; empty where there is none."""
+        """The property in an expression that identifies a source; empty if there is none."""
         named = (each.value for each in pieces if each.kind == "property" and each.value in graph_schema.SOURCES)
         handed = (self._sources.get(each.value, "") for each in pieces if each.kind == "as_is")
         return next(filter(None, (*named, *handed)), "")

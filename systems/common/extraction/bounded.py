@@ -37,7 +37,7 @@ class BoundedExtractor:
         self._progress = progress
 
     async def extract(self, chunks: Sequence[Chunk]) -> list[TextGraph]:
-        """One call for each chunk, a second where the first reply cannot be read."""
+        """One call per chunk, a second if the first reply cannot be read."""
         return await map_bounded(self._extract, chunks, _CONCURRENCY, self._progress)
 
     async def _extract(self, chunk: Chunk) -> TextGraph:

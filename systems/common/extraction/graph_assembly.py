@@ -1,4 +1,4 @@
-"""What was found chunk by chunk, merged into one graph."""
+"""Merges the extractions of all chunks into one graph."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class _Merged:
         self._mentions: set[tuple[str, str]] = set()
 
     def add(self, chunk_id: str, graph: TextGraph) -> None:
-        """Merge what one chunk holds; chunks come in corpus order."""
+        """Merge the graph of one chunk; chunks come in corpus order."""
         for entity in graph.entities:
             met = self._meet(chunk_id, entity.name)
             if met and entity.kind:
@@ -91,5 +91,5 @@ class _Merged:
 
 
 def _most_frequent(counts: Counter[str]) -> str:
-    """The first met among equals: a dict keeps its order, and max() takes the first."""
+    """The first among equals: a dict keeps its order, and max() takes the first."""
     return max(counts, key=counts.__getitem__)

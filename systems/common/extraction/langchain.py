@@ -21,19 +21,19 @@ _REMINDER = (
     '"type": "..."}}]}}.'
 )
 _NO_KIND = "Node"
-"""What LangChain puts where the model names no type."""
+"""LangChain's type for a node without one."""
 
 
 def check_langchain() -> None:
-    """Raise MissingDependency where the packages are not installed; quick, for it imports nothing."""
+    """Raise MissingDependency if the packages are not installed; fast, because nothing is imported."""
     need("extractor-langchain", "langchain_core", "langchain_experimental")
 
 
 class LangChainExtractor:
     """See `systems.common.extraction.extractor.Extractor`.
 
-    A reply that is no graph (prose, JSON cut off at max_tokens) is asked for once more with a reminder, which
-    makes it another request; LangChain itself would take it for an empty graph.
+    If a reply is no graph (prose, JSON cut off at max_tokens), the model is asked once more with a reminder, which
+    makes it another request; LangChain itself would return an empty graph.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ class LangChainExtractor:
         max_tokens: int = 1500,
         progress: Progress,
     ) -> None:
-        """At most `concurrency` calls are under way; the limiter of the model role may allow fewer. `max_tokens`
-        bounds each reply. Imports LangChain, which takes seconds.
+        """At most `concurrency` calls run at once; the limiter of the model role may allow fewer. `max_tokens`
+        limits each reply. Imports LangChain, which takes seconds.
         """
         check_langchain()
         self._first = _transformer(chat, max_tokens, "")
@@ -54,7 +54,7 @@ class LangChainExtractor:
         self._progress = progress
 
     async def extract(self, chunks: Sequence[Chunk]) -> list[TextGraph]:
-        """One call for each chunk, a second where the first reply cannot be read."""
+        """One call per chunk, a second if the first reply cannot be read."""
         return await map_bounded(self._extract, chunks, self._concurrency, self._progress)
 
     async def _extract(self, chunk: Chunk) -> TextGraph:
@@ -89,7 +89,7 @@ def _transformer(chat: ChatModel, max_tokens: int, instructions: str) -> Any:
 
 
 async def _parsed(reply: dict[str, Any]) -> dict[str, Any]:
-    """The reply; its parsing error raised, where the transformer would go on with an empty graph."""
+    """The reply; raises its parsing error, which the transformer would turn into an empty graph."""
     if reply["parsing_error"]:
         raise reply["parsing_error"]
     return reply

@@ -12,10 +12,10 @@ from systems.common.graph_stores.name_words import words
 _LONGEST = 8
 """Words of a name."""
 _MOST_WORDS = 300
-"""Of a question that are looked at."""
+"""Words of a question that are searched for names."""
 _ALIASES = 50
 """Results of a full-text search among which another spelling of a name is looked for."""
-# A comma or a quotation mark stands between names, not inside them.
+# A comma or a quotation mark separates names.
 _PART = re.compile(r"[^,;:?!()\"\u201c\u201d]+")
 
 
@@ -40,11 +40,11 @@ class _Run:
 async def entities_named(
     store: GraphStore, question: str, publishers: Collection[str], aliases: int
 ) -> list[EntityHit]:
-    """The graph's entities that the question names, in its order; none of `publishers`, which are entity ids.
+    """The graph's entities that the question names, in its order; without `publishers`, which are entity ids.
 
-    First any run of its words that is an entity's name, the longest first, a possessive or an article aside. Then,
-    of the names by quotation marks and capitals that this leaves, entities that have all of a name's words or all
-    of whose words the name has, at most `aliases` for each.
+    First runs of words that are the name of an entity, the longest first, ignoring possessives and articles. Then,
+    for the remaining names in quotation marks and capitals, entities that contain all words of the name or whose
+    words it contains, at most `aliases` for each.
     """
     runs = [run for run in _runs(question) if run.may_be_a_name]
     stored = {hit.entity_id: hit for hit in await store.entities([run.entity_id for run in runs])}
@@ -89,6 +89,6 @@ def _is_alias(asked: set[str], name: str) -> bool:
 
 
 def _place(question: str, name: str) -> int:
-    """Where the question names it; behind all others where it spells it in another way."""
+    """Where the question names the entity; last if it is spelled differently."""
     found = question.casefold().find(name.casefold())
     return found if found >= 0 else len(question)

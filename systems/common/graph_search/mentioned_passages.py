@@ -12,15 +12,15 @@ async def passages_mentioning(
 ) -> list[Context]:
     """At most `depth` passages that mention one of the entities, best first.
 
-    A passage counts for each of them log(chunks / chunks that mention it), as a word counts in BM25. Equal ones
-    come as they stand in `found`, a search's passages, which come before those that it did not find.
+    For each entity a passage counts log(chunks / chunks that mention it), like a word in BM25. Ties are in the
+    order of `found`, the passages of a search, before those that it did not find.
     """
     mentions = await store.mentions_of(entity_ids)
     weights: dict[str, float] = {}
     for chunk_ids in mentions.values():
         for chunk_id in chunk_ids:
             weights[chunk_id] = weights.get(chunk_id, 0.0) + math.log(1 + chunks / len(chunk_ids))
-    # What is not among the heaviest few hundred cannot be among the best, whatever the search says of it.
+    # A passage outside the heaviest few hundred cannot become one of the best, whatever its rank in the search.
     heaviest = sorted(weights, key=lambda chunk_id: (-weights[chunk_id], chunk_id))
     cut = weights[heaviest[depth - 1]] if len(heaviest) > depth else 0.0
     kept = [chunk_id for chunk_id in heaviest if weights[chunk_id] >= cut]

@@ -1,4 +1,4 @@
-"""How a graph is searched; what determines it stands in `systems.common.graph_index`."""
+"""How a graph is searched; its index is defined in `systems.common.graph_index`."""
 
 from typing import Literal
 
@@ -13,7 +13,7 @@ Mode = Literal["hybrid", "triplets", "triplets+text"]
 
 
 class GraphSearchParams(SearchParams):
-    """What a change of may reuse the index."""
+    """Parameters that do not change the index."""
 
     mode: Mode = "hybrid"
     """`hybrid`: passages by `search`, then triplets (thesis); `triplets`: the graph alone; `triplets+text`: the
@@ -25,8 +25,9 @@ class GraphSearchParams(SearchParams):
     entities_per_name: int = Field(3, ge=1, le=50)
     """Entities that full-text search may find for one name of the question."""
     names_by: Literal["graph", "rules", "model"] = "graph"
-    """How the question's names are found: as names of the graph's own entities, publishers aside; by quotation
-    marks and capitals, each searched for; or by one more model call, likewise."""
+    """How the names in the question are found: `graph`: names of the graph's entities, without publishers;
+    `rules`: by quotation marks and capitals, each then searched; `model`: by one more model call, each then
+    searched."""
     mentions: bool | None = None
     """`hybrid`: whether passages that mention the question's entities are fused with those of the search; None:
     with a `dense` search alone, for BM25 finds names by itself."""
@@ -53,8 +54,8 @@ class GraphSearchParams(SearchParams):
 
     @property
     def search_roles(self) -> frozenset[Role]:
-        """The models that a search asks besides a generator for names: the question is embedded for a search by
-        meaning, of passages or of triplets.
+        """The models that a search needs besides a generator for names: an embedder for a semantic search of
+        passages or triplets.
         """
         return EMBEDS if self.by_meaning else NO_ROLE
 
@@ -65,7 +66,7 @@ def reranker_of(answer: GraphSearchParams) -> str | None:
 
 
 def check_search(index: GraphIndexParams, answer: GraphSearchParams) -> None:
-    """Raise HarnessError where the graph cannot be built here, or not searched so; see `SystemSpec.preflight`."""
+    """Raise HarnessError if the graph cannot be built here or searched in this way; see `SystemSpec.preflight`."""
     check_graph(index, answer)
     if answer.rank == "meaning" and not index.statements:
         raise ConfigError(

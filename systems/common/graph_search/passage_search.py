@@ -19,7 +19,7 @@ async def passages_of_graph(
     k: int,
     vector: "Vectors | None" = None,
 ) -> list[Context]:
-    """The k passages that fit `question` best; `vector` is its own where it was embedded before."""
+    """The k best passages for `question`; `vector`: its embedding, if it was computed before."""
 
     async def by_meaning(text: str, k: int) -> list[Context]:
         found = vector

@@ -42,9 +42,9 @@ def _without_openers(run: str) -> str:
 
 
 async def ask_for_names(chat: ChatModel, question: str) -> list[str]:
-    """The names as the model lists them, at most `MAX_NAMES`; one call, a second where the reply is no list.
+    """At most `MAX_NAMES` names listed by the model; one call, a second if the reply is no list.
 
-    Raises `Unreadable` after that, and whatever the model's client raises.
+    Raises `Unreadable` after that, and the errors of the model's client.
     """
     asked = Question(names_messages(question), NAMES_SCHEMA, _read, MAX_TOKENS)
     return (await ask_json(chat, asked)).value

@@ -1,4 +1,4 @@
-"""What is handed to the generator: passages of the search and triplets of the graph."""
+"""Contexts for the generator: passages of the search and triplets of the graph."""
 
 import asyncio
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from harness.protocols import Vectors
 
 _NEIGHBOURS = 200
-"""Triplets of the question's entities, best first, whose other ends are gone on from in a second hop."""
+"""Number of triplets of the question's entities, best first, that are followed in a second hop."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What was found for a question, and on what way."""
+    """What was found for a question, and how."""
 
     names: Sequence[str]
     entities: Sequence[EntityHit]
@@ -67,8 +67,8 @@ class GraphRetrieval:
         self._chunks = 0
 
     async def open(self, statements: bool = False) -> None:
-        """Open the parts of the graph that these parameters search, and its `statements` for whoever searches them
-        in any case; read what every question needs.
+        """Open the parts of the graph that these parameters need, its `statements` for other uses, and whatever
+        every question needs.
         """
         params = self._params
         if params.names_by == "model" and self._runtime.chat is None:
@@ -137,7 +137,7 @@ class GraphRetrieval:
     ) -> list[StatedTriplet]:
         if self._params.rank == "words" or vector is None:
             return []
-        # Sentences that stand in a passage are left out afterwards, at most as many as passages have.
+        # Sentences that are in a passage are left out afterwards, at most as many as passages have.
         wanted = self._params.max_triplets + 20 * self._params.top_k
         return await asyncio.to_thread(self._graph.statements.rank, vector, candidates, wanted)
 
@@ -160,7 +160,7 @@ class GraphRetrieval:
     async def _stating(
         self, candidates: Sequence[StoredTriplet], statements: Sequence[StatedTriplet]
     ) -> list[Context]:
-        """The passages that state what is shown of the graph, and as many more as a ranking keeps."""
+        """The passages that state the shown triplets, and as many more as a ranking needs."""
         most = self._params.max_triplets
         stating = [each.sentence.chunk_id for each in statements[:most]]
         if self._params.rank == "words":
@@ -187,7 +187,7 @@ class GraphRetrieval:
     def _shown(
         self, candidates: Sequence[StoredTriplet], statements: Sequence[StatedTriplet], passages: Sequence[Context]
     ) -> list[Context]:
-        """The triplets as the generator reads them; a sentence that stands in a passage is not said again."""
+        """The triplets as the generator sees them; sentences that are in a passage are not repeated."""
         most = self._params.max_triplets
         if self._params.rank == "words":
             return [_as_context(triplet) for triplet in candidates[:most]]

@@ -1,1 +1,1 @@
-"""Where a knowledge graph is kept: Ladybug in the process, Neo4j on a server, one contract."""
+"""Stores of a knowledge graph: Ladybug in the process, Neo4j on a server, with one contract."""

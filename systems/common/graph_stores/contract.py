@@ -1,4 +1,4 @@
-"""What a graph store keeps and finds."""
+"""The contract of graph stores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GraphSize:
-    """What a stored index holds."""
+    """Counts of a stored index."""
 
     documents: int
     chunks: int
@@ -33,7 +33,7 @@ class EntityHit:
     score: float
     """The search's own (BM25 in both stores): comparable within one answer only."""
     degree: int
-    """Relations it takes part in."""
+    """Number of its relations."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class Sources:
     """Where stored things come from."""
 
     published: Mapping[str, str]
-    """By doc_id of what is stored, when it was published, as its metadata say; empty where they do not."""
+    """doc_id -> date of publication, from the metadata; without those that have none."""
     owners: Mapping[str, str]
     """By chunk_id, the document that it is of."""
 
 
 class AskFailed(Exception):
-    """A database did not answer a statement; the message is one line and says why."""
+    """A database did not answer a statement; the message says why in one line."""
 
 
 class GraphStore(Protocol):
@@ -74,13 +74,15 @@ class GraphStore(Protocol):
     """
 
     async def write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
-        """Keep the graph, in place of what an interrupted build left; vectors[i] (unit rows) is chunks[i]'s."""
+        """Store the graph, replacing what an interrupted build left; vectors[i] (normalised) belongs to
+        chunks[i].
+        """
         ...
 
     async def find_entities(self, phrase: str, limit: int) -> list[EntityHit]:
         """Entities whose names share words with `phrase`, best first, equal scores by entity_id.
 
-        Any text is a phrase: search syntax in it is text, and one without a word finds nothing.
+        `phrase` may be any text: search syntax is treated as text, and without a word nothing is found.
         """
         ...
 
@@ -115,14 +117,14 @@ class GraphStore(Protocol):
         ...
 
     async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
-        """The rows of a statement, in its own order. It runs read-only and for at most `limit_s` seconds.
+        """The rows of a statement, in its order. It runs read-only and for at most `limit_s` seconds.
 
-        AskFailed where the database refuses it, or has not answered by then.
+        Raises AskFailed if the database refuses it or does not answer in time.
         """
         ...
 
     async def size(self) -> GraphSize:
-        """What is stored."""
+        """Counts of what is stored."""
         ...
 
     def close(self) -> None:

@@ -10,7 +10,7 @@ from systems.common.graph_stores.contract import EntityHit
 from systems.common.graph_stores.name_words import query_words, words
 from systems.common.graph_types import Entity
 
-# `ascii` leaves every other character alone: the words are already what is to be compared.
+# `ascii` leaves other characters unchanged: the words are already normalised.
 _TABLE = """
 CREATE VIRTUAL TABLE entities USING fts5(
     words, entity_id UNINDEXED, name UNINDEXED, kind UNINDEXED, degree UNINDEXED, tokenize = 'ascii'

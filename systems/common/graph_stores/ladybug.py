@@ -48,7 +48,7 @@ _SIZE = (
 
 
 def check_ladybug() -> None:
-    """Raise MissingDependency where the package is not there."""
+    """Raise MissingDependency if the package is not installed."""
     need("system-kg", "ladybug")
 
 
@@ -241,7 +241,7 @@ class _Stored:
         return _Reader(ladybug.Connection(self._database, num_threads=1), open_names(self._names))
 
     def close(self) -> None:
-        """Close all; nobody may be reading."""
+        """Close everything; no reads may be running."""
         while self._idle:
             self._idle.pop().close()
         self._database.close()

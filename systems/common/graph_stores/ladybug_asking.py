@@ -17,7 +17,7 @@ _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "L
 """All of this process's variables that the other gets: no key is among them."""
 _START_S = 60.0
 _GRACE_S = 0.5
-"""The database ends what it runs by itself, after the same time limit."""
+"""Grace period after the time limit, which the database applies itself."""
 
 
 class AskingProcesses:
@@ -31,7 +31,7 @@ class AskingProcesses:
         self._closed = False
 
     def ask(self, query: str, parameters: Mapping[str, Any], limit_s: float) -> list[list[Any]]:
-        """The rows. AskFailed where there are none after `limit_s` seconds, or the database refuses."""
+        """The rows. Raises AskFailed after `limit_s` seconds, or if the database refuses."""
         with self._changing:
             process = self._idle.pop() if self._idle else self._started()
         try:
@@ -52,7 +52,7 @@ class AskingProcesses:
         return process
 
     def close(self) -> None:
-        """Kill them all, whatever they do: whoever waits for one is told that it has ended."""
+        """Kill all processes, even busy ones; their callers get an error."""
         with self._changing:
             self._closed = True
             for process in self._all:
@@ -97,7 +97,7 @@ class _AskingProcess:
         return rows
 
     def _read(self, limit_s: float) -> dict[str, Any]:
-        """Its next line; an error where it was killed after so long, or ended."""
+        """Its next line; raises an error if it was killed after the time limit, or has ended."""
         assert self._process.stdout is not None  # noqa: S101 - a pipe was asked for
         late = threading.Event()
 
@@ -122,7 +122,7 @@ class _AskingProcess:
         self._process.kill()
 
     def end(self) -> None:
-        """End it and what it is asked through; by the thread that asks it, or where none does."""
+        """End the process and its pipes; call it from the thread that uses it, or when none does."""
         self.is_lost = True
         self._process.kill()
         self._process.wait()

@@ -90,7 +90,7 @@ def _copy(connection: Any, file: Path, table: str, rows: Iterable[_Row]) -> None
 
 
 def _literal(file: Path) -> str:
-    """A path inside a statement: Ladybug takes it for a pattern, and has no parameters there."""
+    """A path within a statement: Ladybug treats it as a pattern and has no parameters there."""
     pattern = re.sub(r"[\[*?]", lambda match: f"[{match[0]}]", str(file.absolute()))
     escaped = pattern.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"

@@ -1,7 +1,7 @@
-"""A process that answers statements on a Ladybug database, a line of JSON each. It imports as little as it can.
+"""A process that answers statements on a Ladybug database, as lines of JSON. It imports as little as possible.
 
-Ladybug plans a statement in native code that looks at no time limit, and takes memory as it likes: whoever starts
-this process kills it. Its own alarm ends it where nobody is left to do that.
+Ladybug plans statements in native code without time and memory limits, so the parent kills this process. Its own
+alarm ends it if there is no parent.
 """
 
 import json
@@ -19,7 +19,7 @@ _LOADING_MEMORY_BYTES = 1 << 30
 _LARGEST_BYTES = 1 << 36
 """Of address space reserved; the default, 8 TiB, is more than some machines allow a process."""
 _WORKING_BYTES = 1 << 30
-"""What the process may take besides what it has with an open database."""
+"""Memory that the process may use beyond that of an open database."""
 _LONGEST_ANSWER = 16_000_000
 _ALARM_S = 5.0
 """After the end of the time limit."""
@@ -68,12 +68,12 @@ def _answered(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
     connection.set_query_timeout(max(1, round(1000 * request["limit_s"])))
     try:
         return {"rows": rows_of(connection, request["query"], **request["parameters"])}
-    except (RuntimeError, MemoryError) as error:  # what the library raises for whatever it cannot answer
+    except (RuntimeError, MemoryError) as error:  # the library raises these for statements that it cannot answer
         return {"error": str(error) or "it needs too much memory: ask for less"}
 
 
 def _limit_memory() -> None:
-    """Where the system can say what the process has, and can limit it (Linux)."""
+    """On systems that report the memory of a process and can limit it (Linux)."""
     with suppress(OSError, ValueError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         most = pages * resource.getpagesize() + _WORKING_BYTES

@@ -1,4 +1,4 @@
-"""The words of a name, which full-text search compares: the same in both stores, whatever their tokenisers do."""
+"""The words of a name for full-text search: the same in both stores, whatever their tokenisers do."""
 
 import unicodedata
 from itertools import groupby

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = "neo4j.json"
 _CANDIDATES = 1000
-"""Lucene searches as widely as it is asked for neighbours: of the true ten nearest among 6,600 random vectors,
-k = 10 misses seven, k = 100 one, k = 500 none."""
+"""Lucene's search breadth depends on k: of the true ten nearest among 6,600 random vectors, k = 10 misses seven, k
+= 100 one, k = 500 none."""
 _GRACE_S = 5.0
-"""A server looks at its time limits every two seconds, and not while it plans or collects garbage."""
+"""A server checks its time limits every two seconds, and not while it plans or collects garbage."""
 _PASSAGE = ", ".join(f"c.{column}" for column in PASSAGE_COLUMNS)
 _FIND = """
 CALL db.index.fulltext.queryNodes($index, $words) YIELD node, score
@@ -72,10 +72,10 @@ RETURN score, {_PASSAGE}
 
 
 class Neo4jStore:
-    """See `GraphStore`. The server is the one that the environment names (`Neo4jSettings`) at the first question.
+    """See `GraphStore`. The server is the one in the environment (`Neo4jSettings`) at the first use.
 
-    `folder` holds neo4j.json: which label space, and which build of it. A moved folder still finds its graph; the
-    graph of a deleted folder stays on the server, for it may be that of a moved one.
+    `folder` holds neo4j.json with the label space and its build. A moved folder still finds its graph; the graph
+    of a deleted folder stays on the server, since the folder may have been moved.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -208,7 +208,7 @@ class Neo4jStore:
         return Sources({row[0]: row[1] or "" for row in published}, owners)
 
     async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
-        """See `GraphStore.ask`; the server itself ends what takes longer, unless it does not get to that."""
+        """See `GraphStore.ask`; the server ends slow statements itself, unless it is blocked."""
         asked = self._calls.run(lambda: self._open().read(statement, limit_s))
         try:
             return await asyncio.wait_for(asked, limit_s + _GRACE_S)

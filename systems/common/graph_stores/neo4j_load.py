@@ -55,7 +55,7 @@ RETURN count(rel)
 def load_space(
     driver: "neo4j.Driver", space: Space, graph: KnowledgeGraph, vectors: "Vectors", check: Callable[[], None]
 ) -> None:
-    """Put the graph in place of whatever the space held; `check` is called between transactions and may raise."""
+    """Replace the content of the space by the graph; `check` is called between transactions and may raise."""
     drop_space(driver, space)
     _check_types(driver, graph)
     create_keys(driver, space)
@@ -116,9 +116,9 @@ def _chunk_batches(graph: KnowledgeGraph, vectors: "Vectors") -> Iterator[list[l
 
 
 def relationship_type(relation: str) -> str:
-    """The type of an edge: the relation itself, `RELATES` where it could not be written in a query as it is.
+    """The type of an edge: the relation, or `RELATES` if it could not be written in a query.
 
-    The edge's property `relation` holds it in any case.
+    The edge's property `relation` always holds it.
     """
     return relation if relation and f"_{relation}".isidentifier() and len(relation) <= 100 else "RELATES"
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import neo4j
 
 _OLDEST = (5, 23)
-"""The first that takes the vector index's HNSW options and `CALL (row) { ... }`. Tried with 5.26."""
+"""The first version with the vector index's HNSW options and `CALL (row) { ... }`. Tested with 5.26."""
 _PROCEDURES = (
     "apoc.create.relationship",
     "db.create.setNodeVectorProperty",
@@ -29,7 +29,7 @@ _START = "start it (scripts/neo4j start), or point NEO4J_URI at one that runs"
 
 @dataclass(frozen=True)
 class Neo4jSettings:
-    """Where the server is and who asks; the password is shown nowhere."""
+    """Address and user of the server; the password is never shown."""
 
     uri: str
     username: str
@@ -37,7 +37,7 @@ class Neo4jSettings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Neo4jSettings":
-        """NEO4J_URI, NEO4J_USERNAME, NEO4J_PASSWORD. ServiceUnavailable where the URI cannot be one."""
+        """From NEO4J_URI, NEO4J_USERNAME, NEO4J_PASSWORD. Raises ServiceUnavailable for an impossible URI."""
         uri = environment.get("NEO4J_URI") or "bolt://127.0.0.1:7687"
         parts = urlsplit(uri)
         if "@" in parts.netloc:
@@ -50,7 +50,7 @@ class Neo4jSettings:
 
 
 def check_package() -> None:
-    """Raise MissingDependency where the driver is not there."""
+    """Raise MissingDependency if the driver is not installed."""
     need("system-kg", "neo4j")
 
 
@@ -74,7 +74,9 @@ def check_neo4j() -> None:
 
 
 def check_limits() -> None:
-    """Raise ServiceUnavailable where the server limits no statement's time and memory, or does not say so."""
+    """Raise ServiceUnavailable if the server does not limit a statement's time and memory, or does not report its
+    limits.
+    """
     from neo4j import exceptions
 
     settings = Neo4jSettings.from_environment()
@@ -94,7 +96,7 @@ def check_limits() -> None:
 
 
 def check_limited(uri: str, found: Mapping[str, str]) -> None:
-    """Likewise, of a server that says this of its settings."""
+    """The same for known settings of a server."""
     unset = [name for name in _LIMITS if re.fullmatch(r"0(\.0+)?\D*", found.get(name, "0"))]
     if unset:
         said = "sets no" if all(name in found for name in unset) else "does not show its"
@@ -142,11 +144,11 @@ def connect(settings: Neo4jSettings) -> "neo4j.Driver":
 def rows_of(
     driver: "neo4j.Driver", query: str, *, write: bool = False, limit_s: float | None = None, **parameters: Any
 ) -> list[list[Any]]:
-    """Every row of the answer; `query` is one of our own texts, whatever came from outside is a parameter.
+    """Every row of the answer; `query` is one of our own texts, and foreign values are parameters.
 
     Without `write` the server refuses to write. Each query commits by itself, so that it may work in batches, and
-    is tried once: a batch that came twice would be in the graph twice. The server ends what takes over `limit_s`,
-    or without it over a limit of its own.
+    is tried once, since a repeated batch would be in the graph twice. The server ends queries after `limit_s`, or
+    after its own limit.
     """
     import neo4j
 
@@ -159,7 +161,7 @@ def rows_of(
 
 @contextmanager
 def explained(settings: Neo4jSettings) -> Iterator[None]:
-    """Turn what the user can fix into one ServiceUnavailable line."""
+    """Turn errors that the user can fix into one ServiceUnavailable line."""
     from neo4j import exceptions
 
     try:

@@ -1,7 +1,7 @@
-"""A label space: one index among others in the only database that Neo4j's Community edition has.
+"""A label space: one of several indexes in the only database of Neo4j's Community edition.
 
-Each node carries one label, the space's name followed by what it is: `Rag_0123456789abEntity`. Vector and
-full-text indexes are per label, so no question of one index can meet a node of another.
+Each node has one label, the space's name followed by its kind: `Rag_0123456789abEntity`. Vector and full-text
+indexes are per label, so no query of one index can reach a node of another.
 """
 
 import hashlib
@@ -43,8 +43,8 @@ class Space:
 
     @classmethod
     def of(cls, folder: Path, number: int = 0) -> "Space":
-        """The first space, or a later one, of what is built in `folder` of this machine: the same one again after
-        a build that was killed. Another machine that calls a folder so has others on the same server.
+        """The first space, or a later one, for an index built in `folder` on this machine; the same again after a
+        killed build. Other machines with the same folder name have other spaces on the server.
         """
         named = os.fsencode(folder.resolve()), _machine().encode(), str(number).encode()
         return cls(f"Rag_{hashlib.sha256(bytes(1).join(named)).hexdigest()[:12]}")
@@ -64,9 +64,9 @@ class Space:
         return f"{self.name}Names"
 
     def spelled(self, piece: StatementPiece) -> str:
-        """A label or type of a statement that somebody else wrote, and no node of another space has one of them.
+        """A label or type of a model's statement, restricted to this space.
 
-        What relates two entities is the type of their edge, whatever that is: only such an edge has a relation.
+        The relation of two entities is the type of their edge, so only such an edge has a relation.
         """
         if piece.kind == "type":
             return f":{piece.value}" if piece.value not in {RELATES, ""} else ""
@@ -137,8 +137,8 @@ def create_keys(driver: "neo4j.Driver", space: Space) -> None:
 
 
 def create_searches(driver: "neo4j.Driver", space: Space, dimension: int | None) -> None:
-    """The full-text index and, where there are vectors, theirs; both filled when this returns."""
-    # The words are cut already. Not eventually consistent: what has been written can be found.
+    """Create the full-text index and, if there are vectors, theirs; both are filled when this returns."""
+    # The words are already split. Not eventually consistent, so that written names can be found at once.
     names = f"""
         CREATE FULLTEXT INDEX {space.names} FOR (e:$Entity) ON EACH [e.words] OPTIONS {{ indexConfig: {{
             `fulltext.analyzer`: 'whitespace', `fulltext.eventually_consistent`: false }} }}"""
@@ -157,7 +157,7 @@ def _await(driver: "neo4j.Driver", index: str) -> None:
 
 
 def count(driver: "neo4j.Driver", space: Space) -> GraphSize:
-    """What the space holds now."""
+    """Number of nodes and edges in the space."""
     counted = [
         rows_of(driver, space.in_query(f"MATCH {pattern} RETURN count(*)"))[0][0]
         for pattern in (

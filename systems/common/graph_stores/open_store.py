@@ -26,9 +26,9 @@ def servers_of(kind: StoreKind) -> list[str]:
 
 
 def check_store(kind: StoreKind) -> None:
-    """Raise MissingDependency or ServiceUnavailable where a store of this kind could not be used now.
+    """Raise MissingDependency or ServiceUnavailable if a store of this kind cannot be used now.
 
-    Quick, and changes nothing: what a system calls in its preflight.
+    Fast, without changes; systems call it in their preflight.
     """
     if kind == "neo4j":
         check_neo4j()
@@ -37,6 +37,6 @@ def check_store(kind: StoreKind) -> None:
 
 
 def check_limited_statements(kind: StoreKind) -> None:
-    """Raise ServiceUnavailable where a statement of a model could take all the time or memory of a server."""
+    """Raise ServiceUnavailable if a model's statement could use all the time or memory of a server."""
     if kind == "neo4j":
         check_limits()

@@ -1,4 +1,4 @@
-"""What both stores make of a graph and of their rows alike, so that they differ in nothing but the database."""
+"""Shared by both stores, so that they differ only in the database."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,12 +27,12 @@ def document_row(document: Document) -> tuple[str, str, str, str, str]:
 
 
 def degrees(graph: KnowledgeGraph) -> Counter[str]:
-    """How many relations each entity takes part in; one to itself counts once."""
+    """Number of relations of each entity; a relation to itself counts once."""
     return Counter(end for relation in graph.relations for end in {relation.head_id, relation.tail_id})
 
 
 def size_of(graph: KnowledgeGraph) -> GraphSize:
-    """What a store must hold after `write`."""
+    """The counts that a store must report after `write`."""
     return GraphSize(
         documents=len(documents_of(graph)),
         chunks=len(graph.chunks),
@@ -49,16 +49,16 @@ def in_order(rows: Iterable[Sequence[Any]], chunk_ids: Sequence[str]) -> list[Co
 
 
 def why_unanswered(error: object, timed_out: str, limit_s: float) -> str:
-    """What a database says of a statement, for whoever wrote it: one line of 200 characters.
+    """A database's error about a statement, for its author: one line of at most 200 characters.
 
-    `timed_out` is what it says where the time was up.
+    `timed_out`: the message to use after a timeout.
     """
     said = " ".join(str(error).split())
     return too_late(limit_s) if timed_out in said else said[:200]
 
 
 def too_late(limit_s: float) -> str:
-    """Likewise, where it has not said anything."""
+    """The message for a statement that was not answered in time."""
     return f"no answer within {limit_s:g} s: ask for less"
 
 

@@ -1,4 +1,4 @@
-"""Blocking calls in threads, for stores that are asked from coroutines."""
+"""Runs blocking calls in threads, for stores used from coroutines."""
 
 import asyncio
 import threading

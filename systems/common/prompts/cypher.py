@@ -1,4 +1,4 @@
-"""What the Cypher agent asks: a question in Cypher, and again where that went wrong."""
+"""Prompts of the Cypher agent: write a query, and repair one that failed."""
 
 import re
 from collections.abc import Sequence

@@ -64,9 +64,9 @@ def map_schema(n_reports: int) -> dict[str, Any]:
 
 
 def map_messages(question: str, reports: Sequence[str]) -> list[Message]:
-    """The prompt that asks what a batch of reports contributes to `question`.
+    """The prompt for the contribution of a batch of reports to `question`.
 
-    The reports come before the question: the next question finds the same batch in the server's cache.
+    The reports come before the question, so that the next question finds the same batch in the server's cache.
     """
     numbered = "\n\n".join(f"[Report {number}]\n{text}" for number, text in enumerate(reports, start=1))
     return [

@@ -1,4 +1,4 @@
-"""What recursive asks between two rounds, and what is read in the reply."""
+"""The prompt of recursive between two rounds, and the parser of its reply."""
 
 import json
 import re
@@ -22,10 +22,10 @@ _ROLE = (
 
 
 def sub_question_messages(question: str, passages: Sequence[Context], max_questions: int) -> list[Message]:
-    """The prompt that asks what is still missing in `passages`, in the order in which they were found.
+    """The prompt for what is missing in `passages`, in the order in which they were found.
 
-    What one round found stands before what the next one adds, so that the prompts of one query begin alike up to
-    the end of the passages they share, and a server reads only the rest.
+    Passages of earlier rounds come first, so that the prompts of one query share their beginning and a server
+    reads only the rest.
     """
     task = _task(max_questions)
     found = "\n\n".join(f"[{number}] {passage.text.strip()}" for number, passage in enumerate(passages, start=1))
@@ -61,10 +61,10 @@ def reply_tokens(max_questions: int) -> int:
 
 
 def read_questions(reply: str, max_questions: int) -> list[str] | None:
-    """The sub-questions of a reply, each on one line; empty where nothing is missing, None where none is found.
+    """The sub-questions of a reply, each on one line; empty if nothing is missing, None if none is found.
 
-    Servers that know no schema reply with JSON in a code fence, with JSON that max_tokens cut off, or with prose:
-    whatever stands alone in it and ends with a question mark counts.
+    Servers without schema support reply with JSON in a code fence, with JSON cut off at max_tokens, or with prose:
+    every separate text that ends with a question mark counts.
     """
     reply = reply[:_LONGEST_REPLY]
     listed = _listed(reply)
@@ -76,7 +76,7 @@ def read_questions(reply: str, max_questions: int) -> list[str] | None:
 
 
 def _listed(reply: str) -> list[str] | None:
-    """The strings in the reply's list; None where it is not the JSON that was asked for."""
+    """The strings in the reply's list; None if it is not the requested JSON."""
     try:
         questions = parse_object(reply).get("questions")
     except ValueError:
@@ -93,7 +93,7 @@ _BULLET = re.compile(r"^(?:[-*•#>]+|\(?\d{1,2}[.):]|Q\d*[.:])\s+")
 
 
 def _asked_in(reply: str) -> list[str]:
-    """Every question that stands alone: a string of broken JSON, or a line."""
+    """Every separate question: a string of broken JSON, or a line."""
     if "{" in reply or "[" in reply:
         texts = [_unquoted(quoted) for quoted in _JSON_STRING.findall(reply)]
     else:

@@ -1,4 +1,4 @@
-"""What the bounded extractor asks: the facts of a text as triplets."""
+"""The prompt of the bounded extractor: the facts of a text as triplets."""
 
 from harness.llm_utils.json_schemas import list_of, object_of, string_of
 from harness.protocols import Message
