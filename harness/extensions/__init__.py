@@ -1,1 +1,1 @@
-"""What the main job does not need: each registers its commands through entry points."""
+"""Extensions beyond the main job; each registers its commands through entry points."""

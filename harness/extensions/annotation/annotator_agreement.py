@@ -1,4 +1,4 @@
-"""What the annotators of some runs say together: how far they agree, and what is missing."""
+"""Agreement of the annotators of some runs, and what is still missing."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ def agreements(annotations: Sequence[Annotation]) -> list[DimensionAgreement]:
 
 
 def agreement_content(annotations: Sequence[Annotation]) -> Content:
-    """The same as words and a table; says what cannot be told and why."""
+    """The same as text and a table; also what cannot be computed, and why."""
     found = agreements(annotations)
     labelled = [one for one in annotations if one.dimension]
     if not found:

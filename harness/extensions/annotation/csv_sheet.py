@@ -1,4 +1,4 @@
-"""Labels in a spreadsheet: a CSV of what was drawn out, and the same one filled in back."""
+"""Labels in a spreadsheet: a CSV file of the sampled answers, and the filled-in file read back."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from harness.store.atomic_files import write_atomic
 _SHOWN = ("item", "question", "reference", "answer", "contexts")
 _SAID = (*(scale.dimension for scale in SCALES), "note")
 _BEFORE = "said_before"
-"""The column that says what the row's labels and note were when the sheet was written, as JSON."""
+"""The column with the labels and note of the row when the sheet was written, as JSON."""
 _COLUMNS = (*_SHOWN, *_SAID, _BEFORE)
 _NOT_ASKED = "not asked"
 _LONGEST_CELL = 32_000
@@ -30,18 +30,18 @@ class LabelsTaken:
     """What came of a sheet."""
 
     items: int
-    """Rows of which something was said that was not said before."""
+    """Rows with new labels or notes."""
     labels: int
     cannot_tell: int
     left: int
-    """Items drawn of which something is still to be said."""
+    """Items that are not fully labelled."""
     replaced: int = 0
-    """What replaces something that was said since the sheet was written, such as on the page; the log has both."""
+    """Labels that replace newer ones than the sheet's, such as from the page; the log has both."""
 
 
 def write_label_sheet(desk: LabellingSession, path: Path) -> int:
-    """Every item drawn, in the annotator's order, with what they said so far; how many. ConfigError: there is such
-    a file already.
+    """Write every sampled item, in the annotator's order, with the labels so far; returns their number. Raises
+    ConfigError if the file exists.
     """
     if path.exists():
         raise ConfigError(
@@ -52,14 +52,18 @@ def write_label_sheet(desk: LabellingSession, path: Path) -> int:
 
 
 def write_labels(annotations: Sequence[Annotation], path: Path) -> None:
-    """Everybody's labels as a table: what `correlate --labels` reads. ConfigError: it is there already."""
+    """Write the labels of all annotators as a table that `correlate --labels` reads. Raises ConfigError if it
+    exists.
+    """
     if path.exists():
         raise ConfigError(f"{path} is there already", "name another file")
     write_atomic(path, labels_text(annotations))
 
 
 def take_label_sheet(desk: LabellingSession, path: Path) -> LabelsTaken:
-    """Keep its labels, all or none; an empty cell says nothing. DataError, ConfigError: one line with the row."""
+    """Keep its labels, all or none; an empty cell is no label. Raises DataError or ConfigError, one line with the
+    row.
+    """
     table = read_table(path)
     if "item" not in table.names:
         raise DataError(f"{path} has no column 'item'", f"fill in what --csv {path} writes")
@@ -82,8 +86,8 @@ def take_label_sheet(desk: LabellingSession, path: Path) -> LabelsTaken:
 def _taken(
     desk: LabellingSession, cells: Mapping[str, str], where: str, seen: set[str]
 ) -> Iterator[tuple[Annotation, bool]]:
-    """What a row says that was not said before, and whether it replaces what was said since the sheet was written.
-    `where`: as a spreadsheet numbers it.
+    """The new labels of a row, and whether they replace labels made since the sheet was written. `where`: its
+    number in a spreadsheet.
     """
     item_id = cells.get("item", "")
     try:
@@ -99,7 +103,7 @@ def _taken(
         if not cell or cell == _NOT_ASKED:
             continue
         label, now = label_in(cell, f"{where}, {name}"), said.get(name)
-        # What nobody changed in the sheet says nothing: it may be another by now.
+        # Cells that were not changed in the sheet are ignored: the label may be newer.
         is_new = name not in base or label_in(base[name], where) != label
         if is_new and (now is None or (now.label, now.cannot_tell) != (label, label is None)):
             try:
@@ -114,7 +118,7 @@ def _taken(
 
 
 def _said_before(cells: Mapping[str, str]) -> Mapping[str, str]:
-    """What `_cells` wrote there; nothing where somebody took it out."""
+    """The labels that `_cells` wrote there; nothing if the cell was emptied."""
     try:
         base = json.loads(cells.get(_BEFORE, ""))
     except ValueError:

@@ -1,4 +1,4 @@
-"""One person at work: what they said before, and what they say now."""
+"""The session of one annotator: earlier labels and new ones."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,32 +36,32 @@ class LabellingSession:
         return self._by_id[item_id]
 
     def labels_of(self, item: ShownAnswer) -> Mapping[Dimension | None, Annotation]:
-        """What was said of it so far; under None the note."""
+        """Its labels so far; under None the note."""
         found = self._said[_place(item)].values()
         return {one.dimension: one for one in counting_annotations(found)}
 
     def is_complete(self, item: ShownAnswer) -> bool:
-        """Whether everything that is asked of it was answered, if only by that nobody can tell."""
+        """Whether every question about it was answered, "cannot tell" included."""
         return {scale.dimension for scale in asked_of(item.prediction)} <= self.labels_of(item).keys()
 
     @property
     def n_complete(self) -> int:
-        """Items of which nothing is left to say."""
+        """Number of items that are fully labelled."""
         return sum(map(self.is_complete, self.drawn.items))
 
     def label(
         self, item: ShownAnswer, dimension: Dimension, label: int | None, *, cannot_tell: bool
     ) -> Annotation:
-        """What is to be kept of it; without a label and `cannot_tell`: what was said is taken back.
+        """The annotation to keep; without a label and `cannot_tell`, the earlier label is withdrawn.
 
-        ConfigError: it is not asked of this answer.
+        Raises ConfigError if this is not asked of this answer.
         """
         if dimension not in {scale.dimension for scale in asked_of(item.prediction)}:
             raise ConfigError(f"{dimension} is not asked of this answer", "leave it empty")
         return self._annotation(item, dimension, label=label, cannot_tell=cannot_tell)
 
     def note(self, item: ShownAnswer, note: str) -> Annotation:
-        """Likewise a note."""
+        """The annotation of a note, in the same way."""
         return self._annotation(item, None, note=note)
 
     def keep(self, annotations: Sequence[Annotation]) -> None:

@@ -1,4 +1,4 @@
-"""The page on which a person labels: what its script asks for. It is told no run, no system and no score."""
+"""The data of the labelling page. It contains no run, no system and no score."""
 
 from pathlib import Path
 from typing import Literal
@@ -17,7 +17,7 @@ _ASSETS = Path(__file__).parent / "assets"
 
 
 class SubmittedLabel(Record):
-    """What the page sends of one dimension, or as a note."""
+    """A label or a note sent by the page."""
 
     id: str
     dimension: Dimension | None
@@ -27,7 +27,7 @@ class SubmittedLabel(Record):
 
 
 def annotation_page(desk: LabellingSession) -> LocalPage:
-    """Every item drawn, by keys; what is said is kept at once."""
+    """Every sampled item, by keys; labels are kept at once."""
 
     def say(body: bytes) -> object:
         try:
@@ -58,7 +58,7 @@ def _keep(desk: LabellingSession, item: ShownAnswer, said: SubmittedLabel) -> No
 
 
 def _whole(desk: LabellingSession, item: ShownAnswer) -> dict[str, object]:
-    """What the page shows of one."""
+    """What the page shows of one item."""
     said, asked = desk.labels_of(item), {scale.dimension for scale in asked_of(item.prediction)}
     note = said.get(None)
     return {

@@ -15,7 +15,7 @@ from harness.store import RunDir, SampleRow
 
 @dataclass(frozen=True)
 class ShownAnswer:
-    """One answer to be labelled. Nothing but its run says which system gave it."""
+    """An answer to label. Only its run tells which system gave it."""
 
     run: RunDir
     row: SampleRow
@@ -31,7 +31,7 @@ class ShownAnswer:
 
 @dataclass(frozen=True)
 class DrawnAnswers:
-    """What was drawn."""
+    """The sample of answers."""
 
     items: tuple[ShownAnswer, ...]
     """In the order of the annotator."""
@@ -74,7 +74,7 @@ def draw_answers(runs: Sequence[RunDir], fraction: float, seed: int, annotator: 
 
 
 def by_item_id(items: Sequence[ShownAnswer]) -> Mapping[str, ShownAnswer]:
-    """Likewise, to be found."""
+    """The same, by item id."""
     return {one.item_id: one for one in items}
 
 

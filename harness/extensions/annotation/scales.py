@@ -1,4 +1,4 @@
-"""The four questions that a person answers of each answer, with what each label from 1 to 5 says.
+"""The four questions about each answer, with the meaning of each label from 1 to 5.
 
 The dimensions are those of Dong et al.; the anchors are ours.
 """
@@ -70,12 +70,12 @@ SCALES = (
         ),
     ),
 )
-"""In the order in which they are asked."""
+"""In the order of the form."""
 LOWEST, HIGHEST = 1, 5
 
 
 def asked_of(prediction: Prediction) -> Sequence[LabelScale]:
-    """Those that can be asked: of contexts where there are any, of an answer where there is one."""
+    """The dimensions that apply: contexts and answers must exist."""
     lacking: set[Dimension] = set()
     if not prediction.contexts:
         lacking |= {"context_relevancy", "faithfulness"}

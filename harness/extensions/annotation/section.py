@@ -1,4 +1,4 @@
-"""A section of every report whose runs people have labelled: what judges say, corrected by the people."""
+"""The report section on human labels: judges' scores, corrected by people."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,11 +36,11 @@ class CorrectedMean:
     """Of the labels alone."""
     both: PoweredMean
     n_unscored: int
-    """Labelled answers that the measure says nothing of, an abstention say: they have no part in either."""
+    """Labelled answers to which the metric does not apply, such as abstentions; they are left out of both."""
 
 
 def content(reported: Reported) -> Content:
-    """A table for each of the four dimensions; nothing where nobody has labelled an answer."""
+    """A table for each of the four dimensions; nothing without labels."""
     try:
         said = {view.run.run_id: read_annotations(view.run) for view in reported.group.views}
     except StoreError as error:
@@ -84,9 +84,7 @@ def _of_run(view: RunView, labels: Mapping[str, float], measures: Sequence[Measu
 
 
 def _with_failures(found: PoweredMean, share: float) -> PoweredMean:
-    """What people would say of all queries, where they would call the worst what has no answer. `share`: of the
-    queries that have one.
-    """
+    """The mean over all queries if missing answers have the worst value. `share`: of queries with an answer."""
     low, high = found.interval
     interval = Interval(None if low is None else share * low, None if high is None else share * high)
     return replace(found, value=None if found.value is None else share * found.value, interval=interval)

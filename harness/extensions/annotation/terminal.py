@@ -20,7 +20,7 @@ from harness.store.annotations import read_annotations
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """What is said on the command line."""
+    """The options of the command."""
 
     fraction: float
     annotator: str | None
@@ -35,7 +35,7 @@ class LabelOptions:
 
 
 def run_labelling(names: Sequence[str], options: LabelOptions) -> None:
-    """Do the one thing that is asked for; without any, serve the page. ConfigError: more than one."""
+    """Do what the options ask for; by default, serve the page. Raises ConfigError for more than one."""
     chosen = {
         "--csv": options.to_csv,
         "--import": options.from_csv,
@@ -105,7 +105,7 @@ def _take_sheet(desk: LabellingSession, path: Path) -> None:
 
 def _everybodys(runs: Sequence[RunDir]) -> list[Annotation]:
     for run in runs:
-        run.done()  # Of answers that were edited, or lost, no label says anything: one line.
+        run.done()  # Raises an error in one line if answers were changed or lost, since labels would not fit.
     return [one for run in runs for one in read_annotations(run)]
 
 

@@ -1,7 +1,7 @@
-"""What is correlated: a column of values for each measure and each dimension of labels, a row for each answer.
+"""The columns to correlate: one per metric and per dimension of labels, with a row per answer.
 
-Only values that an evaluator gave count, not the worst value of a failed query, on which any two measures agree.
-Repeats of a query are averaged first.
+Only computed values count, not the worst value of a failed query, on which any two metrics agree. Repeats of a
+query are averaged first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ ValueColumn = Mapping[PlacedAnswer, float]
 
 @dataclass(frozen=True)
 class AnswerFacts:
-    """What an answer has in common with others."""
+    """What an answer shares with others."""
 
     query_type: str
     cluster: str
@@ -62,8 +62,9 @@ class ValueColumns:
 
 
 def measured_columns(runs: Sequence[RunDir], measures: Sequence[str] = ()) -> ValueColumns:
-    """Of these measures, or of all that the runs have. ConfigError: no run has one of them, or runs were scored by
-    different judges or parameters, whose values are no one column."""
+    """Columns of these metrics, or of all that the runs have. Raises ConfigError if no run has one of them, or if
+    runs were scored by different judges or parameters.
+    """
     values: dict[str, dict[PlacedAnswer, float]] = {}
     answers: dict[PlacedAnswer, AnswerFacts] = {}
     made_by: dict[str, tuple[str, str]] = {}
@@ -75,7 +76,7 @@ def measured_columns(runs: Sequence[RunDir], measures: Sequence[str] = ()) -> Va
         _check_alike(run, made_by, measures)
         for (measure, answer), given in _values(run, measures).items():
             values.setdefault(measure, {})[answer] = fmean(given)
-        # A footer that does not fit is an error: what it closed is lost or another by now.
+        # A checksum that does not fit is an error: the files were lost or changed.
         if run.done() is None:
             notes.append(f"{run.run_id} is not finished: what it has so far counts")
     for name in measures:
@@ -86,8 +87,9 @@ def measured_columns(runs: Sequence[RunDir], measures: Sequence[str] = ()) -> Va
 
 
 def with_labels(columns: ValueColumns, sheet: LabelSheet) -> ValueColumns:
-    """The same with a column for each dimension of labels. ConfigError: a label names no run where there are
-    several, or no label is of any answer here."""
+    """The same with a column for each dimension of labels. Raises ConfigError if a label names no run where there
+    are several, or if no label fits an answer.
+    """
     found: dict[str, ValueColumn] = {}
     notes, lost = list(columns.notes), set()
     runs = tuple(dict.fromkeys(answer.run_id for answer in columns.answers))
@@ -96,7 +98,7 @@ def with_labels(columns: ValueColumns, sheet: LabelSheet) -> ValueColumns:
         for (run, query_id), value in sheet.means(dimension).items():
             answer = PlacedAnswer(_run_named(run, runs, sheet), query_id)
             if answer in columns.answers:
-                # A run may be named in several ways, by whoever labelled.
+                # Annotators may name a run in several ways.
                 placed.setdefault(answer, []).append(value)
             else:
                 lost.add((run, query_id))
@@ -114,7 +116,7 @@ def with_labels(columns: ValueColumns, sheet: LabelSheet) -> ValueColumns:
 def _of_nobody(
     first: tuple[str, str], runs: Sequence[str], columns: ValueColumns, sheet: LabelSheet
 ) -> ConfigError:
-    """No label is of any answer: the first of them says why."""
+    """The error if no label fits an answer, explained for the first one."""
     run, query_id = first
     what = f"no label of {sheet.path} is of an answer of these runs"
     if _run_named(run, runs, sheet) not in runs:
@@ -134,7 +136,7 @@ def _unscored(name: str, runs: Sequence[RunDir]) -> ConfigError:
 
 
 def _clusters(runs: Sequence[RunDir], frames: Mapping[str, Frame]) -> dict[tuple[str, str], str]:
-    """(data set, query) -> its cluster among the queries of all runs, who may have been asked different ones."""
+    """(data set, query) -> its cluster among the queries of all runs, which may differ."""
     asked: dict[str, dict[str, Reference]] = {}
     for run in runs:
         if frames[run.run_id].clusters:
@@ -193,7 +195,7 @@ def _signature(evaluation: EvaluationRecord) -> str:
 
 
 def _run_named(name: str, runs: Sequence[str], sheet: LabelSheet) -> str:
-    """The run that a label means; the name itself where it is none of these."""
+    """The run that a label names; the name itself if it is none of these."""
     if not name:
         if len(runs) > 1:
             what = f"{sheet.path} does not say which of {len(runs)} runs its labels are of"

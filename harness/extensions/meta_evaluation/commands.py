@@ -1,4 +1,4 @@
-"""The commands that ask what a measure is worth: against others, people, and answers that were spoilt."""
+"""Commands that evaluate metrics: against each other, against people, and on perturbed answers."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -28,7 +28,7 @@ class CorrelatedBy(StrEnum):
 
 
 class EditedAnswer(StrEnum):
-    """What is made wrong."""
+    """Kinds of perturbation."""
 
     reference = "reference"
     own = "own"

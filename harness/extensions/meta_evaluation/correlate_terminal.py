@@ -31,7 +31,7 @@ class CorrelateOptions:
 
 
 def correlate_named(names: Sequence[str], options: CorrelateOptions) -> None:
-    """Correlate what the named runs were scored with, print it, and write it to `out` where that is given."""
+    """Correlate the scores of the named runs, print the result, and write it to `out` if given."""
     scale = parse_scale(options.scale) if options.scale else None
     columns = measured_columns(find_runs(options.results, names), options.measures)
     if options.labels:

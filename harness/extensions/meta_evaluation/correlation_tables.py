@@ -18,7 +18,7 @@ _MANY = 20
 
 
 def correlation_sections(findings: CorrelationFindings) -> list[Section]:
-    """What is known, over all answers and by part."""
+    """The results over all answers and by group."""
     table = _table("correlations", "Correlations", _by_strength(findings.pairs))
     found = [Section("correlations", "Correlations", Content([_READ], _remarks(findings), [table]))]
     if findings.parts:
@@ -28,7 +28,7 @@ def correlation_sections(findings: CorrelationFindings) -> list[Section]:
 
 
 def correlation_data(findings: CorrelationFindings) -> dict[str, Any]:
-    """The same for scripts; what is not known is null."""
+    """The same for scripts; unknown values are null."""
     return {
         "pairs": [_pair_data(pair) for pair in (*findings.pairs, *findings.parts)],
         "labels": list(findings.columns.labels),

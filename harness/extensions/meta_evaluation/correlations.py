@@ -20,7 +20,7 @@ TellPairs = Callable[[int, int], None]
 
 
 def _unheard(done: int, total: int) -> None:
-    """Nobody listens."""
+    """Progress that is not shown."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class CorrelatedPair:
 
 @dataclass(frozen=True)
 class CorrelationFindings:
-    """Every pair that was asked for."""
+    """The results for all pairs."""
 
     columns: ValueColumns
     pairs: tuple[CorrelatedPair, ...]
@@ -66,10 +66,10 @@ class CorrelationFindings:
 def correlate_columns(
     columns: ValueColumns, by: By | None = None, tell: TellPairs = _unheard
 ) -> CorrelationFindings:
-    """Every measure against every dimension of labels where there are labels, else every pair of measures.
+    """Every metric against every dimension of labels, or without labels every pair of metrics.
 
-    `tell(done, total)` hears of pairs. ConfigError where there is no pair at all, or none with a coefficient: the
-    line says why.
+    `tell(done, total)` reports progress in pairs. Raises ConfigError if there is no pair, or none with a
+    coefficient; the message says why.
     """
     names = _asked(columns)
     if not names:

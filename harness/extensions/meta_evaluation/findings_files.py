@@ -1,4 +1,4 @@
-"""A folder for what was found: one page of Markdown, its figures, a CSV of each table, and everything as JSON."""
+"""Writes findings: a page of Markdown, its figures, a CSV file per table, and everything as JSON."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ if TYPE_CHECKING:
     from harness.display import Drawing, Picture, Section
 
     DrawnSection = tuple[Section, Sequence[Drawing]]
-    """With the pictures that stand in it."""
+    """A section with its figures."""
 
 
 def write_folder(
     out: Path, stem: str, title: str, sections: Sequence[DrawnSection], data: Mapping[str, Any]
 ) -> Path:
-    """Write `stem`.md, `stem`.json, tables/ and figures/ into `out`, in place of what was written there before;
-    the path of the page. Call it inside `plotting()` where there are drawings. The same findings give the same
-    bytes.
+    """Write `stem`.md, `stem`.json, tables/ and figures/ into `out`, replacing earlier ones; returns the path of
+    the page. Call it inside `plotting()` if there are drawings. The same findings give the same bytes.
     """
     with report_folder(out) as partial, explained_io("write in", out):
         lines = [f"# {prose(title)}", ""]

@@ -28,7 +28,7 @@ LabelSpan = tuple[float, float]
 
 
 class HumanLabel(NamedTuple):
-    """What one person said of one answer."""
+    """One person's labels of one answer."""
 
     run: str
     """As the sheet names it; empty: it names none."""
@@ -49,7 +49,7 @@ class LabelSheet:
 
     @property
     def dimensions(self) -> tuple[str, ...]:
-        """What was judged, in the order of the file."""
+        """The dimensions, in the order of the file."""
         return tuple(dict.fromkeys(one.dimension for one in self.labels))
 
     def means(self, dimension: str) -> Mapping[tuple[str, str], float]:
@@ -77,8 +77,9 @@ class LabelSheet:
 
 
 def read_labels(path: Path, scale: LabelSpan | None = None) -> LabelSheet:
-    """The labels of a file; DataError, one line, for what is no label or lies outside `scale`, for an answer that
-    one person labelled twice, and for a file without any."""
+    """The labels of a file. Raises DataError, one line, for a value that is no label or outside `scale`, for an
+    answer labelled twice by one person, and for a file without labels.
+    """
     if not path.exists():
         raise DataError(f"there is no {path}", "name a CSV of labels with --labels: docs/correlate.md")
     table = read_table(path)
@@ -118,7 +119,7 @@ def parse_scale(text: str) -> LabelSpan:
 
 
 def _dimensions(table: FieldTable) -> tuple[str, ...]:
-    """The columns of labels: those that hold a number anywhere, so that the text of an answer may stand beside."""
+    """The columns with labels: those with a number, so that the file may also contain texts."""
     if _LABEL in table.names:
         return ()
     names = [name for name in table.names if name not in _ABOUT]

@@ -1,6 +1,4 @@
-"""What is done to a text so that it is wrong, and nearly the same: each edit is small and seeded, and None where
-the text gives nothing to edit.
-"""
+"""Small, seeded edits that make a text wrong; None if the text offers nothing to edit."""
 
 import random
 import re
@@ -12,7 +10,7 @@ GENERIC_ANSWER = (
     "There are several things to consider here, and the details can differ from one case to the next, so it is "
     "worth looking at each of them with care."
 )
-"""Says nothing of any question, and does not say that it has no answer."""
+"""A text that fits any question, and is no abstention."""
 _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?")
 _NEGATION = re.compile(
     r"\b(?:(is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|must)n['\u2019]t|not)\b",
@@ -60,7 +58,7 @@ def halved(text: str) -> str | None:
 
 
 def with_another_name(text: str, found: TextGraph, others: list[FoundEntity], rng: random.Random) -> str | None:
-    """With another name of the same kind in place of the first name that the text holds, wherever it stands."""
+    """The text with its first name replaced everywhere by another name of the same kind."""
     words = normalise(text)
     for entity in found.entities:
         kin = sorted({one.name for one in others if one.kind == entity.kind and normalise(one.name) not in words})
@@ -81,7 +79,7 @@ def turned_round(text: str, found: TextGraph) -> str | None:
 
 
 def _place(text: str, name: str) -> int:
-    """Where the name stands as words of their own; -1: nowhere."""
+    """Position of the name as separate words; -1 if there is none."""
     found = _whole(name).search(text)
     return found.start() if found else -1
 

@@ -1,7 +1,7 @@
-"""Answers that are wrong in a known way: what a measure is shown, to see whether it notices.
+"""Perturbed answers: wrong in a known way, to test whether a metric notices.
 
-A swap changes one side of an answered query and leaves all others as they are. Wrong answers, questions and
-contexts are those of another query of the same type, by a seeded derangement, and never one that is right as well.
+A swap changes one side of an answered query and keeps the others. Wrong answers, questions and contexts are those
+of another query of the same type, by a seeded derangement, and never ones that are right as well.
 """
 
 import random
@@ -28,14 +28,14 @@ NOTHING_SWAPPED = "as_is"
 
 @dataclass(frozen=True)
 class PerturbedCase:
-    """An answered query: what a swap begins with, and what it makes."""
+    """An answered query before or after a swap."""
 
     row: SampleRow
     prediction: Prediction
 
     @property
     def query_id(self) -> str:
-        """Of the query, which keeps it whatever is swapped."""
+        """The id of the query, which swaps do not change."""
         return self.row.query.query_id
 
     @property
@@ -54,7 +54,7 @@ class PerturbationMaterial:
 
     cases: Sequence[PerturbedCase]
     graphs: Mapping[str, TextGraph] = field(default_factory=dict)
-    """Query id -> what the answer names and states, by rules."""
+    """Query id -> entities and triplets of the answer, by rules."""
     seed: int = 0
 
     def rng(self, swap: str, query_id: str = "") -> random.Random:
@@ -68,9 +68,9 @@ class Perturbation:
 
     name: str
     title: str
-    """What a table calls it."""
+    """Its name in tables."""
     side: Side
-    """What it changes."""
+    """The side that it changes."""
     make: Callable[[PerturbationMaterial], Sequence[PerturbedCase]]
     """The changed cases; one that cannot be changed so is left out."""
     is_parsed: bool = False
@@ -144,11 +144,11 @@ def _context_key(case: PerturbedCase) -> str:
 def deranged(
     material: PerturbationMaterial, swap: str, key: Callable[[PerturbedCase], str]
 ) -> list[tuple[PerturbedCase, PerturbedCase]]:
-    """Each case with another of its query type, a permutation of them, of which none has its own key; cases for
-    which there is none (a key that more than half of a type share) are left out.
+    """Each case with another of its query type, as a permutation in which none keeps its key; cases for which that
+    is impossible (a key of more than half of a type) are left out.
 
-    Equal keys stand beside each other in a random order of keys; who is as many places further on as the most
-    frequent key has cases has another one.
+    Equal keys are placed next to each other in random order; shifting by the size of the most frequent key gives
+    each another one.
     """
     by_type: dict[str, list[PerturbedCase]] = {}
     for case in sorted(material.cases, key=lambda case: case.query_id):

@@ -1,6 +1,6 @@
-"""Swapped answers as run directories, so that evaluators score them as every run, and no system is asked.
+"""Perturbed answers as run directories, so that evaluators score them like any run; no system is called.
 
-They lie under `results/sensitivity/<run>--<hash>/`, where no other command takes them for runs of a system.
+They are in `results/sensitivity/<run>--<hash>/`, where no other command takes them for runs of a system.
 """
 
 import random
@@ -28,7 +28,7 @@ from harness.llm_utils.event_loop import run_to_end
 from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir
 
 BaseAnswer = Literal["reference", "own"]
-"""What is edited: the reference answer, or what the run's system answered."""
+"""The text to edit: the reference answer, or the system's own answer."""
 FEWEST_CASES = 10
 _REFERENCE: BaseAnswer = "reference"
 _OWN: BaseAnswer = "own"
@@ -36,7 +36,7 @@ _OWN: BaseAnswer = "own"
 
 @dataclass(frozen=True)
 class PerturbationChoice:
-    """What is swapped in which answers."""
+    """Which answers are perturbed, and how."""
 
     base: BaseAnswer = _REFERENCE
     swaps: tuple[str, ...] = ()

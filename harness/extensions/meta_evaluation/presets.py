@@ -8,7 +8,7 @@ from harness.extensions.meta_evaluation.perturbed_runs import BaseAnswer
 
 @dataclass(frozen=True)
 class PerturbationPreset:
-    """Whose measures see which swaps of which answers."""
+    """Which metrics are tested with which swaps."""
 
     evaluators: tuple[str, ...]
     swaps: tuple[str, ...]
@@ -27,12 +27,12 @@ PRESETS = {
     ),
     "rag-eval": PerturbationPreset(("rag_eval",), ("query", "generic", "contexts", "wrong_answer"), "own"),
 }
-"""KG-eval: references against wrong answers, with its two constants moved. RAG-Eval: a system's answers as they
-are, to another query, and replaced by one that says nothing."""
+"""KG-eval: references against wrong answers, with its two constants varied. RAG-Eval: a system's own answers,
+answers to another query, and a generic answer."""
 
 
 def preset_named(name: str) -> PerturbationPreset:
-    """ConfigError where there is none of that name."""
+    """Raises ConfigError if there is none of that name."""
     if name not in PRESETS:
         raise ConfigError(f"there is no preset '{name}'", nearest(name, PRESETS))
     return PRESETS[name]

@@ -1,4 +1,4 @@
-"""What a measure notices of a change: its values before and after, answer by answer."""
+"""The effect of a change on a metric: values before and after, for each answer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class PerturbationEffect:
     """By how much the mean is worse afterwards; negative: it is better."""
     interval: Interval
     auc: Auc
-    """How well the value tells the answer as it was from the changed one, of whatever query; 1 perfectly."""
+    """How well the value distinguishes unchanged from changed answers, over all queries; 1: perfectly."""
     n_lower: int
     """Answers that are worse afterwards."""
     verdict: Noticed
@@ -52,17 +52,17 @@ class PerturbationEffect:
 
     @property
     def mean_before(self) -> float | None:
-        """None where no answer has both values."""
+        """None if no answer has both values."""
         return fmean(self.before) if self.before else None
 
     @property
     def mean_after(self) -> float | None:
-        """Likewise."""
+        """None if no answer has both values."""
         return fmean(self.after) if self.after else None
 
     @property
     def lower(self) -> Interval:
-        """Of the share of answers that are worse afterwards (Wilson; none where answers share clusters)."""
+        """Lower limit of the share of answers that become worse (Wilson; none if answers share clusters)."""
         return wilson(self.n_lower, self.n) if self.n_clusters == self.n else UNKNOWN
 
 
@@ -125,7 +125,7 @@ def _interval(drops: Array, names: Sequence[str]) -> Interval:
 
 
 def _within(interval: Interval, measure: Measure) -> Interval:
-    """No further than values can be apart."""
+    """Limited to the range of the metric."""
     if interval.low is None or interval.high is None or measure.range is None:
         return interval
     span = measure.range[1] - measure.range[0]
@@ -133,8 +133,7 @@ def _within(interval: Interval, measure: Measure) -> Interval:
 
 
 def _area(clusters: Sequence[QueryScores]) -> Auc:
-    """Without an interval where clusters are few, or no sample of the values is ordered otherwise: neither says
-    anything of those that nobody saw."""
+    """Without an interval for few clusters, or if no resample orders the values differently."""
     found = auc(clusters)
     is_known = len(clusters) >= ENOUGH and found.interval.low != found.interval.high
     return found if is_known else Auc(found.value, UNKNOWN)
@@ -161,7 +160,7 @@ def verdict_by_rule(
         return "misses" if len(drops) >= ENOUGH else "undecided"
     low, high = interval
     if low is None or high is None:
-        # Drops that are all equal need none; of others nothing is known.
+        # Equal differences need no interval; for others it is unknown.
         low, high = (drops[0], drops[0]) if len(set(drops)) == 1 else (-inf, inf)
     if high < 0:
         return "prefers it"

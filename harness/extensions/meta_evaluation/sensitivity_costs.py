@@ -1,4 +1,4 @@
-"""What a judged row costs, and what a parameter changes."""
+"""The cost of judging an answer, and the effect of a parameter."""
 
 from collections.abc import Sequence
 
@@ -10,8 +10,7 @@ from harness.store import RunDir
 
 
 def cost_table(runs: Sequence[RunDir], evaluators: Sequence[str], prices: Prices) -> Table:
-    """Of each of them, for an answer: calls, tokens, dollars. Every judgement counts as if it had been asked
-    for."""
+    """Calls, tokens and dollars per answer for each evaluator. Reused judgements count."""
     rows = []
     for name in evaluators:
         usage, dollars, seconds, answers = Usage(), 0.0, 0.0, 0

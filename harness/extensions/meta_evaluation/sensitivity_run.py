@@ -42,7 +42,7 @@ class ParameterSweep:
 
 @dataclass(frozen=True)
 class SensitivityOptions:
-    """What is swapped, who scores it, and with which parameters besides."""
+    """Which perturbations, which evaluators, and which parameter sweeps."""
 
     choice: PerturbationChoice = field(default_factory=PerturbationChoice)
     evaluate: EvaluateOptions = field(default_factory=EvaluateOptions)
@@ -53,7 +53,7 @@ class SensitivityOptions:
 
 @dataclass(frozen=True)
 class SweptEffects:
-    """What the measures of an evaluator notice with a parameter at one value."""
+    """The effects on an evaluator's metrics for one value of a parameter."""
 
     sweep: ParameterSweep
     value: str
@@ -88,7 +88,7 @@ def measure_sensitivity(run: RunDir, options: SensitivityOptions) -> Sensitivity
     swapped = swap_answers(run, options.choice, folder)
     evaluate = replace(options.evaluate, evaluators=names)
     evaluation = evaluate_all(swapped.runs, evaluate)
-    # What an evaluator that refused had left of an earlier command is no answer to this one.
+    # Scores of an earlier command are ignored if the evaluator refused now.
     refused = {name for outcome, _ in evaluation.outcomes for name, _ in outcome.refusals}
     measures = tuple(measure for one in planned if one.spec.name not in refused for measure in one.measures)
     effects = () if evaluation.stopped else tuple(swap_effects(swapped, measures))
@@ -100,7 +100,7 @@ def measure_sensitivity(run: RunDir, options: SensitivityOptions) -> Sensitivity
 
 @dataclass(frozen=True)
 class PerturbationOptions:
-    """What a user says of swaps; what is None or empty the preset says, or the default."""
+    """The user's options for perturbations; None or empty: from the preset, or the default."""
 
     preset: str | None = None
     base: BaseAnswer | None = None
@@ -130,7 +130,7 @@ def parse_sweep(text: str) -> ParameterSweep:
 
 
 def _planned(run: RunDir, options: SensitivityOptions) -> tuple[Sequence[PlannedEvaluator], list[str]]:
-    """The evaluators, without those that ask a judge where none is to be asked."""
+    """The evaluators, without those that need a judge if none may be called."""
     given = options.evaluate
     config = evaluation_config(run, given.config, given.evaluators, given.settings)
     found: list[PlannedEvaluator] = []

@@ -18,20 +18,20 @@ _HEADER = ("change", "verdict", "as it was", "changed", "drop", "AUC", "worse", 
 
 
 def of_readers(effects: Sequence[PerturbationEffect]) -> list[PerturbationEffect]:
-    """Those of measures that read something of what was changed."""
+    """The effects on metrics that read what was changed."""
     blind = _blind(effects)
     return [effect for effect in effects if effect.measure.name not in blind]
 
 
 def said_of_others(effects: Sequence[PerturbationEffect]) -> list[str]:
-    """A sentence that names the measures that `of_readers` leaves out; none where it leaves none out."""
+    """A sentence that names the metrics left out by `of_readers`; none if there are none."""
     blind = _blind(effects)
     named = ", ".join(map(printable, blind))
     return [f"{counted(len(blind), 'measure')} read nothing of what was changed: {named}"] if blind else []
 
 
 def overview(effects: Sequence[PerturbationEffect]) -> Table:
-    """A row for each measure, a column for each swap: the AUC, or why there is none."""
+    """A row for each metric, a column for each swap: the AUC, or why there is none."""
     swaps = list(dict.fromkeys(effect.swap.title for effect in effects))
     rows = []
     for measure, own in by_measure(effects):
@@ -59,7 +59,7 @@ def by_measure(effects: Sequence[PerturbationEffect]) -> list[tuple[Measure, lis
 
 
 def verdict_of(measure: Measure, effects: Sequence[PerturbationEffect]) -> str:
-    """What it notices and what it misses, in one line."""
+    """Which changes it notices and which it misses, in one line."""
     says = {
         "notices": "notices",
         "in part": "notices in part",
@@ -79,7 +79,7 @@ def verdict_of(measure: Measure, effects: Sequence[PerturbationEffect]) -> str:
 
 
 def sensitivity_data(effects: Sequence[PerturbationEffect]) -> list[dict[str, Any]]:
-    """A row for each measure and swap, for scripts; what is not known is null."""
+    """A row for each metric and swap, for scripts; unknown values are null."""
     return [
         {
             "measure": effect.measure.name,

@@ -1,4 +1,4 @@
-"""Picture of what a parameter changes: the means of answers as they are and of wrong ones, along its values."""
+"""Figure of a parameter sweep: means of unchanged and perturbed answers over its values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class MovedParameter(NamedTuple):
 
 
 def draw_sweeps(points: Sequence[MovedParameter], new_figure: NewFigure) -> list[Drawing]:
-    """A panel for each measure and parameter, where it has two values at least."""
+    """A panel for each metric and parameter with at least two values."""
     lines: dict[tuple[str, str], list[MovedParameter]] = {}
     for point in points:
         if point.effect.n:

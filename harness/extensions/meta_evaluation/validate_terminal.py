@@ -1,4 +1,4 @@
-"""`rag-harness validate`: what is scored, and what is printed."""
+"""`rag-harness validate`: scores a labelled set and prints its card."""
 
 import json
 import sys

@@ -27,15 +27,15 @@ _LOCAL_SETTINGS = {
     # What Ray calls no cluster listens on the loopback alone, on Linux too.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "PYTHONSAFEPATH": "1",
-    # A machine that does other work takes longer than Ray waits: 15 and 30 s.
+    # A busy machine takes longer than Ray's default waits of 15 and 30 s.
     "RAY_agent_register_timeout_ms": "100000",
     "RAY_raylet_start_wait_time_s": "120",
 }
-"""Of a cluster of this machine alone, unless the user says otherwise."""
+"""Settings of a cluster on this machine alone, unless the user sets others."""
 _ANSWERS_S = 5.0
 _LOOKS_S = 60.0
 _MOST_OBJECTS = 100 << 20
-"""Bytes: lines pass through Ray one by one, and nothing is kept there."""
+"""Bytes: lines pass through Ray one by one, and nothing is stored there."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Machine:
 
 
 class RayCluster:
-    """Machines that were looked at, and the workers on them. Its methods are called from any thread."""
+    """The checked machines and their workers. Its methods may be called from any thread."""
 
     def __init__(self, address: str, machines: list[Machine], say: Callable[[str], None]) -> None:
         self.address, self.machines, self._say = address, machines, say
@@ -57,7 +57,7 @@ class RayCluster:
         self._lock = threading.Lock()
 
     ends_within_s = ALONE_S
-    """So long after it was lost at most, a worker is there still."""
+    """Maximum time that a lost worker keeps running."""
 
     @property
     def n_workers(self) -> int:
@@ -69,8 +69,8 @@ class RayCluster:
         return min(wanted or self.n_workers, self.n_workers)
 
     def start(self) -> ActorConnection:
-        """A worker on the machine that has most room. WorkerLost where it is gone meanwhile, HarnessError where
-        all are, or the cluster is.
+        """A worker on the machine with most room. Raises WorkerLost if the machine was lost meanwhile,
+        HarnessError if all machines or the cluster were.
         """
         check_answers(self.address)
         machine = self._choose()
@@ -103,10 +103,10 @@ class RayCluster:
 
 @contextmanager
 def ray_cluster(address: str | None, results: Path, say: Callable[[str], None]) -> Iterator[RayCluster]:
-    """Connect to the cluster at `address`, or to the one that this machine is in, and look whether each of its
-    machines runs the same code and sees `results`; the connection ends with the block.
+    """Connect to the cluster at `address`, or to that of this machine, and check that each machine runs the same
+    code and sees `results`; the block ends the connection.
 
-    HarnessError, of one line, where that is not so. Nothing is paid for until then.
+    Raises HarnessError, one line, otherwise. Nothing is paid before.
     """
     need("executor-ray", "ray")
     if address and "://" in address:
@@ -116,8 +116,8 @@ def ray_cluster(address: str | None, results: Path, say: Callable[[str], None]) 
     if address and address != LOCAL:
         check_answers(address)
     if address == LOCAL:
-        # Ray reads its settings when it is loaded. Whoever else is on this machine or in its network is to run
-        # nothing in our name; the token reaches no file.
+        # Ray reads its settings when it is loaded. The token keeps other users of this machine and its network
+        # from running code as this user; it is written to no file.
         for name, value in _LOCAL_SETTINGS.items():
             os.environ.setdefault(name, value)
         keep_made(os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32)))
@@ -135,7 +135,7 @@ def ray_cluster(address: str | None, results: Path, say: Callable[[str], None]) 
 
 
 def check_answers(address: str) -> None:
-    """Raise where nobody listens there."""
+    """Raise an error if nothing listens there."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _ANSWERS_S).close()
@@ -179,7 +179,7 @@ def _connect(address: str | None, **own: Any) -> None:
         ray.shutdown()
         raise _refused(address, error) from error
     finally:
-        # Ray takes the signal by which a run is stopped.
+        # Ray replaces the handler of the signal that stops a run.
         with suppress(ValueError):
             signal.signal(signal.SIGTERM, stops)
 
@@ -194,7 +194,7 @@ def _refused(address: str | None, error: Exception) -> HarnessError:
 
 
 def _machines() -> list[Machine]:
-    """Those that are there and have a processor for a worker."""
+    """Machines that are available and have a processor for a worker."""
     import ray
 
     return [
@@ -250,5 +250,5 @@ def _seen(cluster: RayCluster, path: str) -> list[tuple[Machine, tuple[Installed
 
 
 def seen_from_here(path: str) -> tuple[Installed, str | None]:
-    """What runs on the machine where this is called, and what it sees at a path."""
+    """The versions on the machine where this is called, and what it sees at a path."""
     return installed(), held_by(path)

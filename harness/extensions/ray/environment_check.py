@@ -35,7 +35,7 @@ def installed() -> Installed:
 
 
 def differs(theirs: Installed, ours: Installed) -> str:
-    """Why workers there would not do what workers here do; empty: nothing is known."""
+    """Why workers there would behave differently from workers here; empty if they would not."""
     if theirs.project != ours.project:
         return f"has version {theirs.project} of {DISTRIBUTION}, this machine {ours.project}"
     if theirs.code != ours.code:
@@ -46,7 +46,7 @@ def differs(theirs: Installed, ours: Installed) -> str:
 
 
 def other_packages(theirs: Installed, ours: Installed) -> str:
-    """Packages of which both have different versions, the first by name; results may differ with them."""
+    """Packages with different versions, the first by name; results may differ with them."""
     names = sorted(name for name, there in theirs.packages.items() if ours.packages.get(name, there) != there)
     shown = ", ".join(
         f"{name} {theirs.packages[name]} ({ours.packages[name]} here)" for name in names[:_MOST_NAMED]
@@ -56,7 +56,7 @@ def other_packages(theirs: Installed, ours: Installed) -> str:
 
 
 def held_by(path: str) -> str | None:
-    """The text of a small file; None: there is none to be seen here."""
+    """The text of a small file; None if there is none here."""
     try:
         return Path(path).read_text(encoding="utf-8")[:1000]
     except OSError:

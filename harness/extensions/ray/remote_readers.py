@@ -25,7 +25,7 @@ class _Reader:
         self.supervisor = Supervisor(job, at, self._hear)
 
     def read(self, texts: str) -> str | None:
-        """None: it was lost. HarnessError where it cannot read as the index does."""
+        """None if the machine was lost. Raises HarnessError if it cannot extract as the index does."""
         self._found = None
         self.supervisor.turn(Turn(texts=texts))
         return self._found
@@ -36,16 +36,16 @@ class _Reader:
 
 
 class RemoteReaders:
-    """See `harness.models.remote_call_server.CallHandler`: a call is texts, its answer what they hold; none where
-    nobody is free.
+    """See `harness.models.remote_call_server.CallHandler`: a call contains texts, the reply their phrases; no
+    reply if no machine is free.
 
-    As a context: at its end all are gone, or go without a word when they come back, and nobody waits for them.
+    At the end of its block all workers are released, or exit when they return.
     """
 
     def __init__(
         self, workers: WorkerPool, job: ReadingJob, at: WorkerEnvironment, warn: Callable[[str], None]
     ) -> None:
-        """`job`: what each is told first, but for its texts."""
+        """`job`: the first message for each worker, without its texts."""
         self._fleet, self._job, self._at, self._warn = workers, job, at, warn
         self._idle: list[_Reader] = []
         self._busy: set[_Reader] = set()
@@ -69,7 +69,7 @@ class RemoteReaders:
     async def send(self, call: RemoteCall) -> _Answer:
         """See `CallHandler`; without texts, those that wait go."""
         answer = asyncio.get_running_loop().create_future()
-        # A thread for each, which nobody waits for: a machine may be slow, or take long to have room for a worker.
+        # A daemon thread for each: a machine may be slow, or have no room for a worker for a long time.
         threading.Thread(target=self._work, args=(call.body.decode(), answer), daemon=True).start()
         found: _Answer = await answer
         return found
@@ -102,14 +102,14 @@ class RemoteReaders:
         except HarnessError as error:
             self._turn_off(error)
         except Exception:
-            # Whatever it died of, the texts are read by who asked.
+            # Whatever failed, the caller reads the texts itself.
             found = None
         finally:
             self._take_back(reader)
         return _NOBODY if found is None else (HTTPStatus.OK, found.encode())
 
     def _taken(self) -> _Reader | None:
-        """One that waits, or another where a slot is free now."""
+        """A waiting worker, or a new one if a slot is free."""
         with self._lock:
             if self._is_off:
                 return None

@@ -26,11 +26,11 @@ def run_spread(
     *,
     ends_within_s: float = 0.0,
 ) -> list[CellResult]:
-    """Index and answer all of these cells, side by side, with `n_workers` at most in all; a result for each, in
-    their order. A lost worker has ended after `ends_within_s` seconds.
+    """Index and answer all of these cells concurrently, with at most `n_workers` workers; returns a result for
+    each, in order. A lost worker ends within `ends_within_s` seconds.
 
-    A cell whose system breaks does not stop the others; a reached budget stops all; a user error is raised. After
-    an interruption the next call resumes.
+    A cell whose system breaks does not stop the others; an exhausted budget stops all; a user error is raised.
+    After an interruption the next call resumes.
     """
     spending = spending.kept_elsewhere()
     with WorkerPool(start_worker, n_workers, spending.allowance(), ends_within_s) as workers:
@@ -52,7 +52,7 @@ def run_spread(
 
 @contextmanager
 def _stopping(workers: WorkerPool, running: Sequence["Future[CellResult]"]) -> Iterator[None]:
-    """Whatever is raised within, Ctrl-C included, ends what the others do."""
+    """Any exception within the block, Ctrl-C included, ends the other workers."""
     try:
         yield
     except BaseException:

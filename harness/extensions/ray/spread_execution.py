@@ -39,7 +39,7 @@ class SpreadExecution(Execution):
     place: WorkerLauncher = field(kw_only=True, default=HERE)
 
     def answer(self, todo: Sequence[QueryTask]) -> None:
-        """Answer `todo` in shards; what a lost worker was about to answer, others answer."""
+        """Answer `todo` in shards; other workers take over what a lost one had not answered."""
         if not todo:
             return
         expected = self.cell.n_answers
@@ -57,7 +57,7 @@ class SpreadExecution(Execution):
             shards.run()
 
     def supervisor(self, phase: Phase, todo: Sequence[QueryTask], on_event: Heard) -> Supervisor:
-        """Likewise; what the workers has spent is told with each event."""
+        """The same; the workers' cost is reported with each event."""
         self.workers.check()
         self.spending.check_time()
 
@@ -84,7 +84,7 @@ class SpreadExecution(Execution):
             yield
 
     def _supervise(self, phase: Phase, todo: Sequence[QueryTask], on_event: Heard) -> WorkerEnd:
-        """One worker to its end, or another where it is lost."""
+        """Run one worker to its end, with another if it is lost."""
         for _ in range(_MOST_LOST):
             outcome = super()._supervise(phase, todo, on_event)
             if not outcome.is_lost:
@@ -126,7 +126,7 @@ class _Shards:
             self._queue.close()
         errors = [error for shard in shards if (error := shard.exception()) is not None]
         if errors:
-            # What a user can mend says more than what followed from it.
+            # An error that the user can fix explains more than those it caused.
             raise next((error for error in errors if isinstance(error, HarnessError)), errors[0])
 
     def _work(self) -> None:
@@ -156,7 +156,7 @@ class _Shards:
             self._tally.take(event, self._execution.priced)
 
     def _settle(self, shard: Sequence[QueryTask], outcome: WorkerEnd, n_lost: int) -> None:
-        """See that what a worker left unanswered is answered, or has a record that says why not."""
+        """Make sure that what a worker left unanswered is answered, or has a record with the reason."""
         self._execution.workers.check()
         for todo in outcome.overdue:
             self._record(todo, outcome)
@@ -206,6 +206,6 @@ def _cluster_lost(outcome: WorkerEnd) -> HarnessError:
 
 
 def _relayed(job: Job, n_readers: int) -> Job:
-    """As a worker elsewhere is told it: calls, their servers and what they cost are this process's business."""
+    """The job as a remote worker gets it: calls, servers and costs are handled by this process."""
     here: dict[str, object] = {"server": None, "allowance": Allowance(end_by=job.allowance.end_by), "prices": {}}
     return job.model_copy(update={"is_relayed": True, "n_readers": n_readers, **here})

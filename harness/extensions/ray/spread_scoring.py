@@ -1,5 +1,5 @@
-"""An evaluator over the machines of a cluster: workers score shards of a run's answers, and ask for their
-judgements here; what they score is handed over in order, as if it was scored here.
+"""Scores a run on the machines of a cluster: workers score shards of its answers, with judge calls made here;
+scores are returned in order, as if they were made here.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd, Wo
 from harness.store import RunDir
 
 _LEAST = 4
-"""Answers that a worker takes at once, while there are as many."""
+"""Minimum answers per turn of a worker, while there are enough."""
 _LOOKS_S = 0.05
 _MOST_LOST = 5
 """Workers that are lost one after another before any of them has scored anything."""
@@ -126,7 +126,7 @@ class _Elsewhere:
 
 @dataclass(frozen=True)
 class _Shard:
-    """What a worker made of some queries."""
+    """A worker's scores of some queries."""
 
     n_queries: int
     scores: list[Score]
@@ -143,11 +143,11 @@ class _Scorer:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether it is there for another turn."""
+        """Whether it is ready for another turn."""
         return self._supervisor.is_waiting
 
     def score(self, turn: Turn) -> tuple[_Shard | None, WorkerEnd]:
-        """What it made of a turn, if it came to that, and how it is now."""
+        """Its scores of a turn, if it finished, and its state."""
         self._scored = None
         outcome = self._supervisor.turn(turn)
         event = self._scored
@@ -212,7 +212,7 @@ class _Work:
 
     @contextmanager
     def under_way(self) -> Iterator[None]:
-        """While workers score; at the end none takes more."""
+        """Workers score within this block; at its end none takes more."""
         with ThreadPoolExecutor(self.n_workers) as pool:
             self._threads = [pool.submit(self._score_all) for _ in range(self.n_workers)]
             try:
@@ -227,7 +227,7 @@ class _Work:
         """Raise what stopped a worker for good."""
         errors = [error for thread in self._threads if thread.done() and (error := thread.exception())]
         if errors:
-            # What a user can mend says more than what followed from it.
+            # An error that the user can fix explains more than those it caused.
             raise next((error for error in errors if isinstance(error, HarnessError)), errors[0])
 
     def take(self, place: int) -> _Shard | None:
@@ -248,7 +248,7 @@ class _Work:
                 self._lose(todo, outcome)
 
     def _lose(self, todo: Sequence[QueryTask], outcome: WorkerEnd) -> None:
-        """Let others score what a lost worker did not."""
+        """Let other workers score what a lost one did not."""
         if not outcome.is_lost:
             fix = f"look into {self._scorers.options.results / 'judge' / 'workers.log'}"
             raise HarnessError(f"an evaluator's worker is gone: {outcome.death or 'it ended too soon'}", fix)

@@ -13,8 +13,8 @@ _NEWS_S = 1.0
 _LAST_WORDS_S = 2.0
 """How long to wait for the last output: a child process that was left behind may hold the pipes open."""
 ALONE_S = 30.0
-"""A worker whose output was not fetched for so long is killed: its machine was cut off, and another worker may
-have taken over."""
+"""A worker whose output was not fetched for so long is killed: its machine was disconnected, and another worker
+may have taken over."""
 _MOST_LOG = 1 << 20
 """Bytes of log kept for fetching; beyond that the worker blocks when it prints."""
 _OF_THE_CLUSTER = ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")

@@ -1,4 +1,4 @@
-"""What the remote workers of one command share: event loop of their model calls, budget, rate limits."""
+"""Shared by the remote workers of one command: event loop of their model calls, budget, rate limits."""
 
 import asyncio
 import threading

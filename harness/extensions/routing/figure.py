@@ -23,8 +23,8 @@ _MOST_SYSTEMS = 8
 
 
 def draw_routes(study: RouteStudy, folder: Path) -> Path:
-    """Write `routes.svg`. Left: the gain of each policy over the best single system, with
-    interval and gain by luck alone. Right: the mean of each system on each query type.
+    """Write `routes.svg`. Left: the gain of each policy over the best single system, with its interval and the
+    gain expected by chance. Right: the mean of each system on each query type.
     """
     with plotting() as new_figure:
         figure = new_figure(figsize=(WIDTH_IN, 1.2 + _ROW_IN * max(5, len(study.names))), layout="constrained")

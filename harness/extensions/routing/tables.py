@@ -50,7 +50,7 @@ def gains_of(study: RouteStudy, one: PolicyGain) -> OverSplits:
 
 
 def gains_table(study: RouteStudy) -> Table:
-    """The mean, gain and cost of each policy, and the gain by luck alone."""
+    """The mean, gain and cost of each policy, and the gain expected by chance."""
     gains = study.gains
     luck = {id(gains.by_type): gains.by_type_luck, id(gains.by_query): gains.by_query_luck}
     rows = [
@@ -145,7 +145,7 @@ def verdict(study: RouteStudy) -> str:
 
 
 def about_luck(study: RouteStudy) -> str:
-    """Compares the gain of the best system of each query with the gain by luck."""
+    """Compares the gain of the best system of each query with the gain expected by chance."""
     gained, luck = study.gains.by_query.gains.mean(), study.gains.by_query_luck.gains.mean()
     said = f"The best of each query would gain {_points(study, gained)}; systems as good on each type but right "
     said += f"on independent queries would gain {_points(study, luck)} by luck"

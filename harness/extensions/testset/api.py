@@ -30,7 +30,7 @@ CANDIDATE_COLUMNS = ("id", "kind", "question", "answer", "survives", *_CHECKS)
 
 @dataclass(frozen=True)
 class WriteOptions:
-    """What is said on the command line."""
+    """The options of the command."""
 
     folder: Path | None = None
     dataset: str | None = None
@@ -86,7 +86,7 @@ def questions(
 
 
 def plan_questions(options: WriteOptions, reporter: Reporter) -> PlannedWriting:
-    """What would be written and what it takes; nothing is paid. HarnessError: see `plan_writing`."""
+    """The plan and its estimate; nothing is paid. Raises HarnessError, see `plan_writing`."""
     config = bench_config(options.config, settings=options.settings)
     kinds = parse_kinds(options.kinds)
     check_out(options.out, options.folder)
@@ -109,7 +109,7 @@ def plan_questions(options: WriteOptions, reporter: Reporter) -> PlannedWriting:
 
 
 def written_questions(options: WriteOptions) -> tuple[PlannedWriting, Written]:
-    """Plan, say what it takes, write. HarnessError: see `write_questions`."""
+    """Plan, print the estimate, write. Raises HarnessError, see `write_questions`."""
     reporter = Reporter(quiet=options.quiet)
     planned = plan_questions(options, reporter)
     for line in planned_lines(planned):
@@ -126,7 +126,7 @@ def candidate_rows(candidates: Sequence[Candidate]) -> Iterator[dict[str, object
 
 
 def planned_lines(planned: PlannedWriting) -> list[str]:
-    """What will be written, by whom, and what that takes."""
+    """What will be written, by which model, and the estimate."""
     orders = ", ".join(f"{order.wanted} {order.kind}" for order in planned.orders.orders)
     models = planned.models
     who = f"{models.written_by} writes, {models.judged_by} checks"

@@ -30,7 +30,7 @@ class CheckShare:
     reached: int
     passed: int
     untold: int
-    """That it said nothing of, and let through."""
+    """Candidates that it could not judge and let pass."""
 
     @property
     def share(self) -> float:

@@ -1,4 +1,4 @@
-"""When a document is from, as far as it says so itself. A file's own time stamp says when it was copied."""
+"""The date of a document, from its own text or metadata. A file's time stamp tells only when it was copied."""
 
 import re
 from collections.abc import Iterator

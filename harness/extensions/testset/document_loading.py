@@ -13,7 +13,7 @@ from harness.registry import DATASETS
 
 @dataclass(frozen=True)
 class DocumentPlace:
-    """Where they lie: a folder, or a data set by name."""
+    """The source of the documents: a folder, or a data set by name."""
 
     folder: Path | None = None
     dataset: str | None = None
@@ -49,9 +49,7 @@ def read_documents(place: DocumentPlace, progress: ReadingProgress) -> PlacedDoc
 
 
 def check_out(out: Path, folder: Path | None) -> None:
-    """ConfigError where the question file would not be read as one, or lie among the documents and be one of them
-    the next time.
-    """
+    """Raise ConfigError if the question file could not be read as one, or would be one of the documents."""
     if out.suffix != ".jsonl":
         fix = "name it with .jsonl; `rag-harness review FILE --to-csv` makes a sheet of it"
         raise ConfigError(f"{out}: a question file is written as JSON Lines", fix)

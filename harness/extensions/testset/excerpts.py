@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from harness.extraction.text_windows import windows_of
 
 LONGEST_EXCERPT = 1_500
-"""Characters of a part from which one question is written: what a small model reads closely."""
+"""Characters of the excerpt for one question: what a small model reads closely."""
 _LONGEST_QUOTE = 400
-"""Characters; what is much longer is found in no chunk."""
+"""Characters; longer quotes do not fit into a chunk."""
 _BLOCK = 100_000
 _SHORTEST_QUOTE = 20
-"""Bytes in UTF-8: a script without spaces says in 7 characters what English says in 20."""
+"""Bytes in UTF-8: scripts without spaces say in 7 characters what English says in 20."""
 _ABBREVIATED = (
     r"(?<!\b[A-Z]\.)(?<!\b(?:Mr|Ms|Dr|St|vs|No|Jr|Sr|Co)\.)(?<!\b(?:Mrs|Inc|Ltd|etc)\.)(?<!\bProf\.)"
     r"(?<!\b(?:e\.g|i\.e)\.)"
@@ -56,7 +56,9 @@ def _quotable(passage: str) -> Iterator[str]:
 
 
 def _units(passage: str) -> Iterator[str]:
-    """Paragraphs, items and headings. Lines that only go on stay together: in a PDF each ends where it is full."""
+    """Paragraphs, items and headings. Continuation lines stay together: in a PDF each line ends where it
+    is full.
+    """
     unit, is_whole = "", False
     for line in passage.splitlines(keepends=True):
         if unit and (is_whole or not line.strip() or _ITEM.match(line)):

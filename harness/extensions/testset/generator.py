@@ -1,8 +1,8 @@
-"""The writing itself: sites to candidates, candidates through their checks, wave after wave.
+"""Writes questions: places to candidates, candidates through their checks, in waves.
 
-A wave takes a few new sites of each kind of which questions are missing, in the order of the sites: which
-candidates there are depends on verdicts alone, never on which call came back first. So a run that was killed, or
-that its budget stopped, ends as one that was not.
+A wave takes a few new places for each kind of which questions are missing, in order. So the candidates depend only
+on verdicts, never on the timing of calls, and a run that was killed, or stopped by its budget, ends like an
+uninterrupted one.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -31,7 +31,7 @@ T = TypeVar("T")
 _WAVE = 5
 """Candidates of a kind that are written before they are checked: a budget that ends finds whole ones."""
 _TRIED = 5
-"""Candidates of which one at least has to be readable, or the model is none for this."""
+"""Candidates of which at least one must be readable; otherwise the model is unsuitable."""
 
 Told = Callable[[int, int], None]
 """told(steps done, steps begun)."""
@@ -39,7 +39,7 @@ Told = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Order:
-    """How many questions of one kind are wanted, and where they can be written."""
+    """The wanted number of questions of one kind, and their places."""
 
     kind: QuestionKind
     wanted: int
@@ -48,7 +48,7 @@ class Order:
 
 @dataclass
 class _Tray:
-    """What of one kind is there."""
+    """The candidates of one kind."""
 
     wanted: int
     waiting: list[QuestionSlot]
@@ -61,7 +61,7 @@ class _Tray:
 
 
 class QuestionGenerator:
-    """Writes and checks; `candidates` is whatever is finished, whenever one looks."""
+    """Writes and checks; `candidates` always holds what is finished."""
 
     def __init__(
         self, models: WriterModels, judging: QuestionJudging, orders: Sequence[Order], told: Told
@@ -72,7 +72,7 @@ class QuestionGenerator:
         self._done = self._begun = 0
         self._drafted: list[Candidate] = []
         self.stopped: BudgetReached | None = None
-        """What the budget could not hold."""
+        """The reason why the budget ended it."""
 
     @property
     def candidates(self) -> list[Candidate]:
@@ -88,7 +88,7 @@ class QuestionGenerator:
             self._begun += len(sites)
             drafts = await self._draft_all(sites)
             written = await self._let_through(drafts)
-            # What is not asked on is done.
+            # Steps that are not needed any more count as done.
             self._tell_of(len(sites) - sum(one.survives for one, _ in written))
             checked = await self._each(self._check, [(one, site) for one, site in written if one.survives])
             verdicts = iter(checked)
@@ -142,7 +142,7 @@ class QuestionGenerator:
         return await self._judging.check(*written)
 
     async def _each(self, work: Callable[[T], Awaitable[Candidate]], items: Sequence[T]) -> list[Candidate | None]:
-        """work(item) of each, charged; None where the budget stopped it."""
+        """work(item) for each, charged; None if the budget stopped it."""
 
         async def charged(item: T) -> Candidate | None:
             try:

@@ -1,4 +1,4 @@
-"""What the judge says where the truth is known: else one that always says yes would look like a careful one."""
+"""Tests the judge on known cases: one that always says yes would otherwise look careful."""
 
 from collections.abc import Sequence
 
@@ -19,8 +19,8 @@ _MISSED = "an answerable question was called unanswerable"
 async def controls_of(
     models: WriterModels, judging: QuestionJudging, candidates: Sequence[Candidate], told: Progress
 ) -> list[Control]:
-    """Answers of other questions that the judge takes for the right one, and questions with an answer that the
-    check of unanswerable ones finds none for. BudgetReached as always.
+    """Answers of other questions that the judge accepts as right, and questions with an answer for which the check
+    of unanswerable ones finds none. Raises BudgetReached.
     """
     answerable = [one for one in candidates if one.survives and one.kind != "unanswerable"]
     beside = zip(answerable, [*answerable[1:], *answerable[:1]], strict=True)

@@ -1,8 +1,8 @@
-"""The checks that ask a model: the answer follows from the quotes and not without them; what is to have no answer
-has none in what retrieval finds.
+"""Checks by a model: the answer follows from the quotes and not without them; an unanswerable question has no
+answer in what retrieval finds.
 
-A model is never asked whether a question is good. It answers, and its answer is compared by the rule of accuracy;
-only where that says different is it asked whether both say the same.
+The model is never asked whether a question is good. It answers, and its answer is compared by the rule of
+accuracy; only if that says they differ is it asked whether both mean the same.
 """
 
 from collections.abc import Awaitable, Sequence
@@ -25,7 +25,7 @@ ANSWER_TOKENS = 64
 
 @dataclass(frozen=True)
 class QuestionJudging:
-    """Who is asked, and what is searched."""
+    """The models of the checks, and the searched documents."""
 
     judge: ChatModel
     search: PassageSearch | None
@@ -43,7 +43,7 @@ class QuestionJudging:
         return candidate
 
     async def same(self, question: str, one: str, other: str) -> bool:
-        """Whether the judge says that two answers are the same. Raises `Unreadable`."""
+        """Whether the judge says that two answers mean the same. Raises `Unreadable`."""
         return (await ask_json(self.judge, same_answer(question, one, other))).value
 
     async def not_found(self, question: str) -> QuestionCheck:
@@ -86,7 +86,7 @@ class QuestionJudging:
         return QuestionCheck(name="needs_both", passed=True)
 
     async def _compared(self, candidate: Candidate, answer: str) -> tuple[bool, str]:
-        """Whether an answer is that of the candidate, and who says so."""
+        """Whether an answer is that of the candidate, and how that was decided."""
         if is_right(answer, [candidate.answer]):
             return True, "equal"
         if abstains(answer) or not answer:
@@ -105,9 +105,7 @@ class QuestionJudging:
 
 
 async def _told(name: str, verdict: Awaitable[QuestionCheck]) -> QuestionCheck:
-    """The verdict; of a judge that gives none, or a call that fails, nobody knows, and what is not known to hold
-    does not.
-    """
+    """The verdict; if the judge gives none or a call fails, the check counts as failed."""
     try:
         return await verdict
     except HarnessError:

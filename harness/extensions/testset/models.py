@@ -25,7 +25,7 @@ from harness.runner.weight_download import fetch_weights
 from harness.store import Dialects, Journal
 
 _SCOPE = "questions"
-"""One for all candidates: whatever asks the same of a model is paid once, also with another number or seed."""
+"""One scope for all candidates, so that equal requests are paid once, also with another number or seed."""
 _NO_MODEL = "choose one, such as --set models.generator.provider=openai"
 
 
@@ -36,7 +36,7 @@ class WriterPlan:
     writer: GeneratorConfig
     judge: JudgeConfig
     embedder: EmbedderConfig
-    """Provider `none`: what is found is found by words, and duplicates are those in the same words."""
+    """Provider `none`: BM25 search only, and duplicates must have the same words."""
 
     @property
     def identities(self) -> dict[str, dict[str, Any]]:
@@ -50,14 +50,14 @@ class WriterPlan:
 
     @property
     def judged_by(self) -> str:
-        """Likewise of the judge."""
+        """The same for the judge."""
         return f"{self.judge.provider}/{self.judge.model}"
 
 
 def plan_models(models: ModelsConfig) -> WriterPlan:
-    """`models.generator` writes and `models.judge` checks; where only one of them is named, it does both.
+    """`models.generator` writes and `models.judge` checks; if only one of them is configured, it does both.
 
-    ConfigError: nobody writes or checks.
+    Raises ConfigError if there is neither.
     """
     generator, judge = models.generator, models.judge
     if generator == GeneratorConfig():
@@ -74,13 +74,13 @@ def plan_models(models: ModelsConfig) -> WriterPlan:
 
 
 def check_models(plan: WriterPlan) -> None:
-    """Raise HarnessError where a key, server or package is not there; nothing is paid."""
+    """Raise HarnessError if a key, server or package is missing; nothing is paid."""
     for model in (plan.writer, plan.judge, plan.embedder):
         check_reachable(model)
 
 
 class WriterModels:
-    """Opened when first asked for; what is opened is closed by `stack`."""
+    """Opened on first use and closed by `stack`."""
 
     def __init__(self, plan: WriterPlan, work: Path, reporter: Reporter, stack: ExitStack, budget: Budget) -> None:
         self._plan, self._work, self._reporter, self._stack = plan, work, reporter, stack
@@ -123,7 +123,7 @@ class WriterModels:
 
     @contextmanager
     def charge(self) -> Iterator[None]:
-        """Every call stands inside one, a block for each candidate. BudgetReached: the time is over."""
+        """Context manager around all calls for one candidate. Raises BudgetReached if the time is over."""
         self.budget.check_time()
         with metered_apart(_SCOPE, self.meter):
             yield
@@ -132,7 +132,7 @@ class WriterModels:
         self.embedding(done, total)
 
     async def disconnect(self) -> None:
-        """Close the connections, within the loop in which they were asked."""
+        """Close the connections within their event loop."""
         for model in self._connected:
             await model.close()
 
@@ -163,7 +163,7 @@ class WriterModels:
 
     def _seam(self) -> Seam:
         servers = server_digests(self._plan.identities)
-        # What a model refuses is learnt once for all commands over these candidates.
+        # What a model refuses is learnt once for all commands with these candidates.
         dialects = Dialects.under(self._work)
         return Seam(self._journal, servers, dialects=dialects, budget=self.budget, say=self._reporter.say)
 

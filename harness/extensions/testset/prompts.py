@@ -1,7 +1,7 @@
-"""The prompts of the writer and of the checks, in our own words, and the JSON that they ask for.
+"""The prompts of writer and checks, in our own words, with their JSON schemas.
 
-A model names the sentences that prove an answer by their labels instead of copying them: what it copies it
-changes, and what it only points at is verbatim.
+A model names the sentences that prove an answer by labels instead of copying them: copies change, references are
+verbatim.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,7 +76,7 @@ _STATED = (
 
 @dataclass(frozen=True)
 class Draft:
-    """What a model wrote."""
+    """A question written by a model."""
 
     question: str
     answer: str
@@ -104,8 +104,8 @@ def draft_question(site: QuestionSlot) -> Question[Draft]:
 
 
 def answer_from(question: str, passages: Sequence[str], *, polar: bool) -> list[Message]:
-    """Asks for the answer that passages give, as short as references are. `polar`: Yes or No. Unlike the contract
-    under which systems answer, it offers no Yes or No where none is asked for: small models take the offer.
+    """Asks for the answer in some passages, as short as references are. `polar`: Yes or No. Unlike the systems'
+    prompt, it mentions Yes and No only for polar questions: small models tend to use them.
     """
     form = "Yes or No" if polar else "the shortest answer, copied from the passages or the question,"
     contract = f"Write {form} and nothing else. If the passages do not hold the answer, write: {ABSTENTION}"
@@ -171,7 +171,7 @@ def _read_draft(labelled: Mapping[str, Evidence], reply: Mapping[str, Any]) -> D
     question, answer, named = reply.get("question"), reply.get("answer"), reply.get("sentences")
     if not isinstance(question, str) or not isinstance(answer, str) or not isinstance(named, list):
         raise ValueError("question, answer or sentences are missing")
-    # What is no label is left out: the check of quotes says if nothing is left.
+    # Unknown labels are ignored: the check of quotes notices if none is left.
     labels = dict.fromkeys(label for label in named if isinstance(label, str) and label in labelled)
     evidence = tuple(labelled[label] for label in labels)[:MOST_QUOTES]
     return Draft(one_line(question)[:_LONGEST_QUESTION], one_line(answer)[:_LONGEST_ANSWER], evidence)

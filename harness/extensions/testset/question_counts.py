@@ -1,4 +1,4 @@
-"""How many questions of which kind, and where: what the documents allow of what is wanted. Nothing is paid yet."""
+"""Number of questions of each kind that the documents allow. Nothing is paid yet."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _TRIES = 3
 
 @dataclass(frozen=True)
 class WantedQuestions:
-    """What was asked for."""
+    """The requested questions."""
 
     total: int
     """Spread evenly over the kinds that name no number of their own."""
@@ -36,7 +36,7 @@ class Orders:
 
 
 def parse_kinds(words: Sequence[str]) -> dict[QuestionKind, int | None]:
-    """`bridge` or `bridge=10` as a mapping; ConfigError for what is none."""
+    """`bridge` or `bridge=10` as a mapping; raises ConfigError for anything else."""
     found: dict[QuestionKind, int | None] = {}
     for word in words:
         name, equals, number = word.partition("=")
@@ -88,7 +88,7 @@ async def plan_orders(
 
 
 def _counts(places: Mapping[QuestionKind, int], wanted: WantedQuestions) -> dict[QuestionKind, int]:
-    """As many of each kind as are wanted, no more than it has places; what one cannot take others share."""
+    """As many of each kind as wanted, limited by its places; the rest is shared by other kinds."""
     counts = {kind: min(wanted.kinds.get(kind) or 0, most) for kind, most in places.items()}
     sharing = [kind for kind in places if not wanted.kinds.get(kind)]
     left = wanted.total if sharing else 0

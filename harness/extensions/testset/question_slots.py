@@ -30,12 +30,12 @@ class WritingSources:
 
     documents: Sequence[Document]
     pairs: Sequence[Pair]
-    """In the order of the draw; none where nothing of two documents is asked."""
+    """In sampling order; none without questions over two documents."""
     seed: int
 
 
 def sites_of(kind: QuestionKind, material: WritingSources, most: int) -> list[QuestionSlot]:
-    """The first `most` sites of a kind, each another place; fewer where the documents have no more."""
+    """The first `most` places of a kind, all different; fewer if the documents have no more."""
     if kind in {"single_fact", "unanswerable"}:
         return list(islice(_single(kind, material), most))
     return list(islice(_paired(kind, material), most))
@@ -72,7 +72,7 @@ def _drawn(document: Document, draw: Random) -> deque[tuple[Excerpt, list[str]]]
 
 
 def _excerpt(document: Document, passage: str) -> Excerpt | None:
-    # What a document repeats in one place is said once.
+    # A sentence repeated within a passage is listed once.
     sentences = tuple(dict.fromkeys(sentences_of(passage)))
     return Excerpt(document, sentences, date_of(document)) if len(sentences) >= _ENOUGH else None
 

@@ -1,4 +1,4 @@
-"""What retrieval finds for a question in all documents: BM25 and, where there is an embedder, vectors, by rank."""
+"""Retrieval over all documents for a question: BM25 and, with an embedder, vectors, fused by rank."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from harness.protocols import Embedder, Vectors
 
 PASSAGE = 800
-"""Characters of what is searched."""
+"""Characters of the searched passages."""
 FOUND = 8
-"""Passages that are looked at."""
+"""Number of passages that are checked."""
 _RANK_OFFSET = 60
 """Of reciprocal rank fusion (Cormack et al. 2009)."""
 

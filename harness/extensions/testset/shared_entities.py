@@ -14,11 +14,12 @@ from harness.extraction.nlp import NlpExtractor
 from harness.llm_utils.bounded_concurrency import Progress
 
 MOST_DOCUMENTS = 400
-"""That are parsed for what they share, drawn by the seed: minutes of one core, far more pairs than questions."""
+"""Number of documents that are parsed for shared entities, sampled with the seed: minutes of one core, with far
+more pairs than questions."""
 _MOST_PASSAGES = 12
 """Of a document."""
 _COMMON = 0.25
-"""What a larger share of the documents names links nothing in particular; what few of them name always may."""
+"""Entities in a larger share of the documents link nothing in particular, unless few documents have them."""
 _SHARED_BY_FEW = 5
 _MOST_PAIRS = 20_000
 _VALUES = frozenset({"Date", "Money"})
@@ -69,7 +70,7 @@ async def linked_pairs(documents: Sequence[Document], seed: int, progress: Progr
 
 
 def _look_closer(named: Iterable[_Named], passages: Mapping[int, Sequence[str]]) -> None:
-    """Find names where the parser took them for something else: letter by letter, in every document."""
+    """Find names that the parser tagged differently, letter by letter, in every document."""
     texts = {place: "\n".join(parts) for place, parts in passages.items()}
     for one in named:
         if not any(map(str.isupper, one.name)):

@@ -17,11 +17,11 @@ from harness.extensions.testset.write_questions import Written
 from harness.runner.progress import Reporter
 
 _BLIND = 0.2
-"""A judge that is wrong more often than this where the truth is known is named in a warning."""
+"""A judge that is wrong more often than this on known cases is named in a warning."""
 
 
 def print_plan_of_questions(options: WriteOptions) -> int:
-    """What would be written and what it takes; costs nothing."""
+    """Print the plan and its estimate; costs nothing."""
     console = open_console()
     for line in planned_lines(plan_questions(options, Reporter(quiet=options.quiet))):
         console.print(line, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""The checks that need no model: is it a question, does it stand alone, are its quotes in the documents."""
+"""Checks without a model: it is a question, it stands alone, and its quotes are in the documents."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from harness.evaluators.answer_normalisation import abstains, is_verdict, normal
 from harness.extensions.testset.types import PAIRED, QuestionCheck
 
 _LONGEST_ANSWER_WORDS = 10
-"""What is longer no two people would word alike."""
+"""Two people would word longer answers differently."""
 _LONGEST_AMOUNT = 4
 """Words of a date or a number with its unit."""
 _SHORTEST_QUESTION = 6
@@ -50,7 +50,8 @@ _NAMELESS = re.compile(
     re.IGNORECASE,
 )
 _NAME_OF = re.compile(r"\bthe names? of the (?:\w+ )?\w+\?$", re.IGNORECASE)
-"""Of what is called nothing but what it is: `the name of the ferry?`, not `the name of the ferry that ...?`."""
+"""Questions for a name without a description: `the name of the ferry?`, but not `the name of the ferry
+that ...?`."""
 _LATER_WORD = re.compile(r"(?<=\s)\w[\w-]+")
 _NAMES = re.compile(r"(?<=.)\b[A-Z][\w'.-]*|\d|[\"\u201c]")
 
@@ -85,15 +86,15 @@ def gives_away(question: str, answer: str) -> bool:
 
 
 def cannot_agree(one: str, other: str) -> bool:
-    """Whether two answers cannot be the same, whoever says so: a bare yes or no and something else, or numbers of
-    which none is in both. A small judge calls those the same.
+    """Whether two answers cannot mean the same: a bare yes or no and something else, or numbers without a common
+    one. A small judge accepts those.
     """
     numbers, others = set(_NUMBER.findall(normalise(one))), set(_NUMBER.findall(normalise(other)))
     return is_verdict(one) != is_verdict(other) or bool(numbers and others and numbers.isdisjoint(others))
 
 
 def check_names_occur(question: str, texts: Iterable[str]) -> QuestionCheck:
-    """Of what it names, something stands in these texts: what nobody has heard of has no answer anywhere."""
+    """At least one of its names is in these texts: a question about unknown names has no answer anywhere."""
     names = [word for word in _LATER_WORD.findall(question) if word[0].isupper()]
     known = "\n".join(texts).casefold()
     strange = names and not any(name.casefold() in known for name in names)
@@ -101,7 +102,7 @@ def check_names_occur(question: str, texts: Iterable[str]) -> QuestionCheck:
 
 
 def left_out(answer: str, texts: Mapping[str, str]) -> QuestionCheck:
-    """What an unanswerable question asks for is not said in the very documents from which it was written."""
+    """The answer to an unanswerable question is not in the documents from which it was written."""
     form = f" {normalise(answer)} "
     said = next((doc for doc, text in texts.items() if form.strip() and form in f" {normalise(text)} "), None)
     return _check(
@@ -110,7 +111,7 @@ def left_out(answer: str, texts: Mapping[str, str]) -> QuestionCheck:
 
 
 def stands_alone(question: str) -> QuestionCheck:
-    """It points at nothing that whoever reads it has not seen."""
+    """It refers to nothing that its reader has not seen."""
     for pattern in _DANGLING:
         if found := pattern.search(question):
             return _check("self_contained", f"it speaks of '{found[0]}'")
@@ -122,7 +123,9 @@ def stands_alone(question: str) -> QuestionCheck:
 
 
 def check_quotes(kind: str, evidence: Sequence[Evidence], texts: Mapping[str, str]) -> QuestionCheck:
-    """Every quote stands in its document, letter by letter; there is one, and of two documents one of each."""
+    """Every quote is in its document, letter by letter; there is at least one, and one of each of two
+    documents.
+    """
     if not evidence:
         return _check("quotes", "no sentence is named")
     for item in evidence:

@@ -1,4 +1,4 @@
-"""What is written, from what, and what each check said of it."""
+"""Questions, their sources, and the results of each check."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -8,7 +8,7 @@ from harness.core.records import Document, Evidence, Record
 QuestionKind = Literal["single_fact", "bridge", "comparison", "temporal", "unanswerable"]
 KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
 PAIRED: frozenset[QuestionKind] = frozenset({"bridge", "comparison", "temporal"})
-"""Kinds that are asked over two documents."""
+"""Kinds of questions over two documents."""
 CheckName = Literal[
     "written",
     "form",
@@ -43,14 +43,14 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class QuestionSlot:
-    """Where a question is to be written: one excerpt, or two of different documents."""
+    """The place of a question: one excerpt, or two of different documents."""
 
     kind: QuestionKind
     excerpts: tuple[Excerpt, ...]
     link: str = ""
     """What both excerpts name."""
     focus: str = ""
-    """Of one excerpt: the sentence that is asked about."""
+    """For one excerpt: the sentence that the question is about."""
 
     @property
     def doc_ids(self) -> tuple[str, ...]:
@@ -59,13 +59,13 @@ class QuestionSlot:
 
 
 class QuestionCheck(Record):
-    """What one check said of one candidate."""
+    """The result of one check of one candidate."""
 
     name: str
     passed: bool | None
     """None: it tells nothing here, and drops nothing."""
     note: str = ""
-    """What was compared, or why not."""
+    """What was compared, or why it was not."""
 
 
 class Candidate(Record):

@@ -31,7 +31,7 @@ _RESTORE = "name another --out, or delete it and its work folder to begin anew"
 
 
 class Control(Record):
-    """How often a check said so of what it was known to be wrong about."""
+    """How often a check passed cases that are known to be wrong."""
 
     name: str
     wrong: int
@@ -69,7 +69,7 @@ class WorkFolder:
         """Digest of the question file when it was last checked."""
 
     def check_out(self) -> WorkState | None:
-        """What was written before. ConfigError where the file is there and not as it was written."""
+        """The earlier question file. Raises ConfigError if it was changed."""
         state = atomic_files.read_json(self._state, WorkState, _RESTORE) if self._state.exists() else None
         self._known = atomic_files.digest_if_there(self.out)
         if self._known is None:
@@ -84,14 +84,15 @@ class WorkFolder:
     def write(
         self, state: WorkState, candidates: Sequence[Candidate], texts: Iterable[Document], rows: str
     ) -> None:
-        """All of it; a kill leaves what the same command mends. ConfigError: the question file was changed since
-        `check_out` and is left as it is; the rows are kept beside it.
+        """Write everything; the same command repairs what a kill leaves. Raises ConfigError if the question file
+        was changed since `check_out`; it is left unchanged, and the rows are kept beside it.
         """
         if atomic_files.digest_if_there(self.out) != self._known:
             raise self._kept_beside(rows)
         atomic_files.write_jsonl(self._candidates, candidates)
         atomic_files.write_jsonl(self._documents, texts)
-        # The state says first how the file will be: a kill in between leaves none, and the same command makes it.
+        # The state announces the new file first: after a kill in between there is none, and the same command makes
+        # it.
         self.out.unlink(missing_ok=True)
         atomic_files.write_json(self._state, state)
         if not atomic_files.write_unless_changed(self.out, rows, None):
@@ -104,7 +105,7 @@ class WorkFolder:
         return ConfigError(what, f"the new questions are in {beside}: take what you need from there")
 
     def candidates(self) -> list[Candidate]:
-        """Of the last time; none where there is no such folder."""
+        """Of the last run; none without such a folder."""
         return list(atomic_files.iter_jsonl(self._candidates, Candidate, _RESTORE))
 
     def documents(self) -> dict[str, Document]:
@@ -113,7 +114,7 @@ class WorkFolder:
 
 
 def question_rows(candidates: Iterable[Candidate], made_by: str) -> list[dict[str, Any]]:
-    """The rows of a question file: those that survive, as nobody has seen them yet."""
+    """The rows of a question file: the surviving candidates, not reviewed yet."""
     return [_row(one, made_by) for one in candidates if one.survives]
 
 

@@ -41,7 +41,7 @@ from harness.store import RunDir
 
 @dataclass(frozen=True)
 class WritingRequest:
-    """What is to be written, from what, by whom."""
+    """What to write, from what, with which models."""
 
     documents: Sequence[Document]
     source: str
@@ -53,12 +53,12 @@ class WritingRequest:
     prices: Prices
     out: Path
     notes: tuple[str, ...] = ()
-    """What was said of the documents when they were read."""
+    """Notes about the documents."""
 
 
 @dataclass(frozen=True)
 class PlannedWriting:
-    """What will be done; nothing is paid yet."""
+    """The plan; nothing is paid yet."""
 
     request: WritingRequest
     models: WriterPlan
@@ -88,7 +88,7 @@ class Written:
     was_there: bool
     """Nothing was left to do."""
     stopped: BudgetReached | None
-    """What the budget could not hold; the file has what was finished."""
+    """Why the budget ended it; the file has what was finished."""
     spending: BudgetTracker
 
     @property
@@ -98,10 +98,10 @@ class Written:
 
 
 def plan_writing(request: WritingRequest, reporter: Reporter) -> PlannedWriting:
-    """Where which questions can be written, and what that takes.
+    """The kinds and places of questions, with an estimate.
 
-    HarnessError: a mistake in the config, no text, kinds that these documents do not allow, a package that is
-    missing.
+    Raises HarnessError: a mistake in the config, no text, kinds that these documents do not allow, a missing
+    package.
     """
     models = plan_models(request.models)
     with reporter.bar("what documents share") as bar:
@@ -111,10 +111,10 @@ def plan_writing(request: WritingRequest, reporter: Reporter) -> PlannedWriting:
 
 
 def write_questions(planned: PlannedWriting, reporter: Reporter) -> Written:
-    """Write, check and keep. Interrupted anywhere, the same call goes on, pays nothing twice and ends the same.
+    """Write, check and save. After an interruption the same call continues, pays nothing twice and ends the same.
 
-    ConfigError: the file is there and somebody else's. HarnessError: a model is not there, or writes nothing that
-    can be read.
+    Raises ConfigError if the file exists and was not written by it, HarnessError if a model is missing or writes
+    nothing readable.
     """
     request, work = planned.request, WorkFolder(planned.request.out)
     work.check_out()
@@ -131,7 +131,7 @@ def write_questions(planned: PlannedWriting, reporter: Reporter) -> Written:
         candidates, controls, stopped = run_to_end(lambda: _Command(planned, work, spending, reporter).run())
         earlier = tuple(work.candidates()) if before and request.out.exists() else ()
         if stopped and _survivors(candidates) < _survivors(earlier):
-            # A budget that ends before what is there is made again leaves it as it is.
+            # If the budget ends before the earlier candidates are made again, they are kept.
             candidates, controls = earlier, before.controls if before else ()
         else:
             _keep(planned, work, (candidates, controls, stopped))
@@ -189,7 +189,7 @@ class _Command:
         return tuple(desk.candidates), tuple(controls), None
 
     async def _searched(self, models: WriterModels) -> PassageSearch | None:
-        """All documents, where what has no answer is to be looked for in them."""
+        """All documents, if unanswerable questions must be searched in them."""
         if all(order.kind != "unanswerable" for order in self._planned.orders.orders):
             return None
         search = PassageSearch(self._planned.request.documents, models.embedder)
@@ -201,7 +201,7 @@ class _Command:
 
     @contextmanager
     def _told(self, what: str, models: WriterModels) -> Iterator[Progress]:
-        """A bar with what was spent."""
+        """A progress bar with the cost."""
         with self._reporter.bar(what) as bar:
             yield lambda done, total: bar.update(done, total, self._note(models))
 
@@ -213,7 +213,7 @@ class _Command:
 
 
 def _untold(_done: int, _total: int) -> None:
-    """Nobody hears."""
+    """Progress that is not shown."""
 
 
 def _keep(planned: PlannedWriting, work: WorkFolder, done: _Done) -> None:
@@ -231,7 +231,7 @@ def _keep(planned: PlannedWriting, work: WorkFolder, done: _Done) -> None:
 
 
 def _spending(planned: PlannedWriting, work: WorkFolder, reporter: Reporter) -> BudgetTracker:
-    """What its own journal says was paid, whenever it was."""
+    """The cost in its own journal, of any time."""
     identities = planned.models.identities
     payer = CostOwner(RunDir(work.path), identities)
     request = planned.request

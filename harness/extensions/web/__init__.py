@@ -1,1 +1,1 @@
-"""Pages for a person at this machine: served on 127.0.0.1 to whoever has the token of their address."""
+"""Pages for the user of this machine: served on 127.0.0.1 to whoever has the token in their address."""

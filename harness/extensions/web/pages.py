@@ -1,4 +1,4 @@
-"""A page that works offline: one file, whose policy allows its own style and script and nothing else."""
+"""An offline page: one file, whose policy allows only its own style and script."""
 
 import base64
 import hashlib
@@ -12,18 +12,18 @@ _FRAME = Path(__file__).parent / "assets"
 _SLOTS = ("TITLE", "STYLE", "BODY", "SCRIPT")
 
 Get = Callable[[Mapping[str, str]], object]
-"""From the parameters of a request to what it is answered with, as JSON. HarnessError: there is no such thing."""
+"""Parameters of a request -> JSON reply. Raises HarnessError if there is no such thing."""
 Post = Callable[[bytes], object]
-"""From a JSON body to what it is answered with. HarnessError: it cannot be taken, and nothing was changed."""
+"""JSON body -> reply. Raises HarnessError if it is rejected, and nothing was changed."""
 
 
 @dataclass(frozen=True)
 class LocalPage:
-    """What a server shows, and what its script may ask for."""
+    """The page of a server, with the requests of its script."""
 
     title: str
     body: str
-    """Markup of our own; whatever comes from elsewhere is asked for by the script and put in as text."""
+    """Our own markup; foreign texts are fetched by the script and inserted as text."""
     style: str
     script: str
     gets: Mapping[str, Get] = field(default_factory=dict)

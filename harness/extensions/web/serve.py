@@ -6,7 +6,7 @@ from harness.extensions.web.pages import LocalPage
 
 
 def serve_page(page: LocalPage, port: int) -> None:
-    """Print its address and serve it until it says that it is done, or Ctrl-C. ConfigError: the port is taken."""
+    """Print its address and serve it until it is done, or Ctrl-C. Raises ConfigError if the port is taken."""
     need("web", "starlette", "uvicorn")
     from harness.extensions.web.server import open_page
 

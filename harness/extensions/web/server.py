@@ -1,9 +1,9 @@
-"""Serves one page on loopback to the person who has its address: every request must carry the token in it.
+"""Serves one page on loopback to the person with its address: every request must carry the token in it.
 
 A website that guesses the port gets nothing: it does not know the token, a host name that resolves to 127.0.0.1 is
-refused, and writing takes JSON with a header that a form cannot send. Other programs of this machine may send
-anything: the head of a request is bounded in size and time, its body is not read without the token, and when too
-many connections are open without the token the oldest is closed.
+refused, and writing needs JSON with a header that a form cannot send. Other programs on this machine may send
+anything: the head of a request is limited in size and time, its body is not read without the token, and if too
+many connections without the token are open, the oldest is closed.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class PageServer:
                 log_config=None,
                 log_level="error",
                 access_log=False,
-                # The client of a request is whom the token was received from, whatever a header says.
+                # The client of a request is identified by its token, whatever its headers claim.
                 proxy_headers=False,
                 server_header=False,
                 h11_max_incomplete_event_size=_LONGEST_HEAD,

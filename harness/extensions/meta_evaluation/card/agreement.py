@@ -9,9 +9,9 @@ from harness.statistics.correlation import FEWEST_CLUSTERS, Coefficient, Correla
 
 def agreement(one: Sequence[float], other: Sequence[float], questions: Sequence[str]) -> Correlation:
     """The coefficients of two columns of equal length, with the intervals of `analysis.correlation`: rows of one
-    question may depend on each other in any way.
+    question may be dependent.
 
-    No coefficient below 10 questions, or where a column never varies.
+    No coefficient for fewer than 10 questions or for a constant column.
     """
     if len(set(questions)) < FEWEST_CLUSTERS:
         return Correlation(len(one), Coefficient(), Coefficient(), Coefficient())

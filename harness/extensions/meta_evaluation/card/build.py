@@ -1,4 +1,4 @@
-"""From labels and scores to what a card says."""
+"""Computes a card from labels and scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.statistics.roc_auc import Auc, QueryScores, auc
 
 @dataclass(frozen=True)
 class MeasureWorth:
-    """What one measure is worth in one dimension."""
+    """How well one metric agrees with people in one dimension."""
 
     measure: MeasuredBy
     n: int
@@ -35,20 +35,20 @@ class MeasureWorth:
 
     @property
     def strength(self) -> float:
-        """By what a card is sorted: the size of Pearson's with the mean; -1 where there is none."""
+        """The sort key of a card: the absolute Pearson correlation with the mean; -1 without one."""
         return -1.0 if self.mean.pearson.value is None else abs(self.mean.pearson.value)
 
 
 @dataclass(frozen=True)
 class DimensionCard:
-    """One thing that people were asked."""
+    """One dimension that people rated."""
 
     name: str
     asked: str
     n: int
     questions: int
     people: Correlation
-    """One person with another on the same rows; no value where one person alone labelled."""
+    """Agreement of people on the same rows; no value for a single person."""
     measures: tuple[MeasureWorth, ...]
     """The strongest first."""
 

@@ -19,7 +19,7 @@ _OURS, _JUDGED, _STORED = PALETTE[0], PALETTE[5], GREY
 
 
 def card_drawing(card: Card, new_figure: NewFigure) -> Drawing | None:
-    """A panel for each dimension; None where no measure has a coefficient. Call it inside `plotting()`."""
+    """A panel for each dimension; None if no metric has a coefficient. Call it inside `plotting()`."""
     shown = [(one, [w for w in one.measures if _of(one, w).value is not None][:SHOWN]) for one in card.dimensions]
     shown = [(one, worths) for one, worths in shown if worths]
     if not shown:

@@ -25,7 +25,7 @@ _MOST_BYTES = 200_000_000
 
 
 class StoredValues(Record):
-    """Values with the digest of what they were: a card is made of nothing else."""
+    """Values with their digest, from which a card can be rebuilt."""
 
     digest: str
     values: CardValues
@@ -44,7 +44,7 @@ def write_card(card: Card, out: Path) -> Picture | None:
 
 
 def read_values(folder: Path) -> CardValues:
-    """What a card in `folder` was made from; one line where it is not there or not what it says."""
+    """The values of a card in `folder`; an error of one line if they are missing or changed."""
     path = folder / VALUES
     try:
         text = read_plain(path, _MOST_BYTES)

@@ -35,7 +35,7 @@ def card_tables(card: Card, most: int | None = None) -> tuple[Table, ...]:
 
 
 def card_sentences(card: Card) -> Iterator[str]:
-    """What has to be known to read the tables."""
+    """Sentences that explain the tables."""
     for one in card.dimensions:
         yield f"{one.name}: {_people_said(one)}"
     many = max((len(one.measures) for one in card.dimensions), default=0)
@@ -57,7 +57,7 @@ def card_sentences(card: Card) -> Iterator[str]:
 
 
 def _costs(card: Card) -> Iterator[str]:
-    """What each evaluator took, all its measures together."""
+    """The cost of each evaluator, with all its metrics."""
     of_each = {one.evaluator: one for one in card.values.measures if one.evaluator}
     said = []
     for name, one in of_each.items():

@@ -1,4 +1,4 @@
-"""What a card is counted from: every label, and every score beside it. One file holds it all, values.json."""
+"""The data of a card: every label with every score, in one file, values.json."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _refuse_twice(what: str, names: Iterable[Hashable]) -> None:
 
 
 class MeasuredBy(Record):
-    """A measure, and what its scores took."""
+    """A metric, and the cost of its scores."""
 
     name: str
     title: str = ""
@@ -31,24 +31,24 @@ class MeasuredBy(Record):
     is_judged: bool = False
     """A model gave them."""
     worst: float | None = None
-    """What an item counts as that the measure says nothing of, where it is to count at all."""
+    """The value of items to which the metric does not apply, if they should count."""
     n_items: int = Field(0, ge=0)
     n_failed: int = Field(0, ge=0)
     """Items whose score failed."""
     evaluator_wall_s: float | None = Field(None, ge=0)
-    """What all measures of its evaluator took together, over all items."""
+    """Seconds for all metrics of its evaluator over all items."""
     evaluator_tokens: int = Field(0, ge=0)
     evaluator_usd: float | None = None
     """None: no price is known."""
 
     @property
     def spoken(self) -> str:
-        """What a table calls it."""
+        """Its title in tables."""
         return self.title or self.name
 
 
 class LabelledRow(Record):
-    """What people said of one item or pair, and what measures say of it."""
+    """Labels of one item or pair, with the scores of metrics."""
 
     dimension: str
     row_id: str
@@ -68,7 +68,7 @@ class CardValues(Record):
     title: str
     notes: tuple[str, ...]
     dimensions: dict[FileWord, str]
-    """Name -> what people were asked."""
+    """Name -> the question that people answered."""
     binary: tuple[str, ...]
     """Dimensions whose labels are 0 or 1."""
     measures: tuple[MeasuredBy, ...]

@@ -15,7 +15,7 @@ class HumanSetSpec:
     name: str
     summary: str
     load: Callable[[], HumanSet]
-    """load() raises DataError, one line, where its file is missing or not what it says."""
+    """load() raises DataError, one line, if its file is missing or has other content."""
 
 
 SETS = {

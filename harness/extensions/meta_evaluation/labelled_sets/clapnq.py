@@ -1,7 +1,8 @@
-"""ClapNQ as InspectorRAGet ships it: 100 questions, answers of three models, three people each, scales of 1 to 4.
+"""ClapNQ as published with InspectorRAGet: 100 questions, answers of three models, three people each, scales of 1
+to 4.
 
-The fourth "system" of the file is the reference itself. It is left out: whatever reads the reference gives it the
-best value by construction, and would be praised for that.
+The fourth "system" in the file is the reference itself. It is left out, because metrics that read the reference
+give it the best value by construction.
 """
 
 from collections.abc import Mapping
@@ -23,7 +24,7 @@ _STORED = {"Bert-KPrec": "BERT knowledge precision", "RougeL": "ROUGE-L", "Recal
 
 
 def load() -> HumanSet:
-    """300 items of 100 questions, three dimensions; the mean of three people is what a measure is held against."""
+    """300 items of 100 questions, three dimensions; metrics are compared with the mean of three people."""
     whole = read_json_object(labelled_file(_FILE))
     tasks = {task.identifier("task_id"): task for task in whole.entries("tasks")}
     results = [one for one in whole.entries("results") if one.identifier("model_id") != _REFERENCE]

@@ -1,6 +1,6 @@
-"""200 queries of MS MARCO, each with a relevant passage and one that only looks so; no answers.
+"""200 queries of MS MARCO, each with a relevant passage and a hard negative; no answers.
 
-What reads the question and the contexts is asked to tell them apart.
+Tests whether metrics of question and contexts distinguish them.
 """
 
 from harness.core.hashing import short_digest

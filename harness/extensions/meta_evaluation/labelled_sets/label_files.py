@@ -10,7 +10,7 @@ from harness.datasets.row_fields import FIX
 
 
 class Gaps:
-    """Labels that nobody gave, counted."""
+    """Number of missing labels."""
 
     def __init__(self) -> None:
         self._found: Counter[str] = Counter()
@@ -26,7 +26,7 @@ class Gaps:
 
 
 def labelled_file(relative: str) -> Path:
-    """Where the file lies, packed or not; DataError, one line, where it does not."""
+    """Path of the file, compressed or not; raises DataError, one line, if it is missing."""
     if path := find(relative):
         return path
     what = f"the labelled set is not there: {relative} (or {relative}.gz)"
@@ -34,7 +34,7 @@ def labelled_file(relative: str) -> Path:
 
 
 def label_of(value: object, low: float, high: float, where: str) -> float | None:
-    """A label within its scale, None where there is none; DataError, one line, for anything else."""
+    """A label within its scale, or None if it is missing; raises DataError, one line, for anything else."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     try:
@@ -47,7 +47,7 @@ def label_of(value: object, low: float, high: float, where: str) -> float | None
 
 
 def score_of(value: object) -> float | None:
-    """A stored score; None where the file holds none."""
+    """A stored score; None if the file has none."""
     try:
         number = math.nan if isinstance(value, bool) or value is None else float(str(value))
     except ValueError:

@@ -1,6 +1,7 @@
 """100 answers over neural-bridge/rag-dataset-12000, each graded by one person from 1 to 5, higher is better.
 
-The file does not say what was graded; its grades go with correctness. Its contexts are the text of a Python list.
+The file does not say what was graded; its grades correlate with correctness. Its contexts are the text of a Python
+list.
 """
 
 import ast

@@ -1,7 +1,7 @@
 """RAGChecker's meta-evaluation (Ru et al. 2024): 280 pairs of answers, each compared by two people.
 
-The file has a row for each person; labels run from -2 to 2, positive where the second answer is better. A file of
-the same shape holds RAGChecker's own scores.
+The file has a row for each person; labels are from -2 to 2, positive if the second answer is better. A file of the
+same shape has RAGChecker's own scores.
 """
 
 from collections.abc import Sequence

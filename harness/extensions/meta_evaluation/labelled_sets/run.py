@@ -15,9 +15,9 @@ _LABEL = "labelled"
 
 
 def run_of(human: HumanSet, results: Path, tell: Callable[[str], None]) -> RunDir:
-    """The run whose queries are the set's items, a query each; one that is there already is taken up.
+    """The run with one query per item of the set; an existing one is continued.
 
-    What was damaged is mended, and told in a line.
+    Damage is repaired and reported in a line.
     """
     manifest = _manifest(human)
     run = RunDir.create(results, manifest, [_row(item) for item in human.items], tell)

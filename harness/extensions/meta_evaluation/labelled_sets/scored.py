@@ -1,4 +1,4 @@
-"""Labelled sets, scored by evaluators: what stands beside every label."""
+"""Scores labelled sets with evaluators."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class ScoredSet:
 
 
 def evaluators_here(*, judged: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The evaluators that can score here, and a line for each whose packages are missing.
+    """The evaluators that can run here, and a line for each whose packages are missing.
 
-    Without a judge those that ask one are in neither.
+    Without a judge, those that need one are in neither.
     """
     able, unable = [], []
     for name in EVALUATORS.names():
@@ -57,11 +57,11 @@ def evaluators_here(*, judged: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def score_set(
     human: HumanSet, config: BenchConfig, results: Path, prices: Prices, reporter: Reporter
 ) -> ScoredSet:
-    """Score every item with every evaluator of the config that has not done so, by the same models and parameters;
-    one whose scores failed has another try, in which judgements that were made are not paid again.
+    """Score every item with every evaluator of the config that has not done so with the same models and
+    parameters; failed scores are tried again, and judgements already made are not paid again.
 
-    Raises HarnessError, one line, before anything is scored: an unknown evaluator, a judge that is not chosen or
-    does not answer.
+    Raises HarnessError, one line, before anything is scored: an unknown evaluator, a judge that is not configured
+    or does not answer.
     """
     plan = plan_evaluation(config)
     check_judges(plan)
@@ -106,7 +106,7 @@ def _values(human: HumanSet, run: RunDir, plan: EvaluationPlan, prices: Prices) 
 
 
 def _measured(run: RunDir, plan: EvaluationPlan, prices: Prices, scores: Sequence[Score]) -> Iterator[MeasuredBy]:
-    """Every measure of the plan's evaluators that scored the run, with what that took."""
+    """Every metric of the plan's evaluators that scored the run, with its cost."""
     by_evaluator = {one.evaluator: one for one in run.evaluations()}
     n_items = len(run.sample())
     for planned in plan.evaluators:
@@ -156,7 +156,7 @@ def _rows(
 
 
 def _said(row: Labelled, values: Mapping[str, float]) -> float | None:
-    """The score of an item, or how much that of the second of a pair is higher; None where one has none."""
+    """The score of an item, or the difference second - first of a pair; None if a score is missing."""
     if any(item not in values for item in row.item_ids):
         return None
     return _difference([values[item] for item in row.item_ids])

@@ -10,7 +10,7 @@ from harness.core.errors import ConfigError, DataError
 from harness.core.hashing import digest
 
 FEWEST = 10
-"""Questions below which no correlation says anything."""
+"""Minimum number of questions for a correlation."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,15 @@ class Item:
     answer: str | None
     """None: there is a passage and no answer."""
     reference: str = ""
-    """Empty: there is none."""
+    """Empty: none."""
     contexts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """What people said of one item, or of two: then a positive label prefers the second, as does a measure whose
-    score of the second is higher."""
+    """Labels of one item, or of two: then a positive label prefers the second, like a metric whose score of the
+    second is higher.
+    """
 
     item_ids: tuple[str, ...]
     question_id: str
@@ -41,20 +42,20 @@ class Labelled:
 
 @dataclass(frozen=True)
 class LabelledDimension:
-    """What people were asked."""
+    """The question that people answered."""
 
     name: str
     title: str
     rows: tuple[Labelled, ...]
     is_binary: bool = False
-    """Labels are 0 or 1: a measure is also asked whether it tells them apart."""
+    """Labels are 0 or 1: the metric's AUC is computed too."""
     stored: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Scores that came with the set, to be shown beside ours: name -> item_id -> value."""
 
 
 @dataclass(frozen=True)
 class HumanSet:
-    """Items, and what people said of them."""
+    """Items with their labels."""
 
     name: str
     title: str
@@ -69,13 +70,13 @@ class HumanSet:
 
     @property
     def digest(self) -> str:
-        """Of what is scored; labels are no part of it."""
+        """Digest of what is scored, without labels."""
         said = [[one.item_id, one.query, one.answer, one.reference, list(one.contexts)] for one in self.items]
         return digest(said)
 
     def drawn(self, n: int | None, seed: int = 0) -> HumanSet:
-        """`n` of its questions with all their items, drawn by `seed`; ConfigError for fewer than 10, DataError
-        where the set itself has fewer.
+        """`n` of its questions with all their items, sampled with `seed`; raises ConfigError for fewer than 10,
+        DataError if the set has fewer.
         """
         questions = self.question_ids
         if len(questions) < FEWEST:

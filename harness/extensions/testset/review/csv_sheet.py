@@ -53,8 +53,8 @@ def write_sheet(review: Review, path: Path) -> int:
 
 
 def take_sheet(review: Review, path: Path) -> SheetTaken:
-    """Apply its decisions, all or none; those on rows that were changed since the sheet was written are left out,
-    and `review` says which. ConfigError, DataError: what stands there cannot be taken.
+    """Apply its decisions, all or none, except for rows that were changed since the sheet was written, which
+    `review` names. Raises ConfigError or DataError if a decision is invalid.
     """
     decided: list[AskedDecision] = []
     table = read_table(path)
@@ -78,7 +78,7 @@ def _decision(review: Review, row: FieldRow, names: Sequence[str]) -> AskedDecis
         return AskedDecision(id=one.row_id, verdict="reject", version=version)
     if word and word not in _ACCEPT:
         raise DataError(f"{row.where}: the decision '{word}' is none", "write accept, reject or nothing")
-    # A column that somebody took out says nothing; a cell that somebody emptied does.
+    # A removed column means no change; an emptied cell does.
     cells = {name: value for name, value in _cells(one).items() if name not in names} | cells
     is_edited = words_version(cells) not in {one.version, version}
     if not word and not is_edited:

@@ -1,12 +1,12 @@
-"""What a person said of each question: kept in a log beside the file, and applied to the file at once.
+"""The decisions on questions: kept in a log beside the file and applied to the file at once.
 
 `questions.review.jsonl` has a line for each decision, in order, with the row before and after. It is written
-before the file, so that a kill between the two is mended when the file is opened again. A question that was
-rejected stands in the log alone.
+before the file, so that a kill between the two is repaired when the file is opened again. Rejected questions are
+only in the log.
 
-The log speaks for a row as long as the file has it as the log left it, or as it stood before its last decision.
-What somebody changed, took out or put in its place since is theirs, and is left as it stands. The file may change
-while a review is open: its digest is compared before each decision and at the moment of each write.
+The log applies to a row while the file has it as the log left it, or as it was before its last decision. Other
+changes by the user are kept. The file may change during a review: its digest is compared before each decision and
+at each write.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,13 +40,13 @@ _RESTORE = "restore it, or delete it: the question file itself says who has seen
 
 
 class AskedDecision(Record):
-    """What a person decides of one question."""
+    """A decision on one question."""
 
     id: str
     verdict: PersonsVerdict
     edit: Edit | None = None
     version: str = ""
-    """`ReviewedRow.version` of what they saw; empty: of what the file has now."""
+    """The `ReviewedRow.version` that the person saw; empty: the current one of the file."""
 
 
 class Decision(Record):
@@ -60,7 +60,7 @@ class Decision(Record):
     place: int
     """Of the row in the file."""
     before: QuestionRow
-    """As it was when nobody had seen it."""
+    """As it was before any review."""
     row: QuestionRow
     """As it is now."""
     is_applied: bool = True
@@ -69,7 +69,7 @@ class Decision(Record):
 
 @dataclass
 class ReviewedRow:
-    """One question, and what was last said of it."""
+    """One question with its last decision."""
 
     row: QuestionRow
     before: QuestionRow
@@ -103,7 +103,7 @@ class ReviewedRow:
 
 @dataclass
 class _Told:
-    """What the log says of one question."""
+    """The log's content for one question."""
 
     last: Decision
     was: QuestionRow | None
@@ -127,10 +127,10 @@ class Review:
     """The questions of a file, with decisions of one person added one by one."""
 
     def __init__(self, path: Path, by: str, documents: Mapping[str, Document] | None = None) -> None:
-        """`documents`: those that quotes are held against; None: those that the work folder of the file keeps.
+        """`documents`: those in which quotes are checked; None: those kept in the work folder of the file.
 
-        What was decided of a row that is another by now is not applied, and standard error says so.
-        ConfigError: no such file, no JSON Lines. StoreError: a damaged log.
+        Decisions on rows that were changed since are not applied, with a line on standard error. Raises
+        ConfigError if the file is missing or not JSON Lines, StoreError for a damaged log.
         """
         if not path.is_file():
             raise ConfigError(f"no question file {path}", "write one: rag-harness questions FOLDER")
@@ -146,21 +146,21 @@ class Review:
         """How often the file was read: after each time its rows may be others."""
         self._told: list[str] = []
         self._reported: set[tuple[str, str]] = set()
-        """Ids and times of decisions of which a line was told."""
+        """Ids and times of decisions already reported."""
         self._read(atomic_files.digest_if_there(path))
 
     def find(self, row_id: str) -> ReviewedRow:
-        """ConfigError: there is none."""
+        """Raises ConfigError if there is none."""
         for one in self.rows:
             if one.row_id == row_id:
                 return one
         raise ConfigError(f"{self.path} has no question '{row_id}'", "reload the page, or export the file anew")
 
     def refresh(self) -> None:
-        """Read the file again if somebody else has written it since. Rows that they changed stay so; decisions are
-        applied again to rows that are as the decision left or found them, and a line says which are not.
+        """Read the file again if another program has written it since. Its changes are kept; decisions are applied
+        again to rows that are as the decision left or found them, with a line for the others.
 
-        ConfigError: the file cannot be read any more.
+        Raises ConfigError if the file cannot be read any more.
         """
         found = atomic_files.digest_if_there(self.path)
         if found != self._digest:
@@ -174,17 +174,17 @@ class Review:
     def decide(
         self, row_id: str, verdict: PersonsVerdict, edit: Edit | None = None, version: str = ""
     ) -> ReviewedRow:
-        """Keep one decision, in the log and in the file. `edit`: its words from now on, which have to pass the
-        checks that are free (ConfigError with what does not hold); nothing is kept of one that does not.
+        """Keep one decision in the log and in the file. `edit`: new texts, which must pass the free checks
+        (otherwise ConfigError with the reason, and nothing is kept).
 
-        `version`: of the row that the person saw. If it has other words by now, the file keeps those, and the
-        decision is kept in the log alone.
+        `version`: of the row that the person saw. If the row has changed, the file keeps the change, and the
+        decision is kept in the log only.
         """
         self.decide_all([AskedDecision(id=row_id, verdict=verdict, edit=edit, version=version)])
         return self.find(row_id)
 
     def decide_all(self, asked: Sequence[AskedDecision]) -> list[AskedDecision]:
-        """Likewise several, all or none; those that were applied to the file."""
+        """Several decisions, all or none; returns those that were applied to the file."""
         self.refresh()
         prepared = [(self.find(one.id), one) for one in asked]
         lines = [self._decision(row, one) for row, one in prepared]
@@ -228,7 +228,7 @@ class Review:
         return {**row, "seen_by": self.by}
 
     def _read(self, digest: str | None) -> None:
-        """The rows of the file, which has that digest or a later one, with what was decided of them."""
+        """The rows of the file with that digest or a later one, with their decisions."""
         try:
             found = [ReviewedRow(row, dict(row)) for row in _rows(self.path)]
         except DataError as error:

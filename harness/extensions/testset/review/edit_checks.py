@@ -1,4 +1,4 @@
-"""What a person changes passes the checks that cost nothing: quotes stay verbatim whoever types them."""
+"""Edits must pass the free checks: quotes stay verbatim whoever types them."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ _OF_OTHER_WORDS = ("distinct", "follows", "closed_book", "needs_both", "not_foun
 
 
 class EditedQuote(Record):
-    """A quote and the document it stands in; either may be empty."""
+    """A quote and its document; either may be empty."""
 
     document: str = Field(max_length=_LONGEST)
     quote: str = Field(max_length=_LONGEST)
@@ -37,7 +37,7 @@ class Edit(Record):
 
 @dataclass(frozen=True)
 class RowWords:
-    """What a row asks and what it says of it, as question files are read, however it spells that."""
+    """The question, answers and evidence of a row, whatever the spelling of its fields."""
 
     question: str
     answers: tuple[str, ...]
@@ -95,8 +95,8 @@ class KnownDocuments:
 
 
 def with_edit(row: Mapping[str, JsonValue], edit: Edit, documents: KnownDocuments) -> dict[str, JsonValue]:
-    """The row in these words; quotes as their documents spell them, verdicts on other words taken out. What is
-    changed is spelled in one way alone: an `answer` beside `answers` would be right too.
+    """The row with these texts; quotes as their documents spell them, and without verdicts on the old texts. A
+    changed field is kept under one name only: an `answer` beside `answers` would count as right too.
     """
     was = RowWords.of(row)
     edited = [AskedQuote(one.quote.strip(), one.document.strip()) for one in edit.evidence]
@@ -113,7 +113,7 @@ def with_edit(row: Mapping[str, JsonValue], edit: Edit, documents: KnownDocument
 
 
 def verdicts(row: Mapping[str, JsonValue], documents: KnownDocuments) -> list[QuestionCheck]:
-    """Of the checks that cost nothing; without any document at hand nothing is said of quotes."""
+    """The verdicts of the free checks; quotes are not checked without documents."""
     words, kind = RowWords.of(row), str(row.get("type", ""))
     is_null = not words.answers or all(map(abstains, words.answers))
     answer = words.answers[0] if words.answers else ""
@@ -127,7 +127,7 @@ def verdicts(row: Mapping[str, JsonValue], documents: KnownDocuments) -> list[Qu
 
 
 def refused(row: Mapping[str, JsonValue], documents: KnownDocuments) -> str:
-    """Why a row in these words cannot be kept; empty: it can. Whether it stands alone is for the person to say."""
+    """Why the row cannot be kept; empty if it can. Whether it stands alone is for the person to decide."""
     if not RowWords.of(row).question.strip():
         return "it has no question"
     failed = [check for check in verdicts(row, documents) if check.passed is False and check.name == "quotes"]
@@ -135,7 +135,7 @@ def refused(row: Mapping[str, JsonValue], documents: KnownDocuments) -> str:
 
 
 def _held(kind: str, evidence: Sequence[AskedQuote], documents: KnownDocuments) -> QuestionCheck:
-    """Every quote in its document; of a document without one, that it is there."""
+    """Every quote is in its document; without a quote, the document exists."""
     placed = [documents.placed(item) for item in evidence]
     for item in placed:
         if not item.doc_id:
@@ -151,7 +151,7 @@ def _held(kind: str, evidence: Sequence[AskedQuote], documents: KnownDocuments) 
 
 
 def _without(row: Mapping[str, JsonValue], changed: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """The row without other spellings of what is changed."""
+    """The row without other names of the changed fields."""
     return {name: value for name, value in row.items() if name in changed or means(name) not in changed}
 
 

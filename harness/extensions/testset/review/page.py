@@ -1,4 +1,4 @@
-"""The page of a review: what its script asks for."""
+"""The data of the review page."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ _AROUND = 400
 
 
 def review_page(review: Review) -> LocalPage:
-    """Every question of a file, to accept, edit or reject; what is decided is kept at once."""
+    """Every question of a file, to accept, edit or reject; decisions are kept at once."""
 
     def decide(body: bytes) -> object:
         try:
@@ -51,7 +51,7 @@ def _shown(one: ReviewedRow) -> dict[str, object]:
 
 
 def _whole(review: Review, row_id: str) -> dict[str, object]:
-    """What the page shows of one."""
+    """What the page shows of a row."""
     one = review.find(row_id)
     words = RowWords.of(one.row)
     row = {name: one.row.get(name) for name in ("type", "made_by", "seen_by", "checks")}
@@ -65,7 +65,7 @@ def _whole(review: Review, row_id: str) -> dict[str, object]:
 
 
 def _quote(review: Review, item: AskedQuote) -> dict[str, str]:
-    """As its row names it, with what stands around it in its document."""
+    """The quote as in the row, with its surroundings in the document."""
     placed = review.documents.placed(item)
     document = review.documents.by_id.get(placed.doc_id)
     text = document.text if document else ""

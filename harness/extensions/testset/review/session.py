@@ -16,10 +16,11 @@ _LONGEST_NAME = 100
 
 @contextmanager
 def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> Iterator[Review]:
-    """The review of a file by one person, alone while it is open; `docs`: a folder that quotes are held against.
+    """The review of a file by one person, who has it alone while it is open; `docs`: a folder in which quotes are
+    checked.
 
-    `by`: None: the login. HarnessError: no such file, no such folder, another process that has it open, or nobody
-    knows who reviews.
+    `by`: None: the login name. Raises HarnessError if the file or folder is missing, another process has it open,
+    or the reviewer is unknown.
     """
     name = user_name() if by is None else by.strip()
     if name is None:
@@ -36,5 +37,5 @@ def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> 
     if not file.is_file():
         raise ConfigError(f"no question file {file}", "write one: rag-harness questions FOLDER")
     with question_file_lock(file):
-        # A link stays one: what is written is the file that it leads to.
+        # A link stays a link: the file it points to is written.
         yield Review(file.resolve() if file.is_symlink() else file, name, documents)

@@ -13,7 +13,7 @@ from harness.extensions.web.serve import serve_page
 
 @dataclass(frozen=True)
 class ReviewOptions:
-    """What is said on the command line."""
+    """The options of the command."""
 
     file: Path
     by: str | None = None
@@ -24,7 +24,7 @@ class ReviewOptions:
 
 
 def run_review(options: ReviewOptions) -> None:
-    """Write or take a sheet, or serve the page until it says that it is done, or Ctrl-C."""
+    """Write or read a sheet, or serve the page until it is done, or Ctrl-C."""
     if options.to_csv and options.from_csv:
         raise ConfigError("--to-csv and --from-csv", "one after the other")
     with open_review(options.file, options.by, options.docs) as review:
