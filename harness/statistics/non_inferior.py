@@ -60,9 +60,9 @@ def as_good(
     return NonInferiority(place, margin, worst, against)
 
 
-def at_most_worse(compared: MeasureComparison, place: int) -> float | None:
-    """Upper 97.5 % limit of how far the run is behind any other one; None: unknown."""
-    others = [at for at, mean in enumerate(compared.means) if mean is not None and at != place]
+def at_most_worse(compared: MeasureComparison, place: int, besides: Collection[int] = ()) -> float | None:
+    """Upper 97.5 % limit of how far the run is behind any other one, `besides` some; None: unknown."""
+    others = [at for at, mean in enumerate(compared.means) if mean is not None and at not in {place, *besides}]
     limits = _at_most_worse(compared, place, others, 1)
     known = [limit for limit in limits if limit is not None]
     return max(known) if known and len(known) == len(limits) else None

@@ -109,7 +109,7 @@ def probability_within(compared: MeasureComparison, place: int, margin: float) -
     sign = 1.0 if higher else -1.0
     values = sign * np.stack([compared.values(at, best=at != place) for at in places], axis=1)
     weights = np.ones(len(values)) if compared.weights is None else compared.weights
-    means, covariance = _means(values, weights, compared.drawn.cluster_numbers(compared.query_ids))
+    means, covariance = _means(values, weights, span, compared.drawn.cluster_numbers(compared.query_ids))
     draws = _posterior(means, covariance, span)
     behind = draws.max(axis=1) - draws[:, places.index(place)]
     return float(np.mean(behind <= margin))
@@ -128,15 +128,20 @@ def _hull(one: Interval, other: Interval, span: float | None) -> Interval:
     return Interval(low, high) if span is None else Interval(max(low, -span), min(high, span))
 
 
-def _means(values: Array, weights: Array, clusters: NDArray[np.int64] | None) -> tuple[Array, Array]:
-    """The means of the columns and their covariance; queries of one cluster are not independent."""
+def _means(values: Array, weights: Array, span: float, clusters: NDArray[np.int64] | None) -> tuple[Array, Array]:
+    """The means of the columns and their covariance; queries of one cluster are not independent.
+
+    A few queries may agree by chance, which would look like certainty. So each run gets the variance of one more
+    disagreement by `span` (as Agresti & Min 2005 add one each way): 1 / (n + 2)^2 for n independent units.
+    """
     means = np.average(values, axis=0, weights=weights)
     residuals = (values - means) * weights[:, None]
     if clusters is not None:
         _, group = np.unique(clusters, return_inverse=True)
         residuals = np.stack([np.bincount(group, column) for column in residuals.T], axis=1)
     n = len(residuals)
-    return means, residuals.T @ residuals / weights.sum() ** 2 * (n / max(1, n - 1))
+    floor = np.eye(len(means)) * (span / (n + 2)) ** 2
+    return means, residuals.T @ residuals / weights.sum() ** 2 * (n / max(1, n - 1)) + floor
 
 
 def _posterior(means: Array, covariance: Array, span: float) -> Array:

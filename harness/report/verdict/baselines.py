@@ -48,7 +48,9 @@ class Baselines:
     upper: Baseline | None = None
     """The best of the baselines that see the gold evidence."""
     headroom: Lead | None = None
-    """The lead of the upper baseline over the lower one."""
+    """The lead of the upper baseline over the lower one; None if unknown, or if a system is above the lower one
+    although the upper one is not: then it says nothing about the model.
+    """
 
     @property
     def cannot_rank(self) -> bool:
@@ -65,7 +67,11 @@ def baselines_of(group: Group, measure: str, entrants: Sequence[int]) -> Baselin
     constant = _constant(group, measure, like or group.widest)
     if like is None:
         return Baselines(constant=constant, lower=constant)
-    runs = [view for view in group.views if view.is_baseline and _is_comparable(view, like, measure)]
+    runs = [
+        view
+        for view in group.views
+        if view.is_baseline and not view.fails_too_often and _is_comparable(view, like, measure)
+    ]
     given = {view.run.run_id: sees_gold(view.manifest) for view in runs}
     blind = [_of_run(view, measure) for view in runs if given[view.run.run_id] is False]
     seeing = [
@@ -76,6 +82,10 @@ def baselines_of(group: Group, measure: str, entrants: Sequence[int]) -> Baselin
     lower = _best(group, measure, [*([constant] if constant else []), *blind])
     upper = _best(group, measure, seeing)
     headroom = _lead(group, measure, upper.values, lower.values) if lower and upper else None
+    if headroom is not None and lower is not None and not headroom.is_shown_here:
+        leads = [lead_over(group, measure, group.views[place], lower) for place in entrants]
+        if any(lead is not None and lead.is_shown for lead in leads):
+            headroom = None
     return Baselines(constant, lower, upper, headroom)
 
 

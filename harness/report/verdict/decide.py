@@ -10,8 +10,8 @@ from harness.evaluators.score_preconditions import stated_answers
 from harness.report.aggregates import cost_quantity
 from harness.report.comparable_costs import self_reported_mark
 from harness.report.labels import shortened
-from harness.report.notes import UNFINISHED
-from harness.report.verdict.baselines import Baselines, lead_over
+from harness.report.notes import UNFINISHED as UNFINISHED_NOTE
+from harness.report.verdict.baselines import Baseline, Baselines, lead_over
 from harness.report.verdict.eligible_runs import (
     has_values,
     is_only_described,
@@ -25,6 +25,7 @@ from harness.report.verdict.repeated_looks import anytime_p_of
 from harness.report.verdict.sentences import headline, sentences
 from harness.report.verdict.standings import Line
 from harness.report.verdict.value import (
+    UNFINISHED,
     Cheaper,
     MoreQueries,
     Number,
@@ -39,6 +40,7 @@ from harness.statistics.difference_tests import ALPHA
 from harness.statistics.intervals import ENOUGH
 from harness.statistics.non_inferior import as_good, at_most_worse, cheapest_as_good
 from harness.statistics.paired_comparison import MeasureComparison
+from harness.statistics.paired_values import COSTS
 from harness.statistics.power import MOST_QUERIES, most_discordant, queries_needed, rounded_up
 from harness.statistics.recommendation import Lead, probability_within
 
@@ -68,13 +70,12 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
     `baselines`.
     """
     group, compared = ranking.group, ranking.ranked
-    if ranking.nobody_answered:
+    if all(view.n_answered and view.n_errors == view.n_answered for view in group.views):
         failed = sum(view.n_errors for view in group.views)
         said = f"No system answered a query: all {counted(failed, 'answer')} failed."
         return without_ranking(group, Outcome.NOTHING_ANSWERED, said, lines)
     choice = _choice(ranking, baselines)
     place, view = choice.place, ranking.view(choice.place)
-    margin = ranking.margin_value
     verdict = Verdict(
         dataset=group.title,
         digest=printable(group.digest),
@@ -94,9 +95,10 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
         upper_baseline=baselines.upper.label if baselines.upper and bounded == ranking.measure else "",
         recommended=view.label,
         recommended_run=view.run.run_id,
-        probability=None if compared is None or margin is None else probability_within(compared, place, margin),
+        probability=_probability(ranking, place),
         at_most_worse=None if compared is None else _worst_case(ranking, place),
         cheaper=_much_cheaper(ranking, choice),
+        cost=ranking.costs[0],
         more=_more_queries(ranking, choice),
         standings=tuple(_standings(ranking, choice, lines)),
     )
@@ -182,12 +184,17 @@ def _choice(ranking: Ranking, baselines: Baselines) -> Choice:
         choice = _choice_of_tests(ranking)
     if ranking.instead_of or baselines.cannot_rank:
         return replace(choice, outcome=Outcome.MODEL_CANNOT_ANSWER)
-    if baselines.lower is not None and not ranking.instead_of:
-        view = ranking.view(choice.place if race is not None else best)
-        lead = lead_over(ranking.group, ranking.measure, view, baselines.lower)
-        if lead is not None and not lead.is_shown_here:
-            return replace(choice, outcome=Outcome.NOT_ABOVE_BASELINE)
-    return choice
+    if baselines.lower is None or _is_above(ranking, choice.place, baselines.lower):
+        return choice
+    if race is None and choice.place != best and _is_above(ranking, best, baselines.lower):
+        return _choice_of_best(ranking)
+    return replace(choice, outcome=Outcome.NOT_ABOVE_BASELINE)
+
+
+def _is_above(ranking: Ranking, place: int, lower: Baseline) -> bool:
+    """Whether the run is significantly better than the lower baseline; True if that is not known."""
+    lead = lead_over(ranking.group, ranking.measure, ranking.view(place), lower)
+    return lead is None or lead.is_shown_here
 
 
 def _is_worst_throughout(compared: MeasureComparison) -> bool:
@@ -196,7 +203,7 @@ def _is_worst_throughout(compared: MeasureComparison) -> bool:
     if ends is None or compared.measure.higher_is_better is None:
         return False
     worst = ends[0] if compared.measure.higher_is_better else ends[1]
-    return all(mean is None or mean == worst for mean in compared.means)
+    return not any(compared.n_missing) and all(mean is None or mean == worst for mean in compared.means)
 
 
 def _choice_of_tests(ranking: Ranking) -> Choice:
@@ -206,14 +213,27 @@ def _choice_of_tests(ranking: Ranking) -> Choice:
     cheaper = _cheaper_as_good(ranking, ranking.ranked)
     if cheaper is not None:
         return cheaper
-    anytime_p = anytime_p_of(ranking)
-    if ranking.is_won and (anytime_p is None or anytime_p <= ALPHA):
+    if _has_won(ranking):
         return Choice(best, Outcome.CLEAR_WINNER)
     tied = [best, *(lead.place for lead in ranking.open_leads)]
     good_ones = _all_as_good(ranking, tied)
     if good_ones == {*tied} and len(tied) > 1:
         return Choice(_cheapest(tied, ranking.costs[1], best), Outcome.EQUALLY_GOOD, good_ones)
     return Choice(best, _why_unsettled(ranking, ranking.ranked))
+
+
+def _choice_of_best(ranking: Ranking) -> Choice:
+    """The run with the best mean, whatever it costs."""
+    best = ranking.order[0]
+    if ranking.ranked is None or _has_won(ranking):
+        return Choice(best, Outcome.CLEAR_WINNER)
+    return Choice(best, _why_unsettled(ranking, ranking.ranked))
+
+
+def _has_won(ranking: Ranking) -> bool:
+    """Whether the best run is significantly better than every other one, after repeated looks too."""
+    anytime_p = anytime_p_of(ranking)
+    return ranking.is_won and (anytime_p is None or anytime_p <= ALPHA)
 
 
 def _cheaper_as_good(ranking: Ranking, compared: MeasureComparison) -> Choice | None:
@@ -269,12 +289,26 @@ def _cheapest(places: Sequence[int], costs: Sequence[float | None], best: int) -
     return place if own is not None and low <= _CHEAPER * own else best
 
 
+def _probability(ranking: Ranking, place: int) -> float | None:
+    """The probability that the run is within the margin of the best; None after a race, which stops by results."""
+    compared, margin = ranking.ranked, ranking.margin_value
+    if compared is None or margin is None or race_of(ranking) is not None:
+        return None
+    return probability_within(compared, place, margin)
+
+
 def _worst_case(ranking: Ranking, place: int) -> float | None:
-    """How far the run may be behind another one."""
+    """How far the run may be behind another one that differs from it on any query."""
     compared = ranking.ranked
     if compared is None or race_of(ranking) is not None:
         return None
-    worst = at_most_worse(compared, place)
+    same = {
+        other
+        for pair in compared.pairs
+        for other in (pair.a, pair.b)
+        if place in (pair.a, pair.b) and pair.higher == pair.lower == 0 and not any(compared.n_missing)
+    }
+    worst = at_most_worse(compared, place, same)
     return worst if worst is not None and worst > 0 else None
 
 
@@ -301,10 +335,10 @@ def _more_queries(ranking: Ranking, choice: Choice) -> MoreQueries | None:
     open_leads = ranking.open_leads
     needed = [_needed(ranking, lead, max(margin, lead.difference)) for lead in open_leads]
     known = [n for n in needed if n is not None]
-    if not known or len(known) < len(needed):
+    if not known or len(known) < len(needed) or max(known) <= compared.n_common:
         return None
-    more = rounded_up(max(1, max(known) - compared.n_common))
-    if not 0 < more < MOST_QUERIES:
+    more = rounded_up(max(known) - compared.n_common)
+    if more >= MOST_QUERIES:
         return None
     views = [ranking.view(place) for place in (ranking.order[0], *(lead.place for lead in open_leads))]
     seconds, dollars = ([view.value(cost) for view in views] for cost in ("latency_s", "usd"))
@@ -346,7 +380,7 @@ def _standings(ranking: Ranking, choice: Choice, lines: Sequence[Line]) -> Itera
             _standing(group, line, (_status(place, choice, ranking), "")),
             n_missing=compared.n_missing[place] if compared else 0,
         )
-        if place in leads:
+        if place in leads and race_of(ranking) is None:
             lead = leads[place]
             found = replace(
                 found,
@@ -366,9 +400,11 @@ def _behind(lead: Lead, *, higher: bool) -> Number:
 def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
     if place == choice.place and choice.recommends:
         return "recommended"
+    if ranking.view(place).is_baseline:
+        return "baseline"
     if place in choice.as_good:
         return "as good"
-    return "worse" if place in ranking.beaten else "tied"
+    return "worse" if place in ranking.beaten and race_of(ranking) is None else "tied"
 
 
 def _unranked(line: Line, ranking: Ranking | None = None) -> tuple[Status, str]:
@@ -377,7 +413,7 @@ def _unranked(line: Line, ranking: Ranking | None = None) -> tuple[Status, str]:
     if view is None or view.is_baseline:
         return "baseline", "constant answer" if view is None else ""
     if not view.is_complete:
-        return "not ranked", "unfinished"
+        return "not ranked", UNFINISHED
     if ranking is None or not has_values(view, ranking.measure):
         return "not ranked", "no score"
     return "not ranked", why_apart(view, ranking.measure) or "scored in another way"
@@ -399,6 +435,7 @@ def _standing(group: Group, line: Line, status: tuple[Status, str]) -> Standing:
             if row is None or measure.name != row.measure
         },
         failed=view.n_errors / view.n_answered if view.n_answered else None,
+        is_imported=view.manifest.is_imported,
         seconds=_number(view.row("latency_s_p50")),
         tokens=_number(view.row_beside("tokens", row), mark=self_reported_mark(view, "tokens")),
         usd_per_1000=_number(view.row_beside("usd", row), _PER_THOUSAND),
@@ -432,17 +469,19 @@ def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
         if here:
             names = ", ".join(shortened(ranking.view(lead.place).label) for lead in here)
             yield f"The lead over {names} holds on these documents and may not on new ones."
+        if ranking.measure in COSTS or compared.measure.higher_is_better is False:
+            yield f"{ranking.spoken} alone ranks here: a system that hardly answers can win."
         if (p := anytime_p_of(ranking)) is not None and p > ALPHA:
             yield "These systems were compared before on fewer queries: after repeated looks a lead may be chance."
     for standing in verdict.standings:
-        if standing.status == "not ranked" and standing.why != "unfinished":
+        if standing.status == "not ranked" and standing.why != UNFINISHED:
             yield f"{shortened(standing.system)} is not ranked: {standing.why}."
     yield from _other_notes(group)
 
 
 def _other_notes(group: Group) -> list[str]:
     """The notes of the group without those that `weaknesses` repeats."""
-    return [note for note in group.note_lines if UNFINISHED not in note]
+    return [note for note in group.note_lines if UNFINISHED_NOTE not in note]
 
 
 def _n_questions(group: Group) -> int:

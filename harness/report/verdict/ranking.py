@@ -8,12 +8,14 @@ from functools import cached_property
 from math import inf
 
 from harness.protocols import Measure
+from harness.report.comparable_costs import why_no_price
 from harness.report.comparison.choosing import paired
 from harness.report.comparison.compare import SHOWN_COSTS, Choice, Comparison, compare_loaded
 from harness.report.comparison.runs import ComparedRun
 from harness.report.measures import DEFAULT_MARGIN
 from harness.report.verdict.eligible_runs import choose, has_values, is_merit, ranking_evidence, why_apart
 from harness.report.view import Group, RunView
+from harness.statistics import NATURAL, OVERALL
 from harness.statistics.paired_comparison import MeasureComparison, compare_measure
 from harness.statistics.recommendation import Lead, leads_of, ranked_places
 
@@ -62,12 +64,6 @@ class Ranking:
         """The entrant at a place of the comparison."""
         return self.group.views[self.entrants[place]]
 
-    @property
-    def nobody_answered(self) -> bool:
-        """Whether every query failed in every run."""
-        views = [self.view(place) for place in range(len(self.entrants))]
-        return bool(views) and all(view.n_answered == view.n_errors > 0 for view in views)
-
     def by(self, measure: str) -> MeasureComparison | None:
         """The comparison by a metric, if there is one."""
         measures = self.comparison.measures if self.comparison else ()
@@ -83,11 +79,12 @@ class Ranking:
         """Places in the comparison, the best mean first; of equal means the cheaper run first."""
         if self.ranked is None:
             return list(range(len(self.entrants)))
-        compared, costs = self.ranked, self.costs[1]
+        compared = self.ranked
+        costs = next((means for _, means in self._costs if sum(mean is not None for mean in means) > 1), None)
         sign = 1.0 if compared.measure.higher_is_better is False else -1.0
 
         def merit(place: int) -> tuple[float, float]:
-            cost = costs[place]
+            cost = costs[place] if costs else None
             return sign * (compared.means[place] or 0.0), inf if cost is None else cost
 
         return sorted(ranked_places(compared), key=merit)
@@ -124,18 +121,34 @@ class Ranking:
 
     @cached_property
     def costs(self) -> tuple[str, list[float | None]]:
-        """The cost by which the entrants differ, and its mean for each run; None if it is unknown or must not be
-        compared. Differences in latency below `_NOTICED_S` are ignored.
+        """The first cost that is known of the best run and of all that are not beaten, and its mean for each
+        entrant; None if it is unknown or must not be compared. Differences in latency below `_NOTICED_S` are
+        ignored.
         """
-        for cost in SHOWN_COSTS:
-            compared = self.by(cost)
-            if compared is not None:
-                means = list(compared.means)
-                known = [mean for mean in means if mean is not None]
-                noticed = _NOTICED_S if cost == "latency_s" else 0.0
-                if len(known) > 1 and any(known) and max(known) - min(known) >= noticed:
-                    return cost, means
+        leading = [*self.order[:1], *(lead.place for lead in self.open_leads)]
+        for cost, means in self._costs:
+            own = [mean for place in leading if (mean := means[place]) is not None]
+            known = [mean for mean in means if mean is not None]
+            noticed = _NOTICED_S if cost == "latency_s" else 0.0
+            if len(own) == len(leading) and len(known) > 1 and max(known) - min(known) > noticed:
+                return cost, means
         return "", [None] * len(self.entrants)
+
+    @cached_property
+    def _costs(self) -> list[tuple[str, list[float | None]]]:
+        """For each kind of cost its means. Tokens of different models cost different amounts."""
+        views = [self.view(place) for place in range(len(self.entrants))]
+        mix = NATURAL if self.ranked is not None and self.ranked.mix == "natural" else OVERALL
+        same_model = len({view.model("generator") for view in views}) < 2
+        found = []
+        for cost in SHOWN_COSTS:
+            if cost == "tokens" and not same_model:
+                continue
+            rows = [view.row(cost, mix) or view.row(cost) for view in views]
+            priced = zip(views, rows, strict=True)
+            means = [row.mean if row and not why_no_price(view, cost, row) else None for view, row in priced]
+            found.append((cost, means))
+        return found
 
 
 def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_MARGIN) -> Ranking | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from harness.display.text_format import counted, printable, short_number
 from harness.report.labels import shortened
-from harness.report.verdict.value import Number, Outcome, Standing, Verdict
+from harness.report.verdict.value import UNFINISHED, Number, Outcome, Standing, Verdict
 from harness.statistics.intervals import ENOUGH
 
 _LONGEST_NAME = 40
@@ -32,10 +32,10 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
     match verdict.outcome:
         case Outcome.CLEAR_WINNER:
             rivals = verdict.systems("as good", "tied", "worse")
-            others = name(rivals[0]) if len(rivals) == 1 else "every other system"
+            others = name(rivals[0]) if len(rivals) == 1 else f"every other {_ranked_system(verdict)}"
             return f"Use {best} ({score}): it is significantly better than {others}."
         case Outcome.CHEAPER:
-            return f"Use {best} ({score}): as good as the best within {margin_of(verdict)}, and cheaper."
+            return f"Use {best} ({score}): as good as the best within {margin_of(verdict)}, and {_cheap(verdict)}."
         case Outcome.EQUALLY_GOOD:
             return f"Use {best} ({score}): the leading systems are equally good within {margin_of(verdict)}."
         case Outcome.NOT_ABOVE_BASELINE:
@@ -44,6 +44,8 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
             return f"By {verdict.metric_title}, use {best}: {_GUESSES}."
         case Outcome.MODEL_CANNOT_ANSWER:
             return f"Use {best} for now, although {_GUESSES}."
+        case _ if verdict.systems("not ranked"):
+            return f"{best}: {score}. The other systems cannot be compared with it: see the notes."
         case _:
             return f"{best}: {score}. Run a second system to compare it with."
 
@@ -61,7 +63,8 @@ def _unsettled(verdict: Verdict) -> str:
     if verdict.outcome == Outcome.INCONCLUSIVE:
         return f"Use {best} for now. Inconclusive: {_missing(verdict)}."
     if verdict.outcome == Outcome.TOO_FEW:
-        questions = counted(verdict.n_questions, "question is", "questions are")
+        own = _recommended(verdict)
+        questions = counted(own.n if own else verdict.n_questions, "question is", "questions are")
         return f"Use {best} for now ({score}): {questions} too few to be sure."
     if rival := _equal_rival(verdict):
         return f"Use {best} for now ({score}): {name(rival)} has the same score."
@@ -81,9 +84,11 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
         yield f"{'More questions or a' if few else 'A'} stronger model may show which system answers better."
         if not verdict.is_by_evidence:
             return
-    if verdict.recommended is None or verdict.outcome == Outcome.ONE_SYSTEM:
+    if verdict.recommended is None:
         return
     yield from filter(None, [_failing(verdict)])
+    if verdict.outcome == Outcome.ONE_SYSTEM:
+        return
     if verdict.outcome == Outcome.NOT_ABOVE_BASELINE:
         best = _recommended(verdict)
         yield f"The best of them is {name(verdict.recommended)} with {scored(verdict, best)}."
@@ -94,13 +99,12 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
 
 def _failing(verdict: Verdict) -> str:
     """The run that fails most, if it fails often."""
-    most = max(verdict.standings, key=lambda one: one.failed or 0.0)
-    if (most.failed or 0.0) < _OFTEN:
+    found = [one for one in verdict.standings if one.why != UNFINISHED and (one.failed or 0.0) >= _OFTEN]
+    if not found:
         return ""
-    share = f"{_percent(most.failed or 0.0)} % of the questions"
-    return (
-        f"{name(most.system)} failed on {share}, which count as wrong: fix it, then run again with --retry-failed."
-    )
+    most = max(found, key=lambda one: one.failed or 0.0)
+    said = f"{name(most.system)} failed on {_percent(most.failed or 0.0)} % of the questions, which count as wrong"
+    return f"{said}." if most.is_imported else f"{said}: fix it, then run again with --retry-failed."
 
 
 def _difference(verdict: Verdict) -> str:
@@ -141,9 +145,10 @@ def _risk(verdict: Verdict) -> str:
 
 def _costs(verdict: Verdict) -> str:
     """The cost of the runs worth choosing."""
-    worth = [one for one in verdict.standings if one.status in {"recommended", "as good", "tied"}][:2]
-    dollars = [(one, one.usd_per_1000) for one in worth if one.usd_per_1000 is not None and one.usd_per_1000.value]
-    if dollars:
+    found = [one for one in verdict.standings if one.status in {"recommended", "as good", "tied"}]
+    worth = sorted(found, key=lambda one: one.status != "recommended")[:2]
+    dollars = [(one, one.usd_per_1000) for one in worth if one.usd_per_1000 is not None]
+    if any(cost.value for _, cost in dollars):
         shown = " and ".join(f"{money(cost)} with {name(one.system)}" for one, cost in dollars)
         return f"1,000 questions cost {shown}."
     timed = [(one, one.seconds) for one in worth if one.seconds is not None]
@@ -155,7 +160,7 @@ def _more(verdict: Verdict) -> str:
     """What would settle it."""
     if verdict.outcome == Outcome.INCONCLUSIVE:
         whose = max(verdict.standings, key=lambda one: one.n_missing)
-        return f"A value of {name(whose.system)} for every query would settle it."
+        return f"Score the missing values of {name(whose.system)} first."
     more = verdict.more
     if more is None:
         return ""
@@ -180,6 +185,16 @@ def _equal_rival(verdict: Verdict) -> str:
     return rivals[0].system if abs(own.score.value - rivals[0].score.value) <= _EQUAL else ""
 
 
+def _ranked_system(verdict: Verdict) -> str:
+    """`system`; `ranked system` if a finished one is not ranked."""
+    left = any(one.status == "not ranked" and one.why != UNFINISHED for one in verdict.standings)
+    return "ranked system" if left else "system"
+
+
+def _cheap(verdict: Verdict) -> str:
+    return "faster" if verdict.cost == "latency_s" else "cheaper"
+
+
 def _missing(verdict: Verdict) -> str:
     whose = max(verdict.standings, key=lambda one: one.n_missing)
     return f"{name(whose.system)} has no value for {whose.n_missing:,} of {counted(whose.n, 'query', 'queries')}"
@@ -197,7 +212,9 @@ def _recommended(verdict: Verdict) -> Standing | None:
 
 def name(label: str) -> str:
     """A run as a sentence calls it."""
-    return printable(shortened(label), _LONGEST_NAME)
+    line = printable(shortened(label), 10 * _LONGEST_NAME)
+    half = _LONGEST_NAME // 2
+    return line if len(line) <= _LONGEST_NAME else f"{line[: half - 1]}…{line[-half:]}"
 
 
 def scored(verdict: Verdict, standing: Standing | None) -> str:

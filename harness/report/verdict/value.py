@@ -38,6 +38,8 @@ class Outcome(StrEnum):
     """No metric can rank the runs."""
 
 
+UNFINISHED = "unfinished"
+"""Why an unfinished run is not ranked."""
 Status = Literal["recommended", "as good", "tied", "worse", "baseline", "not ranked"]
 
 
@@ -76,6 +78,8 @@ class Standing:
     """Title -> mean of other metrics, such as evidence found."""
     failed: float | None = None
     """Share of queries that failed."""
+    is_imported: bool = False
+    """Whether the answers come from another tool."""
     seconds: Number | None = None
     """Median latency of a query."""
     tokens: Number | None = None
@@ -146,6 +150,8 @@ class Verdict:
     behind.
     """
     cheaper: Cheaper | None = None
+    cost: str = ""
+    """The cost by which runs are called cheaper: `usd`, `tokens` or `latency_s`; empty: unknown."""
     more: MoreQueries | None = None
     standings: tuple[Standing, ...] = ()
     """The best first; then baselines and runs that are not ranked."""
