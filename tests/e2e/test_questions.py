@@ -88,7 +88,7 @@ def test_a_run_is_told_how_many_questions_a_person_has_seen(
             ("--kind", "bridge=2", "--out", "x.jsonl", "--set", "models.generator.provider=none"),
             "a model has to write",
         ),
-        (("--dataset", "demo"), "named once"),
+        (("--dataset", "demo"), "exactly once"),
         (("--out", "asked.csv"), "written as JSON Lines"),
         (("--kind", "bridges"), "did you mean 'bridge'"),
     ],

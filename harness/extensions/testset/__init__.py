@@ -1,1 +1,1 @@
-"""Questions with answers and evidence: written from documents by a model, checked, looked through by a person."""
+"""Test questions with answers and evidence: written from documents by a model, checked, reviewed by a person."""

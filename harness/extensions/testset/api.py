@@ -34,18 +34,18 @@ class WriteOptions:
 
     folder: Path | None = None
     dataset: str | None = None
-    """The documents of this data set instead."""
+    """The name of a data set whose documents are used instead of a folder's."""
     out: Path = Path("questions.jsonl")
     total: int = 50
     kinds: tuple[str, ...] = ()
-    """`bridge` or `bridge=10`; empty: all that the documents allow."""
+    """Such as `bridge` or `bridge=10`; empty: all that the documents allow."""
     seed: int = 0
     config: Path | None = None
     settings: tuple[str, ...] = ()
     prices: Path | None = None
     quiet: bool = False
     include: tuple[str, ...] = ()
-    """Files of the folder that are read although a rule leaves them out: see `read_folder`."""
+    """Files that are read although an ignore rule excludes them: see `read_folder`."""
 
 
 def questions(
@@ -60,11 +60,11 @@ def questions(
     settings: Mapping[str, Any] | None = None,
     quiet: bool = False,
 ) -> DataFrame:
-    """Write questions about the documents of a folder, or of a data set, into the file `out`, and check each; a
-    row for each candidate with the verdict of every check (None: it tells nothing, or was not reached).
+    """Write questions about the documents of a folder or a data set to the file `out`, and check each question.
 
-    `kinds`: such as `bridge` or `bridge=10`; none: all that the documents allow. A budget that was reached is a
-    warning; the same call goes on.
+    Returns one row per candidate with the verdict of every check (None: undecided, or not reached).
+    `kinds`: such as `bridge` or `bridge=10`; none: all that the documents allow. If the budget is exhausted, a
+    warning says so; the same call resumes.
     """
     from harness.api.frames import data_frame
 
@@ -118,7 +118,7 @@ def written_questions(options: WriteOptions) -> tuple[PlannedWriting, Written]:
 
 
 def candidate_rows(candidates: Sequence[Candidate]) -> Iterator[dict[str, object]]:
-    """A row of those columns for each."""
+    """One row with `CANDIDATE_COLUMNS` per candidate."""
     for one in candidates:
         verdicts: dict[str, object] = {check.name: check.passed for check in one.checks}
         said = {"id": one.id, "kind": one.kind, "question": one.question, "answer": one.answer}

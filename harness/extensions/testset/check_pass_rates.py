@@ -1,4 +1,4 @@
-"""How many candidates each check let through."""
+"""How many candidates passed each check."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,23 +7,23 @@ from typing import get_args
 from harness.extensions.testset.types import Candidate, CheckName
 
 _ASKS: dict[CheckName, str] = {
-    "written": "the model wrote a question that can be read",
+    "written": "the model wrote a readable question",
     "form": "it is a question with a short answer",
-    "self_contained": "it stands alone (no 'this report')",
-    "about": "its documents speak of what it names",
+    "self_contained": "it can be understood alone (no 'this report')",
+    "about": "its documents mention what it names",
     "quotes": "its quotes are in the documents",
-    "left_out": "what it says is missing is not there",
-    "distinct": "it was not asked before",
+    "left_out": "the missing detail is not in its documents",
+    "distinct": "it is not a duplicate",
     "follows": "its answer follows from the quotes",
-    "closed_book": "and not without them",
-    "needs_both": "and not from one document alone",
-    "not_found": "nothing that is found answers it",
+    "closed_book": "its answer cannot be guessed without the quotes",
+    "needs_both": "its answer does not follow from one document alone",
+    "not_found": "no retrieved passage answers it",
 }
 
 
 @dataclass(frozen=True)
 class CheckShare:
-    """Of one check."""
+    """How many candidates passed one check."""
 
     name: str
     asks: str
@@ -34,12 +34,12 @@ class CheckShare:
 
     @property
     def share(self) -> float:
-        """Of those that came to it."""
+        """The share that passed, of the candidates that reached this check."""
         return (self.passed + self.untold) / self.reached
 
 
 def shares_of(candidates: Sequence[Candidate]) -> list[CheckShare]:
-    """Of each check that any candidate came to, in their order."""
+    """For each check that any candidate reached, in the order of the checks."""
     names: tuple[CheckName, ...] = get_args(CheckName)
     found = []
     for name in names:
@@ -50,7 +50,7 @@ def shares_of(candidates: Sequence[Candidate]) -> list[CheckShare]:
 
 
 def kept_lines(candidates: Sequence[Candidate], wanted: Mapping[str, int]) -> Iterator[str]:
-    """A line for each kind: how many there are of how many."""
+    """One line per kind: how many questions were kept, of how many wanted."""
     for kind, number in wanted.items():
         written = [one for one in candidates if one.kind == kind]
         kept = sum(one.survives for one in written)

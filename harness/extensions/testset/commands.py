@@ -1,4 +1,4 @@
-"""The commands that make and look through question files."""
+"""The commands that write and review question files."""
 
 from pathlib import Path
 from typing import Annotated
@@ -25,13 +25,13 @@ def questions(
         typer.Option("--kind", "-k", metavar="KIND[=N]", help="Only these, e.g. -k bridge=10 -k single_fact."),
     ] = None,
     include: IncludeOption = None,
-    seed: Annotated[int, typer.Option("--seed", help="Which places are asked about, e.g. --seed 1.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Selects the sentences asked about, e.g. --seed 1.")] = 0,
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="Models, budget and prices, e.g. -c my.yaml.")
     ] = None,
     settings: SetOption = None,
     prices: PricesOption = None,
-    estimate: Annotated[bool, typer.Option("--estimate", help="Only say what it takes. Costs nothing.")] = False,
+    estimate: Annotated[bool, typer.Option("--estimate", help="Only print the estimated cost. Free.")] = False,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -71,27 +71,29 @@ def questions(
 
 def review(
     file: Annotated[Path, typer.Argument(help="A question file, e.g. questions.jsonl.", metavar="FILE.jsonl")],
-    by: Annotated[str | None, typer.Option("--by", help="Who looks, e.g. --by ada; default: your login.")] = None,
+    by: Annotated[
+        str | None, typer.Option("--by", help="The reviewer, e.g. --by ada; default: your login.")
+    ] = None,
     docs: Annotated[
         Path | None,
         typer.Option(
-            "--docs", help="Where quotes are held against, e.g. --docs papers; default: the work folder."
+            "--docs", help="Documents that quotes must match, e.g. --docs papers; default: the work folder."
         ),
     ] = None,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of the page, e.g. --port 8123.")] = 0,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of the page, e.g. --port 8123.")] = 0,
     to_csv: Annotated[
         Path | None, typer.Option("--to-csv", help="Write a sheet instead of a page, e.g. --to-csv q.csv.")
     ] = None,
     from_csv: Annotated[
-        Path | None, typer.Option("--from-csv", help="Take decisions from that sheet, e.g. --from-csv q.csv.")
+        Path | None, typer.Option("--from-csv", help="Read decisions from that sheet, e.g. --from-csv q.csv.")
     ] = None,
 ) -> None:
     """Accept, edit or reject generated questions.
 
-    On a page in the browser, or in a sheet.
+    On a page in the browser, or in a CSV sheet.
 
-    The page is for 127.0.0.1 alone; its address holds its token. In a sheet, the column `decision` takes
-    accept or reject; what is changed there counts as edited. A quote has to stay word for word.
+    The page is served on 127.0.0.1 only; its address contains its token. In a sheet, write accept or reject in
+    the column `decision`; changed cells count as edits. Quotes must stay word for word.
 
     Examples:
 

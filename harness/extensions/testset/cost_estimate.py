@@ -1,4 +1,4 @@
-"""What writing will take, before it begins."""
+"""The estimated cost of writing questions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from harness.statistics.estimates.rates import CHARACTERS_PER_TOKEN
 from harness.statistics.prices import Prices, usage_usd
 
 _PROMPT = 1_200
-"""Characters of a short prompt: the contract of an answer, a question, some quotes."""
+"""Characters of a short prompt: the answer instructions, a question, some quotes."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,10 @@ class WritingEstimate:
     usd: float | None
     """None: a model has no known price."""
     tries: float
-    """How many times as much it is at most, where candidates fail."""
+    """At most this many times the estimate, if candidates fail."""
 
     @property
     def line(self) -> str:
-        """For a reader."""
         total = sum(self.usage.values(), Usage())
         money = "" if self.usd is None else f", ${self.usd:.4f}"
         return (
@@ -43,8 +42,8 @@ class WritingEstimate:
 def estimate(
     orders: Sequence[Order], prices: Prices, models: Mapping[str, Any], embedded_characters: int
 ) -> WritingEstimate:
-    """For one candidate for each question that is wanted, and the controls; from the prompts themselves, nothing
-    measured. `embedded_characters`: of passages that go to an embedder that counts tokens.
+    """The cost of one candidate per wanted question and of the judge's sanity checks, computed from the prompts;
+    nothing is measured. `embedded_characters`: of passages sent to an embedder that bills tokens.
     """
     sites = [site for order in orders for site in order.sites[: order.wanted]]
     usage = {
@@ -79,7 +78,7 @@ def _judging(site: QuestionSlot) -> Usage:
 
 
 def _searched(number: int) -> Usage:
-    """An answer from what retrieval finds, and whether it is stated there."""
+    """Cost of answering from retrieved passages, and of checking that they state the answer."""
     read = _PROMPT + FOUND * PASSAGE
     return _calls(number, read, ANSWER_TOKENS) + _calls(number, read, VERDICT_TOKENS)
 

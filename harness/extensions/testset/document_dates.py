@@ -7,9 +7,9 @@ from datetime import date
 from harness.core.records import Document
 
 _KEYS = ("published_at", "date", "published", "created", "created_at")
-"""Of metadata, the first that holds a date counts."""
+"""Metadata keys; the first one that holds a date counts."""
 _BEGINNING = 600
-"""Characters at the beginning of a text in which a date is the document's own, as in letters and minutes."""
+"""A date within this many characters of the beginning is the document's own, as in letters and minutes."""
 _MONTHS = [
     "january",
     "february",
@@ -33,14 +33,14 @@ _WRITTEN = (
 
 
 def date_of(document: Document) -> str:
-    """Its day in ISO 8601, from its metadata or else the first date at the beginning of its text; empty: none."""
+    """ISO 8601 date from the metadata, else the first date at the beginning of the text; empty: none."""
     given = (document.metadata.get(key, "") for key in _KEYS)
     found = (day for text in (*given, document.text[:_BEGINNING]) for day in _days(text))
     return next(found, "")
 
 
 def _days(text: str) -> Iterator[str]:
-    """The first day that a text names."""
+    """The first date that a text names."""
     first = min(filter(None, (written.search(text) for written in _WRITTEN)), key=re.Match.start, default=None)
     if first is None:
         return

@@ -1,4 +1,4 @@
-"""The documents that questions are written about."""
+"""Loads the documents that questions are written about."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,28 +19,26 @@ class DocumentPlace:
     dataset: str | None = None
     subset: str | None = None
     include: tuple[str, ...] = ()
-    """Of a folder: see `read_folder`."""
+    """Only for a folder: see `read_folder`."""
 
     @property
     def named(self) -> str:
-        """As it was given."""
+        """As the user gave it."""
         return str(self.folder if self.dataset is None else self.dataset)
 
 
 @dataclass(frozen=True)
 class PlacedDocuments:
-    """What lies there."""
-
     documents: Sequence[Document]
     notes: tuple[str, ...] = ()
     """Such as how many files were skipped, and why."""
 
 
 def read_documents(place: DocumentPlace, progress: ReadingProgress) -> PlacedDocuments:
-    """ConfigError: neither or both are named. DataError: there is no document."""
+    """ConfigError: both or neither of folder and data set are given. DataError: no documents."""
     if (place.folder is None) == (place.dataset is None):
         fix = "a folder (rag-harness questions papers), or --dataset NAME for the documents of a data set"
-        raise ConfigError("the documents are to be named once", fix)
+        raise ConfigError("name the documents exactly once", fix)
     if place.folder is not None:
         corpus = read_folder(place.folder, progress, place.include)
         return PlacedDocuments(corpus.documents, corpus.notes)

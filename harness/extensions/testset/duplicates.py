@@ -1,4 +1,4 @@
-"""The same question in other words, which would count one fact twice."""
+"""Detects the same question in other words: a duplicate would count one fact twice."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from harness.protocols import Embedder, Vectors
 
 _NEAR = 0.9
-"""Cosine of two questions. Those with one name exchanged are as near: answer or quote must be the same."""
+"""Cosine of two questions. Questions that differ in one name reach it too, so answer or quote must also match."""
 
 
 class Distinct:
-    """Candidates that were let through, and whether the next is one of them again."""
+    """Compares each candidate with those accepted before it."""
 
     def __init__(self, embedder: "Embedder | None") -> None:
         self._embedder = embedder
         self._seen: list[tuple[Candidate, Vectors | None]] = []
 
     async def check_each(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """With the verdict, in their order: of two that are the same the second fails."""
+        """The candidates with their verdicts, in order; of two duplicates the second fails."""
         if not candidates:
             return []
         vectors: Sequence[Vectors | None] = [None] * len(candidates)
@@ -35,7 +35,7 @@ class Distinct:
             same_words = normalise(other.question) == normalise(candidate.question)
             near = vector is not None and known is not None and float(vector @ known) >= _NEAR
             if same_words or (near and _same_fact(candidate, other)):
-                note = f"it asks what '{other.question}' asks"
+                note = f"it asks the same as '{other.question}'"
                 return candidate.checked(QuestionCheck(name="distinct", passed=False, note=note))
         self._seen.append((candidate, vector))
         return candidate.checked(QuestionCheck(name="distinct", passed=True))

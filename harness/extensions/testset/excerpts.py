@@ -1,4 +1,4 @@
-"""Documents to excerpts, and excerpts to sentences: all verbatim, so that a sentence is a quote."""
+"""Splits documents into excerpts, and excerpts into sentences, all verbatim, so that each sentence is a quote."""
 
 import re
 from collections.abc import Iterator
@@ -20,16 +20,16 @@ _SENTENCE_END = re.compile(
     rf"(?<=[.!?]){_ABBREVIATED}\s+(?![a-z])|(?<=[.!?][\"')\]\u201d\u2019])\s+|(?<=[\u3002\uff01\uff1f])"
 )
 _ITEM = re.compile(r"\s*(?:[-*+>|#\u2022]|\d{1,3}[.)] )")
-"""The beginning of a line that begins something: an item of a list, a row of a table, a heading."""
+"""The start of a list item, a table row or a heading."""
 
 
 def passages_of(text: str, longest: int = LONGEST_EXCERPT) -> list[str]:
-    """The text in parts of at most `longest` characters, each verbatim in it, nothing left out but white space."""
+    """The text in parts of at most `longest` characters, each verbatim; only white space is dropped."""
     return [passage for block in _blocks(text) for passage in windows_of(block, longest)]
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """The text in parts, cut at a line's end or a space: to cut windows off a long text copies it each time."""
+    """The text cut at line ends or spaces, because cutting windows off one long text copies the text each time."""
     start = 0
     while start < len(text):
         end = start + _BLOCK
@@ -40,8 +40,8 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def sentences_of(passage: str) -> tuple[str, ...]:
-    """Its sentences and lines that are long enough to be quoted, in order, each verbatim in it, without headings
-    of Markdown; one that is too long is cut between words.
+    """The sentences and lines long enough to be quoted, in order and verbatim, without Markdown headings; those
+    that are too long are cut between words.
     """
     return tuple(_quotable(passage))
 

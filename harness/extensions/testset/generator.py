@@ -29,7 +29,9 @@ from harness.llm_utils.structured_output import ask_json
 T = TypeVar("T")
 
 _WAVE = 5
-"""Candidates of a kind that are written before they are checked: a budget that ends finds whole ones."""
+"""Candidates per kind that are written before they are checked, so that an exhausted budget leaves complete
+ones.
+"""
 _TRIED = 5
 """Candidates of which at least one must be readable; otherwise the model is unsuitable."""
 
@@ -76,13 +78,13 @@ class QuestionGenerator:
 
     @property
     def candidates(self) -> list[Candidate]:
-        """By kind, in the order of their sites."""
+        """By kind, in the order of their slots."""
         return [one for tray in self._trays.values() for one in tray.done]
 
     async def work(self) -> None:
-        """Until there are as many as wanted, or no site is left, or the budget is reached.
+        """Run until enough questions pass, no slot is left, or the budget is exhausted.
 
-        HarnessError: a model is not there, or writes nothing that can be read.
+        HarnessError: a model is missing, or writes nothing readable.
         """
         while not self.stopped and (sites := self._next_wave()):
             self._begun += len(sites)
@@ -104,7 +106,7 @@ class QuestionGenerator:
         self._drafted += [one for one in drafts if one is not None]
         if len(self._drafted) >= _TRIED and not any(one.survives for one in self._drafted):
             raise ModelUnavailable(
-                f"none of the first {len(self._drafted)} questions that the model wrote can be read "
+                f"none of the first {len(self._drafted)} questions that the model wrote is readable "
                 f"({self._drafted[0].checks[-1].note})",
                 "take a larger one: --set models.generator.model=..., or another provider",
             )
@@ -118,7 +120,7 @@ class QuestionGenerator:
         except HarnessError:
             raise
         except Exception as error:
-            # Two replies that could not be read, or a call that failed: this site's alone.
+            # Two unreadable replies or a failed call: only this slot fails.
             note = f"{type(error).__name__}: {str(error)[:200]}"
             return blank.checked(QuestionCheck(name="written", passed=False, note=note))
         written = f"{site.kind}-{short_digest([draft.question, draft.answer, site.doc_ids])}"
@@ -128,7 +130,7 @@ class QuestionGenerator:
     async def _let_through(
         self, drafts: Sequence[tuple[Candidate, QuestionSlot]]
     ) -> list[tuple[Candidate, QuestionSlot]]:
-        """With the checks that cost nothing, up to the first that fails."""
+        """Candidates that pass the checks without a model, each checked up to the first failure."""
         free = [(_checked_by_rule(one, site), site) for one, site in drafts]
         try:
             with self._models.charge():
@@ -155,7 +157,7 @@ class QuestionGenerator:
         return await map_bounded(charged, items, self._models.concurrency, lambda _done, _total: self._tell_of(1))
 
     def _tell_of(self, steps: int) -> None:
-        """Each candidate is two steps: written, and checked."""
+        """Report progress; each candidate is two steps: written, and checked."""
         self._done += steps
         self._told(self._done, 2 * self._begun)
 

@@ -11,7 +11,7 @@ from harness.extensions.testset.work_folder import Control
 from harness.llm_utils.bounded_concurrency import Progress
 
 SWAPPED, SEARCHED = 10, 5
-"""Tries of each control, at most."""
+"""Maximum tries of each control."""
 _ACCEPTED = "the judge accepted the answer of another question"
 _MISSED = "an answerable question was called unanswerable"
 

@@ -29,10 +29,10 @@ class QuestionJudging:
 
     judge: ChatModel
     search: PassageSearch | None
-    """None: no question without an answer is written."""
+    """None: no unanswerable questions are written."""
 
     async def check(self, candidate: Candidate, site: QuestionSlot) -> Candidate:
-        """With the verdicts up to the first that fails."""
+        """Adds the verdicts up to the first failure."""
         if site.kind == "unanswerable":
             return candidate.checked(await _told("not_found", self.not_found(candidate.question)))
         candidate = candidate.checked(await _told("follows", self._follows(candidate, site)))
@@ -47,7 +47,7 @@ class QuestionJudging:
         return (await ask_json(self.judge, same_answer(question, one, other))).value
 
     async def not_found(self, question: str) -> QuestionCheck:
-        """That what retrieval finds in all documents does not answer it."""
+        """Whether the passages retrieved from all documents do not answer the question."""
         contexts = await self.search.search(question) if self.search else []
         looked = f"{len(contexts)} passages of {len({one.doc_ids for one in contexts})} documents"
         passages = [context.text for context in contexts]
@@ -72,7 +72,7 @@ class QuestionJudging:
         note = f"without documents: '{guess}', {how}"
         if right and gives_away(candidate.question, candidate.answer):
             return QuestionCheck(
-                name="closed_book", passed=None, note=f"{note}; a guess among what is named may be right"
+                name="closed_book", passed=None, note=f"{note}; a guess among the named options may be right"
             )
         return QuestionCheck(name="closed_book", passed=not right, note=note)
 

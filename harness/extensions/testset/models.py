@@ -1,4 +1,4 @@
-"""The models of one command: the writer, the judge and the embedder, over one journal in its work folder."""
+"""The writer, the judge and the embedder of one command, with one shared journal in its work folder."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -31,7 +31,7 @@ _NO_MODEL = "choose one, such as --set models.generator.provider=openai"
 
 @dataclass(frozen=True)
 class WriterPlan:
-    """Who plays what, resolved."""
+    """The resolved model of each role."""
 
     writer: GeneratorConfig
     judge: JudgeConfig
@@ -40,12 +40,11 @@ class WriterPlan:
 
     @property
     def identities(self) -> dict[str, dict[str, Any]]:
-        """By role, as prices and journals know them."""
+        """By role, as in price lists and journals."""
         return {one.role: model_identity(one) for one in (self.writer, self.judge, self.embedder)}
 
     @property
     def written_by(self) -> str:
-        """Provider and model of the writer."""
         return f"{self.writer.provider}/{self.writer.model}"
 
     @property
@@ -86,30 +85,28 @@ class WriterModels:
         self._plan, self._work, self._reporter, self._stack = plan, work, reporter, stack
         self.budget = budget
         self.meter = Meter(_SCOPE)
-        """All that was charged."""
+        """All metered usage."""
         self.embedding: EmbedProgress = lambda _done, _total: None
-        """Hears how far the embedder is."""
+        """Called with the embedder's progress."""
         self._servers: dict[str, ServerAccess | None] = {}
         self._connected: list[OpenAIChat | CachedEmbedder] = []
 
     @property
     def concurrency(self) -> int:
-        """Candidates worth having under way at once."""
+        """How many candidates to process at once."""
         return provider_of(self._plan.writer).parallel(self._plan.writer)
 
     @cached_property
     def writer(self) -> ChatModel:
-        """The model that writes."""
         return self._chat(self._plan.writer)
 
     @cached_property
     def judge(self) -> ChatModel:
-        """The model that checks."""
         return self._chat(self._plan.judge)
 
     @cached_property
     def embedder(self) -> Embedder | None:
-        """Vectors of passages and questions, where somebody makes them."""
+        """Embeds passages and questions; None: provider `none`."""
         config = self._plan.embedder
         if config.is_none:
             return None
@@ -144,7 +141,7 @@ class WriterModels:
         return chat
 
     def _server(self, config: GeneratorConfig) -> ServerAccess | None:
-        """The one that is started for it, once where writer and judge are the same model."""
+        """The server started for this model; writer and judge share one if they are the same model."""
         serve = provider_of(config).serve
         if serve is None:
             return None
@@ -169,12 +166,12 @@ class WriterModels:
 
 
 def _playing(kind: type[GeneratorConfig], other: GeneratorConfig) -> Any:
-    """The same model in another role, with that role's own length of replies."""
+    """The same model in another role, with that role's own maximum reply length."""
     return kind.model_validate(other.model_dump(exclude={"max_tokens"}))
 
 
 def _named(config: Any) -> Any:
-    """Who writes is as large as who judges: the smaller of the models that ship writes no question one can use."""
+    """Bundled models: the writer gets the judge's size, because the smaller model writes no usable questions."""
     if config.model or not provider_of(config).is_here:
         return config
     judge = JudgeConfig.model_validate(config.model_dump())

@@ -19,7 +19,7 @@ from harness.llm_utils.structured_output import Question
 from harness.protocols import Message
 
 VERSION = "5"
-"""Raise it when the same documents would be asked about in other words."""
+"""Raise it when the prompts change."""
 MOST_QUOTES = 4
 WRITER_TOKENS = 300
 VERDICT_TOKENS = 40
@@ -35,7 +35,7 @@ _RULES = (
     "'it' for somebody it has not named. It has one answer, and does not give it away."
 )
 _ANSWER = "The answer is one word, name, number, date or short phrase, copied from the sentences."
-# No examples: a small model asks them back, word for word.
+# No examples: small models repeat them word for word.
 _TASKS: dict[QuestionKind, str] = {
     "single_fact": (
         "Write one question about a fact that sentence {focus} states, such as a name, a number, an amount or a "
@@ -84,7 +84,7 @@ class Draft:
 
 
 def draft_question(site: QuestionSlot) -> Question[Draft]:
-    """Asks for one question of that kind about those excerpts."""
+    """Asks for one question of the slot's kind about its excerpts."""
     labelled = _labelled(site)
     focus = next((label for label, item in labelled.items() if item.fact == site.focus), "")
     dates = [excerpt.date for excerpt in (*site.excerpts, *site.excerpts)]

@@ -13,7 +13,7 @@ from harness.extensions.testset.types import KINDS, PAIRED, QuestionKind
 from harness.llm_utils.bounded_concurrency import Progress
 
 _TRIES = 3
-"""Sites for each question that is wanted: where two of three candidates fail, a larger model is what helps."""
+"""Slots per wanted question: if two of three candidates fail, only a larger model helps."""
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,14 @@ class WantedQuestions:
     """The requested questions."""
 
     total: int
-    """Spread evenly over the kinds that name no number of their own."""
+    """Split evenly over the kinds without a number of their own."""
     kinds: Mapping[QuestionKind, int | None]
-    """Kind -> how many; None: its part of the total. Empty: every kind that the documents allow."""
+    """Kind -> number; None: its share of the total. Empty: every kind that the documents allow."""
 
 
 @dataclass(frozen=True)
 class Orders:
-    """What will be written."""
+    """The questions to write."""
 
     orders: tuple[Order, ...]
     notes: tuple[str, ...]
@@ -53,7 +53,7 @@ async def plan_orders(
     documents: Sequence[Document], wanted: WantedQuestions, seed: int, progress: Progress
 ) -> Orders:
     """Orders for each kind that can be written. DataError: the documents hold nothing to ask about; ConfigError:
-    every kind that was named is one that they do not allow. MissingDependency: see `linked_pairs`.
+    the documents allow none of the requested kinds. MissingDependency: see `linked_pairs`.
     """
     kinds = list(wanted.kinds) or list(KINDS)
     if not any(document.text.strip() for document in documents):
@@ -71,7 +71,7 @@ async def plan_orders(
         raise ConfigError("; ".join(notes), "name other kinds or other documents")
     if PAIRED & set(kinds) and len(documents) > MOST_DOCUMENTS:
         notes.append(
-            f"what documents share was looked for in {MOST_DOCUMENTS} of {len(documents):,}, drawn by the seed"
+            f"shared names were searched in {MOST_DOCUMENTS} of {len(documents):,} documents, drawn by the seed"
         )
     counts = _counts({kind: len(sites) for kind, sites in possible}, wanted)
     notes += [
@@ -108,7 +108,7 @@ def _why_not(kind: QuestionKind, sources: WritingSources) -> str:
     if len(sources.documents) < 2:
         return "they need two documents, and there is one"
     if kind == "temporal" and sum(bool(date_of(document)) for document in sources.documents) < 2:
-        return "no two documents say their day (published_at in their metadata, or a date at the beginning)"
+        return "no two documents state their date (published_at in their metadata, or a date at the beginning)"
     if not sources.pairs:
         return "no two documents name the same person, place or thing"
-    return "no two documents that name the same thing suit them"
+    return "no two documents with a shared name are suitable"

@@ -1,7 +1,7 @@
-"""Where questions are written, of each kind, in one order: spread over the documents and drawn by a seed.
+"""Where questions of each kind are written, in one fixed order: spread over the documents and drawn by a seed.
 
-No document gets a second question of a kind before all that can have one had their first; of pairs, as far as what
-documents share allows it.
+No document gets a second question of a kind before every suitable document has had its first; for pairs, as far as
+the shared names allow.
 """
 
 from collections import Counter, deque
@@ -19,9 +19,9 @@ from harness.extensions.testset.types import Excerpt, QuestionKind, QuestionSlot
 _ENOUGH = 2
 """Sentences that an excerpt needs for a question."""
 _LOOKED_AT = 400
-"""Pairs among which the least used documents are looked for."""
+"""How many pairs are searched for the least used documents."""
 _PAIR_EXCERPT = 1_000
-"""Characters of each of two excerpts."""
+"""Characters of each of the two excerpts."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ def sites_of(kind: QuestionKind, material: WritingSources, most: int) -> list[Qu
 
 
 def _single(kind: QuestionKind, material: WritingSources) -> Iterator[QuestionSlot]:
-    """A round over all documents with one sentence of each, then another round with one of another passage, and
-    then with further sentences. A model that may choose asks about what comes first.
+    """Round by round over all documents: first one sentence each, then one of another passage, then further
+    sentences. The sentence is prescribed, because a model that may choose asks about the beginning.
     """
     draw = Random(f"{material.seed}/{kind}")  # noqa: S311 - a sample, no secret
     waiting = list(range(len(material.documents)))
@@ -64,7 +64,7 @@ def _single(kind: QuestionKind, material: WritingSources) -> Iterator[QuestionSl
 
 
 def _drawn(document: Document, draw: Random) -> deque[tuple[Excerpt, list[str]]]:
-    """Its passages and the sentences of each, both in an order that is drawn."""
+    """The passages and the sentences of each, both in random order."""
     found = (_excerpt(document, passage) for passage in passages_of(document.text))
     drawn = [(excerpt, draw.sample(excerpt.sentences, len(excerpt.sentences))) for excerpt in found if excerpt]
     draw.shuffle(drawn)
@@ -78,7 +78,7 @@ def _excerpt(document: Document, passage: str) -> Excerpt | None:
 
 
 def _paired(kind: QuestionKind, material: WritingSources) -> Iterator[QuestionSlot]:
-    """Always the pair whose documents were used least so far."""
+    """Always the next pair whose documents were used least."""
     draw = Random(f"{material.seed}/{kind}")  # noqa: S311
     waiting = [pair for pair in material.pairs if _suits(kind, pair, material)]
     draw.shuffle(waiting)
@@ -112,7 +112,7 @@ def _use(pair: Pair, used: Counter[int], links: Counter[str]) -> tuple[int, int,
 
 
 def _around(document: Document, pair: Pair, place: int) -> Excerpt | None:
-    """The sentences around the one that names what links the pair."""
+    """The sentences around the one with the name that links the pair."""
     passage = passages_of(document.text)[pair.passages[place == pair.second]]
     sentences = tuple(dict.fromkeys(sentences_of(passage)))
     if len(sentences) < _ENOUGH:

@@ -18,11 +18,11 @@ PASSAGE = 800
 FOUND = 8
 """Number of passages that are checked."""
 _RANK_OFFSET = 60
-"""Of reciprocal rank fusion (Cormack et al. 2009)."""
+"""The constant of reciprocal rank fusion (Cormack et al. 2009)."""
 
 
 class PassageSearch:
-    """All passages of some documents, searched by words and by meaning."""
+    """Lexical and vector search over all passages of some documents."""
 
     def __init__(self, documents: Sequence[Document], embedder: "Embedder | None") -> None:
         need("questions", "bm25s")
@@ -36,12 +36,12 @@ class PassageSearch:
         self._words = _ranking([passage.text for passage in self._passages])
 
     async def prepare(self) -> None:
-        """Embed all passages, inside a charge."""
+        """Embed all passages; must run inside a charge."""
         if self._embedder and self._passages:
             self._vectors = await self._embedder.embed_documents([passage.text for passage in self._passages])
 
     async def search(self, question: str) -> list[Context]:
-        """The passages that come first, best first."""
+        """The top passages, best first."""
         rankings = [await asyncio.to_thread(self._by_words, question)]
         if self._embedder and self._vectors is not None:
             near = self._vectors @ await self._embedder.embed_query(question)
@@ -68,7 +68,7 @@ def _headed(document: Document, text: str) -> str:
 
 def _ranking(texts: Sequence[str]) -> Any:
     words = _words(texts)
-    # The library cannot count a corpus without any word.
+    # bm25s cannot index a corpus without any word.
     if not any(words):
         return None
     import bm25s

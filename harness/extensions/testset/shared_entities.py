@@ -1,4 +1,4 @@
-"""What two documents both speak of: entities by rules on a parse, no model."""
+"""Finds entities that two documents share, with a rule-based parser and no model."""
 
 import asyncio
 import re
@@ -17,7 +17,7 @@ MOST_DOCUMENTS = 400
 """Number of documents that are parsed for shared entities, sampled with the seed: minutes of one core, with far
 more pairs than questions."""
 _MOST_PASSAGES = 12
-"""Of a document."""
+"""Per document."""
 _COMMON = 0.25
 """Entities in a larger share of the documents link nothing in particular, unless few documents have them."""
 _SHARED_BY_FEW = 5
@@ -30,25 +30,25 @@ class _Named:
     name: str
     kind: str
     at: dict[int, int] = field(default_factory=dict)
-    """Document -> the first of its passages that names it."""
+    """Document -> its first passage with the name."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two documents, by their places in the corpus, and what both name."""
+    """Two documents, by their positions in the corpus, and a name that both contain."""
 
     first: int
     second: int
     link: str
     passages: tuple[int, int]
-    """The passage of each that names it."""
+    """The passage of each document that contains the name."""
     is_name: bool
-    """A name of a known kind, not a concept such as `interest rate`."""
+    """Whether the name is of a known kind, not a concept such as `interest rate`."""
 
 
 async def linked_pairs(documents: Sequence[Document], seed: int, progress: Progress) -> list[Pair]:
-    """Pairs of documents with something that both name, in an order drawn by `seed`; several for two that share
-    several things. MissingDependency: no parser is installed.
+    """Pairs of documents that share a name, in an order drawn by `seed`; two documents that share several names
+    form several pairs. MissingDependency: no parser is installed.
     """
     draw = Random(f"{seed}/links")  # noqa: S311 - a sample, no secret
     chosen = sorted(draw.sample(range(len(documents)), min(len(documents), MOST_DOCUMENTS)))
@@ -82,7 +82,7 @@ def _look_closer(named: Iterable[_Named], passages: Mapping[int, Sequence[str]])
 
 
 def _pairs(one: _Named, draw: Random) -> list[Pair]:
-    """All pairs of a few documents; of many each with the next one in a drawn order, for all would be too many."""
+    """All pairs if the documents are few; else each with the next one in a drawn order."""
     around = list(one.at)
     draw.shuffle(around)
     if len(around) <= _SHARED_BY_FEW:

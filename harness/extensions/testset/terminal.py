@@ -29,8 +29,8 @@ def print_plan_of_questions(options: WriteOptions) -> int:
 
 
 def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
-    """Write, and say how many survived which check; the exit code."""
-    with resumable("no call that was paid for is lost"):
+    """Write the questions and print how many passed each check; returns the exit code."""
+    with resumable("paid calls are kept"):
         _, written = written_questions(options)
     shares = shares_of(written.candidates)
     if as_json:
@@ -39,7 +39,7 @@ def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
         _print(written, shares)
     if not written.kept and not written.stopped:
         worst = min(shares, key=lambda one: one.share, default=None)
-        why = f" (of {worst.reached} that came to '{worst.name}', {worst.passed} passed)" if worst else ""
+        why = f" ('{worst.name}' passed {worst.passed} of {worst.reached})" if worst else ""
         complain(f"no candidate survived{why}; take a larger model: --set models.generator.model=...")
         return EXIT_TOLERANCE
     if written.stopped:
@@ -64,9 +64,7 @@ def _print(written: Written, shares: Sequence[CheckShare]) -> None:
     console.print(table)
     for line in (*kept_lines(written.candidates, written.wanted), *map(_control, written.controls)):
         console.print(line, soft_wrap=True)
-    there = (
-        "was there already: nothing was left to do" if written.was_there else "none of them seen by a person yet"
-    )
+    there = "already complete" if written.was_there else "not yet reviewed by a person"
     console.print(f"{written.out}: {written.kept} questions, {there}", soft_wrap=True)
     if written.kept:
         console.print(f"next: {shlex.join(['rag-harness', 'review', str(written.out)])}", soft_wrap=True)

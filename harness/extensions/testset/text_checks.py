@@ -10,9 +10,9 @@ from harness.extensions.testset.types import PAIRED, QuestionCheck
 _LONGEST_ANSWER_WORDS = 10
 """Two people would word longer answers differently."""
 _LONGEST_AMOUNT = 4
-"""Words of a date or a number with its unit."""
+"""Words of a date, or of a number with its unit."""
 _SHORTEST_QUESTION = 6
-"""Characters; of scripts without spaces a question has few."""
+"""Characters; low, because scripts without spaces need few."""
 _DIGIT, _NUMBER = re.compile(r"\d"), re.compile(r"\d+(?:\.\d+)?")
 _SOURCE = (
     r"article|report|document|text|passage|excerpt|author|writer|sentences?|paragraph|section|table|figure|page|"
@@ -57,7 +57,9 @@ _NAMES = re.compile(r"(?<=.)\b[A-Z][\w'.-]*|\d|[\"\u201c]")
 
 
 def well_formed(kind: str, question: str, answer: str) -> QuestionCheck:
-    """A question with an answer that can be compared: short, and no abstention; of two events one of them."""
+    """A question with a short, comparable answer that is no abstention; for a comparison, one of the two
+    options.
+    """
     trouble = ""
     if not question.rstrip().endswith(("?", "\uff1f", "\u061f")) or len(question) < _SHORTEST_QUESTION:
         trouble = "it is no question"
@@ -67,11 +69,11 @@ def well_formed(kind: str, question: str, answer: str) -> QuestionCheck:
 
 
 def _no_answer(kind: str, question: str, answer: str) -> str:
-    """Why it is none that can be compared; empty: it is."""
+    """Why the answer cannot be compared; empty: it can."""
     if not normalise(answer):
         return "it has no answer"
     if abstains(answer):
-        return "its answer says that there is none"
+        return "its answer is an abstention"
     if len(answer.split()) > _LONGEST_ANSWER_WORDS:
         return f"its answer is longer than {_LONGEST_ANSWER_WORDS} words"
     is_amount = bool(_DIGIT.search(answer)) and len(answer.split()) <= _LONGEST_AMOUNT
@@ -81,7 +83,7 @@ def _no_answer(kind: str, question: str, answer: str) -> str:
 
 
 def gives_away(question: str, answer: str) -> bool:
-    """Whether the question names its answer: it is one to choose from, and a guess is right half of the time."""
+    """Whether the question contains its answer: with two options a guess is right half of the time."""
     return is_verdict(answer) or f" {normalise(answer)} " in f" {normalise(question)} "
 
 
@@ -98,27 +100,25 @@ def check_names_occur(question: str, texts: Iterable[str]) -> QuestionCheck:
     names = [word for word in _LATER_WORD.findall(question) if word[0].isupper()]
     known = "\n".join(texts).casefold()
     strange = names and not any(name.casefold() in known for name in names)
-    return _check("about", f"none of its documents speaks of {', '.join(names)}" if strange else "")
+    return _check("about", f"none of its documents mentions {', '.join(names)}" if strange else "")
 
 
 def left_out(answer: str, texts: Mapping[str, str]) -> QuestionCheck:
     """The answer to an unanswerable question is not in the documents from which it was written."""
     form = f" {normalise(answer)} "
     said = next((doc for doc, text in texts.items() if form.strip() and form in f" {normalise(text)} "), None)
-    return _check(
-        "left_out", f"what it calls left out ('{answer}') is said in '{said}'" if said is not None else ""
-    )
+    return _check("left_out", f"the missing detail ('{answer}') is in '{said}'" if said is not None else "")
 
 
 def stands_alone(question: str) -> QuestionCheck:
     """It refers to nothing that its reader has not seen."""
     for pattern in _DANGLING:
         if found := pattern.search(question):
-            return _check("self_contained", f"it speaks of '{found[0]}'")
+            return _check("self_contained", f"it mentions '{found[0]}'")
     if found := _PRONOUN_FIRST.match(question):
-        return _check("self_contained", f"it begins with '{found[0]}', and nobody is named")
+        return _check("self_contained", f"it begins with '{found[0]}', and names nobody")
     if (found := _NAMELESS.search(question) or _NAME_OF.search(question)) and not _NAMES.search(question):
-        return _check("self_contained", f"it speaks of '{found[0]}' and names none")
+        return _check("self_contained", f"it mentions '{found[0]}' without a name")
     return _check("self_contained", "")
 
 

@@ -22,22 +22,22 @@ CheckName = Literal[
     "needs_both",
     "not_found",
 ]
-"""In the order in which they are made: a candidate that fails one is not asked the next."""
+"""In the order of execution: after a failed check, the later ones are skipped."""
 
 
 @dataclass(frozen=True)
 class Excerpt:
-    """A part of a document, sentence by sentence, as a model reads it."""
+    """A part of a document, split into the sentences that a model reads."""
 
     document: Document
     sentences: tuple[str, ...]
-    """Each verbatim in the document, in its order."""
+    """Each verbatim, in the order of the document."""
     date: str = ""
-    """Of the document, ISO 8601; empty: it has none."""
+    """ISO 8601 date of the document; empty: unknown."""
 
     @property
     def heading(self) -> str:
-        """Title and date, as far as there are any."""
+        """Title and date, as far as known."""
         return ", ".join(filter(None, (" ".join(self.document.title.split()), self.date)))
 
 
@@ -48,13 +48,13 @@ class QuestionSlot:
     kind: QuestionKind
     excerpts: tuple[Excerpt, ...]
     link: str = ""
-    """What both excerpts name."""
+    """The name that both excerpts share."""
     focus: str = ""
     """For one excerpt: the sentence that the question is about."""
 
     @property
     def doc_ids(self) -> tuple[str, ...]:
-        """The documents, in the order of the excerpts."""
+        """In the order of the excerpts."""
         return tuple(excerpt.document.doc_id for excerpt in self.excerpts)
 
 
@@ -63,31 +63,31 @@ class QuestionCheck(Record):
 
     name: str
     passed: bool | None
-    """None: it tells nothing here, and drops nothing."""
+    """None: undecided; the candidate is kept."""
     note: str = ""
     """What was compared, or why it was not."""
 
 
 class Candidate(Record):
-    """One question as it was written, with the verdict of every check that it came to."""
+    """One question as written, with the verdict of every check that it reached."""
 
     id: str
-    """Of its words, so that the same question has the same id in every file."""
+    """Derived from its words, so that the same question has the same id in every file."""
     kind: str
     documents: tuple[str, ...]
-    """From which it was written."""
+    """The documents from which it was written."""
     link: str = ""
     question: str = ""
     answer: str = ""
     evidence: tuple[Evidence, ...] = ()
-    """Verbatim quotes; of an unanswerable question what comes nearest to an answer."""
+    """Verbatim quotes; for an unanswerable question, the sentence nearest to an answer."""
     checks: tuple[QuestionCheck, ...] = ()
 
     @property
     def survives(self) -> bool:
-        """Whether no check failed so far."""
+        """Whether no check has failed so far."""
         return all(check.passed is not False for check in self.checks)
 
     def checked(self, *checks: QuestionCheck) -> "Candidate":
-        """With these verdicts behind the others."""
+        """A copy with these verdicts appended."""
         return self.model_copy(update={"checks": (*self.checks, *checks)})

@@ -1,12 +1,12 @@
-"""What the command keeps: the question file, and beside it a work folder with all that it rests on.
+"""The output of the command: the question file, and beside it a work folder with everything behind it.
 
 ```
 questions.jsonl            one question a line
-questions.work/            calls.sqlite     every model call: what was paid is paid once
+questions.work/            calls.sqlite     every model call, so that none is paid twice
                            candidates.jsonl every question that was written, with every check
                            documents.jsonl  the documents that they cite
-                           state.json       what was asked for, and the digest of the file as it was written
-                           written.jsonl    only where the question file was changed while questions were written
+                           state.json       the request, and the digest of the file as it was written
+                           written.jsonl    only if the question file was changed while questions were written
 ```
 """
 
@@ -27,7 +27,7 @@ from harness.llm_utils.answer_contract import ABSTENTION
 from harness.store import atomic_files
 from harness.store.lock import exclusive
 
-_RESTORE = "name another --out, or delete it and its work folder to begin anew"
+_RESTORE = "name another --out, or delete it and its work folder to start over"
 
 
 class Control(Record):
@@ -44,15 +44,15 @@ class WorkState(Record):
     asked: dict[str, JsonValue]
     """What determines the questions: documents, kinds, seed, models, prompts."""
     source: str
-    """The folder or data set, as it was named."""
+    """The folder or data set, as the user gave it."""
     file_digest: str
-    """SHA-256 of the question file as the command wrote it: another one is somebody's work."""
+    """SHA-256 of the question file as the command wrote it; another digest means that somebody edited the file."""
     is_complete: bool
     controls: tuple[Control, ...] = ()
 
 
 def question_file_lock(path: Path) -> AbstractContextManager[int]:
-    """Held by `questions` and `review` while they may write that file. StoreError: another process has it."""
+    """Held by `questions` and `review` while they may write that file. StoreError: another process holds it."""
     real = Path(os.path.realpath(path))
     return exclusive(real.with_name(f".{real.name}.lock"), wait_s=0.2, of=path)
 
@@ -66,7 +66,7 @@ class WorkFolder:
         self._state = self.path / "state.json"
         self._candidates, self._documents = self.path / "candidates.jsonl", self.path / "documents.jsonl"
         self._known: str | None = None
-        """Digest of the question file when it was last checked."""
+        """Digest of the question file at the last check."""
 
     def check_out(self) -> WorkState | None:
         """The earlier question file. Raises ConfigError if it was changed."""
@@ -77,7 +77,7 @@ class WorkFolder:
         if state is None:
             raise ConfigError(f"{self.out} is there already", "name another --out; nothing is overwritten")
         if self._known != state.file_digest:
-            what = f"{self.out} was changed since it was written, such as by a review, and is not overwritten"
+            what = f"{self.out} was changed since it was written, for example by a review; it is not overwritten"
             raise ConfigError(what, "name another --out")
         return state
 
@@ -101,15 +101,15 @@ class WorkFolder:
     def _kept_beside(self, rows: str) -> ConfigError:
         beside = self.path / "written.jsonl"
         atomic_files.write_atomic(beside, rows)
-        what = f"{self.out} was changed while questions were written, and is left as it is"
-        return ConfigError(what, f"the new questions are in {beside}: take what you need from there")
+        what = f"{self.out} was changed while questions were written; it is left as it is"
+        return ConfigError(what, f"the new questions are in {beside}; copy what you need")
 
     def candidates(self) -> list[Candidate]:
         """Of the last run; none without such a folder."""
         return list(atomic_files.iter_jsonl(self._candidates, Candidate, _RESTORE))
 
     def documents(self) -> dict[str, Document]:
-        """Those that candidates cite, by id."""
+        """The documents that candidates cite, by id."""
         return {one.doc_id: one for one in atomic_files.iter_jsonl(self._documents, Document, _RESTORE)}
 
 
@@ -124,7 +124,6 @@ def text_digest(text: str) -> str:
 
 
 def rows_text(rows: Iterable[Mapping[str, Any]]) -> str:
-    """One JSON object a line."""
     return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
 
 

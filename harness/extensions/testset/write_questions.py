@@ -1,4 +1,4 @@
-"""One command: documents in, a question file out, with every candidate and every check beside it."""
+"""One command: documents in, a question file out, with every candidate and check beside it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -45,7 +45,7 @@ class WritingRequest:
 
     documents: Sequence[Document]
     source: str
-    """The folder or data set, as it was named."""
+    """The folder or data set, as the user gave it."""
     wanted: WantedQuestions
     seed: int
     models: ModelsConfig
@@ -79,14 +79,14 @@ class PlannedWriting:
 
 @dataclass(frozen=True)
 class Written:
-    """What came of it."""
+    """The result."""
 
     out: Path
     candidates: tuple[Candidate, ...]
     wanted: Mapping[str, int]
     controls: tuple[Control, ...]
     was_there: bool
-    """Nothing was left to do."""
+    """The file was already complete."""
     stopped: BudgetReached | None
     """Why the budget ended it; the file has what was finished."""
     spending: BudgetTracker
@@ -143,7 +143,7 @@ def _survivors(candidates: Sequence[Candidate]) -> int:
 
 
 def _embedded(request: WritingRequest, models: WriterPlan, orders: Orders) -> int:
-    """Characters that are sent to an embedder that counts tokens."""
+    """Characters sent to an embedder that bills tokens."""
     is_searched = any(order.kind == "unanswerable" for order in orders.orders)
     if not is_searched or models.embedder.is_none or provider_of(models.embedder).encoder is not None:
         return 0
@@ -154,7 +154,7 @@ _Done = tuple[tuple[Candidate, ...], tuple[Control, ...], BudgetReached | None]
 
 
 class _Command:
-    """The models of one command, and the desk that works with them."""
+    """The models of one command, and the generator that uses them."""
 
     def __init__(
         self, planned: PlannedWriting, work: WorkFolder, spending: BudgetTracker, reporter: Reporter

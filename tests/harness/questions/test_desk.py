@@ -169,7 +169,7 @@ def test_a_budget_that_ends_keeps_what_was_finished_and_says_so() -> None:
 
 def test_a_model_that_never_writes_json_stops_the_command_after_a_few() -> None:
     models = Models(Chat(lambda _: "Once upon a time"))
-    with pytest.raises(ModelUnavailable, match="none of the first 5 questions that the model wrote can be read"):
+    with pytest.raises(ModelUnavailable, match="none of the first 5 questions that the model wrote is readable"):
         worked(models, numbered(9), wanted=9)
     assert len(models.writer.calls) == 10
 

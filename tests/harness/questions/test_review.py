@@ -124,7 +124,7 @@ def test_a_row_that_was_corrected_in_the_file_stays_so_and_that_is_said(
     corrected = {**rows_in(file)[0], "question": "When was the yard of Tarnby founded?"}
     file.write_text(rows_text([corrected, *rows_in(file)[1:]]), encoding="utf-8")
     again = review(file)
-    assert "what was decided of 'a' is not applied" in capsys.readouterr().err
+    assert "the decision on 'a' is not applied" in capsys.readouterr().err
     again.decide("c", "accept")
     assert rows_in(file)[0] == corrected
     assert [one["seen_by"] for one in rows_in(file)] == ["ada", "ada", "ada"]
@@ -250,7 +250,7 @@ def test_two_at_once_are_refused(file: Path) -> None:
 
 @pytest.mark.parametrize("by", ["", " ", "model:gpt", "a\nb", "x" * 200])
 def test_who_looks_is_a_person(file: Path, by: str) -> None:
-    with pytest.raises(ConfigError, match="no name of a person"), open_review(file, by):
+    with pytest.raises(ConfigError, match="not a person's name"), open_review(file, by):
         pass
 
 
@@ -301,7 +301,7 @@ def test_a_sheet_is_a_question_file_too(file: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "trouble"),
     [
-        ({"decision": "maybe"}, "decision 'maybe' is none"),
+        ({"decision": "maybe"}, "'maybe' is no decision"),
         ({"id": "zzz", "decision": "accept"}, "no question 'zzz'"),
         ({"quote": "founded in 1912"}, "is not in 'yard.md'"),
         ({"question": ""}, "it has no question"),

@@ -1,1 +1,1 @@
-"""A person looks through a question file: on a page of this machine, or in a spreadsheet."""
+"""A person reviews a question file: on a local page, or in a spreadsheet."""

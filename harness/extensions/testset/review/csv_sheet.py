@@ -1,7 +1,7 @@
-"""A review in a spreadsheet: a CSV out, and the same one back with a column `decision`.
+"""A review in a spreadsheet: a CSV file is written, and read back with a filled column `decision`.
 
-The columns are those of a question file (docs/question-files.md), so that the sheet is one too. A cell that a
-spreadsheet would take for a formula has an apostrophe in front, which is taken off again.
+The columns are those of a question file (docs/question-files.md), so the sheet can be used as one. A cell that a
+spreadsheet would read as a formula is prefixed with an apostrophe, which is removed again.
 """
 
 import json
@@ -25,23 +25,23 @@ from harness.store.atomic_files import write_atomic
 _ACCEPT = frozenset({"accept", "accepted", "a", "yes", "y", "ok", "x"})
 _REJECT = frozenset({"reject", "rejected", "r", "no", "n"})
 _VERSION = "version"
-"""The column by which a row is known to have been changed since the sheet was written."""
+"""The column that shows whether a row was changed since the sheet was written."""
 
 
 @dataclass(frozen=True)
 class SheetTaken:
-    """What came of a sheet."""
+    """The counts after reading a sheet."""
 
     accepted: int
     rejected: int
     edited: int
-    """Of the accepted."""
+    """Of the accepted ones."""
     left: int
     """Rows without a decision, or not in the sheet."""
 
 
 def write_sheet(review: Review, path: Path) -> int:
-    """Every question that is not rejected; how many. ConfigError: there is such a file already."""
+    """Write every question that is not rejected; returns how many. ConfigError: the file already exists."""
     if path.exists():
         raise ConfigError(f"{path} is there already", "name another file, or take its decisions first: --from-csv")
     shown = [one for one in review.rows if not one.is_rejected]
@@ -63,7 +63,7 @@ def take_sheet(review: Review, path: Path) -> SheetTaken:
         if found is not None:
             decided.append(found)
     if len({one.id for one in decided}) < len(decided):
-        raise DataError(f"{path} decides the same question twice", "leave one row for each id")
+        raise DataError(f"{path} has the same question twice", "leave one row for each id")
     applied = review.decide_all(decided)
     rejected = sum(one.verdict == "reject" for one in applied)
     edited = sum(one.edit is not None for one in applied)
@@ -111,6 +111,6 @@ def _answers(cell: str) -> Iterator[str]:
         try:
             yield from map(str, json.loads(cell))
         except ValueError as error:
-            raise DataError(f"the answers {cell[:60]!r} are no JSON list", "put | between them") from error
+            raise DataError(f"the answers {cell[:60]!r} are not a JSON list", "put | between them") from error
         return
     yield from filter(None, (answer.strip() for answer in cell.split("|")))

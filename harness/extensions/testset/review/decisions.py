@@ -35,8 +35,8 @@ from harness.store import atomic_files
 PersonsVerdict = Literal["accept", "reject", "undo"]
 QuestionRow = dict[str, JsonValue]
 _NAMED, _LONGEST = 5, 60
-"""Ids that a line names, and characters of each."""
-_RESTORE = "restore it, or delete it: the question file itself says who has seen what"
+"""Ids that a message names, and characters of each."""
+_RESTORE = "restore it, or delete it: the question file itself records who reviewed what"
 
 
 class AskedDecision(Record):
@@ -58,13 +58,15 @@ class Decision(Record):
     at: str
     """UTC, ISO 8601."""
     place: int
-    """Of the row in the file."""
+    """Position of the row in the file."""
     before: QuestionRow
     """As it was before any review."""
     row: QuestionRow
-    """As it is now."""
+    """The row after this decision."""
     is_applied: bool = True
-    """False: others had changed the row since the person saw it; the file keeps theirs, and the log this."""
+    """False: others changed the row after the person saw it; the file keeps their change, the log this
+    decision.
+    """
 
 
 @dataclass
@@ -77,27 +79,26 @@ class ReviewedRow:
 
     @property
     def row_id(self) -> str:
-        """Its id."""
         return str(self.row["id"])
 
     @property
     def version(self) -> str:
-        """Another one for other words."""
+        """Changes whenever the words of the row change."""
         return words_version(RowWords.of(self.row).cells())
 
     @property
     def is_rejected(self) -> bool:
-        """Whether it is out of the file."""
+        """Whether it was removed from the file."""
         return self.verdict == "reject"
 
     @property
     def is_seen(self) -> bool:
-        """Whether somebody has decided, here or before."""
+        """Whether somebody has decided on it, in this review or before."""
         return self.is_rejected or bool(self.row.get("seen_by"))
 
     @property
     def is_edited(self) -> bool:
-        """Whether its words are other than they were."""
+        """Whether its words differ from the original."""
         return RowWords.of(self.row) != RowWords.of(self.before)
 
 
@@ -107,24 +108,26 @@ class _Told:
 
     last: Decision
     was: QuestionRow | None
-    """In the file before the last decision; None: it was rejected, and not there."""
+    """The row in the file before the last decision; None: it had been rejected."""
 
     def is_of(self, row: QuestionRow | None) -> bool:
-        """Whether the file's row, or that it has none, is as the log left it, or a kill before it was written."""
+        """Whether the file's row (None: absent) is as the log left it, or as it was if a kill prevented the
+        write.
+        """
         return row in (self.was, self.left, self.last.before)
 
     @property
     def left(self) -> QuestionRow | None:
-        """What the last decision left in the file."""
+        """The row that the last decision left in the file."""
         return None if self.last.verdict == "reject" else self.last.row
 
     def then(self, decision: Decision) -> "_Told":
-        """With one more."""
+        """The state after one more decision."""
         return _Told(decision, self.left)
 
 
 class Review:
-    """The questions of a file, with decisions of one person added one by one."""
+    """The questions of a file, and one person's decisions on them."""
 
     def __init__(self, path: Path, by: str, documents: Mapping[str, Document] | None = None) -> None:
         """`documents`: those in which quotes are checked; None: those kept in the work folder of the file.
@@ -143,7 +146,7 @@ class Review:
         self.documents = KnownDocuments(WorkFolder(path).documents() if documents is None else documents)
         self.rows: list[ReviewedRow] = []
         self.times_read = 0
-        """How often the file was read: after each time its rows may be others."""
+        """How often the file was read; each read may change the rows."""
         self._told: list[str] = []
         self._reported: set[tuple[str, str]] = set()
         """Ids and times of decisions already reported."""
@@ -154,7 +157,7 @@ class Review:
         for one in self.rows:
             if one.row_id == row_id:
                 return one
-        raise ConfigError(f"{self.path} has no question '{row_id}'", "reload the page, or export the file anew")
+        raise ConfigError(f"{self.path} has no question '{row_id}'", "reload the page, or export the file again")
 
     def refresh(self) -> None:
         """Read the file again if another program has written it since. Its changes are kept; decisions are applied
@@ -167,7 +170,7 @@ class Review:
             self._read(found)
 
     def take_told(self) -> list[str]:
-        """Lines about what others did to the file that were not taken yet; the terminal has them already."""
+        """New messages about changes that others made to the file; the terminal has already shown them."""
         told, self._told = self._told, []
         return told
 
@@ -197,13 +200,13 @@ class Review:
         if left := [line.id for line in lines if not line.is_applied]:
             self._tell(
                 f"{_listed(left)} was changed in {self.path} since you read it: the file keeps that, what you "
-                f"decided is in {self.log} alone; decide again"
+                f"decided is only in {self.log}; decide again"
             )
         return [one for (_, one), line in zip(prepared, lines, strict=True) if line.is_applied]
 
     def _decision(self, one: ReviewedRow, asked: AskedDecision) -> Decision:
         row = self._after(one.row_id, asked.verdict, asked.edit)
-        # Both want the same words: nothing collides.
+        # Both edits have the same words: no conflict.
         agreed = asked.edit is not None and RowWords.of(row) == RowWords.of(one.row)
         return Decision(
             id=one.row_id,
@@ -247,7 +250,7 @@ class Review:
             one.before, one.row = last.before, last.row
             one.verdict = None if last.verdict == "undo" else last.verdict
         self.rows, self._digest, self.times_read = found, digest, self.times_read + 1
-        self._report(others, "{path} was changed since it was reviewed: {what} not applied, the file stands")
+        self._report(others, "{path} was changed since it was reviewed: {what} not applied")
         self._report(again, "{path} is older than {log}: {what} applied again")
 
     def _logged(self) -> Iterable[_Told]:
@@ -267,11 +270,11 @@ class Review:
         self._digest = text_digest(text)
 
     def _report(self, decisions: Sequence[Decision], line: str) -> None:
-        """Once for each."""
+        """Report each decision once."""
         new = [one for one in decisions if (one.id, one.at) not in self._reported]
         self._reported |= {(one.id, one.at) for one in new}
         if new:
-            what = f"what was decided of {_listed([one.id for one in new])} is"
+            what = f"the decision on {_listed([one.id for one in new])} is"
             self._tell(line.format(path=self.path, log=self.log.name, what=what))
 
     def _tell(self, line: str) -> None:
@@ -285,7 +288,7 @@ def _listed(row_ids: Sequence[str]) -> str:
 
 
 def _rows(path: Path) -> Iterator[QuestionRow]:
-    """Each with an id: its own, or its place."""
+    """The rows, each with its own id or else its position."""
     seen = set()
     for number, entry in enumerate(iter_jsonl(path), start=1):
         row: dict[str, Any] = dict(entry.fields)

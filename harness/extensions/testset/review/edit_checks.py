@@ -17,7 +17,7 @@ from harness.extensions.testset.types import QuestionCheck
 
 _LONGEST, _MOST = 4_000, 20
 _OF_OTHER_WORDS = ("distinct", "follows", "closed_book", "needs_both", "not_found")
-"""Verdicts on a question as it was: they say nothing of it in other words."""
+"""Verdicts on the earlier wording, which are invalid after an edit."""
 
 
 class EditedQuote(Record):
@@ -28,7 +28,7 @@ class EditedQuote(Record):
 
 
 class Edit(Record):
-    """The words of a question from now on."""
+    """The new words of a question."""
 
     question: str = Field(max_length=_LONGEST)
     answers: tuple[str, ...] = Field(max_length=_MOST)
@@ -45,7 +45,7 @@ class RowWords:
 
     @classmethod
     def of(cls, row: Mapping[str, JsonValue], where: str = "") -> "RowWords":
-        """DataError, `where` in front of it: one of them is not of its kind."""
+        """DataError, prefixed with `where`: a value has the wrong type."""
         read: FieldRow = json_row(row, where or f"question '{row.get('id')}'")
         return cls(str(read.fields.get("question", "")), answers_of(read), evidence_of(read))
 
@@ -61,12 +61,12 @@ class RowWords:
 
 
 def evidence_columns(number: int) -> tuple[str, str]:
-    """Of a sheet, for the piece of evidence with that number."""
+    """The sheet columns of the piece of evidence with that number."""
     return ("quote", "document") if number == 1 else (f"quote_{number}", f"document_{number}")
 
 
 def words_version(cells: Mapping[str, str]) -> str:
-    """Another one for other words, however they are spaced: shows whether a row was changed since it was read."""
+    """A digest of the words, ignoring white space: shows whether a row was changed since it was read."""
     words = {name: said for name, cell in cells.items() if (said := " ".join(cell.split())) and _is_words(name)}
     return short_digest(words)
 
@@ -76,7 +76,7 @@ def _is_words(name: str) -> bool:
 
 
 class KnownDocuments:
-    """The documents that quotes are held against; there may be none."""
+    """The documents that quotes must match; may be empty."""
 
     def __init__(self, documents: Mapping[str, Document]) -> None:
         self.by_id = documents
@@ -86,7 +86,7 @@ class KnownDocuments:
         return bool(self.by_id)
 
     def placed(self, item: AskedQuote) -> Evidence:
-        """With the id of the document that it means and as that document spells it, as far as there is one."""
+        """The quote with its document's id and in its document's spelling, if there is such a document."""
         holders = [] if item.document else self._finder.holders(item.quote)
         doc_id = self._finder.document(item.document) if item.document else holders[0] if len(holders) == 1 else ""
         if not doc_id:
@@ -139,7 +139,7 @@ def _held(kind: str, evidence: Sequence[AskedQuote], documents: KnownDocuments) 
     placed = [documents.placed(item) for item in evidence]
     for item in placed:
         if not item.doc_id:
-            note = f"'{item.fact[:60]}' is in no document, or in several and none is named"
+            note = f"'{item.fact[:60]}' is in no document, or in several without naming one"
             return QuestionCheck(name="quotes", passed=False, note=note)
         if not item.fact and item.doc_id not in documents.by_id:
             return QuestionCheck(name="quotes", passed=False, note=f"no document '{item.doc_id}'")

@@ -14,7 +14,7 @@ from harness.store.atomic_files import first_error
 
 _ASSETS = Path(__file__).parent / "assets"
 _AROUND = 400
-"""Characters of a document that are shown on each side of a quote."""
+"""Characters of the document shown on each side of a quote."""
 
 
 def review_page(review: Review) -> LocalPage:
@@ -41,7 +41,7 @@ def review_page(review: Review) -> LocalPage:
 
 
 def _shown(one: ReviewedRow) -> dict[str, object]:
-    """What the list needs of a row."""
+    """The fields of a row in the list."""
     return {
         "id": one.row_id,
         "question": one.row.get("question", ""),

@@ -24,10 +24,10 @@ def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> 
     """
     name = user_name() if by is None else by.strip()
     if name is None:
-        raise ConfigError("this system has no name for your user", "name who reviews: --by NAME")
+        raise ConfigError("your login name is unknown", "name who reviews: --by NAME")
     if not name or len(name) > _LONGEST_NAME or not name.isprintable() or name.startswith("model:"):
         raise ConfigError(
-            f"--by {name[:_LONGEST_NAME]!r} is no name of a person", "name who looks, such as --by ada"
+            f"--by {name[:_LONGEST_NAME]!r} is not a person's name", "name the reviewer, such as --by ada"
         )
     documents = None
     if docs is not None:

@@ -26,7 +26,7 @@ class ReviewOptions:
 def run_review(options: ReviewOptions) -> None:
     """Write or read a sheet, or serve the page until it is done, or Ctrl-C."""
     if options.to_csv and options.from_csv:
-        raise ConfigError("--to-csv and --from-csv", "one after the other")
+        raise ConfigError("--to-csv and --from-csv", "use them one after the other")
     with open_review(options.file, options.by, options.docs) as review:
         if options.to_csv:
             _write_sheet(review, options.to_csv)
@@ -57,7 +57,7 @@ def _standing(review: Review) -> str:
     rejected = sum(one.is_rejected for one in review.rows)
     kept = len(review.rows) - rejected
     seen = sum(one.is_seen and not one.is_rejected for one in review.rows)
-    said = f"{counted(kept, 'question')}, {seen:,} seen by a person; {rejected:,} rejected"
+    said = f"{counted(kept, 'question')}, {seen:,} reviewed by a person; {rejected:,} rejected"
     return f"{review.path}: {said} (decisions: {review.log})"
 
 
