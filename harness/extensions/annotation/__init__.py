@@ -1,3 +1,3 @@
-"""People's labels of saved answers: drawn, shown on a page or in a sheet, kept in the runs, held against each
-other and against the scores of judges.
+"""Human labels of saved answers: sampled, shown on a page or in a sheet, stored in the runs, compared with each
+other and with the scores of judges.
 """

@@ -17,16 +17,16 @@ _Ratings = Mapping[tuple[str, str], Mapping[str, int]]
 
 @dataclass(frozen=True)
 class DimensionAgreement:
-    """One figure of one dimension."""
+    """One agreement figure of one dimension."""
 
     dimension: Dimension
     title: str
     annotators: tuple[str, ...]
     statistic: str
-    """`ALPHA` of all annotators, or `KAPPA` of two."""
+    """`ALPHA` for all annotators, or `KAPPA` for two."""
     figure: AgreementFigure
     n_labelled: int
-    """Answers that any of them labelled."""
+    """Answers that at least one of them labelled."""
     n_cannot_tell: int
 
 
@@ -44,7 +44,9 @@ def agreement_content(annotations: Sequence[Annotation]) -> Content:
     labelled = [one for one in annotations if one.dimension]
     if not found:
         people = _names(labelled)
-        why = f"Only {people[0]} has labelled: agreement takes two." if people else "Nobody has labelled."
+        why = (
+            f"Only {people[0]} has labelled: agreement needs two annotators." if people else "Nobody has labelled."
+        )
         return Content(paragraphs=[why])
     said = [f"{name}: {_counts([one for one in labelled if one.annotator == name])}" for name in _names(labelled)]
     said += [_why(one) for one in found if one.figure.why]
@@ -59,7 +61,7 @@ def agreement_content(annotations: Sequence[Annotation]) -> Content:
 
 
 def agreement_json(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
-    """The same for scripts."""
+    """The figures as JSON data."""
     return [
         {
             "dimension": one.dimension,
@@ -119,7 +121,7 @@ def _cells(one: DimensionAgreement) -> tuple[Quantity | str, ...]:
 
 
 def _why(one: DimensionAgreement) -> str:
-    """Why a figure, or its interval, is not there."""
+    """Why a figure or its interval is missing."""
     people = " and ".join(one.annotators)
     if not one.figure.n_items:
         return f"{people} have labelled no answer both: the same --fraction and --seed show both the same."

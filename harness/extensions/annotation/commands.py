@@ -1,4 +1,4 @@
-"""`rag-harness annotate`: what people say of saved answers."""
+"""`rag-harness annotate`: human labels of saved answers."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,13 +17,13 @@ def annotate(
     annotator: Annotated[
         str | None, typer.Option("--annotator", "-a", help="Who labels, e.g. -a ada; default: your login.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Which queries are drawn, e.g. --seed 1.")] = 0,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Of the page, e.g. --port 8123.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Selects the queries, e.g. --seed 1.")] = 0,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of the page, e.g. --port 8123.")] = 0,
     to_csv: Annotated[
         Path | None, typer.Option("--csv", help="Write a sheet instead of a page, e.g. --csv sheet.csv.")
     ] = None,
     from_csv: Annotated[
-        Path | None, typer.Option("--import", help="Take labels from that sheet, e.g. --import sheet.csv.")
+        Path | None, typer.Option("--import", help="Read labels from that sheet, e.g. --import sheet.csv.")
     ] = None,
     labels: Annotated[
         Path | None,
@@ -37,9 +37,9 @@ def annotate(
 
     A random share of the answers, from 1 to 5 on four scales.
 
-    The page is for 127.0.0.1 alone; its address holds its token. It shows question, reference, answer and
-    contexts, and neither system nor scores. Labels are kept at once in the runs' folders; the same command goes
-    on. Two annotators with the same --fraction and --seed are shown the same answers.
+    The page is served on 127.0.0.1 only; its address contains its token. It shows question, reference, answer and
+    contexts, but neither system nor scores. Labels are saved at once in the runs' folders; the same command
+    resumes. Annotators with the same --fraction and --seed see the same answers.
 
     Examples:
 

@@ -22,12 +22,12 @@ _BEFORE = "said_before"
 _COLUMNS = (*_SHOWN, *_SAID, _BEFORE)
 _NOT_ASKED = "not asked"
 _LONGEST_CELL = 32_000
-"""Characters: a spreadsheet shows few more."""
+"""Characters: spreadsheets show few more."""
 
 
 @dataclass(frozen=True)
 class LabelsTaken:
-    """What came of a sheet."""
+    """The counts after reading a sheet."""
 
     items: int
     """Rows with new labels or notes."""
@@ -95,7 +95,7 @@ def _taken(
     except ConfigError as error:
         raise DataError(f"{where}: {error.what}", error.fix) from error
     if item_id in seen:
-        raise DataError(f"{where}: the item '{item_id}' stands there twice", "leave one row for each item")
+        raise DataError(f"{where}: the item '{item_id}' occurs twice", "leave one row for each item")
     seen.add(item_id)
     said, base = desk.labels_of(item), _said_before(cells)
     for scale in SCALES:
@@ -152,6 +152,6 @@ def _cells(desk: LabellingSession, item: ShownAnswer) -> dict[str, str]:
 
 
 def _shortened(cell: str) -> str:
-    """As a sheet can hold it: of its length, and without the character that no text file has."""
+    """Cut to the length of a cell, and without NUL characters."""
     text = cell.replace("\0", "\ufffd")
     return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 20]} … (cut here)"

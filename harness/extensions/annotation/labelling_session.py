@@ -16,10 +16,10 @@ LabelPlace = tuple[str, str]
 
 
 class LabellingSession:
-    """The answers drawn for one annotator, with their labels, kept one by one."""
+    """The answers drawn for one annotator, with their labels, each saved at once."""
 
     def __init__(self, drawn: DrawnAnswers, annotator: str, logs: Mapping[str, AnnotationLog]) -> None:
-        """`logs`: run id -> where its labels are kept."""
+        """`logs`: run id -> the log of its labels."""
         self.drawn, self.annotator, self._logs = drawn, annotator, logs
         self._by_id = by_item_id(drawn.items)
         self._said: dict[LabelPlace, dict[Dimension | None, Annotation]] = defaultdict(dict)
@@ -27,11 +27,11 @@ class LabellingSession:
             self._take([one for one in read_annotations(run) if one.annotator == annotator])
 
     def find(self, item_id: str) -> ShownAnswer:
-        """ConfigError: it was not drawn."""
+        """ConfigError: the item was not drawn."""
         if item_id not in self._by_id:
             raise ConfigError(
                 f"there is no item '{item_id[:40]}' here",
-                "take the runs, --fraction and --seed with which it was written",
+                "use the runs, --fraction and --seed with which the sheet was written",
             )
         return self._by_id[item_id]
 
@@ -65,7 +65,7 @@ class LabellingSession:
         return self._annotation(item, None, note=note)
 
     def keep(self, annotations: Sequence[Annotation]) -> None:
-        """Put them on the disk, and count them."""
+        """Save them to disk, and count them."""
         for run_id, log in self._logs.items():
             log.append([one for one in annotations if one.run == run_id])
         self._take(annotations)
@@ -89,7 +89,9 @@ class LabellingSession:
 
 @contextmanager
 def opened_desk(drawn: DrawnAnswers, annotator: str) -> Iterator[LabellingSession]:
-    """The desk, alone while it is open. StoreError: the same annotator is at work elsewhere, or damage."""
+    """The session, with an exclusive lock. StoreError: the annotator has another session open, or a damaged
+    log.
+    """
     runs = {one.run.manifest().run_id: one.run for one in drawn.items}
     with ExitStack() as stack:
         logs = {

@@ -1,4 +1,4 @@
-"""Which answers a person is shown, and in which order."""
+"""Which answers an annotator is shown, and in which order."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,11 +21,10 @@ class ShownAnswer:
     row: SampleRow
     prediction: Prediction
     item_id: str
-    """What page and sheet call it: it tells neither run nor query."""
+    """Its id on page and sheet, which reveals neither run nor query."""
 
     @property
     def query_id(self) -> str:
-        """Of the query."""
         return self.row.query.query_id
 
 
@@ -34,18 +33,18 @@ class DrawnAnswers:
     """The sample of answers."""
 
     items: tuple[ShownAnswer, ...]
-    """In the order of the annotator."""
+    """In the annotator's order."""
     n_queries: int
-    """Of how many."""
+    """Queries that were drawn."""
     n_failed: int
-    """(run, query) pairs that were drawn and have nothing to show: no answer, or none yet."""
+    """Drawn (run, query) pairs without an answer to show."""
     n_unanswered: int
-    """Those of them that have no record yet."""
+    """Those of them without a record yet."""
 
 
 def draw_answers(runs: Sequence[RunDir], fraction: float, seed: int, annotator: str) -> DrawnAnswers:
-    """A share of the queries of each run, of each type as many as its part of the sample (`query_order`), the same
-    queries for runs over the same ones and for every annotator; a larger share with the same seed adds to it.
+    """A share of the queries of each run, stratified by query type (`query_order`): the same queries for all runs
+    over the same ones and for every annotator; a larger share with the same seed adds to it.
 
     Each annotator sees all runs mixed, in a random order of their own. ConfigError: nothing to label.
     """
@@ -65,9 +64,7 @@ def draw_answers(runs: Sequence[RunDir], fraction: float, seed: int, annotator: 
                 continue
             items.append(ShownAnswer(run, rows[query_id], prediction, short_digest([run_id, query_id])))
     if not items:
-        raise ConfigError(
-            "none of the answers drawn can be labelled", "name runs that have answered: rag-harness run"
-        )
+        raise ConfigError("none of the answers drawn can be labelled", "name runs with answers: rag-harness run")
     items.sort(key=lambda one: one.item_id)
     Random(f"{seed}/{annotator}").shuffle(items)  # noqa: S311 - an order, not a secret
     return DrawnAnswers(tuple(items), drawn, failed, unanswered)

@@ -11,62 +11,62 @@ from harness.core.records import Dimension, Prediction
 
 @dataclass(frozen=True)
 class LabelScale:
-    """One dimension."""
+    """One dimension of labels."""
 
     dimension: Dimension
     title: str
     asks: str
     anchors: tuple[str, str, str, str, str]
-    """What 1, 2, 3, 4 and 5 say."""
+    """The meaning of 1, 2, 3, 4 and 5."""
 
 
 SCALES = (
     LabelScale(
         "factual_correctness",
         "Factual correctness",
-        "Is what the answer says right? Hold it against the reference answer where there is one.",
+        "Is the answer correct? Compare it with the reference answer if there is one.",
         (
             "wrong: its main statement is false",
-            "mostly wrong: something is right, the main statement is not",
-            "half: right and wrong statements weigh the same, or the main one is right in part",
+            "mostly wrong: something is right, but the main statement is wrong",
+            "half: as much is right as wrong, or the main statement is partly right",
             "mostly right: the main statement is right, a detail is wrong or missing",
-            "right: nothing in it is false, nothing that was asked is missing",
+            "right: nothing in it is false, and nothing is missing",
         ),
     ),
     LabelScale(
         "context_relevancy",
         "Context relevancy",
-        "Do the contexts bear on the question? Whether the answer uses them does not matter here.",
+        "Are the contexts relevant to the question? Whether the answer uses them does not matter here.",
         (
-            "none of them bears on the question",
-            "they share its subject, and nothing in them helps to answer",
-            "some of what is needed stands there, among much else",
-            "most of what is needed stands there",
-            "all that is needed stands there, and little else",
+            "none of them is relevant to the question",
+            "they are on its subject, but nothing in them helps to answer",
+            "they contain some of the needed information, among much else",
+            "they contain most of the needed information",
+            "they contain all of the needed information, and little else",
         ),
     ),
     LabelScale(
         "response_relevancy",
         "Response relevancy",
-        "Does the answer answer the question that was asked? Whether it is true does not matter here.",
+        "Does the answer address the question? Whether it is true does not matter here.",
         (
-            "it answers nothing that was asked",
-            "it is on the subject, and leaves the question open",
-            "it answers a part, or another question that is close",
-            "it answers, with something left out or something idle besides",
+            "it does not address the question",
+            "it is on the subject, but does not answer the question",
+            "it answers a part, or a similar question",
+            "it answers, but something is missing or superfluous",
             "it answers the whole question and nothing else",
         ),
     ),
     LabelScale(
         "faithfulness",
         "Faithfulness",
-        "Is what the answer says said by the contexts? Whether it is true of the world does not matter here.",
+        "Do the contexts support the answer? Whether it is true in the world does not matter here.",
         (
-            "nothing of it stands in the contexts, or they say the opposite",
-            "little of it does",
-            "about half of it does",
-            "nearly all does; a detail goes beyond them",
-            "all of it does",
+            "they support nothing of it, or contradict it",
+            "they support little of it",
+            "they support about half of it",
+            "they support nearly all of it, except a detail",
+            "they support all of it",
         ),
     ),
 )

@@ -19,21 +19,21 @@ from harness.store.annotations import read_annotations
 _HEADER = ("system", "measure", "its mean alone", "labels", "labels alone", "both (95 % CI)", "weight")
 _NOTE = (
     "All on one scale: label 1 is 0 and label 5 is 1, and so are the lowest and the highest value of a measure. "
-    "Both: the measure over all answers, corrected by how it differs from the labels (PPI++); weight: how far it "
-    "counts, from 0 to 1. Queries as sampled; one that failed counts as 0. Labels are taken to be a random part."
+    "Both: the measure over all answers, corrected by how it differs from the labels (PPI++); weight: how much "
+    "it counts, from 0 to 1. Queries as sampled; failed ones count as 0. Labels are assumed to be a random sample."
 )
 
 
 @dataclass(frozen=True)
 class CorrectedMean:
-    """A measure of a run, and what people say in its place; all from 0 to 1."""
+    """A measure of a run, and its mean corrected by human labels; all from 0 to 1."""
 
     view: RunView
     measure: str
     scored: float | None
     """The measure's mean over the queries that it scored and those that failed."""
     alone: PoweredMean
-    """Of the labels alone."""
+    """From the labels alone."""
     both: PoweredMean
     n_unscored: int
     """Labelled answers to which the metric does not apply, such as abstentions; they are left out of both."""
@@ -95,14 +95,14 @@ def _fits(measure: Measure, scale: LabelScale) -> bool:
 
 
 def _on_scale(measure: Measure, value: float) -> float:
-    """Its lowest value as 0, its highest as 1; the other way round where less is better."""
+    """The worst value as 0, the best as 1."""
     low, high = measure.range or (0.0, 1.0)
     share = (value - low) / (high - low)
     return share if measure.higher_is_better else 1 - share
 
 
 def _labels(said: Sequence[Annotation], scale: LabelScale) -> dict[str, float]:
-    """By query, from 0 to 1: the mean of its annotators."""
+    """Query -> mean label of its annotators, from 0 to 1."""
     found: dict[str, list[float]] = defaultdict(list)
     for one in said:
         if one.dimension == scale.dimension and one.label is not None:
@@ -132,15 +132,15 @@ def _left_out(one: CorrectedMean) -> str:
     answers = counted(one.n_unscored, "labelled answer")
     return (
         f"{printable(one.view.shown)}, {printable(one.measure)}: {answers} without a score, such as abstentions, "
-        "left out, of the labels alone too."
+        "left out, also from the labels alone."
     )
 
 
 def _why(one: CorrectedMean) -> str:
     if one.both.n_labels < FEWEST_LABELS:
         return (
-            f"Fewer than {FEWEST_LABELS} labels of a run correct no judge: they tell too little of what it is "
-            "worth. What they say alone stands there."
+            f"Fewer than {FEWEST_LABELS} labels of a run cannot correct a judge: they say too little about its "
+            "accuracy. The mean of the labels alone is shown."
         )
     return f"{printable(one.view.shown)}, {printable(one.measure)}: {one.both.why}."
 

@@ -1,4 +1,4 @@
-"""The ways of `rag-harness annotate`: a page, a sheet out and back, everybody's labels, agreement."""
+"""The modes of `rag-harness annotate`: page, sheet export and import, everybody's labels, agreement."""
 
 import json
 from collections.abc import Sequence
@@ -44,9 +44,9 @@ def run_labelling(names: Sequence[str], options: LabelOptions) -> None:
     }
     given = [name for name, value in chosen.items() if value]
     if len(given) > 1:
-        raise ConfigError(" and ".join(given), "one after the other")
+        raise ConfigError(" and ".join(given), "use them one after the other")
     if options.as_json and not options.agreement:
-        raise ConfigError("--json", "it goes with --agreement")
+        raise ConfigError("--json", "use it with --agreement")
     runs = find_runs(options.results, names)
     if options.agreement:
         _print_agreement(_everybodys(runs), as_json=options.as_json)
@@ -59,7 +59,7 @@ def run_labelling(names: Sequence[str], options: LabelOptions) -> None:
 def _label(runs: Sequence[RunDir], options: LabelOptions) -> None:
     annotator = options.annotator or user_name()
     if annotator is None:
-        raise ConfigError("this system has no name for your user", "name who labels: --annotator NAME")
+        raise ConfigError("your login name is unknown", "name who labels: --annotator NAME")
     drawn = draw_answers(runs, options.fraction, options.seed, annotator)
     with opened_desk(drawn, annotator) as desk:
         _say(_drawn_line(drawn, annotator))
@@ -98,9 +98,7 @@ def _take_sheet(desk: LabellingSession, path: Path) -> None:
         f"taken for {counted(taken.items, 'answer')}"
     )
     if taken.replaced:
-        complain(
-            f"{taken.replaced:,} of these replace what was said since the sheet was written; the log has both"
-        )
+        complain(f"{taken.replaced:,} of these replace labels given after the sheet was written; the log has both")
 
 
 def _everybodys(runs: Sequence[RunDir]) -> list[Annotation]:

@@ -1,1 +1,1 @@
-"""Which measure to trust: scores held against people, against edits of an answer, and against each other."""
+"""Which measure to trust: compares scores with human labels, with edited answers, and with each other."""

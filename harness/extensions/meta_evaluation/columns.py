@@ -35,8 +35,7 @@ class AnswerFacts:
 
     query_type: str
     cluster: str
-    """The document that its query shares with others, or the query: answers of one cluster are no independent
-    draws."""
+    """The document that its query shares with others, or the query; answers of one cluster are not independent."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +45,13 @@ class ValueColumns:
     values: Mapping[str, ValueColumn]
     """Measure, or dimension of labels -> values."""
     labels: tuple[str, ...]
-    """Which of them people gave."""
+    """The columns of human labels."""
     answers: Mapping[PlacedAnswer, AnswerFacts]
-    """Every answer that there could be."""
+    """Every answer, with or without values."""
     notes: tuple[str, ...] = ()
 
     def restricted(self, answers: Iterable[PlacedAnswer]) -> "ValueColumns":
-        """Over these answers alone."""
+        """Only these answers."""
         kept = {answer: self.answers[answer] for answer in answers}
         values = {
             name: {answer: value for answer, value in column.items() if answer in kept}
@@ -78,7 +77,7 @@ def measured_columns(runs: Sequence[RunDir], measures: Sequence[str] = ()) -> Va
             values.setdefault(measure, {})[answer] = fmean(given)
         # A checksum that does not fit is an error: the files were lost or changed.
         if run.done() is None:
-            notes.append(f"{run.run_id} is not finished: what it has so far counts")
+            notes.append(f"{run.run_id} is not finished: its scores so far are used")
     for name in measures:
         if name not in values:
             raise _unscored(name, runs)
@@ -118,7 +117,7 @@ def _of_nobody(
 ) -> ConfigError:
     """The error if no label fits an answer, explained for the first one."""
     run, query_id = first
-    what = f"no label of {sheet.path} is of an answer of these runs"
+    what = f"no label of {sheet.path} matches an answer of these runs"
     if _run_named(run, runs, sheet) not in runs:
         return ConfigError(f"{what} (first: run '{printable(run)}')", nearest(run, runs))
     fix = nearest(query_id, {answer.query_id for answer in columns.answers})
@@ -129,7 +128,7 @@ def _unscored(name: str, runs: Sequence[RunDir]) -> ConfigError:
     every = {measure for run in runs for evaluation in run.evaluations() for measure in evaluation.measures}
     if name in every:
         return ConfigError(
-            f"'{name}' has no value for any answer of these runs", "it fails or does not apply: show RUN"
+            f"'{name}' has no value for any answer of these runs", "it failed or does not apply; see: show RUN"
         )
     fix = nearest(name, every) if every else "score them first: rag-harness evaluate RUN"
     return ConfigError(f"no run was scored on '{name}'", fix)
@@ -161,7 +160,7 @@ def _answers(
 
 
 def _dataset(run: RunDir) -> str:
-    """The same for samples of one data set, however many queries they hold."""
+    """Equal for samples of one data set, whatever their size."""
     identity = run.manifest().identity.get("dataset", {})
     return f"{identity.get('name', '')}/{identity.get('subset', '')}"
 
@@ -182,14 +181,15 @@ def _check_alike(run: RunDir, made_by: dict[str, tuple[str, str]], measures: Seq
                 continue
             first, its_run = made_by.setdefault(measure, (signature, run.run_id))
             if first != signature:
-                what = f"{its_run} and {run.run_id} have {measure} by different judges, versions or parameters"
+                what = f"{its_run} and {run.run_id} have {measure} from different judges, versions or parameters"
                 raise ConfigError(
-                    what, "evaluate them alike, correlate one by one, or name other measures (--measure)"
+                    what,
+                    "evaluate them in the same way, correlate each separately, or name other measures (--measure)",
                 )
 
 
 def _signature(evaluation: EvaluationRecord) -> str:
-    """What makes two values comparable."""
+    """Values with equal signatures are comparable."""
     made = ("evaluator", "version", "params", "models", "weights")
     return digest({name: evaluation.model_dump(mode="json")[name] for name in made})
 

@@ -21,7 +21,7 @@ from harness.protocols import CommandSpec
 
 
 class CorrelatedBy(StrEnum):
-    """What answers are divided by."""
+    """How answers are divided."""
 
     type = "type"
     run = "run"
@@ -46,10 +46,10 @@ def correlate(
     ] = None,
     labels: Annotated[
         Path | None,
-        typer.Option("--labels", metavar="FILE", help="Labels that people gave, a CSV: docs/correlate.md."),
+        typer.Option("--labels", metavar="FILE", help="Human labels, a CSV: docs/correlate.md."),
     ] = None,
     scale: Annotated[
-        str | None, typer.Option("--scale", metavar="LOW-HIGH", help="What labels can be, e.g. 1-5 or -2..2.")
+        str | None, typer.Option("--scale", metavar="LOW-HIGH", help="Range of the labels, e.g. 1-5 or -2..2.")
     ] = None,
     by: Annotated[CorrelatedBy | None, typer.Option("--by", help="Also for each query type, or each run.")] = None,
     out: OutOption = None,
@@ -61,8 +61,8 @@ def correlate(
 
     Pearson, Spearman and Kendall, with intervals.
 
-    Only what an evaluator scored counts. Without --measure every measure of the runs; with --labels each against
-    each dimension of the labels. Answers to queries that share a document are taken together.
+    Only scored answers count. Without --measure all measures are used; with --labels each is correlated with each
+    dimension of the labels. Answers to queries that share a document form one cluster.
 
     Examples:
 
@@ -87,21 +87,21 @@ def sensitivity(
     ] = None,
     base: Annotated[
         EditedAnswer | None,
-        typer.Option("--base", help="What is made wrong: the reference answer (default), or the run's own."),
+        typer.Option("--base", help="Which answer is made wrong: the reference (default), or the run's own."),
     ] = None,
     swaps: Annotated[
         list[str] | None, typer.Option("--swap", metavar="NAMES", help=f"Only these changes. {NAMES}")
     ] = None,
     number: Annotated[int, typer.Option("--n", min=10, help="Queries, drawn with --seed.")] = 200,
-    seed: Annotated[int, typer.Option("--seed", help="Which queries, and which wrong answers.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Selects the queries and the wrong answers.")] = 0,
     judge: Annotated[
         str | None,
-        typer.Option("--judge", metavar="PROVIDER[/MODEL]", help="Who judges, e.g. openai/gpt-4o-mini."),
+        typer.Option("--judge", metavar="PROVIDER[/MODEL]", help="The judge, e.g. openai/gpt-4o-mini."),
     ] = None,
-    no_judge: Annotated[bool, typer.Option("--no-judge", help="Only measures that ask no judge.")] = False,
+    no_judge: Annotated[bool, typer.Option("--no-judge", help="Only measures without a judge.")] = False,
     sweep: Annotated[
         list[str] | None,
-        typer.Option("--sweep", metavar="EVALUATOR.PARAMETER=VALUES", help="Wrong answers again at each value."),
+        typer.Option("--sweep", metavar="EVALUATOR.PARAMETER=VALUES", help="Repeat the test at each value."),
     ] = None,
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="Evaluators, judges and prices from this file.")
@@ -117,8 +117,8 @@ def sensitivity(
 
     Right answers are made wrong in known ways. No system is called.
 
-    Another query's answer, another name, a negation, another number, half of it, a generic one, a statement turned
-    round; another query; other contexts. Judgements are kept: stopped anywhere, the same command resumes.
+    Changes: another query's answer, another name, a negation, another number, half of the answer, a generic
+    answer, a reversed statement, another query, other contexts. The same command resumes after an interruption.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""Pictures of correlations: the points of each pair, and how all columns go together."""
+"""Figures of correlations: scatter plots of pairs, and heat maps of all columns."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _scatters(findings: CorrelationFindings, pairs: Sequence[CorrelatedPair], ne
     for axes in figure.axes[len(pairs) :]:
         axes.set_axis_off()
     left = len(findings.measurable) - len(pairs)
-    caption = "Each dot is an answer, larger where several answers lie at one place; rho is Spearman's."
+    caption = "Each dot is an answer, larger if several answers share a position; rho is Spearman's."
     caption += f" The {len(pairs)} strongest of {left + len(pairs)} pairs." if left else ""
     alt = "; ".join(f"{pair.one} and {pair.other}: {_said(pair)}" for pair in pairs[:4])
     return Drawing("scatter", "Answer by answer", caption, alt, figure)

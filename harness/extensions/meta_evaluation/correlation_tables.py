@@ -1,4 +1,4 @@
-"""Findings about correlations as sections of tables, and as data for scripts."""
+"""Correlation findings as sections of tables, and as JSON data."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,10 +9,10 @@ from harness.statistics.correlation import FEWEST_CLUSTERS, Coefficient, Correla
 
 _HEADER = ("pair", "Pearson", "Spearman", "Kendall", "answers", "clusters")
 _READ = (
-    "Pearson: on a straight line; Spearman: in the same order; Kendall: how much more often two answers are "
-    "ordered alike than otherwise, ties apart (tau-b). Intervals are of 95 % and take answers of one cluster (a "
-    "query, or queries that cite one document most) together; of 98 % below 30 clusters, none below "
-    f"{FEWEST_CLUSTERS}, where all but a few values are the same, or where all agree."
+    "Pearson: linear; Spearman: same order; Kendall: how much more often two answers are in the same order than "
+    "in the opposite one, without ties (tau-b). 95 % intervals, by cluster (a query, or queries that cite one "
+    f"document most); 98 % with fewer than 30 clusters, none with fewer than {FEWEST_CLUSTERS}, if almost all "
+    "values are equal, or if all agree."
 )
 _MANY = 20
 
@@ -42,13 +42,13 @@ def _remarks(findings: CorrelationFindings) -> list[str]:
     if len(runs) > 1:
         notes.append(
             f"Answers of {len(runs)} runs stand in one column: runs that differ in their means alone make a "
-            "correlation; --by run shows each alone."
+            "correlation; --by run shows each run separately."
         )
     if len(findings.measurable) >= _MANY:
         chance = len(findings.measurable) / 20
         notes.append(
-            f"{len(findings.measurable):,} pairs were looked at: had none of them anything in common, about "
-            f"{chance:.0f} intervals would leave 0 out."
+            f"{len(findings.measurable):,} pairs were tested: if none were correlated, about "
+            f"{chance:.0f} intervals would exclude 0."
         )
     if any(pair.n < pair.n_of for pair in findings.pairs):
         notes.append("n is below the number of answers where a measure does not apply or failed.")
@@ -63,7 +63,7 @@ def _by_strength(pairs: Sequence[CorrelatedPair]) -> list[CorrelatedPair]:
 
 
 def _table(name: str, title: str, pairs: Sequence[CorrelatedPair]) -> Table:
-    """Those that have a coefficient."""
+    """The pairs with a coefficient."""
     found = [pair for pair in pairs if pair.found]
     has_parts = any(pair.part != ALL for pair in found)
     header = ("pair", "part", *_HEADER[1:]) if has_parts else _HEADER
@@ -77,7 +77,7 @@ def _table(name: str, title: str, pairs: Sequence[CorrelatedPair]) -> Table:
 
 
 def _refusals(pairs: Sequence[CorrelatedPair]) -> list[str]:
-    """Which pairs have none and why, those of one reason and part together."""
+    """The pairs without a coefficient and why, grouped by reason and part."""
     reasons: dict[tuple[str, str], list[CorrelatedPair]] = {}
     lost = {(pair.one, pair.other) for pair in pairs if pair.part == ALL and not pair.found}
     for pair in pairs:

@@ -1,5 +1,5 @@
-"""Which measures say the same, and which say what people say: coefficients of pairs of columns, over all answers
-and over parts of them."""
+"""Which measures agree with each other, and which with people: correlation coefficients of pairs of columns, over
+all answers and over parts of them."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from harness.extensions.meta_evaluation.columns import PlacedAnswer, ValueColumn
 from harness.statistics.correlation import Correlation, correlate
 
 FEWEST_PAIRS = 10
-"""Answers that have both values, below which a coefficient is refused: of 9, no correlation at all passes .67 one
-time in twenty."""
+"""Answers with both values that a coefficient needs: with 9 uncorrelated answers, it exceeds .67 one time in
+twenty."""
 ALL = "all"
 By = Literal["type", "run"]
 TellPairs = Callable[[int, int], None]
@@ -32,9 +32,9 @@ class CorrelatedPair:
     part: str
     """A query type, a run id, or `ALL`."""
     n: int
-    """Answers that have both."""
+    """Answers with both values."""
     n_of: int
-    """Answers of that part."""
+    """All answers of that part."""
     n_clusters: int
     found: Correlation | None
     """None: see `why_not`."""
@@ -54,7 +54,7 @@ class CorrelationFindings:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of any pair, in order."""
+        """All columns that occur in pairs, in order."""
         return tuple(dict.fromkeys(name for pair in self.pairs for name in (pair.one, pair.other)))
 
     @property
@@ -111,7 +111,7 @@ def _pair(columns: ValueColumns, one: str, other: str, part: str) -> CorrelatedP
 
 def _why_not(shared: Sequence[PlacedAnswer], columns: dict[str, ValueColumn]) -> str:
     if len(shared) < FEWEST_PAIRS:
-        return f"{counted(len(shared), 'answer')} with both, and fewer than {FEWEST_PAIRS} say nothing"
+        return f"{counted(len(shared), 'answer')} with both; at least {FEWEST_PAIRS} are needed"
     for name, column in columns.items():
         if len({column[answer] for answer in shared}) == 1:
             return f"{printable(name)} is {column[shared[0]]:g} for each of these {len(shared)} answers"
@@ -131,4 +131,4 @@ def _constants(columns: ValueColumns) -> Iterator[str]:
         values = set(column.values())
         if len(values) == 1:
             answers = counted(len(column), "answer")
-            yield f"{printable(name)} is {values.pop():g} for all {answers} that have it: it goes with nothing"
+            yield f"{printable(name)} is {values.pop():g} for all {answers} with it, so it correlates with nothing"

@@ -1,8 +1,8 @@
-"""Labels that people gave to answers, as a CSV: one column for each thing that was judged.
+"""Human labels of answers, as a CSV with one column per dimension.
 
 Two forms are read. Wide: `query_id`, and a column of numbers for each dimension. Long: `query_id`, `dimension`,
 `label`. Either may name `run` (a run id, a part of one, or a system) and `annotator`; `item` is another name of
-`query_id`. An empty cell, `cannot tell` and `n/a` are no label. What several annotators say of one answer is
+`query_id`. An empty cell, `cannot tell` and `n/a` are no label. Labels of several annotators of one answer are
 averaged.
 """
 
@@ -24,14 +24,14 @@ _ABOUT = frozenset({*_QUERY, *_RUN, _ANNOTATOR, _DIMENSION, _LABEL, "repeat", "c
 """Columns that are no dimension."""
 _NO_LABEL = frozenset({"", "cannot tell", "n/a"})
 LabelSpan = tuple[float, float]
-"""The lowest and the highest label there can be."""
+"""The lowest and the highest possible label."""
 
 
 class HumanLabel(NamedTuple):
     """One person's labels of one answer."""
 
     run: str
-    """As the sheet names it; empty: it names none."""
+    """As the sheet names it; empty: no run given."""
     query_id: str
     annotator: str
     dimension: str
@@ -40,12 +40,12 @@ class HumanLabel(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelSheet:
-    """Every label of a file."""
+    """All labels of a file."""
 
     path: Path
     labels: tuple[HumanLabel, ...]
     n_empty: int
-    """Cells without one."""
+    """Cells without a label."""
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -53,14 +53,14 @@ class LabelSheet:
         return tuple(dict.fromkeys(one.dimension for one in self.labels))
 
     def means(self, dimension: str) -> Mapping[tuple[str, str], float]:
-        """(run, query) -> mean label over all who gave one."""
+        """(run, query) -> mean label over all annotators."""
         given: dict[tuple[str, str], list[float]] = {}
         for one in self._of(dimension):
             given.setdefault((one.run, one.query_id), []).append(one.value)
         return {answer: fmean(values) for answer, values in given.items()}
 
     def said_of(self, dimension: str) -> str:
-        """How many answers have how many labels: what their mean rests on."""
+        """A note on how many answers and annotators the means rest on."""
         people: dict[tuple[str, str], set[str]] = {}
         for one in self._of(dimension):
             people.setdefault((one.run, one.query_id), set()).add(one.annotator)
@@ -69,7 +69,7 @@ class LabelSheet:
             return f"{printable(dimension)}: {len(people):,} answers labelled by one person"
         shared = sum(len(names) > 1 for names in people.values())
         said = f"{printable(dimension)}: {len(people):,} answers labelled by {len(everyone)} people, {shared:,} by"
-        alone = " " if shared else ": who is strict and which answers are bad cannot be told apart "
+        alone = " " if shared else ": strict people and bad answers cannot be distinguished "
         return f"{said} more than one{alone}".rstrip()
 
     def _of(self, dimension: str) -> Iterator[HumanLabel]:
@@ -101,13 +101,13 @@ def read_labels(path: Path, scale: LabelSpan | None = None) -> LabelSheet:
     _refuse_twice(path, found)
     if not found:
         raise DataError(
-            f"{path} holds no label", "columns: query_id and one for each dimension, or dimension and label"
+            f"{path} has no labels", "columns: query_id and one for each dimension, or dimension and label"
         )
     return LabelSheet(path, tuple(found), empty)
 
 
 def parse_scale(text: str) -> LabelSpan:
-    """`1-5` or `-2..2`; ConfigError for anything else."""
+    """`1-5` or `-2..2`. ConfigError: anything else."""
     low, dots, high = text.partition("..") if ".." in text else text.partition("-")
     try:
         scale = float(low), float(high)
@@ -146,7 +146,7 @@ def _number(where: str, dimension: str, cell: str, scale: LabelSpan | None) -> f
     value = float(cell)
     if scale and not scale[0] <= value <= scale[1]:
         raise DataError(
-            f"{said} is outside the scale {scale[0]:g} to {scale[1]:g}", "mend the row, or name another --scale"
+            f"{said} is outside the scale {scale[0]:g} to {scale[1]:g}", "correct the row, or name another --scale"
         )
     return value
 

@@ -20,11 +20,11 @@ _AUXILIARY = re.compile(
     r"\b(is|are|was|were|am|can|could|will|would|should|must|may|might|do|does|did|has been|have been|had been)\b"
 )
 _FEWEST_WORDS = 4
-"""Of a text that is cut in half."""
+"""Words of a text that can be halved."""
 
 
 def negated(text: str) -> str | None:
-    """The opposite: yes for no, without its first `not`, or with one behind its first auxiliary verb."""
+    """The opposite: yes and no exchanged, its first `not` removed, or a `not` after its first auxiliary verb."""
     verdict = {"yes": "No", "no": "Yes"}.get(normalise(text))
     if verdict:
         return verdict
@@ -38,13 +38,13 @@ def negated(text: str) -> str | None:
 
 
 def renumbered(text: str, rng: random.Random) -> str | None:
-    """With another number in place of its first one, as long as that, about as large."""
+    """Its first number replaced by another of the same length and similar size."""
     found = _NUMBER.search(text)
     if found is None:
         return None
     digits = list(found[0])
     places = [place for place, char in enumerate(digits) if char.isdigit()]
-    # The first two digits: of a year the last ones would be nearly right, and a first digit 0 is no number.
+    # The first two digits: changing the last ones of a year would be nearly right, and no number starts with 0.
     for place in places[-2:] if len(places) > 2 else places[:1]:
         choices = [digit for digit in "123456789" if digit != digits[place]]
         digits[place] = rng.choice(choices)
@@ -68,7 +68,7 @@ def with_another_name(text: str, found: TextGraph, others: list[FoundEntity], rn
 
 
 def turned_round(text: str, found: TextGraph) -> str | None:
-    """With head and tail of its first statement in each other's place: the same names, another triplet."""
+    """Head and tail of its first statement exchanged: the same names, another triplet."""
     for head, _, tail in found.triplets:
         first, second = sorted(((_place(text, head), head), (_place(text, tail), tail)))
         between = text[first[0] + len(first[1]) : second[0]]

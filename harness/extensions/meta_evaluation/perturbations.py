@@ -44,13 +44,13 @@ class PerturbedCase:
         return self.prediction.answer or ""
 
     def answering(self, text: str) -> "PerturbedCase":
-        """The same with another answer."""
+        """The same case with another answer."""
         return replace(self, prediction=self.prediction.model_copy(update={"answer": text}))
 
 
 @dataclass(frozen=True)
 class PerturbationMaterial:
-    """All that swaps draw from."""
+    """The inputs of perturbations."""
 
     cases: Sequence[PerturbedCase]
     graphs: Mapping[str, TextGraph] = field(default_factory=dict)
@@ -58,13 +58,13 @@ class PerturbationMaterial:
     seed: int = 0
 
     def rng(self, swap: str, query_id: str = "") -> random.Random:
-        """One for each swap and query, so that no other query decides what becomes of this one."""
+        """One generator per perturbation and query, so that other queries do not influence the result."""
         return random.Random(f"{self.seed}/{swap}/{query_id}")  # noqa: S311 - no secret
 
 
 @dataclass(frozen=True)
 class Perturbation:
-    """One way to be wrong."""
+    """One way to make a case wrong."""
 
     name: str
     title: str
@@ -72,20 +72,20 @@ class Perturbation:
     side: Side
     """The side that it changes."""
     make: Callable[[PerturbationMaterial], Sequence[PerturbedCase]]
-    """The changed cases; one that cannot be changed so is left out."""
+    """The changed cases; cases that cannot be changed are left out."""
     is_parsed: bool = False
-    """It needs the graphs of the answers."""
+    """Whether it needs the graphs of the answers."""
 
     @property
     def changes(self) -> Sides:
-        """The sides that are others afterwards."""
+        """The inputs that differ afterwards."""
         return frozenset({self.side})
 
 
 def _edited(
     edit: Callable[[PerturbedCase, PerturbationMaterial], str | None],
 ) -> Callable[[PerturbationMaterial], list[PerturbedCase]]:
-    """Each answer by itself. What comes out the same to every comparison is no edit."""
+    """Edits each answer by itself. A result that every comparison treats as equal is no edit."""
 
     def make(material: PerturbationMaterial) -> list[PerturbedCase]:
         found = []

@@ -40,14 +40,14 @@ class PerturbationChoice:
 
     base: BaseAnswer = _REFERENCE
     swaps: tuple[str, ...] = ()
-    """Names; none: all."""
+    """Names; empty: all."""
     n: int | None = None
-    """So many queries, drawn with `seed`; None: all."""
+    """This many queries, drawn with `seed`; None: all."""
     seed: int = 0
 
     @property
     def chosen(self) -> tuple[Perturbation, ...]:
-        """ConfigError for a name that is none."""
+        """ConfigError: an unknown name."""
         known = {swap.name: swap for swap in SWAPS}
         for name in self.swaps:
             if name not in known:
@@ -57,7 +57,7 @@ class PerturbationChoice:
 
 @dataclass(frozen=True)
 class PerturbedRuns:
-    """A run of the answers as they are, and one of each swap."""
+    """A run of the original answers, and one per perturbation."""
 
     base: RunDir
     swapped: tuple[tuple[Perturbation, RunDir], ...]
@@ -71,7 +71,7 @@ class PerturbedRuns:
 
 
 def swap_answers(run: RunDir, choice: PerturbationChoice, folder: Path) -> PerturbedRuns:
-    """Write the runs below `folder`, or find them there: the same answers and choice make the same runs.
+    """Write the runs below `folder`, or reuse them: the same answers and choice give the same runs.
 
     ConfigError: the run has fewer than 10 answers that can be edited.
     """
@@ -88,12 +88,12 @@ def swap_answers(run: RunDir, choice: PerturbationChoice, folder: Path) -> Pertu
         if changed:
             swapped.append((swap, _write(run, swap.name, changed, choice, folder)))
         else:
-            notes.append(f"{swap.title}: no answer gives anything to change")
+            notes.append(f"{swap.title}: no answer can be changed in this way")
     return PerturbedRuns(base, tuple(swapped), len(cases), tuple(notes))
 
 
 def _cases(run: RunDir, choice: PerturbationChoice) -> tuple[list[PerturbedCase], list[str]]:
-    """The answerable queries with an answer to edit, and how many have none."""
+    """The answerable queries with an answer to edit, and a note on those without one."""
     records, found, left_out = run.records(), [], 0
     for row in run.sample():
         record = records.get((row.query.query_id, 0))
@@ -109,7 +109,9 @@ def _cases(run: RunDir, choice: PerturbationChoice) -> tuple[list[PerturbedCase]
         what = (
             f"{run.run_id} has {len(found)} {choice.base} answers to edit; fewer than {FEWEST_CASES} show nothing"
         )
-        other = (_OWN, "what its system answered") if choice.base == _REFERENCE else (_REFERENCE, "the references")
+        other = (
+            (_OWN, "the answers of its system") if choice.base == _REFERENCE else (_REFERENCE, "the references")
+        )
         raise ConfigError(what, f"name a larger run, or edit {other[1]}: --base {other[0]}")
     if choice.n is not None and choice.n < len(found):
         drawn = random.Random(choice.seed).sample(range(len(found)), choice.n)  # noqa: S311 - no secret

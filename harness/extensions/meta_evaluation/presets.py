@@ -1,4 +1,4 @@
-"""What two papers held their measures against, as one word each."""
+"""The meta-evaluations of two papers, as presets."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class PerturbationPreset:
     """Empty: all."""
     base: BaseAnswer
     sweeps: tuple[str, ...] = ()
-    """`EVALUATOR.PARAMETER=VALUE,VALUE`, each."""
+    """Each as `EVALUATOR.PARAMETER=VALUE,VALUE`."""
 
 
 PRESETS = {

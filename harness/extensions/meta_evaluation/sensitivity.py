@@ -19,14 +19,14 @@ from harness.store import RunDir
 
 Noticed = Literal["notices", "in part", "hardly", "misses", "prefers it", "undecided", "too few", "cannot notice"]
 _CLEAR, _PART = 0.9, 0.7
-"""AUC from which on a measure notices a change, and notices it in part."""
+"""AUC from which a measure notices a perturbation, and from which in part."""
 _NOTHING = 0.05
-"""Of a measure's span: a change of the mean that is shown to be smaller is missed."""
+"""Share of a measure's span: if the mean's change is shown to be smaller, the perturbation is missed."""
 
 
 @dataclass(frozen=True)
 class PerturbationEffect:
-    """One measure and one swap, over the answers that have a value before and after."""
+    """One measure and one perturbation, over the answers with a value before and after."""
 
     measure: Measure
     swap: Perturbation
@@ -37,12 +37,12 @@ class PerturbationEffect:
     """Answers that were changed."""
     n_clusters: int
     drop: float | None
-    """By how much the mean is worse afterwards; negative: it is better."""
+    """How much worse the mean is afterwards; negative: better."""
     interval: Interval
     auc: Auc
     """How well the value distinguishes unchanged from changed answers, over all queries; 1: perfectly."""
     n_lower: int
-    """Answers that are worse afterwards."""
+    """Answers that score worse afterwards."""
     verdict: Noticed
 
     @property
@@ -67,7 +67,7 @@ class PerturbationEffect:
 
 
 def swap_effects(runs: PerturbedRuns, measures: Sequence[Measure]) -> list[PerturbationEffect]:
-    """Of each measure that has a merit, on each swap; measures without any value are left out."""
+    """Of each measure with a better direction, for each perturbation; measures without any value are left out."""
     frame = Frame.of(runs.base)
     before = _values(runs.base)
     found = []
@@ -112,7 +112,7 @@ def _effect(
 
 
 def _interval(drops: Array, names: Sequence[str]) -> Interval:
-    """Of the mean drop, clusters of queries as the parts that are independent; see `analysis.intervals`."""
+    """Interval of the mean drop, with clusters of queries as independent units; see `analysis.intervals`."""
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}
     if len(places) < FEWEST or np.ptp(drops) == 0:
         return UNKNOWN
@@ -151,7 +151,7 @@ def _by_cluster(names: Sequence[str], before: Array, after: Array) -> list[Query
 def verdict_by_rule(
     changes: Sides, measure: Measure, drops: Sequence[float], interval: Interval, area: float
 ) -> Noticed:
-    """The word for the drop of each answer, the interval of their mean and the AUC: see docs/sensitivity.md."""
+    """The verdict from the drops, the interval of their mean and the AUC: see docs/sensitivity.md."""
     if measure.reads and not measure.reads & changes:
         return "cannot notice"
     if len(drops) < FEWEST_CASES:

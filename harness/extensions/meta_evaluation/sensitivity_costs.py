@@ -24,7 +24,7 @@ def cost_table(runs: Sequence[RunDir], evaluators: Sequence[str], prices: Prices
                 is_priced, dollars = is_priced and usd is not None, dollars + (usd or 0.0)
         rows.append(_cost_row(name, answers, usage, (dollars if is_priced else None, seconds)))
     header = ("evaluator", "answers", "calls", "input tokens", "output tokens", "dollars", "seconds")
-    note = "Each for one answer; seconds are of this machine and of what was not in the journal."
+    note = "Each for one answer; seconds are of this machine, without judgements replayed from the journal."
     return Table("costs", "What an answer costs to score", header, tuple(rows), note)
 
 
@@ -43,7 +43,7 @@ def sweep_table(points: Sequence[MovedParameter]) -> Table:
     ]
     header = ("measure", "parameter", "as it was", "wrong answer", "AUC", "answers")
     ordered = sorted(rows, key=lambda row: (str(row[0]), str(row[1]).partition(" ")[0]))
-    return Table("sweep", "Wrong answers with a parameter moved", header, tuple(ordered))
+    return Table("sweep", "Wrong answers over values of a parameter", header, tuple(ordered))
 
 
 def _cost_row(name: str, answers: int, usage: Usage, known: tuple[float | None, float]) -> tuple[Entry, ...]:

@@ -1,4 +1,4 @@
-"""Pictures of what measures notice: every value before and after, and the AUC of each change."""
+"""Figures of sensitivity: every value before and after, and the AUC of each perturbation."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SPREAD = 0.28
 
 
 def draw_sensitivity(effects: Sequence[PerturbationEffect], new_figure: NewFigure) -> list[Drawing]:
-    """The values of the measures that notice most, and an overview of all."""
+    """The values of the most sensitive measures, and an overview of all."""
     groups = [(measure, _readable(own)) for measure, own in by_measure(effects)]
     shown = sorted((one for one in groups if one[1]), key=lambda one: -max(map(_area, one[1])))[:_MOST_PANELS]
     if not shown:
@@ -53,7 +53,7 @@ def _distributions(groups: Sequence[tuple[Measure, list[PerturbationEffect]]], n
         _panel(axes, measure, own)
     for axes in panels[len(groups) :]:
         axes.set_axis_off()
-    caption = "Each dot is an answer, each line a mean: above as it was, below with one thing changed."
+    caption = "Each dot is an answer, each line a mean: above the original, below with one change."
     first, own = groups[0]
     alt = f"{first.name}: " + "; ".join(f"{one.swap.title}, mean {one.mean_after or 0:.2f}" for one in own[:5])
     return Drawing("distributions", "Values before and after", caption, alt, figure)
@@ -102,5 +102,5 @@ def _overview(groups: Sequence[tuple[Measure, list[PerturbationEffect]]], new_fi
     best = max((effect for _, own in kept for effect in own), key=_area)
     area = format_value(Quantity(best.auc.value, *best.auc.interval))
     alt = f"best: {best.measure.name} on {best.swap.title}, {area}"
-    caption = "AUC of each measure on each change; 0.5 is a coin. Empty: too few answers, or not read."
+    caption = "AUC of each measure on each change; 0.5 is chance. Empty: too few answers, or an unread input."
     return Drawing("auc", "What each measure notices", caption, alt, figure)

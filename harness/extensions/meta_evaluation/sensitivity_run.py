@@ -1,4 +1,4 @@
-"""What measures notice: answers that were made wrong, scored as every run is."""
+"""Sensitivity of measures: perturbed answers, scored like any other run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +23,7 @@ from harness.runner.evaluating.plan import PlannedEvaluator, plan_evaluation
 from harness.store import RunDir
 
 FOLDER = "sensitivity"
-"""Below the results."""
+"""Folder below the results."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class ParameterSweep:
 
     @property
     def key(self) -> str:
-        """Of a config."""
+        """The key in a config."""
         return f"per_evaluator.{self.evaluator}.{self.parameter}"
 
 
@@ -47,7 +47,7 @@ class SensitivityOptions:
     choice: PerturbationChoice = field(default_factory=PerturbationChoice)
     evaluate: EvaluateOptions = field(default_factory=EvaluateOptions)
     asks_judges: bool = True
-    """False: evaluators that ask a judge are left out."""
+    """False: evaluators that need a judge are left out."""
     sweeps: tuple[ParameterSweep, ...] = ()
 
 
@@ -62,8 +62,6 @@ class SweptEffects:
 
 @dataclass(frozen=True)
 class SensitivityResult:
-    """All that came of it."""
-
     runs: PerturbedRuns
     evaluation: Evaluation
     evaluators: tuple[str, ...]
@@ -74,12 +72,12 @@ class SensitivityResult:
 
 
 def measure_sensitivity(run: RunDir, options: SensitivityOptions) -> SensitivityResult:
-    """Make the swapped runs, score them, and compare. Judgements are kept in the journal of all evaluations.
+    """Create the perturbed runs, score them, and compare. Judgements are saved in the journal of all evaluations.
 
-    ConfigError: nothing to swap, or no evaluator is left.
+    ConfigError: nothing to perturb, or no evaluator is left.
     """
     planned, notes = _planned(run, options)
-    # Before anything is judged.
+    # Fail before any judge is called.
     for sweep in options.sweeps:
         for value in sweep.values:
             _swept_evaluator(run, options, sweep, value)
@@ -93,7 +91,7 @@ def measure_sensitivity(run: RunDir, options: SensitivityOptions) -> Sensitivity
     measures = tuple(measure for one in planned if one.spec.name not in refused for measure in one.measures)
     effects = () if evaluation.stopped else tuple(swap_effects(swapped, measures))
     if not effects and not evaluation.stopped:
-        notes.append("no measure has a value of the answers as they are: nothing can be compared")
+        notes.append("no measure has a value for the original answers: nothing can be compared")
     swept = () if evaluation.stopped else tuple(_swept(run, options, folder))
     return SensitivityResult(swapped, evaluation, names, measures, effects, swept, (*swapped.notes, *notes))
 
@@ -110,7 +108,7 @@ class PerturbationOptions:
 
 
 def chosen_swaps(wishes: PerturbationOptions) -> tuple[PerturbationChoice, PerturbationPreset | None]:
-    """The choice, checked, and the preset; ConfigError for a name that is none."""
+    """The checked choice and the preset. ConfigError: an unknown name."""
     preset = preset_named(wishes.preset) if wishes.preset else None
     base = wishes.base or (preset.base if preset else PerturbationChoice().base)
     choice = PerturbationChoice(base, wishes.swaps or (preset.swaps if preset else ()), wishes.n, wishes.seed)
@@ -119,7 +117,7 @@ def chosen_swaps(wishes: PerturbationOptions) -> tuple[PerturbationChoice, Pertu
 
 
 def parse_sweep(text: str) -> ParameterSweep:
-    """`EVALUATOR.PARAMETER=VALUE,VALUE`; ConfigError for anything else."""
+    """`EVALUATOR.PARAMETER=VALUE,VALUE`. ConfigError: anything else."""
     key, equals, values = text.partition("=")
     evaluator, dot, parameter = key.strip().partition(".")
     found = tuple(filter(None, (value.strip() for value in values.split(","))))
@@ -143,12 +141,16 @@ def _planned(run: RunDir, options: SensitivityOptions) -> tuple[Sequence[Planned
         raise ConfigError(
             f"each of these evaluators asks a judge: {names}", "leave out --no-judge, or name others: -e"
         )
-    said = [f"left out, for they ask a judge: {', '.join(one.spec.name for one in left_out)}"] if left_out else []
+    said = (
+        [f"left out, because they need a judge: {', '.join(one.spec.name for one in left_out)}"]
+        if left_out
+        else []
+    )
     return found, said
 
 
 def _swept(run: RunDir, options: SensitivityOptions, folder: Path) -> list[SweptEffects]:
-    """Answers as they are and wrong ones, at each value: their scores in directories of their own."""
+    """The effects at each value of the swept parameters, with scores in separate directories."""
     found: list[SweptEffects] = []
     choice = replace(options.choice, swaps=("wrong_answer",))
     for sweep in options.sweeps:
@@ -168,7 +170,7 @@ def _swept(run: RunDir, options: SensitivityOptions, folder: Path) -> list[Swept
 def _swept_evaluator(
     run: RunDir, options: SensitivityOptions, sweep: ParameterSweep, value: str
 ) -> PlannedEvaluator:
-    """ConfigError: no such parameter or value, or a judge that is not to be asked."""
+    """ConfigError: no such parameter or value, or it needs a judge and judges are disabled."""
     given = options.evaluate
     settings = (*given.settings, f"{sweep.key}={value}")
     config = evaluation_config(run, given.config, (sweep.evaluator,), settings)
@@ -181,5 +183,5 @@ def _swept_evaluator(
 
 
 def _of(choice: PerturbationChoice) -> dict[str, object]:
-    """What decides which answers are swapped, and how."""
+    """What determines which answers are perturbed, and how."""
     return {"base": choice.base, "n": choice.n, "seed": choice.seed}

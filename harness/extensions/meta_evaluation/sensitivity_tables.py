@@ -1,4 +1,4 @@
-"""What measures notice, as tables and sentences: one overview, and a page of each measure."""
+"""Sensitivity of measures as tables and sentences: one overview, and a section per measure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,11 +8,11 @@ from harness.extensions.meta_evaluation.sensitivity import PerturbationEffect
 from harness.protocols import Measure
 
 HOW_TO_READ = (
-    "AUC is how well the value tells an answer as it was from a changed one, of whatever query: 1 perfectly, 0.5 "
-    "a coin. The drop is how much worse the same answers are afterwards, in points of the measure; both have 95 % "
+    "AUC is how well the value separates original from changed answers, across queries: 1 perfectly, 0.5 "
+    "chance. The drop is how much worse the same answers score, in points of the measure; both have 95 % "
     "intervals that take queries of one cluster together. A measure notices a change where the drop is more than "
     "chance and AUC is at least 0.9, in part from 0.7 on, hardly below; it misses one whose drop is shown to be "
-    "less than 5 % of its span, or that changes no value of 30. What it does not read it cannot notice: no fault."
+    "less than 5 % of its span, or that changes no value of 30. It cannot notice an input that it does not read."
 )
 _HEADER = ("change", "verdict", "as it was", "changed", "drop", "AUC", "worse", "answers")
 

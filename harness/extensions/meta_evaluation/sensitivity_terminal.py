@@ -33,16 +33,16 @@ from harness.store import find_runs
 
 @dataclass(frozen=True)
 class SensitivityOutput:
-    """How it is shown."""
+    """Output options."""
 
     out: Path | None = None
     as_json: bool = False
 
 
 def sense_named(name: str, options: SensitivityOptions, output: SensitivityOutput) -> int:
-    """Swap, score, compare and show; the exit code."""
+    """Perturb, score, compare and print; returns the exit code."""
     run = find_runs(options.evaluate.results, [name])[0]
-    with resumable("no judgement that was paid for is lost"):
+    with resumable("paid judgements are kept"):
         sensed = measure_sensitivity(run, options)
     if stopped := sensed.evaluation.stopped:
         return say_stopped(stopped, sensed.evaluation.spending, "judgements are unfinished")
@@ -80,7 +80,7 @@ def _notes(sensed: SensitivityResult) -> list[str]:
 
 
 def _points(sensed: SensitivityResult) -> list[MovedParameter]:
-    """Of the measures that can notice a wrong answer."""
+    """Of the measures that read the perturbed input."""
     return [
         MovedParameter(one.sweep.parameter, one.value, effect)
         for one in sensed.swept

@@ -47,7 +47,7 @@ def draw_sweeps(points: Sequence[MovedParameter], new_figure: NewFigure) -> list
         axes.set_xlabel(printable(parameter), fontsize=7)
     for axes in panels[len(drawn) :]:
         axes.set_axis_off()
-    caption = "Means of answers as they are (upper, solid) and of wrong ones (lower, dashed)."
+    caption = "Means of original answers (upper, solid) and of wrong ones (lower, dashed)."
     first = drawn[0][1]
     said = ", ".join(f"{point.value}: {point.effect.mean_before or 0:.2f}" for point in first)
     alt = f"{drawn[0][0][0]} along {drawn[0][0][1]}: {said}"

@@ -1,4 +1,4 @@
-"""The command that holds measures against people's labels."""
+"""The command that compares measures with human labels."""
 
 from pathlib import Path
 from typing import Annotated
@@ -24,15 +24,13 @@ def validate(
     evaluators: EvaluatorsOption = None,
     number: Annotated[
         int | None,
-        typer.Option("-n", "--n", min=1, help="Only so many of its questions, at least 10, e.g. -n 50."),
+        typer.Option("-n", "--n", min=1, help="Only this many questions, at least 10, e.g. -n 50."),
     ] = None,
     judge: Annotated[
         str | None,
-        typer.Option("--judge", metavar="PROVIDER[/MODEL]", help="Judged measures too, e.g. --judge local."),
+        typer.Option("--judge", metavar="PROVIDER[/MODEL]", help="Also judged measures, e.g. --judge local."),
     ] = None,
-    no_judge: Annotated[
-        bool, typer.Option("--no-judge", help="Only measures that ask no model, which is the default.")
-    ] = False,
+    no_judge: Annotated[bool, typer.Option("--no-judge", help="Only measures without a judge (default).")] = False,
     again: Annotated[
         Path | None,
         typer.Option("--from", metavar="DIR", help="Make the card again from its values.json; nothing is scored."),
@@ -40,7 +38,7 @@ def validate(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder of the card; default: RESULTS/validity/SET.")
     ] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Which questions -n takes.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Selects the questions of -n.")] = 0,
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="Evaluators, judge, budget and prices from this file.")
     ] = None,
@@ -52,8 +50,8 @@ def validate(
 ) -> None:
     """Check which metrics agree with public human labels.
 
-    Reads a public set of labelled answers from $RAG_HARNESS_DATA, scores them, and prints how each measure goes
-    with the people, and how people go with each other. Stopped anywhere, it resumes; judgements are paid once.
+    Reads a public set of labelled answers from $RAG_HARNESS_DATA, scores them, and prints how well each measure
+    agrees with people, and people with each other. If interrupted, it resumes; judgements are paid once.
 
     Examples:
 

@@ -41,7 +41,7 @@ class ValidateOptions:
 
 
 def print_validity(options: ValidateOptions, *, as_json: bool) -> int:
-    """Score, write the card, print it; the exit code."""
+    """Score, write the card and print it; returns the exit code."""
     _check(options)
     if options.again:
         card = build_card(read_values(options.again))
@@ -52,7 +52,7 @@ def print_validity(options: ValidateOptions, *, as_json: bool) -> int:
     config, left_out = _config(options)
     for line in left_out:
         reporter.warn(line)
-    with resumable("no judgement that was paid for is lost"):
+    with resumable("paid judgements are kept"):
         prices = price_table(options.prices or config.prices)
         scored = score_set(human, config, options.results, prices, reporter)
     return _concluded(scored, config, options, as_json=as_json)
@@ -70,13 +70,13 @@ def _concluded(scored: ScoredSet, config: BenchConfig, options: ValidateOptions,
 
 def _check(options: ValidateOptions) -> None:
     if options.judge is not None and options.no_judge:
-        raise ConfigError("--judge and --no-judge say opposite things", "drop one of them")
+        raise ConfigError("--judge and --no-judge contradict each other", "drop one of them")
     if options.again and (options.evaluators or options.judge or options.number is not None):
-        raise ConfigError("--from makes a card of values that are there", "drop -e, -n and --judge")
+        raise ConfigError("--from makes a card from existing values", "drop -e, -n and --judge")
 
 
 def _config(options: ValidateOptions) -> tuple[BenchConfig, tuple[str, ...]]:
-    """What scores, and a line for each evaluator that cannot."""
+    """The config for scoring, and one line per evaluator that cannot run."""
     settings = [*options.settings, *named_judge(options.judge)]
     chosen = options.evaluators
     left_out: tuple[str, ...] = ()

@@ -1,1 +1,1 @@
-"""A command over many machines: its cells and shards of their queries, by workers that a cluster starts."""
+"""Runs a command on many machines: cells and shards of their queries, by workers that a cluster starts."""

@@ -11,8 +11,8 @@ from harness.extensions.ray.worker_agent import WorkerAgent
 _STARTS_S = 30.0
 _MOST_STARTS = 20
 _SILENT_S = 30.0
-"""An actor answers every second; one that has not for so long is lost. Ray ends the whole process,
-without a line of ours, a minute after it lost its cluster: this comes before that.
+"""An actor that has not answered for this long, instead of every second, is lost. Ray ends the whole process
+without any message a minute after it loses its cluster; this limit comes first.
 """
 _ENDS_S = 5.0
 

@@ -1,4 +1,6 @@
-"""Workers on the machines of a Ray cluster. Ray starts them and carries their lines; it keeps nothing of a run."""
+"""Workers on the machines of a Ray cluster. Ray starts them and transports their lines; it stores nothing of a
+run.
+"""
 
 import os
 import secrets
@@ -21,10 +23,10 @@ from harness.extensions.ray.remote_worker import WorkerLost
 from harness.extensions.ray.worker_agent import ALONE_S
 
 LOCAL = "local"
-"""The address of a cluster of this machine alone, which is started and ended with the command."""
+"""The address of a cluster on this machine only, started and stopped with the command."""
 _LOCAL_SETTINGS = {
     "RAY_AUTH_MODE": "token",
-    # What Ray calls no cluster listens on the loopback alone, on Linux too.
+    # With this setting Ray listens on loopback only, on Linux too.
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "PYTHONSAFEPATH": "1",
     # A busy machine takes longer than Ray's default waits of 15 and 30 s.
@@ -61,11 +63,11 @@ class RayCluster:
 
     @property
     def n_workers(self) -> int:
-        """One for each processor."""
+        """One worker per processor."""
         return sum(machine.cpus for machine in self.machines)
 
     def n_workers_of(self, wanted: int | None) -> int:
-        """At once: as many as are wanted, if there are so many processors."""
+        """Concurrent workers: as many as wanted, limited by the processors."""
         return min(wanted or self.n_workers, self.n_workers)
 
     def start(self) -> ActorConnection:
@@ -88,7 +90,7 @@ class RayCluster:
             if not there:
                 raise ServiceUnavailable(
                     f"no machine of the Ray cluster at {self.address} is left",
-                    "start some again, then run the same command again: nothing answered is lost",
+                    "restart some, then run the same command again: it resumes",
                 )
             chosen = min(there, key=lambda machine: self._busy[machine.node_id] / machine.cpus)
             self._busy[chosen.node_id] += 1
@@ -111,7 +113,7 @@ def ray_cluster(address: str | None, results: Path, say: Callable[[str], None]) 
     need("executor-ray", "ray")
     if address and "://" in address:
         raise ConfigError(
-            f"{address} is no address of a Ray cluster", "give its HOST:PORT, and run this in the cluster"
+            f"{address} is no address of a Ray cluster", "give its HOST:PORT, and run this inside the cluster"
         )
     if address and address != LOCAL:
         check_answers(address)
@@ -127,9 +129,7 @@ def ray_cluster(address: str | None, results: Path, say: Callable[[str], None]) 
         known = ray.get_runtime_context().gcs_address
         cluster = RayCluster(known, _machines(), say)
         if not cluster.machines:
-            raise ServiceUnavailable(
-                f"the Ray cluster at {known} has no processor for a worker", "start some: ray start"
-            )
+            raise ServiceUnavailable(f"the Ray cluster at {known} has no processors", "start some: ray start")
         _look(cluster, results, say)
         yield cluster
 
@@ -144,7 +144,7 @@ def check_answers(address: str) -> None:
     except OSError as error:
         raise ServiceUnavailable(
             f"no Ray cluster answers at {address} ({error})",
-            "start it (ray start --head), then run the same command again: nothing answered is lost",
+            "start it (ray start --head), then run the same command again: it resumes",
         ) from error
 
 
@@ -155,11 +155,11 @@ def _joined(address: str | None) -> Iterator[None]:
     with ExitStack() as ends:
         own: dict[str, Any] = {}
         if address == LOCAL:
-            # Everybody may write into Ray's usual folder, where its sockets are. Paths of sockets must be short.
+            # Ray's usual folder for sockets is writable for everybody. Paths of sockets must be short.
             folder = os.environ.get("RAY_TMPDIR", "/tmp")  # noqa: S108
             private = TemporaryDirectory(prefix="ray-", dir=folder, ignore_cleanup_errors=True)
             own = {"include_dashboard": False, "object_store_memory": _MOST_OBJECTS}
-            # Ray opens the folder that it is given to everybody: one in ours.
+            # Ray makes its folder accessible to everybody, so it gets one inside ours.
             own["_temp_dir"] = f"{ends.enter_context(private)}/ray"
         ends.callback(ray.shutdown)
         _connect(address, **own)
@@ -170,7 +170,7 @@ def _connect(address: str | None, **own: Any) -> None:
     import ray
     from ray.job_config import JobConfig
 
-    # Else Ray puts the current folder first on the import path of its workers.
+    # Otherwise Ray puts the current folder first on the import path of its workers.
     job = JobConfig(_client_job=True)
     stops = signal.getsignal(signal.SIGTERM)
     try:
@@ -187,9 +187,9 @@ def _connect(address: str | None, **own: Any) -> None:
 def _refused(address: str | None, error: Exception) -> HarnessError:
     said = " ".join(str(error).split())
     if address is None and isinstance(error, ConnectionError):
-        fix = "give --ray-address HOST:PORT, or --ray-address local for one of this machine alone"
+        fix = "give --ray-address HOST:PORT, or --ray-address local for one on this machine only"
         return ServiceUnavailable("this machine is in no Ray cluster", fix)
-    fix = "run this on a machine of the cluster, with its versions of Ray and Python and its RAY_AUTH_TOKEN"
+    fix = "run this on a machine of the cluster, with the same Ray and Python versions and RAY_AUTH_TOKEN"
     return ServiceUnavailable(f"cannot join the Ray cluster at {address or 'auto'} ({said[:400]})", fix)
 
 
@@ -205,7 +205,7 @@ def _machines() -> list[Machine]:
 
 
 def _look(cluster: RayCluster, results: Path, say: Callable[[str], None]) -> None:
-    """Raise HarnessError for the first machine on which a worker would not do the same."""
+    """Raise HarnessError for the first machine on which a worker would behave differently."""
     token, ours = secrets.token_hex(16), installed()
     shown = results.resolve() / f".seen-{token[:8]}"
     with explained_io("write", shown):
@@ -220,7 +220,7 @@ def _look(cluster: RayCluster, results: Path, say: Callable[[str], None]) -> Non
         if held != token:
             raise ConfigError(
                 f"{machine.host} does not see {results.resolve()}",
-                "name a folder that every machine of the cluster sees under that path: --results",
+                "with --results, name a folder that every machine of the cluster has under the same path",
             )
         if others := other_packages(theirs, ours):
             say(f"{machine.host} has other versions: {others}")

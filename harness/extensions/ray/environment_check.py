@@ -1,4 +1,4 @@
-"""Whether another machine is what this one is: it runs the same code, and sees the same results."""
+"""Checks that another machine runs the same code as this one and sees the same results."""
 
 import platform
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _MOST_NAMED = 5
 
 @dataclass(frozen=True)
 class Installed:
-    """What runs on a machine."""
+    """What is installed on a machine."""
 
     project: str
     """Version of this project."""
@@ -29,7 +29,7 @@ class Installed:
 
 
 def installed() -> Installed:
-    """What runs here."""
+    """What is installed on this machine."""
     python = ".".join(platform.python_version_tuple()[:2])
     return Installed(version(DISTRIBUTION), _code_digest(), python, package_versions())
 

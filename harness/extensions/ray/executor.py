@@ -29,7 +29,7 @@ class RayExecutor:
     def run_cells(
         self, cells: Sequence[Cell], options: CellRunOptions, reporter: Reporter, spending: BudgetTracker
     ) -> list[CellResult]:
-        """Index and answer these, side by side over the cluster."""
+        """Index and answer the cells concurrently on the cluster."""
         start, ends_within_s = self.cluster.start, self.cluster.ends_within_s
         return run_spread(cells, options, start, self.n_workers, reporter, spending, ends_within_s=ends_within_s)
 

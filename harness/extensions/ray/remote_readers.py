@@ -1,4 +1,4 @@
-"""Workers that read texts by rules for an index that another worker builds, wherever there is room for them."""
+"""Workers that extract entities from texts by rules, for an index that another worker builds, in free slots."""
 
 import asyncio
 import threading
@@ -18,7 +18,7 @@ _NOBODY: _Answer = HTTPStatus.SERVICE_UNAVAILABLE, b""
 
 
 class _Reader:
-    """One worker, in a slot of the workers."""
+    """One worker, in a slot of the pool."""
 
     def __init__(self, job: ReadingJob, at: WorkerEnvironment) -> None:
         self._found: str | None = None
@@ -51,9 +51,9 @@ class RemoteReaders:
         self._busy: set[_Reader] = set()
         self._lock = threading.Lock()
         self._is_wanted = False
-        """Whether who comes back is to wait for more."""
+        """Whether a worker that has finished is kept for more texts."""
         self._is_off = False
-        """The end, or one could not read as the index does, as then others could not either."""
+        """The context has ended, or a worker could not extract as the index does; then others could not either."""
 
     def __enter__(self) -> Self:
         return self
@@ -67,7 +67,7 @@ class RemoteReaders:
             reader.supervisor.kill()
 
     async def send(self, call: RemoteCall) -> _Answer:
-        """See `CallHandler`; without texts, those that wait go."""
+        """See `CallHandler`; a call without texts dismisses idle workers."""
         answer = asyncio.get_running_loop().create_future()
         # A daemon thread for each: a machine may be slow, or have no room for a worker for a long time.
         threading.Thread(target=self._work, args=(call.body.decode(), answer), daemon=True).start()
@@ -75,7 +75,7 @@ class RemoteReaders:
         return found
 
     async def close(self) -> None:
-        """They go with the block."""
+        """Nothing: the workers are stopped at the end of the context."""
 
     def _work(self, texts: str, answer: "asyncio.Future[_Answer]") -> None:
         found = _NOBODY
@@ -124,7 +124,7 @@ class RemoteReaders:
         return reader
 
     def _take_back(self, reader: _Reader) -> None:
-        """To wait for more texts, unless it is gone, or somebody else waits for its slot."""
+        """Keep the worker for more texts, unless it is gone or its slot is needed."""
         with self._lock:
             self._busy.discard(reader)
             stays = self._is_wanted and not self._is_off and not self._fleet.is_waited_for

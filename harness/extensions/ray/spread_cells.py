@@ -1,4 +1,4 @@
-"""Cells side by side: each as `run_cell` runs it, over the workers of one workers."""
+"""Cells side by side, each as `run_cell` runs it, on one pool of workers."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -63,8 +63,8 @@ def _stopping(workers: WorkerPool, running: Sequence["Future[CellResult]"]) -> I
 
 
 def _n_side_by_side(cells: Sequence[Cell], n_workers: int) -> int:
-    """A model server of this machine is started for each cell that has one: those run one after another. Of others
-    no more than keep all workers busy while some cells begin or end.
+    """Cells that need a model server on this machine run one at a time. For others, enough to keep all workers
+    busy while some cells begin or end.
     """
     served = any(cell.generator and provider_of(cell.generator).serve for cell in cells)
     return 1 if served else min(len(cells), 2 * n_workers)

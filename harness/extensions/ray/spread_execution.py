@@ -1,6 +1,6 @@
-"""The two phases of a cell, by workers of a workers: one builds its index, several answer shards of its queries.
+"""The two phases of a cell on a pool of workers: one builds its index, several answer shards of its queries.
 
-The run directory keeps its one writer, this process: workers send their records, and ask it for their model calls.
+Only this process writes to the run directory: workers send it their records and their model calls.
 """
 
 import threading
@@ -28,12 +28,12 @@ from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken,
 from harness.store import IndexDir
 
 _MOST_LOST = 5
-"""Workers that are lost one after another before any of them has answered anything."""
+"""Consecutive workers that may be lost before any of them answers a query."""
 
 
 @dataclass
 class SpreadExecution(Execution):
-    """See `Execution`; its lock and its model server are those of this process."""
+    """See `Execution`; its lock and its model server belong to this process."""
 
     workers: WorkerPool = field(kw_only=True)
     place: WorkerLauncher = field(kw_only=True, default=HERE)
@@ -74,7 +74,7 @@ class SpreadExecution(Execution):
 
     @contextmanager
     def _readers(self, place: RemoteLauncher) -> Iterator[None]:
-        """While texts may be read for an index by others than who builds it."""
+        """Lets other workers read texts while the index is built."""
         job = ReadingJob(
             results=str(self.results.resolve()), limits=self.cell.config.limits, key_names=secret_names(), texts=""
         )
@@ -89,12 +89,12 @@ class SpreadExecution(Execution):
             outcome = super()._supervise(phase, todo, on_event)
             if not outcome.is_lost:
                 return outcome
-            self.reporter.warn(f"{self.run.run_id}: {outcome.death}; another worker goes on")
+            self.reporter.warn(f"{self.run.run_id}: {outcome.death}; another worker continues")
             self.workers.wait_for_its_end()
         return outcome
 
     def _desk(self, phase: Phase) -> AbstractContextManager[RemoteLauncher]:
-        """Where its workers are started, while the calls of a phase can be made."""
+        """A launcher for the workers of a phase, which also serves their model calls."""
         run_id = self.run.run_id
         tell = Listener(
             lambda line: self.reporter.say(f"{run_id}: {line}"),
@@ -104,7 +104,7 @@ class SpreadExecution(Execution):
 
 
 class _Shards:
-    """Workers that answer one cell together, each followed by a thread of its own."""
+    """The workers that answer one cell together, each supervised by its own thread."""
 
     def __init__(self, execution: SpreadExecution, todo: Sequence[QueryTask], tally: ProgressCounter) -> None:
         self._execution, self._tally = execution, tally
@@ -115,10 +115,10 @@ class _Shards:
         self._lock = threading.Lock()
 
     def run(self) -> None:
-        """Until all is answered; what stops one worker for good stops all, and is raised."""
+        """Answer all queries; an error that stops one worker permanently stops all, and is raised."""
         workers, shards = self._execution.workers, list[Future[None]]()
         with ThreadPoolExecutor(self.n_workers) as pool:
-            # A thread for each worker that may run, not for each that cells side by side would like to have.
+            # A thread for each worker that may run, not for each that concurrent cells could use.
             while len(shards) < self.n_workers and not self._queue.is_empty and not any(map(_has_failed, shards)):
                 if workers.take_slot():
                     shards.append(pool.submit(self._work))
@@ -130,7 +130,7 @@ class _Shards:
             raise next((error for error in errors if isinstance(error, HarnessError)), errors[0])
 
     def _work(self) -> None:
-        """In a slot of the workers, which is given back."""
+        """Work in a slot of the pool, which is returned."""
         worker: Supervisor | None = None
         n_lost = 0
         try:
@@ -148,7 +148,7 @@ class _Shards:
             self._execution.workers.give_slot()
 
     def _heard(self, event: Event) -> None:
-        """From the threads of all workers: one of them at a time writes a record."""
+        """Called from the threads of all workers; the lock lets one at a time write a record."""
         with self._lock:
             if event.record is not None and event.todo is not None:
                 self._execution.run.append_record(event.record)
@@ -167,7 +167,7 @@ class _Shards:
             raise SystemBroken(f"{outcome.death} before its first query")
         under_way = [one for one in outcome.in_flight if one in left]
         if outcome.is_lost:
-            self._execution.reporter.warn(f"{self._execution.run.run_id}: {outcome.death}; others go on")
+            self._execution.reporter.warn(f"{self._execution.run.run_id}: {outcome.death}; other workers continue")
             if n_lost >= _MOST_LOST:
                 raise _cluster_lost(outcome)
             under_way = self._queue.suspects(under_way)
@@ -185,7 +185,7 @@ class _Shards:
         self._execution.workers.check()
         if self._left([suspect]):
             if outcome.is_lost and not self._answered:
-                # Where no other query is answered either, it is not to blame.
+                # If no other query was answered either, this one is not the cause.
                 raise _cluster_lost(outcome)
             self._record(suspect, outcome)
 
@@ -202,7 +202,7 @@ def _has_failed(shard: "Future[None]") -> bool:
 
 
 def _cluster_lost(outcome: WorkerEnd) -> HarnessError:
-    return HarnessError(outcome.death, "look after the cluster, then run the same command again: it resumes")
+    return HarnessError(outcome.death, "check the cluster, then run the same command again: it resumes")
 
 
 def _relayed(job: Job, n_readers: int) -> Job:

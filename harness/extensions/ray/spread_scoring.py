@@ -32,18 +32,18 @@ _LEAST = 4
 """Minimum answers per turn of a worker, while there are enough."""
 _LOOKS_S = 0.05
 _MOST_LOST = 5
-"""Workers that are lost one after another before any of them has scored anything."""
+"""Consecutive workers that may be lost before any of them scores anything."""
 
 
 @dataclass(frozen=True)
 class SpreadScoring:
-    """How evaluations are spread: see `harness.runner.evaluating.scoring.Elsewhere`."""
+    """How evaluations are distributed: see `harness.runner.evaluating.scoring.Elsewhere`."""
 
     plan: EvaluationPlan
     results: Path
     make: StartWorker
     n_workers: int
-    """At once."""
+    """Concurrent workers."""
     warn: Callable[[str], None]
 
     def __call__(
@@ -156,7 +156,7 @@ class _Scorer:
         return _Shard(len(turn.todo), list(event.scores), event.cost, event.usage), outcome
 
     def leave(self) -> None:
-        """Let it go."""
+        """Let it end."""
         self._supervisor.leave()
 
     def _hear(self, event: Event) -> None:
@@ -165,19 +165,19 @@ class _Scorer:
 
 
 class _Scorers:
-    """The workers of one evaluator, which stay from run to run. Its methods are called from any thread."""
+    """The workers of one evaluator, reused from run to run. Thread-safe."""
 
     def __init__(
         self, job: ScoringJob, at: WorkerEnvironment, options: SpreadScoring, stop: Callable[[], None]
     ) -> None:
-        """`stop` ends all of them, wherever they are."""
+        """`stop` ends all of them."""
         self.options, self.stop = options, stop
         self._job, self._at = job, at
         self._idle: list[_Scorer] = []
         self._lock = threading.Lock()
 
     def take(self) -> _Scorer:
-        """One that waits, or another."""
+        """An idle worker, or a new one."""
         with self._lock:
             while self._idle:
                 if (scorer := self._idle.pop()).is_waiting:
@@ -185,20 +185,20 @@ class _Scorers:
         return _Scorer(self._job, self._at)
 
     def give_back(self, scorer: _Scorer) -> None:
-        """Until it is needed again."""
+        """Keep it for the next turn."""
         if scorer.is_waiting:
             with self._lock:
                 self._idle.append(scorer)
 
     def leave(self) -> None:
-        """Let all go that wait."""
+        """End all idle workers."""
         for scorer in self._idle:
             scorer.leave()
         self._idle = []
 
 
 class _Work:
-    """One run with one evaluator: shards that workers score, in a thread for each worker."""
+    """One run with one evaluator: workers score its shards, one thread per worker."""
 
     def __init__(self, run: RunDir, queries: Sequence[str], scorers: _Scorers, models: EvaluationModels) -> None:
         self._run, self._scorers, self._models = run, scorers, models
@@ -224,14 +224,14 @@ class _Work:
                 self._queue.close()
 
     def check(self) -> None:
-        """Raise what stopped a worker for good."""
+        """Raise the error that stopped a worker permanently."""
         errors = [error for thread in self._threads if thread.done() and (error := thread.exception())]
         if errors:
             # An error that the user can fix explains more than those it caused.
             raise next((error for error in errors if isinstance(error, HarnessError)), errors[0])
 
     def take(self, place: int) -> _Shard | None:
-        """The shard that begins with the query at that place, once it is scored."""
+        """The shard that begins with the query at that position, once it is scored."""
         return self._scored.pop(place, None)
 
     def _score_all(self) -> None:
@@ -254,8 +254,6 @@ class _Work:
             raise HarnessError(f"an evaluator's worker is gone: {outcome.death or 'it ended too soon'}", fix)
         self._n_lost += 1
         if self._n_lost >= _MOST_LOST:
-            raise HarnessError(
-                outcome.death, "look after the cluster, then run the same command again: it resumes"
-            )
-        self._scorers.options.warn(f"{self._run.run_id}: {outcome.death}; others go on")
+            raise HarnessError(outcome.death, "check the cluster, then run the same command again: it resumes")
+        self._scorers.options.warn(f"{self._run.run_id}: {outcome.death}; other workers continue")
         self._queue.give_back(todo)

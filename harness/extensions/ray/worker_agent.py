@@ -11,7 +11,7 @@ from harness.runner.executing.process_launcher import WorkerProcess
 _NEWS_S = 1.0
 """How long `receive` waits for output."""
 _LAST_WORDS_S = 2.0
-"""How long to wait for the last output: a child process that was left behind may hold the pipes open."""
+"""How long to wait for the last output: an orphaned child process may hold the pipes open."""
 ALONE_S = 30.0
 """A worker whose output was not fetched for so long is killed: its machine was disconnected, and another worker
 may have taken over."""

@@ -27,12 +27,12 @@ class LocalPage:
     style: str
     script: str
     gets: Mapping[str, Get] = field(default_factory=dict)
-    """Path -> what answers it."""
+    """Path -> handler."""
     posts: Mapping[str, Post] = field(default_factory=dict)
 
     @cached_property
     def content(self) -> bytes:
-        """The whole page, with style and script in it."""
+        """The whole page, including style and script."""
         parts = dict(zip(_SLOTS, (html.escape(self.title), self.style, self.body, self.script), strict=True))
         page = (_FRAME / "frame.html").read_text("utf-8")
         for name in _SLOTS:
@@ -41,7 +41,7 @@ class LocalPage:
 
     @property
     def policy(self) -> str:
-        """Its Content-Security-Policy: these two and the server itself."""
+        """Its Content-Security-Policy: only this style and script, and requests to the server itself."""
         return (
             f"default-src 'none'; style-src '{_hash(self.style)}'; script-src '{_hash(self.script)}'; "
             "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -55,8 +55,8 @@ def framed(
     gets: Mapping[str, Get],
     posts: Mapping[str, Post],
 ) -> LocalPage:
-    """The page of `name`.html, .css and .js in `assets`, in the frame that all pages share: its style, and in
-    its script `ask`, `at`, `make`, `run` and `done` (frame.js).
+    """The page of `name`.html, .css and .js in `assets`, in the frame of all pages: its style, and its script
+    functions `ask`, `at`, `make`, `run` and `done` (frame.js).
     """
     body, style, script = ((assets / f"{name}.{kind}").read_text("utf-8") for kind in ("html", "css", "js"))
     shared_style, shared_script = ((_FRAME / f"frame.{kind}").read_text("utf-8") for kind in ("css", "js"))

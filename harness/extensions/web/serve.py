@@ -1,4 +1,4 @@
-"""Pages of this machine that a command serves until a person is done."""
+"""Serves a local page until the user is done."""
 
 from harness.cli.console import open_console
 from harness.core.errors import need
@@ -13,7 +13,7 @@ def serve_page(page: LocalPage, port: int) -> None:
     console = open_console()
     with open_page(page, port) as server:
         console.print(f"open {server.url}", soft_wrap=True)
-        console.print("Every decision is saved at once. Ctrl-C, or Done on the page, ends.", soft_wrap=True)
+        console.print("Every decision is saved at once. To end: Ctrl-C, or Done on the page.", soft_wrap=True)
         try:
             server.serve()
         except KeyboardInterrupt:

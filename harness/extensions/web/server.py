@@ -31,17 +31,17 @@ _LONGEST_BODY = 1 << 20
 _LONGEST_HEAD = 1 << 15
 _MOST_STRANGERS = 32
 _PATIENCE_S = 10.0
-"""How long a connection may take to show the token, and a body to arrive."""
+"""How long a connection may take to send the token, and a body to arrive."""
 _TOKEN_HEADER = "x-page-token"  # noqa: S105 - the name of a header
 _NOT_OURS = {"error": "open the address that the command printed"}
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class PageServer:
-    """Serves one page on 127.0.0.1; port 0 picks a free one. POST /done ends it. A context: it closes the port."""
+    """Serves one page on 127.0.0.1; port 0 picks a free one. POST /done stops it. The context closes the port."""
 
     def __init__(self, page: LocalPage, port: int = 0) -> None:
-        """OSError: the port is taken."""
+        """OSError: the port is in use."""
         self._socket = socket.create_server(("127.0.0.1", port), backlog=1024)
         self.port: int = self._socket.getsockname()[1]
         self.token = secrets.token_urlsafe(24)
@@ -78,11 +78,11 @@ class PageServer:
         self._socket.close()
 
     def serve(self) -> None:
-        """Until `shutdown`, POST /done or Ctrl-C, which raises KeyboardInterrupt."""
+        """Serve until `shutdown`, POST /done or Ctrl-C, which raises KeyboardInterrupt."""
         self._server.run(sockets=[self._socket])
 
     def shutdown(self) -> None:
-        """End `serve` soon; from any thread."""
+        """Make `serve` return soon; callable from any thread."""
         self._server.should_exit = True
 
     def _app(self) -> Starlette:
@@ -119,7 +119,7 @@ class PageServer:
         return take
 
     async def _called(self, call: Callable[[], object], status: int) -> Response:
-        """The value of a call, or its error under that status. One call at a time reads or writes the data."""
+        """The result of a call, or its error with that status. Only one call at a time accesses the data."""
         async with self._one_at_a_time:
             try:
                 return JSONResponse(await run_in_threadpool(call))
@@ -127,7 +127,7 @@ class PageServer:
                 return JSONResponse({"error": str(error)}, status)
 
     def knows(self, request: Request) -> bool:
-        """Whether the request is from the page that this server sent; its connection then stays open."""
+        """Whether the request has the token; its connection then stays open."""
         hosts = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
         headers, is_page = request.headers, request.scope["path"] == "/"
         token = request.query_params.get("token", "") if is_page else headers.get(_TOKEN_HEADER, "")
@@ -145,7 +145,7 @@ class PageServer:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Of every reply."""
+        """Headers of every reply."""
         return {
             "Content-Security-Policy": self._page.policy,
             "Cache-Control": "no-store",
@@ -157,17 +157,17 @@ class PageServer:
 
 
 def open_page(page: LocalPage, port: int = 0) -> PageServer:
-    """The page, not yet served. ConfigError: the port is taken."""
+    """A server for the page, not yet running. ConfigError: the port is in use."""
     try:
         return PageServer(page, port)
     except OSError as error:
         raise ConfigError(
-            f"port {port} cannot be used ({error.strerror})", "leave --port out for a free one"
+            f"port {port} cannot be used ({error.strerror})", "omit --port to use a free one"
         ) from error
 
 
 class _Guard:
-    """Refuses requests without the token, and sets the headers of every reply."""
+    """Rejects requests without the token, and sets the headers of every reply."""
 
     def __init__(self, app: ASGIApp, server: PageServer) -> None:
         self._app, self._server = app, server
@@ -185,14 +185,14 @@ class _Guard:
 
 
 class _Strangers:
-    """Connections that have not shown the token yet."""
+    """Connections that have not sent the token yet."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[Any, ...], tuple[asyncio.Transport, asyncio.TimerHandle]] = {}
-        """Address of the client -> its connection and what ends it; the oldest first."""
+        """Client address -> its connection and its timeout; the oldest first."""
 
     def add(self, transport: asyncio.Transport) -> None:
-        """Give it a while; the oldest is closed if there are too many."""
+        """Start its timeout; if there are too many, the oldest is closed."""
         if len(self._waiting) >= _MOST_STRANGERS:
             oldest, (connection, _) = next(iter(self._waiting.items()))
             connection.abort()
@@ -201,7 +201,7 @@ class _Strangers:
         self._waiting[transport.get_extra_info("peername")] = (transport, ends)
 
     def forget(self, address: tuple[Any, ...]) -> None:
-        """It has shown the token, or is gone."""
+        """The connection has sent the token, or is closed."""
         if found := self._waiting.pop(address, None):
             found[1].cancel()
 
@@ -221,10 +221,10 @@ def _protocol(strangers: _Strangers) -> type[H11Protocol]:
 
 
 async def _body(request: Request) -> bytes:
-    """The body, which must say its length. HTTPException: too long, too slow or cut short."""
+    """The body, which must declare its length. HTTPException: too long, too slow or incomplete."""
     length = request.headers.get("content-length", "")
     if not (length.isascii() and length.isdecimal() and len(length) < 10 and int(length) <= _LONGEST_BODY):
-        raise HTTPException(413, f"name a length of at most {_LONGEST_BODY:,} bytes")
+        raise HTTPException(413, f"Content-Length must be at most {_LONGEST_BODY:,} bytes")
     try:
         async with asyncio.timeout(_PATIENCE_S):
             return await request.body()

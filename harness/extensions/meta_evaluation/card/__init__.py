@@ -1,1 +1,1 @@
-"""What measures are worth beside people's labels: a card, its tables, its picture and its files."""
+"""How well measures agree with human labels: a card with its tables, figure and files."""

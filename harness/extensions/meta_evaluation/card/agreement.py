@@ -1,4 +1,4 @@
-"""How far scores go with labels where rows share a question."""
+"""Correlation of scores with labels if rows share a question."""
 
 from __future__ import annotations
 

@@ -19,19 +19,19 @@ class MeasureWorth:
 
     measure: MeasuredBy
     n: int
-    """Rows that it scores, of `of`."""
+    """Rows with a score, of `of`."""
     of: int
     is_constant: bool
-    """It gives every row the same score: nothing goes with it."""
+    """Whether every row has the same score, so that there is no correlation."""
     mean: Correlation
     """With the mean of the people."""
     one: Coefficient
-    """Pearson's with one person at a time, a row each: what people are held against each other by, and what
+    """Pearson's with one person at a time, one row each: comparable with the agreement of people, and what
     RAGChecker publishes."""
     filled: Coefficient
-    """Pearson's with the mean of the people over all rows, the unscored counted as the worst."""
+    """Pearson's with the mean of the people over all rows; rows without a score count as the worst."""
     auc: Auc | None = None
-    """Of a dimension of 0 and 1."""
+    """For a dimension with labels 0 and 1."""
 
     @property
     def strength(self) -> float:
@@ -54,26 +54,26 @@ class DimensionCard:
 
     @property
     def has_people(self) -> bool:
-        """Whether several people labelled the same."""
+        """Whether several people labelled the same rows."""
         return self.people.n > 0
 
 
 @dataclass(frozen=True)
 class Card:
-    """The whole of it."""
+    """The validity of measures on one set."""
 
     values: CardValues
     dimensions: tuple[DimensionCard, ...]
 
     @property
     def silent(self) -> tuple[str, ...]:
-        """Measures that say nothing anywhere on this set."""
+        """Measures without any score on this set."""
         heard = {one.measure.name for card in self.dimensions for one in card.measures if one.n}
         return tuple(one.name for one in self.values.measures if one.name not in heard)
 
 
 def build_card(values: CardValues) -> Card:
-    """The card of these values, the same for the same values."""
+    """The card of these values; deterministic."""
     return Card(values, tuple(_dimension(values, name) for name in values.dimensions))
 
 
@@ -108,7 +108,7 @@ def _worth(rows: Sequence[LabelledRow], measure: MeasuredBy, *, is_binary: bool)
 
 
 def _people(rows: Sequence[LabelledRow]) -> Correlation:
-    """Every two people of a row against each other, the rows of all pairs together."""
+    """All pairs of people who labelled the same row, the rows of all pairs together."""
     pairs = [(*two, row.question_id) for row in rows for two in combinations(row.labels, 2)]
     return agreement([one[0] for one in pairs], [one[1] for one in pairs], [one[2] for one in pairs])
 

@@ -1,4 +1,4 @@
-"""The picture of a card: how far each measure goes with people, and how far people go with each other."""
+"""The figure of a card: how each measure correlates with people, and people with each other."""
 
 from __future__ import annotations
 

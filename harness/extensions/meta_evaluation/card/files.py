@@ -1,4 +1,4 @@
-"""The files of a card. Everything but values.json is made from it, and can be made again."""
+"""The files of a card. All except values.json can be recreated from it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class StoredValues(Record):
 
 
 def write_card(card: Card, out: Path) -> Picture | None:
-    """values.json, card.json, a table for each dimension and the picture, under `out`; None: nothing to draw."""
+    """Write values.json, card.json, a table per dimension and the figure to `out`; None: nothing to draw."""
     with files_together(out) as folder:
         (folder / VALUES).write_text(_sealed(card.values).model_dump_json(indent=1) + "\n", encoding="utf-8")
         (folder / "card.json").write_text(json.dumps(card_json(card), indent=2) + "\n", encoding="utf-8")
@@ -56,9 +56,9 @@ def read_values(folder: Path) -> CardValues:
     try:
         found = StoredValues.model_validate_json(text)
     except ValidationError as error:
-        raise DataError(f"{path} holds no values of a card", fix) from error
+        raise DataError(f"{path} has no valid values of a card", fix) from error
     if found != _sealed(found.values):
-        raise DataError(f"{path} is not as it was written", fix)
+        raise DataError(f"{path} was changed after it was written", fix)
     return found.values
 
 

@@ -12,7 +12,7 @@ from harness.extensions.meta_evaluation.card.build import Card, DimensionCard, M
 from harness.statistics.correlation import Coefficient
 
 SHOWN = 12
-"""Rows of a table in a terminal, and of a picture; the files have all."""
+"""Rows of a table in a terminal and of a figure; the files have all."""
 _HEADER = (
     "measure",
     "Pearson",
@@ -30,7 +30,7 @@ _FORM: NumberForm = "share"
 
 
 def card_tables(card: Card, most: int | None = None) -> tuple[Table, ...]:
-    """A table for each dimension, the strongest measures first; `most`: so many rows."""
+    """A table per dimension, the strongest measures first; `most`: maximum rows."""
     return tuple(_table(card, one, most) for one in card.dimensions)
 
 
@@ -41,18 +41,18 @@ def card_sentences(card: Card) -> Iterator[str]:
     many = max((len(one.measures) for one in card.dimensions), default=0)
     if many > 1:
         yield (
-            f"the first of {many} measures was chosen by these labels: on others it is worth less, and the order "
-            "of measures whose intervals overlap is not settled"
+            f"the first of {many} measures was selected on these labels: expect less on others; the order "
+            "of measures with overlapping intervals is uncertain"
         )
     constant = sorted({w.measure.name for one in card.dimensions for w in one.measures if w.is_constant})
     if constant:
-        yield f"the same score for every row, so that nothing can go with it: {', '.join(constant)}"
+        yield f"the same score for every row, so no correlation: {', '.join(constant)}"
     yield from _costs(card)
     failed = [f"{one.name} ({one.n_failed} of {one.n_items})" for one in card.values.measures if one.n_failed]
     if failed:
         yield f"scores that failed: {', '.join(failed)}"
     if card.silent:
-        yield f"without a word on this set: {len(card.silent)} measures"
+        yield f"without any score on this set: {len(card.silent)} measures"
     yield from card.values.notes
 
 
@@ -68,11 +68,11 @@ def _costs(card: Card) -> Iterator[str]:
             parts.append("no price" if one.evaluator_usd is None else f"${one.evaluator_usd / items:.5f}")
         said.append(f"{name} {', '.join(parts)}")
     if said:
-        yield f"an item took: {'; '.join(said)}"
+        yield f"cost per item: {'; '.join(said)}"
 
 
 def card_json(card: Card) -> dict[str, Any]:
-    """Everything that the tables show, in full."""
+    """Everything that the tables show, with full precision."""
     return {
         "set": card.values.name,
         "notes": list(card.values.notes),
@@ -94,22 +94,22 @@ def card_json(card: Card) -> dict[str, Any]:
 def _people_said(one: DimensionCard) -> str:
     of = f"{one.n:,} rows of {one.questions:,} questions"
     if not one.has_people:
-        return f"{of}, one person each: nobody knows how far people agree"
+        return f"{of}, one person each: the agreement of people is unknown"
     found = one.people.pearson
     if found.value is None:
         return f"{of}; people who never differ have no correlation"
     low, high = found.interval
     limits = "" if low is None else f" [{low:.3f}, {high:.3f}]"
-    return f"{of}; one person with another {found.value:.3f}{limits}, which is what 'one person' is held against"
+    return f"{of}; one person with another {found.value:.3f}{limits}, to compare with the column 'one person'"
 
 
 def _table(card: Card, one: DimensionCard, most: int | None) -> Table:
-    """Columns that say nothing here are left out."""
+    """Columns without content are left out."""
     rows = one.measures[:most]
     entries = [_row(worth, has_people=one.has_people) for worth in one.measures]
     kept = [place for place in range(len(_HEADER)) if any(row[place] is not None for row in entries)]
     left = len(one.measures) - len(rows)
-    more = f"; {left} weaker measures are in the files" if left else ""
+    more = f"; {left} weaker measures are only in the files" if left else ""
     return Table(
         name=f"{card.values.name}_{one.name}",
         title=f"{card.values.title}: {one.asked}",
@@ -118,7 +118,7 @@ def _table(card: Card, one: DimensionCard, most: int | None) -> Table:
         details=frozenset({"Kendall", "s an item"}),
         note=(
             "Pearson, Spearman, Kendall: with the mean of the people; 'one person': Pearson's with each person by "
-            f"itself; 'all rows': the unscored counted as the worst; intervals by question{more}."
+            f"alone; 'all rows': unscored rows count as the worst; intervals by question{more}."
         ),
     )
 
@@ -172,7 +172,7 @@ def _worth(worth: MeasureWorth) -> dict[str, Any]:
 
 
 def spoken_value(found: Coefficient) -> str:
-    """`0.52 [0.42, 0.60]` for a mark of a picture."""
+    """Such as `0.52 [0.42, 0.60]`, for a mark in a figure."""
     low, high = found.interval
     limits = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
     return f"{number(found.value)}{limits}"

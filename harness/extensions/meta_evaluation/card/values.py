@@ -11,13 +11,13 @@ from pydantic import Field, model_validator
 from harness.core.records import Record
 
 FileWord = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
-"""A name that becomes part of a file's."""
+"""A name that becomes part of a file name."""
 
 
 def _refuse_twice(what: str, names: Iterable[Hashable]) -> None:
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise ValueError(f"a {what} stands there twice: {twice[0]}")
+        raise ValueError(f"a {what} occurs twice: {twice[0]}")
 
 
 class MeasuredBy(Record):
@@ -29,7 +29,7 @@ class MeasuredBy(Record):
     evaluator: str = ""
     """Empty: the scores came with the set."""
     is_judged: bool = False
-    """A model gave them."""
+    """Whether a model gave the scores."""
     worst: float | None = None
     """The value of items to which the metric does not apply, if they should count."""
     n_items: int = Field(0, ge=0)
@@ -39,7 +39,7 @@ class MeasuredBy(Record):
     """Seconds for all metrics of its evaluator over all items."""
     evaluator_tokens: int = Field(0, ge=0)
     evaluator_usd: float | None = None
-    """None: no price is known."""
+    """None: the price is unknown."""
 
     @property
     def spoken(self) -> str:
@@ -54,15 +54,15 @@ class LabelledRow(Record):
     row_id: str
     question_id: str
     labels: tuple[float, ...] = Field(min_length=1)
-    """One a person."""
+    """One per person."""
     scores: dict[str, float]
-    """By measure: the score of an item, or of the second of a pair minus the first; no entry: it has none."""
+    """Measure -> score of the item, or of the pair's second item minus the first; no entry: no score."""
     filled: dict[str, float]
-    """The same where an item without a score counts as the worst, of measures that leave an item out."""
+    """The same with the worst value for items without a score, for measures that leave items out."""
 
 
 class CardValues(Record):
-    """See the module."""
+    """The content of values.json."""
 
     name: FileWord
     title: str
@@ -74,7 +74,7 @@ class CardValues(Record):
     measures: tuple[MeasuredBy, ...]
     rows: tuple[LabelledRow, ...]
     models: dict[str, dict[str, Any]]
-    """Role -> which judge, which embedder."""
+    """Role -> the model: judge or embedder."""
 
     @model_validator(mode="after")
     def _each_once(self) -> Self:

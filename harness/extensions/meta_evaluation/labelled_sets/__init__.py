@@ -1,4 +1,4 @@
-"""Public sets of answers that people labelled, each read from the data directory."""
+"""Public sets of answers with human labels, each read from the data directory."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from harness.extensions.meta_evaluation.labelled_sets.types import HumanSet
 
 @dataclass(frozen=True)
 class HumanSetSpec:
-    """A set by its name."""
+    """A set, its name and its loader."""
 
     name: str
     summary: str
@@ -30,7 +30,7 @@ SETS = {
 
 
 def load_set(name: str) -> HumanSet:
-    """The set of that name; ConfigError for one that is none."""
+    """ConfigError: no set of that name."""
     if name not in SETS:
         raise ConfigError(f"--set-name: no set is called '{name}'", nearest(name, SETS))
     return SETS[name].load()

@@ -32,7 +32,7 @@ def load() -> HumanSet:
     items = {_id(one): _item(one, tasks[one.identifier("task_id")]) for one in results if _known(one, tasks, gaps)}
     kept = [one for one in results if _id(one) in items]
     dimensions = tuple(_dimension(name, title, kept, gaps) for name, title in _DIMENSIONS.items())
-    note = "answers of the reference itself are left out: what reads the reference would know them"
+    note = "the reference itself is left out: measures that read the reference would score it best"
     return HumanSet("clapnq", "ClapNQ: graded answers", tuple(items.values()), dimensions, (note, *gaps.notes))
 
 

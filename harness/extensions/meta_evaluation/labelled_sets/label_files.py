@@ -1,4 +1,4 @@
-"""Labels and texts as files hold them."""
+"""Reads labels and scores from files."""
 
 import math
 from collections import Counter
@@ -16,12 +16,12 @@ class Gaps:
         self._found: Counter[str] = Counter()
 
     def count(self, what: str) -> None:
-        """One more of these."""
+        """Count one more of this kind."""
         self._found[what] += 1
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A line for each kind."""
+        """A line per kind."""
         return tuple(f"{n:,} {what}" for what, n in sorted(self._found.items()))
 
 
@@ -30,7 +30,7 @@ def labelled_file(relative: str) -> Path:
     if path := find(relative):
         return path
     what = f"the labelled set is not there: {relative} (or {relative}.gz)"
-    raise DataError(what, f"put it into the data folder, and let {ENV} name that folder (docs/validity.md)")
+    raise DataError(what, f"put it into the data folder, and set {ENV} to that folder (docs/validity.md)")
 
 
 def label_of(value: object, low: float, high: float, where: str) -> float | None:

@@ -17,7 +17,7 @@ _STORED = {"answer_correctness": "RAGAS answer correctness", "context_relevancy"
 
 
 def load() -> HumanSet:
-    """100 items, one dimension, one person: there is no other to say how far people agree."""
+    """100 items, one dimension, one person: the agreement of people is unknown."""
     rows = read_csv(labelled_file(_FILE), ",")
     gaps = Gaps()
     labelled = []

@@ -35,7 +35,7 @@ def load() -> HumanSet:
         for name, title in _DIMENSIONS.items()
     )
     items = tuple(_item(pair, rows, side) for pair, rows in by_pair.items() for side in _SIDES)
-    absent = () if own else (f"{_OWN} is not there: RAGChecker's own scores are not shown",)
+    absent = () if own else (f"{_OWN} is missing: RAGChecker's own scores are not shown",)
     return HumanSet("ragchecker", "RAGChecker: pairs of answers", items, dimensions, (*gaps.notes, *absent))
 
 
@@ -64,7 +64,7 @@ def _labelled(name: str, by_pair: dict[str, list[FileEntry]], gaps: Gaps) -> lis
 
 
 def _stored(rows: Sequence[FileEntry]) -> dict[str, dict[str, dict[str, float]]]:
-    """LabelledDimension -> name -> item -> RAGChecker's own score."""
+    """Dimension -> name -> item -> RAGChecker's own score."""
     found: dict[str, dict[str, dict[str, float]]] = {name: {"RAGChecker": {}} for name in _DIMENSIONS}
     for row in rows:
         for side in _SIDES:

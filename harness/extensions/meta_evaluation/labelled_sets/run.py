@@ -1,4 +1,4 @@
-"""A set of labelled answers as a run directory, so that evaluators score it as they score any other answers."""
+"""A set of labelled answers as a run directory, so that evaluators score it like any other answers."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -27,7 +27,7 @@ ItemScores = Mapping[str, Mapping[str, float]]
 
 @dataclass(frozen=True)
 class ScoredSet:
-    """A set, its scores, and what became of the scoring."""
+    """A set, its scores, and the outcome of the scoring."""
 
     values: CardValues
     run: RunDir
@@ -75,7 +75,7 @@ def score_set(
 
 
 def _is_scored(planned: PlannedEvaluator, plan: EvaluationPlan, run: RunDir) -> bool:
-    """Whether the run holds what this evaluator would say, whole."""
+    """Whether the run already has all scores of this evaluator."""
     made = next((one for one in run.evaluations() if one.evaluator == planned.spec.name), None)
     if made is None or not plan.would_make(planned, made):
         return False
@@ -131,7 +131,7 @@ def _measured(run: RunDir, plan: EvaluationPlan, prices: Prices, scores: Sequenc
 
 
 def _title(measure: Measure) -> str:
-    """Short enough for a table: names are what `compare` and `report` take."""
+    """Short enough for a table; the full names are those of `compare` and `report`."""
     return "" if measure.title == measure.name else measure.title
 
 

@@ -1,4 +1,4 @@
-"""What people labelled: answers, or pairs of them, on scales."""
+"""Answers, or pairs of answers, with human labels."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Item:
 
     item_id: str
     question_id: str
-    """Items of one question are no independent draws."""
+    """Items of one question are not independent."""
     query: str
     answer: str | None
-    """None: there is a passage and no answer."""
+    """None: a passage without an answer."""
     reference: str = ""
     """Empty: none."""
     contexts: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Labelled:
     item_ids: tuple[str, ...]
     question_id: str
     labels: tuple[float, ...]
-    """One a person, at least one."""
+    """One per person, at least one."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class LabelledDimension:
     is_binary: bool = False
     """Labels are 0 or 1: the metric's AUC is computed too."""
     stored: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Scores that came with the set, to be shown beside ours: name -> item_id -> value."""
+    """Scores that came with the set, shown beside ours: name -> item_id -> value."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ class HumanSet:
         questions = self.question_ids
         if len(questions) < FEWEST:
             what = f"{self.name} has {len(questions)} labelled questions, and fewer than {FEWEST} say nothing"
-            raise DataError(what, "put the whole file in its place")
+            raise DataError(what, "replace the file by the complete one")
         if n is None or n >= len(questions):
             return self
         if n < FEWEST:
-            why = f"a correlation over fewer than {FEWEST} questions may be anything"
+            why = f"a correlation over fewer than {FEWEST} questions is meaningless"
             raise ConfigError(f"-n {n}: {why}", f"take at least -n {FEWEST}")
         kept = set(random.Random(seed).sample(questions, n))  # noqa: S311 - a sample, no secret
         dimensions = (

@@ -84,7 +84,7 @@ def test_an_item_that_was_not_drawn_is_one_line_with_its_row(run: RunDir, sheet:
 
 def test_an_item_that_stands_there_twice_is_one_line(run: RunDir, sheet: Path) -> None:
     fill(sheet, lambda rows: rows[1].update(item=rows[0]["item"]))
-    with pytest.raises(DataError, match=r"row 3: the item .* stands there twice"):
+    with pytest.raises(DataError, match=r"row 3: the item .* occurs twice"):
         take(run, sheet)
 
 

@@ -78,12 +78,12 @@ def test_a_column_that_never_varies_is_said_and_the_others_are_correlated(tmp_pa
     run = run_with(tmp_path, x=[*ONE], y=[*OTHER], z=[0.5] * N)
     findings = correlate_columns(measured_columns([run]))
     assert [bool(pair.found) for pair in findings.pairs] == [True, False, False]
-    assert notes(findings).splitlines() == ["z is 0.5 for all 40 answers that have it: it goes with nothing"]
+    assert notes(findings).splitlines() == ["z is 0.5 for all 40 answers with it, so it correlates with nothing"]
 
 
 def test_fewer_than_ten_answers_are_refused_with_the_reason(tmp_path: Path) -> None:
     run = run_with(tmp_path, x=[*ONE[:9]], y=[*OTHER[:9]])
-    with pytest.raises(ConfigError, match="9 answers with both, and fewer than 10 say nothing"):
+    with pytest.raises(ConfigError, match="9 answers with both; at least 10 are needed"):
         correlate_columns(measured_columns([run]))
 
 

@@ -145,7 +145,7 @@ def test_abstentions_and_null_queries_are_not_edited(tmp_path: Path) -> None:
 def test_without_a_judge_evaluators_that_ask_one_are_left_out(tmp_path: Path) -> None:
     run, without = references(tmp_path), replace(options(tmp_path), asks_judges=False)
     both = replace(without, evaluate=replace(without.evaluate, evaluators=("answer", "rag_eval")))
-    assert "left out, for they ask a judge: rag_eval" in measure_sensitivity(run, both).notes
+    assert "left out, because they need a judge: rag_eval" in measure_sensitivity(run, both).notes
     alone = replace(without, evaluate=replace(without.evaluate, evaluators=("rag_eval",)))
     with pytest.raises(ConfigError, match="each of these evaluators asks a judge"):
         measure_sensitivity(run, alone)
