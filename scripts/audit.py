@@ -1,6 +1,7 @@
 """Known vulnerabilities of the versions in scripts/locks, by OSV (https://osv.dev): `python3 scripts/audit.py`.
 
-One request, with names and versions alone. Exit 1 where there are some; where OSV is not reached, one line and 0.
+Sends one request with names and versions only. Exit 1 if there are vulnerabilities; if OSV is unreachable, one
+line and exit 0.
 """
 
 import json

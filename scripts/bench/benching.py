@@ -1,4 +1,4 @@
-"""What the benches share: the machine, tables, the file; the helpers of the research scripts are theirs too."""
+"""Shared by the benches: machine, tables, JSON file; also exports the helpers of the research scripts."""
 
 import argparse
 import json
@@ -33,7 +33,7 @@ __all__ = [
 
 
 def said_of_machine() -> str:
-    """What seconds depend on besides the work, and when."""
+    """The machine, its load and the time of measurement."""
     machine = describe_machine()
     return (
         f"{machine['processor']}, {machine['cores']} cores, load {os.getloadavg()[0]:.1f}, "
@@ -42,7 +42,7 @@ def said_of_machine() -> str:
 
 
 def spread(values: Sequence[float]) -> str:
-    """The median, with the least and the most where there are several: `1.20 (1.10 to 1.40)`."""
+    """The median, with minimum and maximum if there are several values: `1.20 (1.10 to 1.40)`."""
     around = f" ({min(values):.2f} to {max(values):.2f})" if len(values) > 1 else ""
     return f"{median(values):.2f}{around}"
 
@@ -50,7 +50,7 @@ def spread(values: Sequence[float]) -> str:
 def counted(text: str) -> int:
     """A count on the command line, at least 1."""
     if not text.isdecimal() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no count: write a number of 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a count: write a number of 1 or more")
     return int(text)
 
 
@@ -61,24 +61,24 @@ def seconds(text: str) -> float:
     except ValueError:
         found = math.nan
     if not 0 <= found < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: write seconds, 0 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time: write seconds, 0 or more")
     return found
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
-    """`--json FILE`."""
+    """Add `--json FILE`."""
 
     def place(text: str) -> Path:
-        # Told before anything is measured.
+        # Fail before anything is measured.
         if not (path := Path(text)).parent.is_dir():
-            raise argparse.ArgumentTypeError(f"there is no folder {path.parent}: make it first")
+            raise argparse.ArgumentTypeError(f"there is no folder {path.parent}: create it first")
         return path
 
-    parser.add_argument("--json", type=place, help="also write what was measured into this file")
+    parser.add_argument("--json", type=place, help="also write the measurements to this file")
 
 
 def keep_json(path: Path | None, measured: Mapping[str, Any]) -> None:
-    """What was measured, with the machine and the commit, where it was asked for."""
+    """Write the measurements, with the machine and the commit, if a path is given."""
     if path is None:
         return
     about = {"machine": describe_machine(), "commit": git_commit(), "at": datetime.now(UTC).isoformat()}
@@ -86,7 +86,7 @@ def keep_json(path: Path | None, measured: Mapping[str, Any]) -> None:
 
 
 def ended(command: Sequence[str], folder: Path, variables: Mapping[str, str]) -> tuple[str, float]:
-    """(what it printed, processor seconds of it and of the processes that it waited for)."""
+    """(standard output, CPU seconds of the command and of the child processes that it waited for)."""
     process = subprocess.Popen(
         command, cwd=folder, env={**os.environ, **variables}, stdout=subprocess.PIPE, text=True
     )

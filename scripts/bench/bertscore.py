@@ -1,13 +1,13 @@
 """How much faster is the bertscore evaluator than the bert-score package called for each system?
 
-The contexts of four systems for the same queries, held against the gold evidence in one process and by the same
-model (MiniLM), loaded before the clocks start. The package's BERTScorer.score is called once for each system, as
-it comes (64 texts a batch, torch's own number of threads), in three ways:
+The contexts of four systems for the same queries are scored against the gold evidence in one process with the same
+model (MiniLM), loaded before the clocks start. The package's BERTScorer.score is called once for each system, with
+its defaults (64 texts a batch, torch's own number of threads), in three ways:
 
   windows     all contexts of a query as one text, cut between words so that each part fits the encoder: nothing is
-              truncated, and the parts' precisions, weighed by their tokens, give the precision of the query
-  pairs       every context of a query by itself: the package embeds a text once within a call, so that passages
-              which several queries of a system share cost nothing more; no score of a query comes of it
+              truncated, and the parts' precisions, weighted by tokens, give the precision of the query
+  pairs       every context of a query separately: the package embeds a text once per call, so that passages which
+              several queries of a system share cost nothing more; gives no score per query
   truncating  all contexts of a query as one text, which the package cuts off at 512 tokens: less work
   evaluator   every distinct text embedded once over all queries and systems
 
@@ -50,9 +50,9 @@ from systems.common.chunking import ChunkParams, iter_chunks
 SYSTEMS = ("4 passages", "10 passages", "three searches", "4 passages and triplets")
 CONTEXT_MEASURES = tuple(measure for measure in MEASURES if "_answer_" not in measure.name)
 Pair = tuple[str, str]
-"""Candidate and reference, as the package takes them."""
+"""Candidate and reference, as the package expects them."""
 Taken = tuple[float, float]
-"""Seconds by the clock on the wall, and of CPU time in all threads, which a busy machine changes less."""
+"""Wall seconds, and CPU seconds of all threads, which vary less on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def from_runs(paths: Sequence[Path], queries: int) -> list[System]:
 
 
 def retrieved(queries: int) -> list[System]:
-    """Four ways to retrieve over the articles that the queries cite; nothing here is random."""
+    """Four ways to retrieve over the articles that the queries cite; deterministic."""
     from harness.datasets import multihop_rag
 
     data = multihop_rag.load("default")
@@ -113,7 +113,7 @@ def retrieved(queries: int) -> list[System]:
 
 
 def searcher(chunks: Sequence[str]) -> Callable[[str, int], list[str]]:
-    """search(text, k) -> the k chunks nearest to it."""
+    """search(text, k) -> the k nearest chunks."""
     from harness.models.minilm_embedder import MiniLM
 
     model = MiniLM()
@@ -158,12 +158,12 @@ def report(systems: Sequence[System]) -> None:
     encoder, scorer = TokenEncoder(load("minilm-torch", None)), package_scorer()
     distinct = {context.text for system in systems for one in system.cases for context in one.prediction.contexts}
     print(f"{len(systems[0].cases)} queries, {len(systems)} systems, {len(distinct):,} distinct contexts")
-    # What is computed for the first time is slower.
+    # The first computation is slower.
     scorer.score(["warm"], ["up"])
     table = TokenTable(encoder, cache_dir())
     evaluator = BertScoreEvaluator(table, BareEvaluation())
     taken: dict[str, list[Taken]] = {"windows": [], "pairs": [], "truncating": [], "evaluator": []}
-    # System by system, so that whatever else the machine does meets all of them.
+    # System by system, so that other load of the machine affects all ways.
     for system in systems:
         taken["windows"].append(timed("windows", system, scorer, in_windows(as_whole_texts(system), encoder)))
         taken["pairs"].append(timed("pairs", system, scorer, in_windows(as_pairs(system), encoder)))
@@ -201,7 +201,7 @@ def facts(case: ScoringInput) -> str:
 
 
 def fitting(text: str, encoder: TokenEncoder) -> list[str]:
-    """The text in parts of one window each, cut between words; none of a text without a token."""
+    """The text in parts of one window each, cut between words; empty for a text without tokens."""
     windows, words = encoder.split(text) if text.strip() else [], text.split(" ")
     if len(windows) < 2 or len(words) < 2:
         return [text] if windows else []

@@ -1,13 +1,12 @@
-"""Which part of the harness takes how much processor time of a model call?
+"""How much CPU time of a model call does each part of the harness take?
 
-The same calls, 64 at once, over HTTP to a server that answers at once, by layers: HTTP alone, openai's client
-over it (the floor that the client sets), and as a run makes them: with journal, meter, limiter, budget and
-retries. What a layer adds is its difference to the one below. Parts of the harness are measured by themselves too;
-what they leave of its layer is `rest`. Beside them stands openai's own `chat.completions.create`, which the
-harness does not use.
+The same calls, 64 at once, over HTTP to a server that answers immediately, by layers: HTTP alone, openai's client
+on top (the client's minimum), and as a run makes them: with journal, meter, limiter, budget and retries. The cost
+of a layer is its difference to the one below. Parts of the harness are also measured separately; the remainder of
+their layer is `rest`. For comparison, openai's own `chat.completions.create`, which the harness does not use.
 
-Layers are taken in turn, some rounds long; medians, with the least and the most. It is processor time of this
-process alone, so that a busy machine makes it longer only as far as processors share their caches.
+Layers are measured in turn, for several rounds; medians, with minimum and maximum. CPU time is of this process
+only, so a busy machine increases it only through shared caches.
 
 Examples:
   .venv/bin/python scripts/bench/call_cost.py
@@ -51,7 +50,6 @@ Ask = Callable[[int], Awaitable[Any]]
 
 
 def main() -> None:
-    """Measure the layers, then the parts, and print them."""
     asked = _arguments()
     print(f"{said_of_machine()}\n")
     with TemporaryDirectory(prefix="bench-calls-") as folder:
@@ -63,7 +61,7 @@ def main() -> None:
 
 
 async def layered(url: str, folder: Path, asked: argparse.Namespace) -> dict[str, list[float]]:
-    """Layer -> milliseconds a call, round by round."""
+    """Layer -> milliseconds per call, round by round."""
     from openai import AsyncOpenAI
 
     config = resolve_generator(
@@ -118,7 +116,7 @@ async def layered(url: str, folder: Path, asked: argparse.Namespace) -> dict[str
 
 
 async def side_by_side(ask: Ask, calls: int, at_once: int) -> float:
-    """Processor milliseconds a call."""
+    """CPU milliseconds per call."""
     numbers = iter(range(calls))
 
     async def some() -> None:
@@ -131,7 +129,7 @@ async def side_by_side(ask: Ask, calls: int, at_once: int) -> float:
 
 
 async def measured_parts(folder: Path, asked: argparse.Namespace) -> dict[str, list[float]]:
-    """Part of the harness -> milliseconds a call, round by round; each does what it does for one call."""
+    """Part of the harness -> milliseconds per call, round by round; each does its work for one call."""
     config = resolve_generator(GeneratorConfig(provider="fake"))
     request = json.dumps(body(config, 0)).encode()
     reply = json.dumps({"choices": [{"message": {"content": "Marta"}}], "usage": {"prompt_tokens": 400}}).encode()
@@ -202,17 +200,17 @@ def _record(usage: Usage) -> RunRecord:
 
 
 def body(config: GeneratorConfig, number: int) -> dict[str, Any]:
-    """What is asked."""
+    """The body of a request."""
     return chat_request(config, messages(question(number), 0))
 
 
 def table(layers: dict[str, list[float]], parts: dict[str, list[float]]) -> Iterator[list[str]]:
-    """Layers as what they add, then the parts of the harness's."""
+    """Layers as differences, then the parts of the harness."""
     http, client, harness = layers["http"], layers["client"], layers["harness"]
     yield _row("HTTP", "the request, by httpx2 over kept connections", http)
     yield _row("client", "openai's, on top of that", _less(client, http))
     yield _row("harness", "on top of both", own := _less(harness, client))
-    # A record is no part of a call: it is written when its query is done.
+    # A record is not part of a call: it is written when its query is done.
     within = [rounds for name, rounds in parts.items() if not name.startswith("record")]
     for name, rounds in parts.items():
         yield _row("", name, rounds)
@@ -222,7 +220,7 @@ def table(layers: dict[str, list[float]], parts: dict[str, list[float]]) -> Iter
 
 
 def _less(whole: Sequence[float], *parts: Sequence[float]) -> list[float]:
-    """Round by round."""
+    """Differences, round by round."""
     return [one - sum(others) for one, *others in zip(whole, *parts, strict=True)]
 
 
@@ -232,7 +230,7 @@ def _row(layer: str, what: str, rounds: Sequence[float]) -> list[str]:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=counted, default=320, help="of each layer in each round")
+    parser.add_argument("--calls", type=counted, default=320, help="calls per layer and round")
     parser.add_argument("--rounds", type=counted, default=5)
     parser.add_argument("--at-once", type=counted, default=64)
     add_json(parser)

@@ -1,12 +1,12 @@
-"""How fast are passages embedded here, beside the two embedders that a user would pick instead?
+"""How fast are passages embedded here, compared with the two embedders that a user would choose instead?
 
-Three ways over the same texts, in turn, `--rounds` times, each in a process of its own that has loaded its model
-before the clock starts: the built-in MiniLM (onnxruntime), sentence-transformers (torch), and Chroma's own.
-Chroma's is its code over our weights, so that nothing is downloaded and what differs is the code; torch reads the
-float32 weights that ours were rounded from. Vectors are held against the built-in's: the largest difference of one
-number in a unit vector, and the smallest cosine.
+Three ways over the same texts, in turn, `--rounds` times, each in its own process with the model loaded before the
+clock starts: the built-in MiniLM (onnxruntime), sentence-transformers (torch), and Chroma's own. Chroma's code
+uses our weights, so that nothing is downloaded and only the code differs; torch reads the float32 weights from
+which ours were rounded. Vectors are compared with the built-in's: the largest difference of one number in a unit
+vector, and the smallest cosine.
 
-Passages are those of MultiHop-RAG (1,200 characters, 100 overlap) where RAG_HARNESS_DATA is set, else of the demo
+Passages are those of MultiHop-RAG (1,200 characters, 100 overlap) if RAG_HARNESS_DATA is set, else of the demo
 corpus; statements are their sentences, as short as the triplets of a graph.
 
 Examples:
@@ -68,7 +68,7 @@ def _row(way: str, n: int, taken: float, ours: float, vectors: dict[str, Rows]) 
 
 
 def _alone(way: str, texts: Sequence[str]) -> tuple[float, Rows]:
-    """Seconds and vectors of that way, in a process of its own: three thread pools in one would fight."""
+    """Seconds and vectors of one way, in its own process, because three thread pools in one would compete."""
     here, there = multiprocessing.get_context("spawn").Pipe()
     process = multiprocessing.get_context("spawn").Process(target=_work, args=(way, list(texts), there))
     process.start()
@@ -126,7 +126,7 @@ def _chroma() -> Embed:
     inner.mkdir()
     (inner / "model.onnx").symlink_to(fetch(MINILM_ONNX))
     (inner / "tokenizer.json").symlink_to(fetch(MINILM_TOKENIZER))
-    # It downloads its own weights unless every file of its archive is there.
+    # It downloads its own weights unless every file of its archive exists.
     for name in ("config.json", "special_tokens_map.json", "tokenizer_config.json", "vocab.txt"):
         (inner / name).touch()
     model = ONNXMiniLM_L6_V2(preferred_providers=["CPUExecutionProvider"])
@@ -160,8 +160,8 @@ def _statements(passages: Sequence[str]) -> list[str]:
 
 def _arguments() -> argparse.Namespace:
     parser = command_line(__doc__)
-    parser.add_argument("--texts", type=int, default=512, help="how many of each kind, drawn (default 512)")
-    parser.add_argument("--rounds", type=int, default=3, help="each way so often, in turn (default 3)")
+    parser.add_argument("--texts", type=int, default=512, help="random texts of each kind (default 512)")
+    parser.add_argument("--rounds", type=int, default=3, help="repeats of each way, in turn (default 3)")
     return parser.parse_args()
 
 

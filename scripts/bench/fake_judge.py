@@ -1,7 +1,7 @@
-"""What a judge says that is asked for JSON: a value that the schema admits, verdicts 0 or 1, wherever it stands.
+"""Replies of a fake judge: for JSON, a value that the schema allows, with verdicts 0 or 1.
 
-The harness sends the schema beside the prompt, ragas writes it into the prompt. What asks for no JSON asks for a
-rating and gets a 1.
+The harness sends the schema beside the prompt, ragas writes it into the prompt. A request without a schema expects
+a rating and gets a 1.
 """
 
 import json
@@ -43,7 +43,7 @@ def _schema_of(request: dict[str, Any], prompt: str) -> Any:
 
 
 def _with_verdicts(schema: Any) -> Any:
-    """Every number that nothing bounds is a verdict."""
+    """Restrict every unbounded number to a verdict, 0 or 1."""
     if isinstance(schema, list):
         return [_with_verdicts(one) for one in schema]
     if not isinstance(schema, dict):

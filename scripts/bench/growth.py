@@ -1,16 +1,15 @@
-"""What do an index and its answers take, as documents and queries grow: tokens, seconds, bytes and dollars?
+"""How do tokens, seconds, bytes and dollars of an index and its answers grow with documents and queries?
 
-The first articles of MultiHop-RAG in one seeded order, so that each size holds the one before, are indexed
-and asked by the harness's own runner, each index built anew. Systems that ask no model are measured in
-processor seconds, bytes and memory, with MiniLM as their embedder. Systems that ask one get the scripted
-fake: its replies mean nothing, so that prompts are counted and neither seconds nor bytes are claimed, and
-dollars are those of the prompts alone.
+The first articles of MultiHop-RAG in one seeded order, so that each size contains the one before, are indexed and
+queried by the harness's own runner, each index built anew. For systems without a model, CPU seconds, bytes and
+memory are measured, with MiniLM as their embedder. Systems with a model get the scripted fake: its replies are
+meaningless, so only prompts are counted, not seconds or bytes, and dollars are those of the prompts alone.
 
 Each row ends with the exponent of a power law through its points (least squares of logarithms), its 95 %
-interval by Student's t, and what the law says of 1,000,000 documents, with the interval of a single
+interval by Student's t, and the law's prediction for 1,000,000 documents, with the interval of a single
 prediction: an extrapolation over more decades than were measured. Two points have no interval. Queries grow
-at the smallest number of documents: the sums over the first of them. Corpora of a few articles hold what is
-fixed too, which flattens a curve.
+at the smallest number of documents: the sums over the first of them. In corpora of a few articles, fixed costs
+flatten the curve.
 
 Examples:
   export RAG_HARNESS_DATA=data
@@ -52,7 +51,7 @@ class Variant:
     settings: Mapping[str, Any]
     asks_model: bool = False
     same_index: bool = False
-    """As the variant before it, whose index it reads."""
+    """Reuses the index of the variant before it."""
 
 
 VARIANTS = (
@@ -82,12 +81,12 @@ def main() -> None:
     parser.add_argument("--documents", nargs="+", type=int, default=[10, 40], help="sizes (default 10 40)")
     parser.add_argument("--queries", nargs="+", type=int, default=[5, 20], help="numbers (default 5 20)")
     parser.add_argument(
-        "--only", nargs="*", default=[], help="the variants whose names begin with one of these words"
+        "--only", nargs="*", default=[], help="only variants whose names begin with one of these words"
     )
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the runs there, and resume from them")
     parser.add_argument(
-        "--keep", type=Path, metavar="FOLDER", help="leave runs there; interrupted, it goes on there"
+        "--price", default="openai/gpt-4o-mini", help="model whose price is used (default openai/gpt-4o-mini)"
     )
-    parser.add_argument("--price", default="openai/gpt-4o-mini", help="whose dollars (default openai/gpt-4o-mini)")
     parser.add_argument(
         "--plot", type=Path, metavar="FOLDER", help="write growth.svg, growth.png and points.json there"
     )
@@ -116,7 +115,7 @@ def main() -> None:
 def measured(
     variants: Sequence[Variant], folder: Path, sizes: Sequence[int], numbers: Sequence[int]
 ) -> dict[tuple[str, int], Measured]:
-    """By variant and number of documents; at the smallest all queries are asked, else the fewest."""
+    """By variant and number of documents; all queries are asked at the smallest size, else the smallest number."""
     data = DATASETS.load("multihop_rag").load("default")
     articles = sorted(data.documents, key=lambda one: digest(["growth", one.doc_id]))
     if sizes[-1] > len(articles) or numbers[-1] > len(data.rows):
@@ -223,7 +222,7 @@ def _of_an_answer(name: str, price: Price) -> dict[str, Callable[[RunRecord], fl
 
 
 def _prompts(usage: Mapping[str, Usage]) -> Usage:
-    """Of the generator, without its replies."""
+    """Prompt tokens of the generator."""
     return usage.get("generator", Usage()).model_copy(update={"output_tokens": 0, "cached_tokens": 0})
 
 

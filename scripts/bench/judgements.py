@@ -1,17 +1,17 @@
-"""How much longer do judgements take than their judge: evaluators beside the limit and beside ragas.evaluate().
+"""How much time do evaluators need beyond their judge calls, compared with the limit and with ragas.evaluate()?
 
 100 answers with three contexts each, 64 judgements at once, a judge over HTTP that takes 50 ms for each call and
 finds something in every text. In turn:
 
 - `rag-harness evaluate` with the seven metrics of ragas, then with kg, triplet and rag_eval, as users call it:
-  every call in the journal. Its seconds go from its first call to its scores on the disk, for each evaluator;
+  every call in the journal. Its seconds go from its first call to its saved scores, for each evaluator;
 - `ragas.evaluate()` over the same answers with the same seven metrics, through LangChain's clients, without a
   journal, warmed up by one answer.
 
-So neither holds the time to start and to load. The ideal is all calls in 64 places without a gap, embeddings
-included; what is shown is its share of the seconds that were taken. Calls are those that the server answered: a
-judgement that several measures need is asked for once. Processor milliseconds are of scoring, without the server;
-for `rag-harness evaluate` without what the same command takes for one answer.
+So neither includes the time to start and to load. The ideal is all calls, including embeddings, in 64 slots
+without a gap; the table shows its share of the measured seconds. Calls are those that the server answered: a
+judgement that several measures need is made once. CPU milliseconds are of scoring, without the server; for
+`rag-harness evaluate` the time of the same command for one answer is subtracted.
 
 Examples:
   .venv/bin/python scripts/bench/judgements.py
@@ -40,16 +40,15 @@ HEADER = ("what", "way", "scores", "calls", "seconds", "of the ideal", "processo
 Took = dict[str, Any]
 """wall_s, calls, scored and cpu_ms, of a call."""
 Measured = Callable[[Path, str, argparse.Namespace], Took]
-"""measured(folder of the answers, URL of the judge, what was asked)."""
+"""measured(folder of the answers, URL of the judge, options)."""
 
 
 def main() -> None:
-    """Score by each way and print a table."""
     asked = _arguments()
     print(f"{said_of_machine()}\n")
     found = [{"what": what, "way": way, "took": list[Took]()} for what, way, _ in WAYS]
     with TemporaryDirectory(prefix="bench-judging-") as made, serving(asked.latency_s, "judge") as url:
-        # In turn, so that what else the machine does meets all of them.
+        # In turn, so that other load of the machine affects all ways.
         for repeat in range(asked.repeats):
             folder = Path(made, str(repeat))
             write_rows(folder / "all", asked.rows)
@@ -61,7 +60,7 @@ def main() -> None:
 
 
 def by_ragas(folder: Path, url: str, asked: argparse.Namespace) -> Took:
-    """Its evaluate(), in a process of its own."""
+    """Its evaluate(), in its own process."""
     words = [url, str(folder / "all" / "rows.jsonl"), "--at-once", str(asked.at_once)]
     said, _ = ended([sys.executable, str(_HERE / "ragas_evaluate.py"), *words], folder, {})
     took: Took = json.loads(said.splitlines()[-1])
@@ -69,14 +68,14 @@ def by_ragas(folder: Path, url: str, asked: argparse.Namespace) -> Took:
 
 
 def by_the_harness(evaluators: Sequence[str], folder: Path, url: str, asked: argparse.Namespace) -> Took:
-    """`rag-harness evaluate`, and what it takes for a single answer taken off its processor time."""
+    """`rag-harness evaluate`, minus the CPU time of the same command for a single answer."""
     whole, one = (_evaluated(folder / name, url, evaluators, asked.at_once) for name in ("all", "one"))
     cpu_s, calls = (whole[name] - one[name] for name in ("cpu_s", "calls"))
     return {**whole, "cpu_ms": 1000 * max(0.0, cpu_s) / max(1, calls)}
 
 
 def _evaluated(folder: Path, url: str, evaluators: Sequence[str], at_once: int) -> Took:
-    """A run is imported and scored, with a journal and a cache of its own."""
+    """Imports and scores a run, with its own journal and cache."""
     results = folder / "-".join(evaluators)
     variables = {"RAG_HARNESS_CACHE": str(results / "cache")}
     command = [sys.executable, "-P", "-m", "harness.cli.main"]
@@ -95,7 +94,7 @@ def _evaluated(folder: Path, url: str, evaluators: Sequence[str], at_once: int) 
     calls, run = served(url) - before, RunDir(path)
     made = [one for one in run.evaluations() if one.evaluator in evaluators]
     measures = {name for one in made for name in one.measures}
-    # Of scoring: the command also writes a report.
+    # Only scoring: the command also writes a report.
     cpu_s = sum(one.cost.cpu_s or 0.0 for one in made)
     scored = sum(one.value is not None for one in run.scores() if one.measure in measures)
     written = sorted((path / "scores" / f"{name}.jsonl").stat().st_mtime for name in evaluators)
@@ -104,7 +103,7 @@ def _evaluated(folder: Path, url: str, evaluators: Sequence[str], at_once: int) 
 
 
 def _since_first_calls(journal: Path, written: Sequence[float]) -> float:
-    """Seconds from the first call of each evaluator until its scores were `written`; they come one by one."""
+    """Seconds from the first call of each evaluator until its scores were `written`; evaluators run one by one."""
     starts = sorted(span.start_s for role in ("judge", "judge_embedder") for span in call_spans(journal, role))
     total = after = 0.0
     for end in written:
@@ -122,7 +121,7 @@ WAYS: tuple[tuple[str, str, Measured], ...] = (
 
 
 def line(what: str, way: str, took: Sequence[Took], asked: argparse.Namespace) -> list[str]:
-    """Medians, with the least and the most behind seconds and milliseconds where there are several."""
+    """Medians, with minimum and maximum of seconds and milliseconds if there are several."""
     walls, cpus = ([one[name] for one in took] for name in ("wall_s", "cpu_ms"))
     calls = median(one["calls"] for one in took)
     ideal_s = calls * asked.latency_s / asked.at_once
@@ -138,7 +137,7 @@ def line(what: str, way: str, took: Sequence[Took], asked: argparse.Namespace) -
 
 
 def write_rows(folder: Path, count: int) -> None:
-    """Made-up answers: documents, questions with reference answers, answers with three contexts."""
+    """Generated answers: documents, questions with reference answers, answers with three contexts."""
     (folder / "docs").mkdir(parents=True)
     questions, answers, rows = [], [], []
     for number in range(count):
@@ -163,8 +162,10 @@ def _passage(number: int, part: int) -> str:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=counted, default=100)
-    parser.add_argument("--repeats", type=counted, default=1, help="of each; medians are shown")
-    parser.add_argument("--latency-s", type=seconds, default=0.05, help="of each call of the judge (default 0.05)")
+    parser.add_argument("--repeats", type=counted, default=1, help="repeats of each way; medians are shown")
+    parser.add_argument(
+        "--latency-s", type=seconds, default=0.05, help="latency of each judge call (default 0.05)"
+    )
     parser.add_argument("--at-once", type=counted, default=64, help="judgements under way")
     add_json(parser)
     return parser.parse_args()

@@ -45,7 +45,7 @@ class Task(NamedTuple):
     inputs: int
     contexts: int
     pairs: int
-    """As many similarities the transcription computes."""
+    """Maximum similarities that the transcription computes."""
 
 
 def main() -> None:
@@ -148,7 +148,7 @@ def made_up(task: Task) -> tuple[Any, Any, Any]:
 
 
 def graph_of(task: Task, inputs: Any, contexts: Any, known: Any) -> tuple[Any, float, bool]:
-    """Algorithm 1's graph, the seconds it takes, and whether they were scaled up from a part of the pairs."""
+    """Algorithm 1's graph, its seconds, and whether they were scaled up from a part of the pairs."""
     import kg_oracle as oracle
 
     from harness.evaluators.kg.graphs import TripletSide, connect
@@ -176,7 +176,7 @@ def graph_of(task: Task, inputs: Any, contexts: Any, known: Any) -> tuple[Any, f
 
 
 def best(work: Callable[[], object]) -> float:
-    """The least seconds of as many runs as two seconds hold, and at least one."""
+    """The fewest seconds of the runs that fit into two seconds, and at least one."""
     taken: list[float] = []
     while sum(taken) < 2:
         start = time.perf_counter()
@@ -186,13 +186,13 @@ def best(work: Callable[[], object]) -> float:
 
 
 def resident(what: str) -> float:
-    """VmRSS (now) or VmHWM (at most so far) of this process, in MB."""
+    """VmRSS (now) or VmHWM (peak) of this process, in MB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(what)) / 1024
 
 
 def apart(work: Callable[[Task, Send], None], task: Task, limit: float = 600) -> Measured:
-    """The last that the work reports within the limit, which counts from when it says that it is ready."""
+    """The last result within the limit, which starts when the process reports that it is ready."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=work, args=(task, there.send), daemon=True)
@@ -214,7 +214,7 @@ def apart(work: Callable[[Task, Send], None], task: Task, limit: float = 600) ->
     return last
 
 
-# What comes before
+# Preparation
 
 
 def embedding() -> str:

@@ -1,12 +1,12 @@
-"""What does the harness cost beside the bare engine, and what do prompts save that begin alike?
+"""What does the harness cost on top of the bare engine, and what do prompts with a common prefix save?
 
-First: the same kind of request, in turn, straight to the local server and through all that a run's call passes
-(client, seam, journal, meter), with nothing beside it, then beside one busy process. Tokens a second are those
-read over the wall of a request whose answer is one token: what is beside the engine weighs most there. No prompt
-begins as another does, both ways ask one server, and each is first every other time.
+First: the same kind of request, in turn, directly to the local server and through the whole path of a run's call
+(client, rate limits and budget, journal, meter), on an idle machine, then beside one busy process. Tokens per
+second are prompt tokens over the wall time of a request whose answer is one token, which shows overhead most. No
+two prompts share a prefix, both ways use one server, and each goes first every other time.
 
-Then, with `--indexes`: kg and community read the demo by the model, as published. Of the tokens that they asked it
-to read, the server says how many it did read; the others it had kept from the call before. On two cores kg takes a
+Then, with `--indexes`: kg and community index the demo with the model, as published. The server reports how many
+of the prompt tokens it processed; the others were still cached from the call before. On two cores kg takes a
 quarter of an hour, community's reports hours.
 
 The machine must be idle at the start.
@@ -45,7 +45,7 @@ INDEXED: dict[str, tuple[str, ...]] = {"kg": (), "community": ("index.max_gleani
 
 
 def main() -> None:
-    """Both ways in each company; then the indexes."""
+    """Both ways with each number of busy processes; then the indexes."""
     asked = _arguments()
     print(said_of_machine())
     config = GeneratorConfig(provider="local", model=asked.model, temperature=0, max_tokens=1)
@@ -63,7 +63,7 @@ def main() -> None:
 
 def _rows(config: GeneratorConfig, busy: Sequence[int], repeats: int) -> Iterator[tuple[str, ...]]:
     with tempfile.TemporaryDirectory() as folder, serve_local(config, Path(folder) / "server.log") as server:
-        _pair(config, server, "warm", Path(folder), flipped=False)  # A first call loads a client's library.
+        _pair(config, server, "warm", Path(folder), flipped=False)  # The first call loads the client library.
         for count in busy:
             with busy_beside(count):
                 pairs = [
@@ -78,7 +78,7 @@ def _rows(config: GeneratorConfig, busy: Sequence[int], repeats: int) -> Iterato
 def _pair(
     config: GeneratorConfig, server: LocalServer, name: str, folder: Path, *, flipped: bool
 ) -> tuple[float, float]:
-    """Tokens a second, bare and through the harness."""
+    """Tokens per second, bare and through the harness."""
     with _opened(config, server, folder) as chat:
         ways = {
             "bare": lambda: ask(server, prompt_of(f"bare {name}"), 1),
@@ -109,7 +109,7 @@ def _through(chat: OpenAIChat, name: str) -> Asked:
     return Asked(seconds, usage.input_tokens + usage.output_tokens, 0.0)
 
 
-# What prompts save that begin alike
+# What prompts with a common prefix save
 
 
 def _index_row(system: str, model: str) -> tuple[str, ...]:
@@ -134,7 +134,9 @@ def _index_row(system: str, model: str) -> tuple[str, ...]:
 def _arguments() -> argparse.Namespace:
     parser = command_line(__doc__)
     parser.add_argument("--model", default="qwen2.5-coder-0.5b")
-    parser.add_argument("--repeats", type=int, default=6, help="requests each way in each company (default 6)")
+    parser.add_argument(
+        "--repeats", type=int, default=6, help="requests per way and number of busy processes (default 6)"
+    )
     parser.add_argument("--busy", nargs="+", type=int, default=[0, 1], help="busy processes beside the server")
     parser.add_argument("--indexes", action="store_true", help="also index the demo by the model")
     return parser.parse_args()

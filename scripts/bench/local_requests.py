@@ -1,4 +1,4 @@
-"""Requests to a local server as a script makes them, and processes that are busy beside it."""
+"""Requests of a script to a local server, and busy processes beside it."""
 
 import json
 import multiprocessing
@@ -12,7 +12,7 @@ from harness.models.llama_server import LocalServer
 
 ANSWER_TOKENS = 15
 WORDS = 300
-"""340 tokens with the chat's own words around them."""
+"""340 tokens including the chat template."""
 
 
 @dataclass(frozen=True)
@@ -21,18 +21,18 @@ class Asked:
 
     seconds: float
     tokens: int
-    """Read and written."""
+    """Prompt and completion tokens."""
     written_per_s: float
-    """Of the tokens written, while they were."""
+    """Completion tokens per second of generation."""
 
 
 def ask(server: LocalServer, prompt: str, tokens: int = ANSWER_TOKENS) -> Asked:
-    """Straight to the server; as many tokens are written in every request."""
+    """Send directly to the server; every request generates the same number of tokens."""
     body = {
         "messages": [{"role": "user", "content": prompt}],
         "max_tokens": tokens,
         "temperature": 0,
-        # As many tokens in every request, whatever the model would say.
+        # The same number of tokens in every request, whatever the model generates.
         "ignore_eos": True,
     }
     request = urllib.request.Request(  # noqa: S310 - the loopback
@@ -48,14 +48,14 @@ def ask(server: LocalServer, prompt: str, tokens: int = ANSWER_TOKENS) -> Asked:
 
 
 def prompt_of(first: str, last: int = 0) -> str:
-    """Prompts of one length; those with the same first words share all but their last line."""
+    """Prompts of one length; those with the same `first` differ only in their last line."""
     words = " ".join(f"word{(n * 7919) % 97}" if n % 4 == 0 else "and the other" for n in range(WORDS // 3))
     return f"{first}. {words}\nQuestion {last}: which words were named?"
 
 
 @contextmanager
 def busy_beside(count: int) -> Iterator[None]:
-    """So many processes that each keep a core busy."""
+    """Run so many processes that each keep a core busy."""
     processes = [multiprocessing.Process(target=_spin, daemon=True) for _ in range(count)]
     for process in processes:
         process.start()

@@ -1,6 +1,6 @@
-"""A system that does nothing but call its model, one call after the other: what the runner itself takes.
+"""A system that only makes consecutive model calls, to measure the cost of the runner.
 
-Its questions are made up; every prompt is another, as long as one with three passages.
+Its questions are generated; all prompts differ, and are as long as one with three passages.
 """
 
 import json
@@ -19,7 +19,7 @@ _PASSAGE = "The bakery at the harbour opened in 1921, and Marta Lind has run it 
 
 
 class AnswerParams(Params):
-    """Nothing but how much it asks."""
+    """Only the number of calls."""
 
     calls: int = Field(8, ge=1)
 
@@ -35,10 +35,10 @@ class ManyCalls:
         return IndexStats(documents=len(corpus))
 
     async def load(self) -> None:
-        """Nothing was built."""
+        """Nothing to load."""
 
     async def answer(self, query: Query) -> Prediction:
-        """Ask, and ask again."""
+        """Make the calls of a query."""
         chat = self._runtime.chat
         assert chat  # noqa: S101 - the spec names it
         for step in range(self._calls):
@@ -46,7 +46,7 @@ class ManyCalls:
         return Prediction(answer=reply)
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing to close."""
 
 
 SPEC = SystemSpec(
@@ -70,13 +70,15 @@ def messages(question: str, step: int) -> list[Message]:
 
 
 def question(number: int) -> str:
-    """One of any number."""
+    """The question with this number."""
     return f"Who runs the bakery number {number}?"
 
 
 @contextmanager
 def installed(queries: int) -> Iterator[tuple[Path, dict[str, str]]]:
-    """(a folder with `docs` and `questions.jsonl`, the variables with which a process finds the system)."""
+    """(a folder with `docs` and `questions.jsonl`, environment variables with which a process finds the
+    system).
+    """
     with TemporaryDirectory(prefix="bench-runner-") as made:
         folder = Path(made)
         (folder / "docs").mkdir()

@@ -1,13 +1,13 @@
 """How much memory do the runner, evaluators and the report take, by the number of records?
 
-Made-up runs of so many queries are read by the harness's own commands, each in a process of its own, whose peak
-memory (the operating system's count) is printed; the last column is what each record more takes, from the two
-largest sizes. What grows is what must be there at once: a paired test needs a number for each query and measure,
-and the page holds the list of all queries.
+The harness's own commands read generated runs of so many queries, each in a separate process, whose peak memory
+(as counted by the operating system) is printed; the last column is the memory per additional record, from the two
+largest sizes. Memory grows with data that is needed at once: a paired test needs a number for each query and
+measure, and the page has the list of all queries.
 
-- runner: a run whose records are there but for the last 20 is resumed (retrieval alone, fake vectors, three
-  documents); `worker` is the process that answers, as its records say.
-- evaluator: the run is scored again, by a measure that asks no model.
+- runner: a run that lacks its last 20 records is resumed (retrieval alone, fake vectors, three documents);
+  `worker` is the process that answers, according to its records.
+- evaluator: the run is scored again, by a measure without a model.
 - report: two runs, five measures, the page with its explorer.
 - comparison: the same two runs, paired.
 
@@ -42,7 +42,7 @@ _LEFT = 20
 _CONTEXTS, _CHARS = 8, 1_000
 _MEASURES = ("accuracy", "em", "contains", "token_f1", "false_abstention_rate")
 Peaks = Mapping[str, float]
-"""What of it -> bytes."""
+"""Part of the table -> bytes."""
 
 
 def main() -> None:
@@ -52,7 +52,7 @@ def main() -> None:
     chosen = parser.parse_args()
     sizes = sorted(set(chosen.records))
     if len(sizes) < 2 or sizes[0] <= _LEFT:
-        raise ConfigError("growth takes two sizes", f"--records with two numbers above {_LEFT}")
+        raise ConfigError("growth needs two sizes", f"--records with two numbers above {_LEFT}")
     print(f"{said_of_machine()}; {_CONTEXTS} contexts of {_CHARS:,} characters a record\n", flush=True)
     header = ("what", *(f"MB at {size:,}" for size in sizes), "bytes a record")
     print_table(header, (row for name in chosen.only for row in rows(PARTS[name], sizes)))
@@ -73,7 +73,7 @@ def rows(measure: Callable[[Path, int], Peaks], sizes: Sequence[int]) -> Iterato
 
 
 def runner(folder: Path, n: int) -> Peaks:
-    """A run that is resumed."""
+    """Resume a run."""
     (folder / "docs").mkdir()
     for name in ("a", "b", "c"):
         (folder / "docs" / f"{name}.txt").write_text(f"{_text(_random(name), 3_000)}\n")
@@ -95,7 +95,7 @@ def runner(folder: Path, n: int) -> Peaks:
 
 
 def evaluator(folder: Path, n: int) -> Peaks:
-    """One measure anew."""
+    """Score one measure again."""
     (run,) = _made(folder, n, ["naive"])
     return {"evaluator": _peak("evaluate", run, "-e", "answer", "--results", folder / "results", "--quiet")}
 
@@ -140,7 +140,7 @@ def _text(rng: random.Random, n_chars: int) -> str:
 
 
 def _made(folder: Path, n: int, names: Sequence[str]) -> list[str]:
-    """Finished runs; a process of its own makes them, whose memory is not that of what reads them."""
+    """Finished runs, made in a separate process, so that its memory is not counted."""
     context = get_context("spawn")
     with context.Pool(1) as pool:
         return pool.apply(_make, (folder / "results", n, list(names)))
@@ -195,8 +195,8 @@ def _called(*command: object) -> str:
 
 
 def _peak(*command: object) -> float:
-    """Of a command and all that it starts, the most that any process held; in a process of its own, for the
-    operating system counts the children of a process together.
+    """Peak memory of any process of a command and its children; in a separate process, because the operating
+    system counts all children of a process together.
     """
     with get_context("spawn").Pool(1) as pool:
         return pool.apply(_peak_here, tuple(map(str, command)))

@@ -1,7 +1,7 @@
-"""A model server that takes less time than whoever asks it: one event loop a process, no thread a connection.
+"""A model server that is faster than its clients: one event loop per process, no thread per connection.
 
-`harness.models.fake_server` has a thread for each connection, so that its faults are simple; here the server must
-not be what is measured. It speaks as much of HTTP as clients of OpenAI's protocol need, on 127.0.0.1 alone.
+`harness.models.fake_server` has a thread for each connection, which keeps its faults simple; here the server must
+not be the bottleneck. It implements only the HTTP that clients of OpenAI's protocol need, on 127.0.0.1 only.
 
 Examples:
   .venv/bin/python scripts/bench/model_server.py --latency-s 0.05 < /dev/tty
@@ -35,7 +35,7 @@ _ONE_WORD = json.dumps(
 
 
 def one_word() -> Respond:
-    """The same word to everything, unread."""
+    """Always replies with the same word, without reading the request."""
     return lambda _path, _body: _ONE_WORD
 
 
@@ -51,7 +51,7 @@ SAYS: dict[str, Callable[[], Respond]] = {"one-word": one_word, "judge": judge}
 
 @contextmanager
 def serving(latency_s: float, says: str = "one-word", processes: int = 1) -> Iterator[str]:
-    """The base URL of a server in processes of their own, which share a port; they end with the block."""
+    """The base URL of a server with separate processes that share a port; they end with the block."""
     with ExitStack() as stack:
         port = "0"
         for _ in range(processes):
@@ -67,13 +67,13 @@ def serving(latency_s: float, says: str = "one-word", processes: int = 1) -> Ite
 
 
 def served(url: str) -> int:
-    """Calls that a server of one process has answered."""
+    """Calls that a server with one process has answered."""
     with urllib.request.urlopen(f"{url}/stats", timeout=10) as reply:  # noqa: S310 - our own server
         return sum(json.loads(reply.read()).values())
 
 
 async def ceiling(url: str, connections: int, seconds: float = 1.0) -> float:
-    """Calls a second that the server answers to whoever neither makes requests nor reads replies."""
+    """Calls per second that the server answers if requests are not composed and replies not parsed."""
     host, port = url.split("/")[2].split(":")
     body = json.dumps({"messages": [{"role": "user", "content": "x" * 2000}]}).encode()
     head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: {host}\r\ncontent-length: {len(body)}\r\n\r\n".encode()
@@ -93,10 +93,10 @@ async def ceiling(url: str, connections: int, seconds: float = 1.0) -> float:
 
 
 class _Connection(asyncio.Protocol):
-    """One request after the other, each answered when the latency is over."""
+    """One request after the other, each answered after the latency."""
 
     answered: ClassVar[Counter[str]] = Counter()
-    """By path, in this process."""
+    """Calls by path, in this process."""
 
     def __init__(self, latency_s: float, respond: Respond) -> None:
         self._latency_s, self._respond = latency_s, respond
@@ -129,7 +129,7 @@ class _Connection(asyncio.Protocol):
 
 
 async def _serve(latency_s: float, respond: Respond, port: int) -> None:
-    """Until standard input ends."""
+    """Serve until standard input ends."""
     loop = asyncio.get_running_loop()
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -143,10 +143,10 @@ async def _serve(latency_s: float, respond: Respond, port: int) -> None:
 
 
 def main() -> None:
-    """Serve, and print the port first."""
+    """Print the port, then serve."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--latency-s", type=float, default=0.05, help="of each answer (default 0.05)")
-    parser.add_argument("--says", choices=SAYS, default="one-word", help="what is answered (default one-word)")
+    parser.add_argument("--latency-s", type=float, default=0.05, help="latency of each answer (default 0.05)")
+    parser.add_argument("--says", choices=SAYS, default="one-word", help="kind of answers (default one-word)")
     parser.add_argument("--port", type=int, default=0, help="default: a free one")
     asked = parser.parse_args()
     asyncio.run(_serve(asked.latency_s, SAYS[asked.says](), asked.port))

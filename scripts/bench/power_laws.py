@@ -1,4 +1,4 @@
-"""Points of quantities that grow, power laws through them, a table and a figure."""
+"""Growing quantities: points, fitted power laws, a table and a figure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from harness.report.figures.marks import look_of
 from harness.report.figures.rows import compact
 
 FAR = 1_000_000
-"""Documents that are spoken of and not measured."""
+"""Documents for which costs are extrapolated."""
 
 
 class Points(NamedTuple):
@@ -117,7 +117,7 @@ def draw(points: Sequence[Points], folder: Path) -> Path:
             for axis in (axes.xaxis, axes.yaxis):
                 low, high = axis.get_view_interval()
                 axis.set_major_locator(LogLocator(subs=(1,) if high > 30 * low else (1, 2, 5)))
-                # Powers of ten would be mathematics, which nothing drawn here is read as.
+                # Powers of ten would be formatted as mathematical text, which is disabled here.
                 axis.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
                 axis.set_minor_formatter(NullFormatter())
             axes.tick_params(labelsize=7)

@@ -1,7 +1,7 @@
-"""ragas.evaluate() over a file of rows, as users call it: through LangChain's clients, in a process of its own.
+"""ragas.evaluate() over a file of rows, as users call it: through LangChain's clients, in its own process.
 
-It warms up with the first row, then prints a line of JSON: seconds, processor seconds and calls of `evaluate()`
-over all of them, and how many values that gave.
+It warms up with the first row, then prints a line of JSON: seconds, CPU seconds and calls of `evaluate()` over all
+rows, and the number of values.
 
 Examples:
   .venv/bin/python scripts/bench/ragas_evaluate.py http://127.0.0.1:8000/v1 rows.jsonl --at-once 64
@@ -22,9 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "research"))
 
 
 def main() -> None:
-    """Evaluate and say what it took."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("url", help="of a server that speaks OpenAI's protocol, in one process")
+    parser.add_argument("url", help="URL of a server with OpenAI's protocol, in one process")
     parser.add_argument("rows", type=Path, help="JSON Lines: question, answer, contexts, reference")
     parser.add_argument("--at-once", type=int, default=64, help="judgements under way")
     asked = parser.parse_args()
@@ -38,7 +37,7 @@ def main() -> None:
 
     def evaluated(some: list[RagasRow]) -> dict[RagasMetric, list[float]]:
         client: dict[str, Any] = {"base_url": asked.url, "api_key": "none", "max_retries": 0}
-        # LangChain's own client outlives the event loop of evaluate(), and its connections with it.
+        # LangChain's own client and its connections outlive the event loop of evaluate().
         http = httpx2.AsyncClient(limits=DEFAULT_CONNECTION_LIMITS)
         chat = ChatOpenAI(model="fake", temperature=0.0, max_tokens=1024, http_async_client=http, **client)
         vectors = OpenAIEmbeddings(model="fake", check_embedding_ctx_length=False, **client)

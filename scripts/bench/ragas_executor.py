@@ -1,8 +1,8 @@
-"""The same calls by ragas' executor, in a process of its own: what a user of that library would run.
+"""The same calls by ragas' executor, in its own process, as a user of that library would run them.
 
-Each job is one query: so many calls, one after the other, by `chat.completions.create` of the openai client. With
-`--journal` that client speaks through the harness's seam, so that every call is kept. It warms up with one query,
-then answers the others and prints a line of JSON: seconds, processor seconds, calls.
+Each job is one query: a number of consecutive calls with `chat.completions.create` of the openai client. With
+`--journal` that client uses the harness's journal, so that every call is saved. It warms up with one query, then
+answers the others and prints a line of JSON: seconds, CPU seconds, calls.
 
 Examples:
   .venv/bin/python scripts/bench/ragas_executor.py http://127.0.0.1:8000/v1 --queries 100 --calls 8 --at-once 64
@@ -19,13 +19,12 @@ from many_calls import messages, question
 
 
 def main() -> None:
-    """Make the calls and say what they took."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("url", help="of a server that speaks OpenAI's protocol")
+    parser.add_argument("url", help="URL of a server with OpenAI's protocol")
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--calls", type=int, default=8, help="of each query")
     parser.add_argument("--at-once", type=int, default=64, help="queries under way")
-    parser.add_argument("--journal", type=Path, help="keep every call in this file")
+    parser.add_argument("--journal", type=Path, help="save every call in this file")
     asked = parser.parse_args()
     os.environ["RAGAS_DO_NOT_TRACK"] = "true"
     from ragas.executor import Executor
@@ -39,7 +38,7 @@ def main() -> None:
     def caller() -> "Caller":
         return Caller(asked.url, asked.calls, asked.at_once, asked.journal)
 
-    # With its first call the client loads what it needs for any. The executor has another event loop each time.
+    # The client loads modules at its first call. The executor has a new event loop each time.
     (warm := executor()).submit(caller().answer, question(asked.queries))
     warm.results()
     jobs, answer = executor(), caller().answer
@@ -54,14 +53,14 @@ def main() -> None:
 
 
 class Caller:
-    """An openai client, opened where it is first used: within the executor's event loop."""
+    """An openai client, opened on first use, within the executor's event loop."""
 
     def __init__(self, url: str, calls: int, at_once: int, journal: Path | None) -> None:
         self._url, self._calls, self._at_once, self._journal = url, calls, at_once, journal
         self._client: Any = None
 
     async def answer(self, query: str) -> str:
-        """So many calls, one after the other."""
+        """Make the consecutive calls of a query."""
         from harness.models.metering import Meter, metered
 
         self._client = self._client or (self._open() if self._journal is None else self._open_journaled())

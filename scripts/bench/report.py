@@ -1,12 +1,12 @@
 """How long does report.html take to write and to use, and how large is it, at 9 systems x 2,556 queries?
 
-Makes runs in a temporary folder that are shaped like real ones: questions, references and contexts of MultiHop-RAG
-where RAG_HARNESS_DATA is set, else as many made-up ones. Passages are cut from the articles by two chunk sizes;
-systems share most of them. Some retrieve triplets too, one retrieves nothing. Answers, traces, times, about 50
-measures and their explanations are made up. Nothing is asked of a model.
+Makes realistic runs in a temporary folder: with questions, references and contexts of MultiHop-RAG if
+RAG_HARNESS_DATA is set, else with generated ones. Passages are cut from the articles with two chunk sizes; systems
+share most of them. Some also retrieve triplets, one retrieves nothing. Answers, traces, times, about 50 measures
+and their explanations are generated. No model is called.
 
-The report is written in a process of its own, whose time and peak memory are printed, and opened in Chromium.
-Filter and query times run from the change of a control to the frame after the list or the query is there.
+The report is written in a separate process, whose time and peak memory are printed, and opened in Chromium. Filter
+and query times run from the change of a control to the frame after the list or the query is shown.
 
 Examples:
   RAG_HARNESS_DATA=data .venv/bin/python scripts/bench/report.py        # 1,081,188 scores
@@ -65,7 +65,7 @@ def _lines_of(folder: Path) -> int:
 
 
 def write(folder: Path, runs: list[Any]) -> Path:
-    """Have `rag-harness report` write it; print how long that took and how large it and its process became."""
+    """Run `rag-harness report`; print its time, its output size and its peak memory."""
     began, out = time.perf_counter(), folder / "report"
     command = [Path(sys.executable).with_name("rag-harness"), "report", *[run.path for run in runs], "--out", out]
     done = subprocess.run(command, stdout=subprocess.DEVNULL, check=False)
@@ -93,7 +93,7 @@ def inside(page: Path) -> tuple[float, int]:
     return sum(map(len, blocks.values())) / 1e6, core["detailed"]
 
 
-# Its use
+# Using the report
 
 _TIMED = """async ([select, value]) => {
   const root = document.querySelector('[data-explorer]');
@@ -122,7 +122,7 @@ _OPENED = """async (at) => {
 
 
 def used(page_path: Path) -> Iterator[tuple[str, str]]:
-    """What a reader waits for, and how many milliseconds."""
+    """Interactions of a reader, and their milliseconds."""
     from chromium import executable, launched
 
     with launched(executable()) as browser:
@@ -143,7 +143,7 @@ def used(page_path: Path) -> Iterator[tuple[str, str]]:
         times = [page.evaluate(_TIMED, [".ex-field-measure select", value]) for value in measures[1:11]]
         yield f"another measure, median and slowest of {len(times)}", told(times)
         page.evaluate(_TIMED, [".ex-field-measure select", measures[0]])
-        # The list of those where A is ahead is scattered over all queries.
+        # The queries on which A leads are scattered over the whole list.
         page.evaluate(_TIMED, [".ex-field-order select", "ahead"])
         rows = page.locator("tbody tr[data-at]").count()
         times = [page.evaluate(_OPENED, at) for at in range(0, rows, max(1, rows // 20))][:20]
@@ -151,7 +151,7 @@ def used(page_path: Path) -> Iterator[tuple[str, str]]:
 
 
 def changes() -> Iterator[tuple[str, str]]:
-    """Twenty changes of the filters, each with something else to show."""
+    """Twenty changes of the filters, each with a different result."""
     relations = ("rightWrong", "wrongRight", "bothRight", "bothWrong", "better", "worse", "differ", "all")
     yield from ((".ex-field-relation select", value) for value in relations)
     yield from ((".ex-field-words input", value) for value in ("a", "google", "the company", "zzz", ""))

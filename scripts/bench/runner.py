@@ -1,19 +1,19 @@
-"""How much longer does a run take than its model: the runner beside the limit, and beside ragas' executor.
+"""How much time does a run need beyond its model calls, compared with the limit and with ragas' executor?
 
-A system of 8 calls a query, one after the other, answers 100 queries, 64 at once, over HTTP; the server answers
-each call after 0, 50 or 200 ms and is in processes of its own. Three ways make the same calls, in turn:
+A system with 8 consecutive calls per query answers 100 queries, 64 at once, over HTTP; the server answers each
+call after 0, 50 or 200 ms and runs in separate processes. Three ways make the same calls, in turn:
 
 - `rag-harness run`, as users get it: in its worker process, every call in the journal, every record synced.
-  From its first query's start to its last record; the last column has the whole command, start and plan included;
+  Measured from its first query's start to its last record; the last column has the whole command, with start-up;
 - `ragas.executor`, with openai's client and no journal, warmed up by one query;
 - the same with our journal under its client.
 
-The critical path is what the calls of one query take, times the rounds that 100 queries make in 64 places; work is
-all calls spread over 64 places without a gap. No way can be faster than either. Processor milliseconds are of the
-processes that make the calls; of `rag-harness run` what the same command takes with a single query is taken off.
+The critical path is the time of the calls of one query, times the rounds of 100 queries in 64 slots; work is all
+calls in 64 slots without a gap. No way can be faster than either. CPU milliseconds are of the processes that make
+the calls; for `rag-harness run` the time of the same command with a single query is subtracted.
 
-A cell's queries are answered by one worker process: calls/s at 0 ms is what one core gives. The line above the
-table says what the server gives by itself. With one core, server and caller share it.
+A cell's queries are answered by one worker process: calls/s at 0 ms is the rate of one core. The line above the
+table shows the rate of the server alone. With one core, server and caller share it.
 
 Examples:
   .venv/bin/python scripts/bench/runner.py
@@ -50,7 +50,7 @@ HEADER = (
 
 @dataclass(frozen=True)
 class Load:
-    """What is asked for."""
+    """The parameters of the calls."""
 
     queries: int
     calls: int
@@ -59,31 +59,30 @@ class Load:
 
     @property
     def path_s(self) -> float:
-        """The critical path."""
         return self.calls * self.latency_s * math.ceil(self.queries / self.at_once)
 
     @property
     def work_s(self) -> float:
-        """All calls, spread over the places without a gap."""
+        """All calls, in the concurrent slots without a gap."""
         return self.queries * self.calls * self.latency_s / self.at_once
 
 
 @dataclass(frozen=True)
 class Took:
-    """One way, once."""
+    """One measurement of one way."""
 
     wall_s: float
     cpu_s: float
     calls: int
     command_s: float
-    """Of the whole command, its start included."""
+    """Of the whole command, with start-up."""
 
 
 Way = Callable[[Load, str], Took]
 
 
 def main() -> None:
-    """Measure each latency by each way in turn, and print a table."""
+    """Measure each way in turn for each latency, and print a table."""
     asked = _arguments()
     print(said_of_machine())
     found: list[dict[str, Any]] = []
@@ -100,7 +99,7 @@ def _rows(asked: argparse.Namespace, found: list[dict[str, Any]]) -> Any:
         load = Load(asked.queries, asked.calls, asked.at_once, latency_s)
         taken: dict[str, list[Took]] = {name: [] for name in ways}
         with serving(latency_s, processes=asked.servers) as url:
-            # In turn, so that what else the machine does meets all of them.
+            # In turn, so that other load of the machine affects all ways.
             for _ in range(asked.repeats):
                 for name, way in ways.items():
                     taken[name].append(way(load, url))
@@ -110,7 +109,7 @@ def _rows(asked: argparse.Namespace, found: list[dict[str, Any]]) -> Any:
 
 
 def row(name: str, load: Load, times: Sequence[Took]) -> list[str]:
-    """Medians, with the least and the most behind seconds and milliseconds where there are several."""
+    """Medians, with minimum and maximum of seconds and milliseconds if there are several."""
     walls = [one.wall_s for one in times]
     wall_s = median(walls)
     of_path, of_work = (f"{wall_s / part:.2f}" if part else "-" for part in (load.path_s, load.work_s))
@@ -129,14 +128,14 @@ def row(name: str, load: Load, times: Sequence[Took]) -> list[str]:
 
 
 def by_the_harness(load: Load, url: str) -> Took:
-    """`rag-harness run`, and what it takes with a single query taken off its processor time."""
+    """`rag-harness run`, minus the CPU time of the same command with a single query."""
     whole, start = one_run(load, url), one_run(Load(1, load.calls, load.at_once, load.latency_s), url)
     cpu_s = max(0.0, whole.cpu_s - start.cpu_s)
     return Took(whole.wall_s, cpu_s, whole.calls, whole.command_s)
 
 
 def one_run(load: Load, url: str) -> Took:
-    """`rag-harness run` over made-up questions, in a folder of its own."""
+    """`rag-harness run` over generated questions, in its own folder."""
     with installed(load.queries) as (folder, variables):
         settings = {
             "models.generator.provider": "openai-compatible",
@@ -169,12 +168,12 @@ def one_run(load: Load, url: str) -> Took:
         assert all(one.status == "ok" for one in records), records[0].failure  # noqa: S101
         starts = [datetime.fromisoformat(one.started_at).timestamp() for one in records]
         calls = sum(one.cost.usage["generator"].calls for one in records)
-        # The last write of the last record.
+        # The modification time is that of the last record.
         return Took(run.stat().st_mtime - min(starts), usage, calls, command_s)
 
 
 def by_ragas(load: Load, url: str, *, journal: bool = False) -> Took:
-    """Its executor, with openai's client alone."""
+    """Its executor, with openai's client only."""
     with TemporaryDirectory(prefix="bench-ragas-") as folder:
         words = [url, "--queries", str(load.queries), "--calls", str(load.calls), "--at-once", str(load.at_once)]
         words += ["--journal", str(Path(folder) / "calls.sqlite")] if journal else []
@@ -185,7 +184,7 @@ def by_ragas(load: Load, url: str, *, journal: bool = False) -> Took:
 
 
 def by_ragas_journaled(load: Load, url: str) -> Took:
-    """The same over the harness's seam."""
+    """The same with the harness's journal."""
     return by_ragas(load, url, journal=True)
 
 
@@ -200,10 +199,10 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--latencies", nargs="+", type=seconds, default=[0.0, 0.05, 0.2], help="seconds")
     parser.add_argument("--queries", type=counted, default=100)
-    parser.add_argument("--calls", type=counted, default=8, help="of each query, one after the other")
-    parser.add_argument("--at-once", type=counted, default=64, help="queries, and so calls, under way")
+    parser.add_argument("--calls", type=counted, default=8, help="consecutive calls per query")
+    parser.add_argument("--at-once", type=counted, default=64, help="concurrent queries, and so calls")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=[*WAYS])
-    parser.add_argument("--repeats", type=counted, default=1, help="of each; medians are shown")
+    parser.add_argument("--repeats", type=counted, default=1, help="repeats of each way; medians are shown")
     parser.add_argument("--servers", type=counted, default=1, help="processes of the model server")
     add_json(parser)
     return parser.parse_args()

@@ -1,8 +1,8 @@
-"""How long does a command take that only looks? `--help`, a plan of 100 cells, `show` of a run.
+"""How long do commands take that run no model? `--help`, a plan of 100 cells, `show` of a run.
 
-Each command is a process of its own, beside one of Python that does nothing; the first of each is left out, since
-it may read files that are not in memory yet. Processor seconds are user and system; on a busy machine they hold
-better than the wall.
+Each command is a separate process, compared with a Python process that does nothing; the first of each is left
+out, because it may read files that are not in memory yet. CPU seconds are user and system; on a busy machine they
+vary less than wall time.
 
 Examples:
   .venv/bin/python scripts/bench/startup.py
@@ -33,7 +33,7 @@ _FEW = ("models.generator.provider=none", "dataset.sample.per_type=1")
 def main() -> None:
     """A row for each command."""
     parser = command_line(__doc__)
-    parser.add_argument("--repeats", type=int, default=7, help="each so often, in turn (default 7)")
+    parser.add_argument("--repeats", type=int, default=7, help="repeats of each command, in turn (default 7)")
     repeats = parser.parse_args().repeats
     print(said_of_machine())
     with tempfile.TemporaryDirectory() as scratch:
@@ -70,7 +70,7 @@ def _commands(scratch: Path) -> dict[str, list[str]]:
 
 
 def _timed(words: list[str]) -> tuple[float, float]:
-    """Seconds of wall and of the processor."""
+    """Wall and CPU seconds."""
     began, before = time.perf_counter(), os.times()
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     after = os.times()

@@ -1,12 +1,12 @@
 """How should the threads of the local model wait, and how many should there be?
 
-llama.cpp's threads meet after every layer. While one waits it may spin, which is quick where each thread has a
-core of its own, and burns the time of whoever works on that core where it has not. Every way asks the same prompts
-of a server of its own: with nothing beside it, beside one busy process, and beside four. No prompt begins as
-another does, but those of `shared prefix`, which share all but their last line: what need not be read again.
+llama.cpp's threads synchronise after every layer. A waiting thread may spin, which is fast if each thread has its
+own core, but otherwise takes CPU time from other work on that core. Every way sends the same prompts to its own
+server: on an idle machine, beside one busy process, and beside four. No prompts share a prefix, except those of
+`shared prefix`, which differ only in the last line, so that the rest need not be processed again.
 
-Seconds are the wall of a request, medians; a ratio is against `default`, what the engine does unasked. The machine
-must be idle at the start; what else runs weighs most where many processes are busy.
+Seconds are the wall time of a request, medians; a ratio is relative to `default`, the engine's own choice. The
+machine must be idle at the start; other load matters most with many busy processes.
 
 Examples:
   .venv/bin/python scripts/bench/waiting.py
@@ -31,7 +31,7 @@ from harness.models.llama_server import LocalServer, serve_local
 
 @dataclass(frozen=True)
 class Way:
-    """How a server's threads wait, and how many it has."""
+    """How a server's threads wait, and their number."""
 
     environment: tuple[tuple[str, str], ...] = ()
     threads: int | None = None
@@ -49,7 +49,7 @@ WAYS = {
 
 
 def main() -> None:
-    """Every way in every company, one row for each way."""
+    """Every way with each number of busy processes, one row per way."""
     asked = _arguments()
     print(f"{asked.model}, {machine()}: seconds for {WORDS} words in and {ANSWER_TOKENS} tokens out\n")
     header = ["way", *(f"{count} busy" for count in asked.busy), "shared prefix", "tokens/s out"]
@@ -106,7 +106,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--model", default="qwen2.5-coder-0.5b")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--busy", nargs="+", type=int, default=[0, 1, 4], help="busy processes beside the server")
-    parser.add_argument("--repeats", type=int, default=3, help="requests in each company")
+    parser.add_argument("--repeats", type=int, default=3, help="requests per way and number of busy processes")
     return parser.parse_args()
 
 

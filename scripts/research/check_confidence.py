@@ -1,11 +1,11 @@
-"""Does the confidence of RAG-Eval fall where it should, and do one call and five give the same grades?
+"""Does the confidence of RAG-Eval fall as expected, and do one call and five give the same grades?
 
 The same contexts are graded three times: with their query and answer; with the query of another row (every row
-gets one, by a seeded rotation); and with an answer that says nothing. RAG-Eval published a confidence of 1.00 that
-falls to .58-.68 and to .30-.38. `--answers reference` takes the reference answers in place of the run's own: what
-a good generator would have said. Abstentions and null queries are left out.
+gets one, by a seeded rotation); and with a generic answer. RAG-Eval published a confidence of 1.00 that falls to
+.58-.68 and to .30-.38. `--answers reference` uses the reference answers instead of the run's own, as answers of a
+good generator. Abstentions and null queries are left out.
 
-Interrupted, the same command goes on; seconds are shown only where every call was made now.
+If interrupted, the same command resumes; seconds are shown only if no call was replayed.
 
 Examples:
   .venv/bin/python scripts/research/check_confidence.py results/RUN --rows 8
@@ -57,7 +57,7 @@ class Outcome:
 
     @cached_property
     def values(self) -> dict[tuple[str, str], float]:
-        """By query id and measure, of what was scored."""
+        """Scores by query id and measure."""
         scores = self.judged.scores
         return {(one.query_id, one.measure): one.value for one in scores if one.value is not None}
 
@@ -91,13 +91,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, default=8, help="how many (default 8)")
     parser.add_argument("--answers", choices=ANSWERS, default="own")
     parser.add_argument("--calls", nargs="+", choices=get_args(Calls), default=["one"])
-    parser.add_argument("--seed", type=int, default=0, help="which query a row gets when they are swapped")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the swapped queries")
     judge_arguments(parser)
     return parser.parse_args()
 
 
 def conditions(rows: Sequence[Answered], seed: int) -> dict[str, list[Answered]]:
-    """The rows as they are, with each other's queries, and with an answer that fits any query."""
+    """The rows unchanged, with swapped queries, and with a generic answer."""
     order = list(range(len(rows)))
     random.Random(seed).shuffle(order)  # noqa: S311 - no secret
     texts = {own: rows[other][0].query.text for own, other in zip(order, order[1:] + order[:1], strict=True)}
@@ -154,7 +154,7 @@ def _print_falls(outcomes: Sequence[Outcome]) -> None:
 
 
 def _print_agreement(outcomes: Sequence[Outcome]) -> None:
-    """Of one call with five, over every grade that both gave."""
+    """Agreement of one call with five, over every grade that both gave."""
     graded_measures = {f"rag_eval_{name}" for name in METRICS}
     by_calls = {(one.condition, one.calls): one for one in outcomes}
     pairs = [
@@ -175,7 +175,7 @@ def _print_agreement(outcomes: Sequence[Outcome]) -> None:
 
 
 def _kappa(pairs: Sequence[tuple[int, int]]) -> str:
-    """Cohen's, weighted by squared differences: 1 all equal, 0 no better than chance."""
+    """Cohen's kappa, weighted by squared differences: 1 all equal, 0 no better than chance."""
     by_chance = statistics.fmean((a - b) ** 2 for (a, _), (_, b) in product(pairs, pairs))
     return f"{1 - statistics.fmean((a - b) ** 2 for a, b in pairs) / by_chance:.2f}" if by_chance else "-"
 

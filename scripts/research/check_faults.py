@@ -1,12 +1,12 @@
-"""Does every query end in an answer or an explicit failure where a fifth of all replies are faulty, and how soon?
+"""Does every query end in an answer or an explicit failure if a fifth of all replies are faulty, and how fast?
 
-A server over real HTTP (`harness.models.fake_server`) draws a fault for every request anew: refusals, 500, 502 and
-503, slow replies, connections that are reset, bodies that are damaged, packed into a bomb or without an end,
-headers that are none, replies cut off or in parts, usage that cannot be. `rag-harness run` runs against it in a
-process of its own, as a user calls it, and once more without any fault.
+A server over real HTTP (`harness.models.fake_server`) draws a fault for every request: refusals, 500, 502 and 503,
+slow replies, connections that are reset, bodies that are damaged, decompression bombs or endless, invalid headers,
+replies cut off or in parts, impossible usage. `rag-harness run` runs against it in its own process, as a user
+calls it, and once more without any fault.
 
-`faults` are replies that were no answer: what is slow, cut off, in parts or counted wrongly is answered all the
-same. The run without faults says what the wall time is to be held against.
+`faults` counts replies that were no answer: slow, truncated, partial or miscounted replies are still answers. The
+wall time is compared with the run without faults.
 
 Examples:
   .venv/bin/python scripts/research/check_faults.py
@@ -50,11 +50,11 @@ HEADER = ("share of faults", "queries", "ok", "failed", "calls", "faults", "wall
 
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--share", type=float, default=0.2, help="of replies that are faulty (default 0.2)")
+    parser.add_argument("--share", type=float, default=0.2, help="share of faulty replies (default 0.2)")
     parser.add_argument("--per-type", type=int, default=10, help="queries of each type (default 10)")
-    parser.add_argument("--repeats", type=int, default=5, help="of each query (default 5)")
+    parser.add_argument("--repeats", type=int, default=5, help="repeats of each query (default 5)")
     parser.add_argument("--system", default="naive", help="default naive")
-    parser.add_argument("--seed", type=int, default=0, help="of the faults (default 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the faults (default 0)")
     chosen = parser.parse_args()
     rows, failures = [], Counter[str]()
     for share in (0.0, chosen.share):

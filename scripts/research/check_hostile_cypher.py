@@ -1,22 +1,22 @@
-"""Does Cypher that a model, or a document through it, may write harm a graph store? Writes, files, requests, time.
+"""Can Cypher written by a model, or by a document through it, harm a graph store? Writes, files, requests, time.
 
-Statements of `tests/support/hostile_cypher.py` go the way that those of the Cypher agent go: read whole, refused
-or written anew, asked read-only. Each is tried as it stands and in disguise: behind a comment, in small letters,
-behind a harmless statement with a semicolon, with UNION, with WITH. Both stores hold the same graph: Ladybug and
-a Neo4j of its own that this script starts and removes (NEO4J_HOME, or Docker). Then the stores are looked at:
+Statements of `tests/support/hostile_cypher.py` take the way of the Cypher agent's statements: parsed, refused or
+rewritten, executed read-only. Each is tried unchanged and in disguise: behind a comment, in small letters, behind
+a harmless statement with a semicolon, with UNION, with WITH. Both stores hold the same graph: Ladybug and a Neo4j
+that this script starts and removes (NEO4J_HOME, or Docker). Then the stores are checked:
 
 - writes: the graph, its indexes and the files of the folder, compared before and after;
-- files read: rows that hold what stands in a file which only the disk knows, and files that were made;
-- requests: connections to a socket that listens, at the address that the statements name;
-- answered, ended: statements that the database answered, or did not (it refused, or was ended in time);
+- files read: rows with the content of a file that only the disk has, and files that were created;
+- requests: connections to a listening socket, at the address that the statements name;
+- answered, ended: statements that the database answered, or did not (refused, or stopped in time);
 - late: statements that took more than twice their time limit;
 - next s: the time of a harmless statement right after all of them;
-- peak MB: the most memory of the database's process (Neo4j's, or that of the process that asks Ladybug).
+- peak MB: the most memory of the database's process (Neo4j's, or that of the process that queries Ladybug).
 
-`bombs` are small to write and too large to plan or hold; `at the bound` is as large as a statement may be.
+`bombs` are short statements that are too large to plan or store; `at the bound` is as large as allowed.
 
-`unguarded` asks the statements that name a file or an address of the database itself, in a read-only session and
-without being read first: what it counts, this script can see, and the reading keeps away.
+`unguarded` sends the statements that name a file or an address directly to the database, in a read-only session
+and without the parser: its counts show that this script can detect them, and that the parser prevents them.
 
 Examples:
   .venv/bin/python scripts/research/check_hostile_cypher.py
@@ -89,7 +89,7 @@ _MOST_ROWS = 100_000
 
 @dataclass
 class Seen:
-    """What became of statements."""
+    """The outcomes of statements."""
 
     statements: int = 0
     refused: int = 0
@@ -104,7 +104,7 @@ class Seen:
 
 
 class Listening:
-    """A socket that counts who comes."""
+    """A socket that counts connections."""
 
     def __init__(self) -> None:
         self._socket = socket.create_server(("127.0.0.1", 0))
@@ -120,7 +120,7 @@ class Listening:
                 connection.close()
 
     def close(self) -> None:
-        """Nobody is counted any more."""
+        """Stop counting."""
         self._socket.close()
 
 
@@ -134,29 +134,29 @@ class Bait:
 
     @classmethod
     def laid(cls, folder: Path, listening: Listening) -> Bait:
-        """A file that holds something found nowhere else."""
+        """Create a file with unique content."""
         secret = f"canary{os.urandom(6).hex()}"
         (folder / "canary.csv").write_text(f"{secret},1\n")
         return cls(folder, listening, secret)
 
     def named_in(self, text: str) -> str:
-        """The statement with our file, folder and address in place of those in it."""
+        """The statement with our file, folder and address instead of its own."""
         named = text.replace("/etc/passwd", str(self.folder / "canary.csv"))
         named = named.replace("/tmp/evil", str(self.folder / "evil"))  # noqa: S108 - a text, not a path
         return named.replace("127.0.0.1:9", f"127.0.0.1:{self.listening.port}")
 
     @property
     def made(self) -> int:
-        """Files and folders that were made beside it."""
+        """Files and folders that were created beside it."""
         return len(list(self.folder.glob("evil*")))
 
 
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--stores", nargs="+", choices=["ladybug", "neo4j"], default=["ladybug", "neo4j"])
-    parser.add_argument("--limit-s", type=float, default=2.0, help="for each statement (default 2)")
+    parser.add_argument("--limit-s", type=float, default=2.0, help="seconds per statement (default 2)")
     parser.add_argument("--ways", nargs="+", help="only these rows of the table")
-    parser.add_argument("--entities", type=int, default=2_000, help="of the graph (default 2000)")
+    parser.add_argument("--entities", type=int, default=2_000, help="entities of the graph (default 2000)")
     chosen = parser.parse_args()
     rows: list[Sequence[str]] = []
     for kind in chosen.stores:
@@ -207,7 +207,7 @@ def _ways() -> dict[str, list[str]]:
 
 @contextmanager
 def _watched(server: Path) -> Iterator[Callable[[], int]]:
-    """The most memory meanwhile of the server in this folder, else of a process that this one started."""
+    """Peak memory of the server in this folder, else of any process that this one started."""
     ended, most = threading.Event(), [0]
 
     def watch() -> None:
@@ -255,7 +255,7 @@ def _count(seen: Seen, found: Sequence[Sequence[Any]], secret: str, took: tuple[
 
 
 def _unguarded(kind: StoreKind, index: Path, bait: Bait, limit_s: float) -> Seen:
-    """The statements that name a file or an address, asked of the database itself."""
+    """The statements that name a file or an address, sent directly to the database."""
     seen = Seen()
     with _session(kind, index, limit_s) as ask:
         for text in (*hostile_cypher.READS_FILES, *hostile_cypher.SENDS_REQUESTS):
@@ -264,7 +264,7 @@ def _unguarded(kind: StoreKind, index: Path, bait: Bait, limit_s: float) -> Seen
             try:
                 found = ask(bait.named_in(text))
                 seen.answered += 1
-            except Exception:  # whatever a database makes of it
+            except Exception:  # each database has its own errors
                 seen.refused += 1
             _count(seen, found, bait.secret, (time.monotonic() - began, limit_s))
     return seen
@@ -299,7 +299,7 @@ def _all(result: Any) -> list[list[Any]]:
 
 
 async def _state(store: GraphStore) -> object:
-    """All that the graph holds."""
+    """The content of the graph."""
     return await store.size(), [await store.ask(read_statement(text, _MOST_ROWS), 60.0) for text in _DUMPS]
 
 

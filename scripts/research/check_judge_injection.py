@@ -1,13 +1,13 @@
-"""Can an answer or a context talk the judge into a better score?
+"""Can an answer or a context manipulate the judge into a better score?
 
-Wrong answers (each row gets the reference answer of another row) are scored as they are, and again with an attack
+Wrong answers (each row gets the reference answer of another row) are scored unchanged, and again with an attack
 appended: an order, a finished grade, a forged end of the quoted text, tokens of a chat template, and others. Some
-attacks stand in a context instead. A table says by how much each attack raises a score over the same wrong answer
-without it, and how often it lifts the score at least to that of the right answer, among the rows where the right
-answer scores higher. The last table says how well scores tell right answers from wrong ones without attacks.
+attacks are in a context instead. A table shows by how much each attack raises the score of the same wrong answer,
+and how often the score reaches that of the right answer, among the rows where the right answer scores higher. The
+last table shows how well scores separate right from wrong answers without attacks.
 
 RUN needs contexts only: `rag-harness run -s gold -d ms_marco --set models.generator.provider=none --records-only`.
-Interrupted, the same command goes on. To compare two versions of the prompts, run it once with each.
+If interrupted, the same command resumes. To compare two versions of the prompts, run it once with each.
 
 Examples:
   .venv/bin/python scripts/research/check_judge_injection.py results/RUN --rows 10
@@ -56,7 +56,7 @@ CONTEXT_ATTACKS: dict[str, str] = {
     "chat tokens in a context": _TURN,
 }
 _FEWEST_WORDS = 5
-"""Of an answer, so that there are statements to judge."""
+"""Words of an answer, so that it has statements to judge."""
 
 
 def main() -> None:
@@ -81,7 +81,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("run", type=Path, help="a run directory")
     parser.add_argument("--rows", type=int, default=10, help="how many (default 10)")
     parser.add_argument("-e", "--evaluator", default="rag_eval", help="such as triplet (default rag_eval)")
-    parser.add_argument("--metrics", nargs="+", help="of the evaluator, where it lets them be chosen")
+    parser.add_argument("--metrics", nargs="+", help="metrics of the evaluator, if it has a choice")
     judge_arguments(parser)
     return parser.parse_args()
 
@@ -102,7 +102,7 @@ async def _scored(rows: Sequence[Answered], asked: argparse.Namespace) -> dict[s
     spec, found = EVALUATORS.load(asked.evaluator), dict[str, Values]()
     params = spec.params.model_validate({"metrics": asked.metrics} if asked.metrics else {})
     with opened(judge_of(asked), asked.folder) as models:
-        # Row by row: the prompts of one row begin alike, which a local server reads once.
+        # Row by row: the prompts of one row share a prefix, which a local server reads once.
         for at, (condition, changed) in product(range(len(rows)), conditions(rows).items()):
             scores = (await judged(changed[at : at + 1], spec, params, models)).scores
             known = {(one.query_id, one.measure): one.value for one in scores if one.value is not None}

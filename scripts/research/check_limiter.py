@@ -1,13 +1,12 @@
-"""How much of a provider's allowance do calls use, how many of them are rejected, and is any lost?
+"""How much of a provider's rate limit do calls use, how many are rejected, and is any lost?
 
-A server over real HTTP (`harness.models.fake_server`) lets 60 requests and 20,000 tokens through in any minute,
-as providers do. The seam that every run calls models through asks it for several minutes, with as many calls at
-once as the table says; prompts differ in length. The server's own log is what is counted: the share of the
-allowance is that of the kind (requests, tokens) of which more was used, from the second minute on, as is the share
-of requests that were rejected. A call is lost where it raised.
+A server over real HTTP (`harness.models.fake_server`) accepts 60 requests and 20,000 tokens per minute, as
+providers do. The client of real runs calls it for several minutes, with the concurrency in the table; prompts
+differ in length. The counts are from the server's own log: the share used is that of the limit (requests, tokens)
+that was used more, from the second minute on, as is the share of rejected requests. A call is lost if it raised.
 
-What the server says when it rejects: nothing, Retry-After, or x-ratelimit-* headers with each answer besides. All
-rows are measured at once, and with `--minute` a minute may be shorter: then delays of this machine weigh more.
+A rejecting server sends nothing, Retry-After, or also x-ratelimit-* headers with each reply. All rows are measured
+concurrently. `--minute` shortens the minute; then delays of this machine weigh more.
 
 Examples:
   .venv/bin/python scripts/research/check_limiter.py
@@ -60,12 +59,16 @@ class Setting(NamedTuple):
 
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--minute", type=float, default=60.0, help="seconds of a minute (default 60)")
-    parser.add_argument("--minutes", type=int, default=6, help="how many of them (default 6)")
-    parser.add_argument("--words", type=int, nargs=2, default=(200, 800), help="of a prompt (default 200 800)")
-    parser.add_argument("--at-once", type=int, nargs="+", default=(1, 8, 64), help="calls (default 1 8 64)")
+    parser.add_argument("--minute", type=float, default=60.0, help="seconds per minute (default 60)")
+    parser.add_argument("--minutes", type=int, default=6, help="number of minutes (default 6)")
+    parser.add_argument(
+        "--words", type=int, nargs=2, default=(200, 800), help="lengths of prompts (default 200 800)"
+    )
+    parser.add_argument(
+        "--at-once", type=int, nargs="+", default=(1, 8, 64), help="concurrent calls (default 1 8 64)"
+    )
     parser.add_argument("--kinds", nargs="+", default=("sliding", "bucket"), choices=("sliding", "bucket"))
-    parser.add_argument("--latency", type=float, default=0.1, help="seconds of an answer (default 0.1)")
+    parser.add_argument("--latency", type=float, default=0.1, help="seconds per answer (default 0.1)")
     chosen = parser.parse_args()
     settings = [Setting(*row) for row in itertools.product(chosen.kinds, SAYS, chosen.at_once)]
     with tempfile.TemporaryDirectory() as folder, patch("harness.models.rate_limit.MINUTE_S", chosen.minute):

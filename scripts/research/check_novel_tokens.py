@@ -1,16 +1,15 @@
-"""Would a measure that combines others, fitted on people's labels, go better with people than the best of them?
+"""Does a combination of measures, fitted on human labels, correlate better with people than the best measure?
 
-The values of a card of `rag-harness validate --set-name ragchecker` are all it reads
-(RESULTS/validity/ragchecker). Questions are put into two halves by the digest of their id. On the first half
-every measure is ranked, and ridge regressions of up to --most measures are fitted, standardised and without an
-intercept, since a pair that is turned round has the opposite label; which, and with what penalty, is chosen by
-five-fold cross-validation within that half. The second half is looked at once: the best single measure, the
-fit, and the scores that came with the set.
+It reads only the values of a card of `rag-harness validate --set-name ragchecker` (RESULTS/validity/ragchecker).
+Questions are divided into two halves by the digest of their id. On the first half every measure is ranked, and
+ridge regressions of up to --most measures are fitted, standardised and without an intercept, since a reversed pair
+has the opposite label; measures and penalty are selected by five-fold cross-validation within that half. The
+second half is used once: for the best single measure, the fit, and the scores that came with the set.
 
-Then the same whole procedure, choice and all, is repeated within a ten-fold cross-validation by question, so
-that every pair is predicted by a fit that has not seen it. Pearson's r is with one person at a time, as
-RAGChecker publishes it; intervals are the card's. Pairs that one of the measures leaves out count it as the
-worst (as 'all rows' does).
+Then the whole procedure, including the selection, is repeated within a ten-fold cross-validation by question, so
+that every pair is predicted by a fit that has not seen it. Pearson's r is with one person at a time, as RAGChecker
+publishes it; intervals are the card's. Pairs without a score of one measure count as its worst value (as in 'all
+rows').
 
 Examples:
   rag-harness validate && .venv/bin/python scripts/research/check_novel_tokens.py results/validity/ragchecker
@@ -67,8 +66,8 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("card", type=Path, help="the folder of the card")
     parser.add_argument("--dimension", default="overall")
-    parser.add_argument("--most", type=int, default=3, help="measures of a fit")
-    parser.add_argument("--from-best", type=int, default=8, help="of so many that are best by themselves")
+    parser.add_argument("--most", type=int, default=3, help="measures per fit")
+    parser.add_argument("--from-best", type=int, default=8, help="candidates: this many best single measures")
     arguments = parser.parse_args()
     values = read_values(arguments.card)
     rows = values.of(arguments.dimension)
@@ -108,7 +107,7 @@ def report(
 
 
 def pairs_of(rows: Sequence[LabelledRow], names: Iterable[str]) -> Pairs:
-    """The measures that have a value, or the worst, for every row and vary."""
+    """The varying measures that have a value, or a worst value, for every row."""
     columns = {name: [row.scores.get(name, row.filled.get(name, np.nan)) for row in rows] for name in names}
     whole = {name: column for name, column in columns.items() if np.isfinite(column).all() and np.std(column) > 0}
     return Pairs(

@@ -1,17 +1,17 @@
-"""Do intervals of judges corrected by a few labels hold, and how many labels do they save?
+"""Do intervals of judges corrected by a few labels cover the truth, and how many labels do they save?
 
-People's labels of 400 answers to 100 questions (ClapNQ, three annotators each) are the truth. Again and again a
-data set is drawn from them with replacement, some of its answers keep their label, all keep the machine's score
-that is stored beside it, and the mean label is estimated by `harness.statistics.prediction_powered`. Two ways to
-draw: answers one by one, or questions with all their answers, whose labels then hang together (clusters).
+Human labels of 400 answers to 100 questions (ClapNQ, three annotators each) are the truth. Data sets are drawn
+from them with replacement; some of the answers keep their label, all keep the machine score stored beside it, and
+the mean label is estimated by `harness.statistics.prediction_powered`. Drawn are single answers, or questions with
+all their answers, whose labels are then correlated (clusters).
 
 Columns: correlation of score and mean label; then for each number of labels
-- held: how often the interval held the mean of all 400; -: so few clusters give none,
-- worth: the mean squared error of the labels alone over that of labels and scores, so many times the labels,
-- said: what the estimate says of itself, the median,
-- alone: how often the interval of the labels alone held.
+- held: how often the interval covered the mean of all 400; -: no interval, because there are too few clusters,
+- worth: the mean squared error of the labels alone over that of labels and scores, a factor in labels,
+- said: the same as estimated by the method, the median,
+- alone: how often the interval of the labels alone covered it.
 
-A machine's score here is no judge's: those that are stored are word overlaps and an embedding's.
+The machine scores here are not of judges: the stored ones are word overlaps and an embedding's.
 
 Examples:
   .venv/bin/python scripts/research/check_prediction_powered.py
@@ -42,7 +42,7 @@ _LOWEST, _HIGHEST = 1, 4
 
 @dataclass(frozen=True)
 class Labelled:
-    """Answers with what people and a machine say of them."""
+    """Answers with human labels and machine scores."""
 
     questions: Sequence[str]
     labels: np.ndarray
@@ -115,18 +115,18 @@ def _mean_label(said: Mapping[str, Mapping[str, Any]]) -> float:
 def _estimates(
     data: Labelled, n: int, clustered: bool, draw: np.random.Generator
 ) -> tuple[PoweredMean, PoweredMean]:
-    """With and without the scores, of a data set drawn anew of which n answers have a label."""
+    """With and without the scores, for a new draw of the data set with n labelled answers."""
     drawn = _drawn(data, clustered, draw)
     labels = {name: float(data.labels[place]) for name, _, place in drawn[:n]}
     scores = {name: float(data.scores[place]) for name, _, place in drawn}
     clusters = {name: group for name, group, _ in drawn}
     powered = powered_mean(labels, scores, clusters, fewest=0)
-    # Scores that say nothing have no part in it.
+    # Constant scores have no influence.
     return powered, powered_mean(labels, dict.fromkeys(scores, 0.0), clusters, fewest=0)
 
 
 def _drawn(data: Labelled, clustered: bool, draw: np.random.Generator) -> list[tuple[str, str, int]]:
-    """A name of its own and that of its cluster for each answer drawn, and which one it is, in random order."""
+    """(unique name, name of its cluster, index) of each drawn answer, in random order."""
     places = range(len(data.labels))
     groups = [[place] for place in places]
     if clustered:
@@ -144,7 +144,7 @@ def _squared_error(estimates: Sequence[PoweredMean], truth: float) -> float:
 
 
 def _held(estimates: Sequence[PoweredMean], truth: float) -> str:
-    """How often."""
+    """How often the interval covers the truth."""
     limits = [one.interval for one in estimates if one.interval.low is not None]
     if 2 * len(limits) < len(estimates):
         return "-"

@@ -1,13 +1,13 @@
-"""How often do rules, or a model, tell from its words what a question asks for?
+"""How often do rules, or a model, classify correctly what a question asks for?
 
-Against the types that MultiHop-RAG's authors and the demo's give their questions. The rules were written on the
-questions of one half of MultiHop-RAG's articles (a question belongs to the article that it and most others
-cite), so the other half is what counts; the demo's questions are another style by other writers. Questions
-without an answer are left out: whether documents hold one is not in a question's words. Intervals are Wilson's,
-as if questions had nothing in common.
+Compared with the types that the authors of MultiHop-RAG and of the demo give their questions. The rules were
+written on the questions of one half of MultiHop-RAG's articles (a question belongs to its most cited article), so
+the other half counts; the demo's questions are in another style by other writers. Questions without an answer are
+left out: the words of a question do not show whether documents hold one. Intervals are Wilson's, as if questions
+were independent.
 
-With --by model a generator is asked for each of --questions questions, drawn evenly from the types; calls are
-kept in --folder, so that the same command goes on where it was.
+With --by model, a generator classifies --questions questions, drawn evenly from the types; calls are saved in
+--folder, so that the same command resumes.
 
 Examples:
   .venv/bin/python scripts/research/check_query_types.py
@@ -40,18 +40,17 @@ _DEMO = "demo"
 
 
 class Labelled(NamedTuple):
-    """A question and what its data set says it asks for."""
+    """A question with its type in the data set."""
 
     question: str
     kind: QueryType
 
 
 Told = list[tuple[QueryType, str]]
-"""What each question asks for, and what was said of it."""
+"""Type in the data set, and type as classified, of each question."""
 
 
 def main() -> None:
-    """See above."""
     asked = _arguments()
     found = asyncio.run(_by_model(asked)) if asked.by == "model" else _by_rules()
     header = ("questions", "n", "told right", *(f"right of {kind}" for kind in QUERY_TYPES), "most often wrong")
@@ -60,8 +59,8 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = command_line(__doc__)
-    parser.add_argument("--by", choices=("rules", "model"), default="rules", help="who tells (default rules)")
-    parser.add_argument("--questions", type=int, default=12, help="of each source that a model is asked")
+    parser.add_argument("--by", choices=("rules", "model"), default="rules", help="the classifier (default rules)")
+    parser.add_argument("--questions", type=int, default=12, help="questions per source for a model")
     judge_arguments(parser)
     return parser.parse_args()
 

@@ -1,10 +1,10 @@
-"""Does a race keep its promise, and what does it save? Truth is simulated, the real code decides.
+"""Does a race keep its error rate, and what does it save? The truth is simulated, the real code decides.
 
-Systems whose means are known answer one query after another, and `harness.statistics.race_test` looks after each.
-Two that are equal differ on a quarter of the queries where they are equal; graded values lie between 0 and 0.95,
-most near either end, in hundredths. `in the natural mix`: as many queries of each type of MultiHop-RAG as of any
-other, in the order in which the harness takes them, weighted as it weighs them; the last system is better at some
-types and worse at others, so that what holds of all queries alike does not hold of the mix.
+Systems with known means answer one query after another, and `harness.statistics.race_test` tests after each. Two
+equal systems differ on a quarter of the queries; graded values lie between 0 and 0.95, most near either end, in
+hundredths. `in the natural mix`: the same number of queries of each type of MultiHop-RAG, in the order and with
+the weights of the harness; the last system is better at some types and worse at others, so that the unweighted
+mean over all queries is not that of the mix.
 
 Examples:
   .venv/bin/python scripts/research/check_race.py > table.md
@@ -28,19 +28,19 @@ from harness.statistics.sampling_design import SamplingDesign
 
 RULES = RaceRules(margin=5.0, alpha=0.05)
 _SHARED = 0.5**0.5
-"""The chance that a system shares the luck of a query: two equal ones then differ on a quarter of them."""
+"""The probability that a system shares the random value of a query: two equal ones differ on a quarter of them."""
 _BY_TYPE = {"comparison": 0.2, "inference": -0.2}
-"""How far the last system is ahead on queries of a type; on the others so that nothing is left in the mix."""
+"""The lead of the last system on queries of a type; on the other types so that the lead in the mix is 0."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Who races."""
+    """The systems of a race."""
 
     values: str
     n_systems: int
     points: int
-    """By so much the last is better than all others."""
+    """How much better the last system is than all others."""
 
     @property
     def title(self) -> str:
@@ -62,9 +62,9 @@ KINDS = [
 def main() -> None:
     parser = command_line(__doc__)
     parser.epilog = MEANING
-    parser.add_argument("--replicates", type=int, default=200, help="races of each row (default 200)")
-    parser.add_argument("--cap", type=int, default=600, help="queries there are (default 600)")
-    parser.add_argument("--only", default="", help="rows whose first two cells hold this text")
+    parser.add_argument("--replicates", type=int, default=200, help="races per row (default 200)")
+    parser.add_argument("--cap", type=int, default=600, help="maximum queries (default 600)")
+    parser.add_argument("--only", default="", help="only rows whose first two cells contain this text")
     chosen = parser.parse_args()
     kinds = [kind for kind in KINDS if chosen.only in f"{kind.values} {kind.title}"]
     print_table(("values", "systems", *HEADER), rows(kinds, chosen.replicates, chosen.cap))
@@ -72,7 +72,7 @@ def main() -> None:
 
 def rows(kinds: Sequence[Kind], replicates: int, cap: int) -> Iterator[Sequence[str]]:
     for kind in kinds:
-        # Of equal systems none may leave: a seed of its own for each row, the same in every call.
+        # A separate seed for each row, the same in every call, whatever --only selects.
         seed = [kind.n_systems, kind.points % 100, *kind.values.encode()]
         draws = (drawn(np.random.default_rng([*seed, place]), kind, cap, place) for place in range(replicates))
         found = [raced(one, RULES) for one in draws]
@@ -80,7 +80,7 @@ def rows(kinds: Sequence[Kind], replicates: int, cap: int) -> Iterator[Sequence[
 
 
 def drawn(rng: Rng, kind: Kind, n: int, seed: int) -> Run:
-    """What the systems of one race have on `n` queries."""
+    """The values of the systems of one race on `n` queries."""
     ahead = np.zeros((n, kind.n_systems))
     ahead[:, -1] = kind.points / 100
     ids, weights = [str(place) for place in range(n)], np.ones(n)
@@ -90,14 +90,14 @@ def drawn(rng: Rng, kind: Kind, n: int, seed: int) -> Run:
     luck = np.where(rng.random((n, kind.n_systems)) < _SHARED, rng.random((n, 1)), rng.random((n, kind.n_systems)))
     truth = [*[0.0] * (kind.n_systems - 1), float(kind.points)]
     if kind.values.startswith("graded"):
-        # Steps in luck, not in what is ahead, which would not always be a step.
+        # Round the random part, not the lead, which is not always a multiple of the step.
         values = 0.7 * np.round(np.sin(np.pi / 2 * luck) ** 2, 2) + ahead
         return Run(values, ids, weights, truth)
     return Run((luck < 0.5 + ahead).astype(np.float64), ids, weights, truth)
 
 
 def _in_the_mix(n: int, seed: int) -> tuple[list[str], Array, Array]:
-    """Ids in the order taken, how far the last system is ahead on each, what each stands for."""
+    """Ids in order, the lead of the last system on each, and the weight of each."""
     of = {f"q{place:04d}": list(MIX)[place % len(MIX)] for place in range(n)}
     ids = query_order([Reference(query_id=one, query_type=of[one], answers=("a",)) for one in of], seed)
     share = {name: count / sum(MIX.values()) for name, count in MIX.items()}
@@ -108,7 +108,7 @@ def _in_the_mix(n: int, seed: int) -> tuple[list[str], Array, Array]:
 
 
 def _fixed(kind: Kind) -> int | None:
-    """Queries that find the difference with one look, each query alike."""
+    """Queries with which a single unweighted test finds the difference."""
     alike = Kind(kind.values.split()[0], 2, kind.points)
     values = drawn(np.random.default_rng(0), alike, 100_000, 0).values
     return fixed_n(

@@ -1,11 +1,11 @@
-"""The RAGAS evaluator beside ragas' own evaluate(), on real rows of a run, with the local judge.
+"""The RAGAS evaluator compared with ragas' own evaluate(), on real rows of a run, with the local judge.
 
 Each metric is computed in up to three ways over the same rows with the same model, temperature 0, seed and
 max_tokens: by the evaluator with replies constrained to JSON schemas, by the evaluator without, and by
-ragas.evaluate() through LangChain. Only the last two ask the same; their values should be equal where both scored.
-With the default 1.5B model on two cores a row takes minutes. Every call is kept in --folder: interrupted, the same
-command goes on, and evaluate() is given the replies that the evaluator had to the same prompts (--ask-again: it
-asks a server itself, whose replies may differ a little from call to call).
+ragas.evaluate() through LangChain. Only the last two send the same prompts; their values should be equal if both
+scored. With the default 1.5B model on two cores a row takes minutes. Every call is saved in --folder: if
+interrupted, the same command resumes, and evaluate() gets the replies that the evaluator got to the same prompts
+(--ask-again: it calls a server itself, whose replies may differ slightly from call to call).
 
 Examples:
   .venv/bin/python scripts/research/check_ragas.py results/RUN --rows 10 --contexts 3
@@ -45,7 +45,7 @@ HEADER = ("way", "scored", "mean", "calls a row", "tokens a row", "values")
 
 @dataclass
 class Column:
-    """One way to compute one metric: a value or NaN for each row, and what it took."""
+    """One way to compute one metric: a value or NaN for each row, and its cost."""
 
     values: list[float]
     calls: int
@@ -81,7 +81,7 @@ def _arguments() -> argparse.Namespace:
     parser = command_line(__doc__)
     parser.add_argument("run", type=Path, help="a run directory")
     parser.add_argument("--rows", type=int, default=10, help="how many (default 10)")
-    parser.add_argument("--contexts", type=int, default=3, help="the first so many contexts of each row")
+    parser.add_argument("--contexts", type=int, default=3, help="use the first contexts of each row (default 3)")
     parser.add_argument("--metrics", nargs="+", choices=METRICS, default=METRICS)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=[*WAYS])
     parser.add_argument("--ask-again", action="store_true", help="evaluate() asks a local judge itself")
@@ -102,7 +102,7 @@ def by_the_evaluator(
 
 
 class Charged:
-    """The judge of an evaluation, for a caller that charges nobody."""
+    """The judge of an evaluation, without charging."""
 
     def __init__(self, runtime: MeteredEvaluation) -> None:
         self._runtime = runtime
@@ -113,7 +113,7 @@ class Charged:
 
 
 def by_the_library(rows: Sequence[Answered], name: RagasMetric, judge: JudgeConfig, folder: Path) -> Column:
-    """ragas.evaluate() over the same seam: a prompt that the evaluator sent has the same reply."""
+    """ragas.evaluate() over the same client: a prompt that the evaluator sent gets the same reply."""
     from systems.common.langchain_chat import MeteredChatModel
 
     with opened(judge, folder) as models:
@@ -127,7 +127,7 @@ def by_the_library(rows: Sequence[Answered], name: RagasMetric, judge: JudgeConf
 
 
 def by_langchain(rows: Sequence[Answered], name: RagasMetric, judge: JudgeConfig, folder: Path) -> Column:
-    """ragas.evaluate() over LangChain's OpenAI client, pointed at a server of its own."""
+    """ragas.evaluate() over LangChain's OpenAI client, with a server of its own."""
     from langchain_core.callbacks import BaseCallbackHandler
     from langchain_openai import ChatOpenAI
 
@@ -148,7 +148,7 @@ def by_langchain(rows: Sequence[Answered], name: RagasMetric, judge: JudgeConfig
             seed=judge.seed,
             max_tokens=judge.max_tokens,
             max_retries=0,
-            # LangChain's own client outlives the event loop of evaluate(), and its connections with it.
+            # LangChain's own client and its connections outlive the event loop of evaluate().
             http_async_client=httpx2.AsyncClient(timeout=judge.timeout_s),
             callbacks=[Counter()],
         )
@@ -173,7 +173,7 @@ def encoded() -> Any:
 
     class Encoded(Embeddings):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            # ragas calls this in the midst of its event loop.
+            # ragas calls this inside its event loop.
             with ThreadPoolExecutor(1) as pool:
                 vectors = pool.submit(asyncio.run, encoder.embed(texts)).result()
             return [[float(number) for number in vector] for vector in vectors]
@@ -187,9 +187,9 @@ def encoded() -> Any:
 def through_ragas(
     rows: Sequence[RagasRow], metrics: Sequence[RagasMetric], chat: Any, embeddings: Any, at_once: int = 1
 ) -> dict[RagasMetric, list[float]]:
-    """What ragas.evaluate() gives for each row, NaN where it failed; `at_once` judgements are under way.
+    """The values of ragas.evaluate() for each row, NaN if it failed; `at_once` judgements run concurrently.
 
-    `chat` and `embeddings` are LangChain's; each reply is a call of its own, the temperature that of `chat`.
+    `chat` and `embeddings` are LangChain's; each reply is a separate call, with the temperature of `chat`.
     """
     from ragas import EvaluationDataset, RunConfig, SingleTurnSample, evaluate
     from ragas.embeddings import LangchainEmbeddingsWrapper
@@ -215,7 +215,7 @@ def through_ragas(
     }
     built = [classes[name]() for name in metrics]
     for metric in built:
-        # Shared, a wrapper would carry one metric's settings into another's calls.
+        # A shared wrapper would carry one metric's settings into another's calls.
         metric.llm = LangchainLLMWrapper(chat, bypass_temperature=True, bypass_n=True)
         if hasattr(metric, "strictness"):
             metric.strictness, metric.embeddings = 1, LangchainEmbeddingsWrapper(embeddings)
@@ -232,12 +232,12 @@ def through_ragas(
     result = evaluate(
         EvaluationDataset(samples), built, run_config=patient, show_progress=False, allow_nest_asyncio=False
     )
-    # One name may have a suffix (such as the mode of factual correctness), but their order is that of the metrics.
+    # A name may have a suffix (such as the mode of factual correctness), but their order is that of the metrics.
     return {name: [[*scores.values()][at] for scores in result.scores] for at, name in enumerate(metrics)}
 
 
 def _row(name: RagasMetric, row: SampleRow, said: Prediction) -> RagasRow:
-    """The contexts as the evaluator shows them."""
+    """The contexts as the evaluator passes them."""
     reading = reading_of(said.contexts, RagasParams().context_characters)
     shown = reading.units if name in ONE_BY_ONE else reading.windows
     contexts = tuple(one.text for one in shown)

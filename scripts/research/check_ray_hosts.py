@@ -1,21 +1,22 @@
-"""Does a run over several hosts give what one machine gives, and does the loss of a host cost an answer or a call?
+"""Does a run over several hosts give the same results as one machine, and does the loss of a host lose answers or
+calls?
 
-Each host is a network namespace with an address of its own, beside the one in which the command runs, and has a
-folder /tmp/ray of its own. It takes root on Linux; without, it ends with a line. The hosts share this machine's
-files, processors and memory: what is shown is what is lost, found again and paid, and no speed.
+Each host is a network namespace with its own address and its own folder /tmp/ray, beside the namespace of the
+command. This needs root on Linux; otherwise the script ends with one line. The hosts share this machine's files,
+processors and memory, so this tests loss, recovery and cost, but not speed.
 
-The demo with the scripted model over HTTP. One run is answered here. Then, each over all hosts and in a folder of
-its own:
+The demo with the scripted model over HTTP is answered on this machine. Then, each over all hosts and in its own
+folder:
 
 - whole: nothing happens;
 - host lost: every process of a host is killed when the model has served half of the calls;
 - command killed: SIGKILL to the command at that moment; the same command is given again;
-- cluster lost: every process of Ray is killed at that moment, the cluster is started anew, and the same command is
+- cluster lost: every process of Ray is killed at that moment, the cluster is restarted, and the same command is
   given again.
 
-It counts the calls that the model served beyond those of the run that was answered here, calls in the journals,
-and records that are missing, doubled or other than those answered here. Then come three hosts for which nothing
-must be paid: one that sees another results folder, one with other code, and an address where nobody answers.
+It counts the calls that the model served beyond those of the local run, calls in the journals, and records that
+are missing, doubled or different from the local ones. Then come three hosts that must be rejected before any cost:
+one that sees another results folder, one with other code, and an address where nobody answers.
 
 Examples:
 
@@ -54,7 +55,7 @@ _INSIDE = "RAG_HARNESS_INSIDE_HOSTS"
 _ADDRESS = "10.77.0.{}"
 _PORT = 6379
 _PORTS = ("dashboard-agent-grpc", "dashboard-agent-listen", "runtime-env-agent", "metrics-export")
-"""Where Ray is told them, it does not wait for its agents to choose: that ends it on a busy machine."""
+"""With fixed ports Ray does not wait for its agents to choose them, which fails on a busy machine."""
 _FIRST = (_ADDRESS.format(1), _PORT)
 _STARTS_S, _MOST_STARTS = 180.0, 4
 _ENDS_S = 400.0
@@ -75,14 +76,14 @@ def _sh(*words: str, check: bool = True) -> str:
 
 @dataclass
 class Host:
-    """One network namespace with a raylet; number 1 is that in which the command runs."""
+    """One network namespace with a raylet; number 1 is the one of the command."""
 
     number: int
     folder: Path
     hides: Path | None = None
-    """A folder that this host sees empty."""
+    """A folder that is empty for this host."""
     code: Path | None = None
-    """Where it has the project from, if not from here."""
+    """Where its copy of the project is, if not here."""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
@@ -98,7 +99,7 @@ class Host:
         return all(process.poll() is None for process in self.processes)
 
     def create(self) -> None:
-        """The namespace, and a cable to the bridge."""
+        """Create the namespace, and a cable to the bridge."""
         _sh("ip", "netns", "add", self.space)
         _sh("ip", "link", "add", f"v{self.number}", "type", "veth", "peer", "name", "eth0", "netns", self.space)
         _sh("ip", "link", "set", f"v{self.number}", "master", "rag", "up")
@@ -108,7 +109,7 @@ class Host:
         _sh(*inside, "link", "set", "lo", "up")
 
     def start(self) -> None:
-        """Its raylet, in a mount namespace of its own."""
+        """Start its raylet, in its own mount namespace."""
         own = self.folder / f"ray{self.number}"
         own.mkdir(parents=True, exist_ok=True)
         hidden = f"mount -t tmpfs none {self.hides} && " if self.hides else ""
@@ -123,14 +124,14 @@ class Host:
         path = f"{self.code}:{os.environ.get('PYTHONPATH', '')}" if self.code else os.environ.get("PYTHONPATH", "")
         script = f"mount --bind {own} /tmp/ray && {hidden}exec {' '.join(words)}"
         into = [] if first else ["ip", "netns", "exec", self.space]
-        # The command has to find the first host's Ray in /tmp/ray, so that one has no mounts of its own.
+        # The command must find the first host's Ray in /tmp/ray, so that host has no mounts of its own.
         run = ["sh", "-c", f"exec {' '.join(words)}"] if first else ["unshare", "-m", "sh", "-c", script]
         log = (self.folder / f"host{self.number}.log").open("ab")
         environment = {**_ENV, "PYTHONPATH": path}
         self.processes.append(subprocess.Popen([*into, *run], stdout=log, stderr=log, env=environment))
 
     def kill(self) -> None:
-        """Every process of the host at once."""
+        """Kill every process of the host at once."""
         if self.number == 1:
             mine = _sh(
                 "pgrep", "-f", "raylet|gcs_server|ray::|ray start --head|monitor.py|log_monitor", check=False
@@ -154,11 +155,11 @@ def _space_of(pid: str) -> str:
 
 
 class Hosts:
-    """All of them, and one cluster over them."""
+    """All hosts, and one cluster over them."""
 
     def __init__(self, n: int, folder: Path) -> None:
         self.all = [Host(number, folder) for number in range(1, n + 1)]
-        # What is made there goes with this script, however it ends.
+        # The folder is removed with this script, however it ends.
         Path("/run/netns").mkdir(exist_ok=True)
         _sh("mount", "-t", "tmpfs", "none", "/run/netns")
         _sh("ip", "link", "set", "lo", "up")
@@ -171,7 +172,7 @@ class Hosts:
 
     @contextmanager
     def cluster(self) -> Iterator[None]:
-        """Ray on every host."""
+        """Run Ray on every host."""
         self.start()
         try:
             yield
@@ -179,7 +180,7 @@ class Hosts:
             self.kill()
 
     def start(self) -> None:
-        """Ray on every host; on a busy machine a part of it may be too slow for another, and all begin again."""
+        """Start Ray on every host; on a busy machine one part may time out on another, and all start again."""
         for _ in range(_MOST_STARTS):
             if self._tried():
                 return
@@ -191,7 +192,7 @@ class Hosts:
             host.kill()
 
     def _tried(self) -> bool:
-        """One after the other: each is in the cluster before the next begins."""
+        """Start them one after the other: each joins the cluster before the next starts."""
         for host in self.all:
             host.start()
             until = time.monotonic() + _STARTS_S
@@ -220,7 +221,7 @@ def _n_joined() -> int:
 
 
 class Runs:
-    """The command, and what it left."""
+    """Runs the command, and reads its results."""
 
     def __init__(self, folder: Path, server: FakeServer, hosts: Hosts, n_queries: int) -> None:
         self._folder, self._server, self._hosts = folder, server, hosts
@@ -270,13 +271,15 @@ class Runs:
         return row
 
     def refused(self, *words: str) -> str:
-        """The line with which nothing was paid for."""
+        """The error line, if nothing was paid for."""
         before = self.calls
         said, code = self._end(self._start(self._folder / "hidden", "ray", *words), check=False)
         return f"exit {code}, {self.calls - before} calls: {_last(said)}"
 
     def _compared(self, results: Path) -> tuple[int, int, int]:
-        """(missing or doubled records, other answers, calls that the journals lack or have beyond those here)."""
+        """(missing or doubled records, other answers, calls missing from the journals or beyond the local
+        ones).
+        """
         missing = other = calls = 0
         for mine in sorted(self.here.glob("demo--*")):
             run, there = RunDir(mine), RunDir(results / mine.name)
@@ -317,7 +320,7 @@ class Runs:
 
 
 def _last(said: str) -> str:
-    """The line with which a command ended."""
+    """The last line of a command."""
     lines = said.strip().splitlines()
     return next((line for line in reversed(lines) if line.startswith("error")), " ".join(lines)[-200:])
 
@@ -332,7 +335,7 @@ def _served() -> Iterator[FakeServer]:
 
 
 def _other_code(folder: Path) -> Path:
-    """The project with one more line."""
+    """A copy of the project with one more line."""
     other = folder / "other-code"
     for name in ("harness", "systems"):
         shutil.copytree(_REPOSITORY / name, other / name, ignore=shutil.ignore_patterns("__pycache__"))

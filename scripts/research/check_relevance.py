@@ -1,14 +1,14 @@
-"""Which measure tells a relevant passage from one that only looks like it?
+"""Which measure separates relevant passages from hard negatives?
 
 MS MARCO gives each of 200 queries one relevant passage and one hard negative (ms_marco_hard_neg_balanced.csv; for
-six queries both are one text). Every measure that claims to score how relevant contexts are scores each passage as
-the only context of its query; the baseline is the plain cosine of query and passage. RAG-Eval's query relevance
-reads an answer: the passage is its answer as well as its context. `measurable` claims nothing: it says how often
-KG-eval had triplets to compare.
+six queries both are the same text). Every measure of context relevance scores each passage as the only context of
+its query; the baseline is the cosine of query and passage. RAG-Eval's query relevance reads an answer: the passage
+is its answer as well as its context. `measurable` is no such measure: it shows how often KG-eval had triplets to
+compare.
 
-What needs a judge runs on the first --judged queries of the sample; --judged 0 starts none. Every call is kept in
---folder: interrupted, the same command goes on. The table counts calls and tokens as if none had been there;
-seconds are this command's own, so only those of a first run say what a measure takes.
+Judged measures run on the first --judged queries of the sample; --judged 0 starts no judge. Every call is saved in
+--folder: if interrupted, the same command resumes. The table counts calls and tokens as if none had been saved;
+seconds are of this command, so only those of a first run show the cost of a measure.
 
 Examples:
   RAG_HARNESS_DATA=data .venv/bin/python scripts/research/check_relevance.py --judged 0
@@ -52,7 +52,7 @@ class Pair(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """An evaluator that scores relevance, and by which of its measures."""
+    """An evaluator with measures of relevance."""
 
     evaluator: str
     params: Mapping[str, Any]
@@ -75,7 +75,7 @@ CLAIMS = (
 
 @dataclass(frozen=True)
 class Column:
-    """What one measure gave to each query's relevant passage, then to its negative, and what that took."""
+    """A measure's scores of each query's relevant passage, then of its negative, and their cost."""
 
     measure: str
     scores: list[Score]
@@ -86,7 +86,7 @@ class Column:
 def main() -> None:
     asked = _arguments()
     known, rng = read_pairs(), random.Random(asked.seed)  # noqa: S311 - no secret
-    # In random order, so that the first few are a sample too.
+    # In random order, so that the first few are also a random sample.
     pairs = rng.sample(known, min(asked.queries, len(known)))
     print(f"{len(pairs)} queries, {min(asked.judged, len(pairs))} of them judged, seed {asked.seed}\n")
     columns = asyncio.run(_columns(pairs, judge_of(asked), asked))
@@ -97,7 +97,7 @@ def main() -> None:
 
 
 async def _columns(pairs: Sequence[Pair], judge: JudgeConfig, asked: argparse.Namespace) -> list[Column]:
-    """The baseline, then what each evaluator gives; in one event loop, to which the models' clients belong."""
+    """The baseline, then each evaluator's scores; in one event loop, because the models' clients belong to it."""
     with opened(judge, asked.folder) as models:
         columns = [await _baseline(pairs, models)]
         for claim in CLAIMS:
@@ -110,15 +110,15 @@ async def _columns(pairs: Sequence[Pair], judge: JudgeConfig, asked: argparse.Na
 
 def _arguments() -> argparse.Namespace:
     parser = command_line(__doc__)
-    parser.add_argument("--queries", type=int, default=200, help="for what needs no judge")
-    parser.add_argument("--judged", type=int, default=15, help="for what does; 0: nothing is judged")
+    parser.add_argument("--queries", type=int, default=200, help="queries for measures without a judge")
+    parser.add_argument("--judged", type=int, default=15, help="queries for judged measures; 0: none")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     judge_arguments(parser)
     return parser.parse_args()
 
 
 def read_pairs() -> list[Pair]:
-    """The queries of the file in their order. DataError where it is missing or a query has not two passages."""
+    """The queries of the file in order. DataError: the file is missing, or a query has not two passages."""
     path = find(DATA)
     if path is None:
         raise DataError(f"no {DATA} in the data directory", f"set {ENV}")
@@ -141,7 +141,7 @@ async def _baseline(pairs: Sequence[Pair], models: EvaluationModels) -> Column:
 
 
 async def _claimed(claim: Claim, pairs: Sequence[Pair], count: int, models: EvaluationModels) -> list[Column]:
-    """A column for each measure of the claim; nothing where it needs a judge and none is asked."""
+    """A column per measure; empty if it needs a judge and judging is disabled."""
     spec = EVALUATORS.load(claim.evaluator)
     rows = list(_rows(pairs[:count] if "judge" in spec.roles else pairs, as_answer=claim.passage_is_answer))
     if not rows:
@@ -194,7 +194,7 @@ def _area(queries: Sequence[QueryScores]) -> str:
 
 
 def reasons(columns: Sequence[Column]) -> Iterator[str]:
-    """For each measure why passages have no score, the first reason of each kind."""
+    """Why passages have no score, for each measure: the first reason of each kind."""
     for column in columns:
         for status in ("failed", "not_applicable"):
             found = [one.explanation for one in column.scores if one.status == status]

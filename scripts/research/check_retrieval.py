@@ -1,18 +1,18 @@
-"""Which way of retrieving finds more of the evidence in a prompt of the same size?
+"""Which retrieval method finds more of the evidence in a prompt of the same size?
 
-MultiHop-RAG's articles are divided by a seeded hash of their id. A query that cites articles of one half alone
-belongs to it, so that the halves share no evidence; queries that cite both are left out. Choices are made on
-`--half tuning`, and what is told of them is `--half reported`. naive and kg index the same articles, kg's graph
-by rules, and retrieve without a language model through the harness's own systems; the `retrieval` evaluator scores
-what they hand over: the facts that stand verbatim in its first N characters.
+MultiHop-RAG's articles are divided by a seeded hash of their id. A query that cites only articles of one half
+belongs to it, so the halves share no evidence; queries that cite both are left out. Choices are made on `--half
+tuning` and reported on `--half reported`. naive and kg index the same articles, kg's graph by rules, and retrieve
+without a language model through the harness's own systems; the `retrieval` evaluator scores the prompt: the facts
+that are verbatim in its first N characters.
 
-Each step of kg is compared with the row before it, naive's searches with the first. Passages stand before
-triplets, so what becomes of triplets shows in the graph alone and at the larger sizes. Intervals are of the paired
-difference, at 95 % and for other queries on these articles. Queries that cite one article most flip together in
-`p new`, the test for new documents.
+Each step of kg is compared with the row before it, naive's searches with the first. Passages precede triplets in
+the prompt, so triplets have an effect only in the graph and at the larger sizes. Intervals are of the paired
+difference, at 95 % and for other queries on these articles. In `p new`, the test for new documents, queries with
+the same most cited article are flipped together.
 
---articles keeps the articles of each half that most of its queries cite, and the queries that cite no other;
---others adds articles by the seed. Both halves search the same corpus, so one index in --folder serves both.
+--articles keeps the most cited articles of each half, and the queries that cite no other; --others adds random
+articles with the seed. Both halves search the same corpus, so one index in --folder serves both.
 
 Examples:
   export RAG_HARNESS_DATA=data
@@ -57,13 +57,13 @@ HALVES = ("tuning", "reported")
 SIZES = (1000, 2000, 4000, 6000, 8000)
 _NLP = {"extractor": "nlp"}
 _TOP_K = 8
-"""Passages: as many as the largest size holds."""
+"""Passages: enough for the largest size."""
 _THESIS = {"names_by": "rules", "mentions": False, "rank": "words", "hops": 1}
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A system with parameters, and the one that it is compared with."""
+    """A system with parameters, and the variant that it is compared with."""
 
     name: str
     system: str
@@ -74,17 +74,17 @@ class Variant:
 
 @dataclass(frozen=True)
 class Scored:
-    """What one variant found."""
+    """The retrieval results of one variant."""
 
     characters: float
-    """Median length of what it hands over."""
+    """Median length of the retrieved context."""
     gold_triplets: float | None
-    """Of the triplets that it hands over, the share whose document is cited; None: it hands over none."""
+    """Share of the retrieved triplets whose document is cited; None: no triplets."""
     recall: Mapping[int, Mapping[str, float]]
     """Size -> query id -> share of the facts within it."""
 
     def all_evidence(self, size: int) -> dict[str, float]:
-        """1 for each query all of whose facts are within it."""
+        """1 for each query with all facts within the size, else 0."""
         return {query: float(value == 1.0) for query, value in self.recall[size].items()}
 
 
@@ -142,10 +142,14 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = command_line(__doc__)
     parser.add_argument("--half", choices=HALVES, required=True)
-    parser.add_argument("--articles", type=int, help="of each half (default: all)")
-    parser.add_argument("--others", type=int, help="articles besides (default: all)")
-    parser.add_argument("--size", type=int, default=4000, choices=SIZES, help="of the prompt in comparisons")
-    parser.add_argument("--only", nargs="*", default=[], help="the variants whose names hold all of these words")
+    parser.add_argument("--articles", type=int, help="articles of each half (default: all)")
+    parser.add_argument("--others", type=int, help="additional articles (default: all)")
+    parser.add_argument(
+        "--size", type=int, default=4000, choices=SIZES, help="characters of the prompt in comparisons"
+    )
+    parser.add_argument(
+        "--only", nargs="*", default=[], help="only variants whose names contain all of these words"
+    )
     parser.add_argument("--rerank", help="a cross-encoder for one more row: a folder, or a name on the hub")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, default=Path("results", "check_retrieval"), help="keeps indexes")
@@ -153,14 +157,14 @@ def _arguments() -> argparse.Namespace:
 
 
 def half_of(rows: Sequence[DatasetRow], half: str, seed: int) -> list[DatasetRow]:
-    """The rows all of whose cited articles are of that half, in a seeded order."""
+    """The rows whose cited articles are all in that half, in a seeded order."""
     wanted = {HALVES.index(half)}
     kept = [row for row in rows if {_number(doc_id, seed) % 2 for doc_id in row.doc_ids} == wanted]
     return sorted(kept, key=lambda row: _number(row.query.query_id, seed))
 
 
 def most_cited(rows: Sequence[DatasetRow], count: int | None) -> list[DatasetRow]:
-    """The rows that cite none but the `count` articles that most of them cite."""
+    """The rows that cite only the `count` most cited articles."""
     cited = Counter(doc_id for row in rows for doc_id in row.doc_ids)
     kept = {doc_id for doc_id, _ in cited.most_common(count)}
     return [row for row in rows if kept.issuperset(row.doc_ids)]
@@ -194,7 +198,7 @@ async def _scored(
 
 @contextmanager
 def _opened(variant: Variant, place: Path, phase: str) -> Iterator[System]:
-    """As the worker opens it, without a generator."""
+    """As in the worker, without a generator."""
     spec, config = SYSTEMS.load(variant.system), resolve_embedder(EmbedderConfig())
     index, answer = (
         spec.index_params.model_validate(variant.index),

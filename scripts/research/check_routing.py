@@ -1,12 +1,12 @@
-"""Does the gain of a learnt routing table hold what its interval says? Truth is simulated.
+"""Does the interval of a learnt routing table's gain cover the true gain? The truth is simulated.
 
-Systems have a chance of being right on each type of query, the same everywhere (`none`), or other ones
-(`types`), and their own luck with each article (`by article`). The true gain is that of tables learnt from half
-of such queries, computed from the chances themselves, over all cases. Printed: the gain said on average, the
-true one, how often the interval holds it, how often a gain is said to be shown, and what comparing the best
-choice of each type on the very queries that chose it would have said.
+Systems are right with a probability that is the same for all query types (`none`) or differs by type (`types`),
+optionally with a random effect per article (`by article`). The true gain is that of tables learnt from half of
+such queries, computed from the probabilities, over all cases. Printed: the mean estimated gain, the true gain, how
+often the interval covers it, how often a gain is reported as significant, and the gain if the best choice per type
+is evaluated on the same queries that selected it.
 
-What it does not say: how well types are told (check_query_types.py).
+Not tested: how accurately types are classified (check_query_types.py).
 
 Examples:
   .venv/bin/python scripts/research/check_routing.py
@@ -31,17 +31,17 @@ TYPES = ("comparison", "inference", "temporal")
 _TOLD = "labels"
 _SLACK = 1e-9
 _OF_ARTICLE = 4
-"""Queries of an article, on average."""
+"""Mean number of queries per article."""
 
 
 @dataclass(frozen=True)
 class RoutedWorld:
-    """Where values come from."""
+    """The distribution of values."""
 
     apart: float = 0.0
-    """How far chances of systems lie apart from type to type."""
+    """How much the systems' probabilities differ from type to type."""
     by_article: float = 0.0
-    """Standard deviation of a system's own luck with an article."""
+    """Standard deviation of a system's random effect per article."""
     n_systems: int = 4
 
 
@@ -56,19 +56,18 @@ WORLDS = {
 
 @dataclass(frozen=True)
 class RoutedCase:
-    """What one simulated sample gave."""
+    """The result of one simulated sample."""
 
     said: float
     low: float
     high: float
     true: float
-    """The true gain of tables as its splits learnt them."""
+    """The true gain of the tables learnt in its splits."""
     looked: float
-    """What the best of each type gains over the best single system on the queries that chose both."""
+    """The gain of the best system per type over the best single system, on the queries that selected both."""
 
 
 def main() -> None:
-    """See above."""
     arguments = _arguments()
     print_table(
         ("systems differ by", "queries", "said", "true", "95 % holds", "called a gain", "on the same queries"),
@@ -78,8 +77,8 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = command_line(__doc__)
-    parser.add_argument("--cases", type=int, default=300, help="samples of each row")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[80, 160, 400], help="queries of a sample")
+    parser.add_argument("--cases", type=int, default=300, help="samples per row")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[80, 160, 400], help="queries per sample")
     return parser.parse_args()
 
 

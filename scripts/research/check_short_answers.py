@@ -1,13 +1,13 @@
-"""How much of MultiHop-RAG can KG-eval's factual correctness measure, and does it tell right from wrong?
+"""How much of MultiHop-RAG can KG-eval's factual correctness measure, and does it separate right from wrong?
 
 Its references are names and verdicts, which state no triplet. Scored by rules (`kg_nlp`), without a judge:
-- each reference as its own answer, which is right, and another query's of the same type, which is not;
+- each reference as its own answer, which is right, and another query's of the same type, which is wrong;
 - the recorded answers of gpt-4o-mini, right and wrong by `accuracy` (abstentions left out);
-- the same answers and references written as statements with their questions ("Sam Altman is the individual ..."),
-  which is not what the harness does: the last rows say why.
+- the same answers and references rewritten as statements with their questions ("Sam Altman is the individual
+  ..."), which the harness does not do: the last rows show why.
 
-`published` is the score of the paper, for texts as they are written. An answer has a value unless a side states
-nothing.
+`published` is the score of the paper, for texts as they are written. An answer has a value unless answer or
+reference states nothing.
 
 Examples:
   RAG_HARNESS_DATA=data .venv/bin/python scripts/research/check_short_answers.py
@@ -46,7 +46,7 @@ _OPENINGS = ((re.compile(r"^(?:Who|What) (?=(?:is|are|was|were) )"), ""), (re.co
 
 
 class Said(NamedTuple):
-    """An answer to a question, and the reference that it is held against."""
+    """An answer to a question, and the reference that it is compared with."""
 
     question: str
     reference: str
@@ -55,8 +55,8 @@ class Said(NamedTuple):
 
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--queries", type=int, help="of the data set, drawn (default: all)")
-    parser.add_argument("--seed", type=int, default=0, help="of what is drawn")
+    parser.add_argument("--queries", type=int, help="random queries of the data set (default: all)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the sample")
     judge_arguments(parser)
     asked = parser.parse_args()
     rng = random.Random(asked.seed)  # noqa: S311 - no secret
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def references(count: int | None, rng: random.Random) -> dict[str, list[Said]]:
-    """Every answerable query with its reference, and with that of another query of its type that differs."""
+    """Every answerable query with its reference, and with a different reference of its type."""
     rows = [row for row in DATASETS.load("multihop_rag").load("default").rows if not is_null(row.reference)]
     by_type: defaultdict[str, list[str]] = defaultdict(list)
     for row in rows:
@@ -80,7 +80,7 @@ def references(count: int | None, rng: random.Random) -> dict[str, list[Said]]:
 
 
 def recorded() -> dict[str, list[Said]]:
-    """The recorded answers to answerable queries, as they are and as statements."""
+    """The recorded answers to answerable queries, unchanged and as statements."""
     path = find(RECORDED)
     if path is None:
         raise DataError(f"no {RECORDED} in the data directory", f"set {ENV}")
@@ -96,7 +96,7 @@ def recorded() -> dict[str, list[Said]]:
 
 
 def statement(question: str, answer: str) -> str:
-    """Question and answer in one sentence: the question's words with the answer in the place of what is asked."""
+    """Question and answer in one sentence: the question's words, with the answer instead of the question word."""
     asked, said = question.strip().rstrip("?"), as_written(answer).rstrip(".")
     if verdict := _VERDICTS.get(canonical(answer)):
         return f"{verdict} {_AUXILIARY.sub('', asked)}."

@@ -1,12 +1,12 @@
-"""Do the statistics of the harness keep their promises? Truth is simulated, the real code judges it.
+"""Do the statistics of the harness keep their promises? The truth is simulated, the real code is tested.
 
 Runs with known means are generated and given to the code that makes reports: intervals of means and of
 differences, the comparison of all pairs, the verdict of a report, queries needed, "as good as", the best of
 many, repeated testing. Each row is one promise: the nominal share and the measured one, with its own 95 %
-interval (Wilson's). docs/statistics-tables.md holds the tables, with the command of each.
+interval (Wilson's). docs/statistics-tables.md has the tables, with the command of each.
 
-What it cannot say: how your data are distributed. Values here are right or wrong, graded or lognormal; in some
-rows many queries cite the same articles, on each of which every system is better or worse at random.
+Not tested: how your data are distributed. Values here are right or wrong, graded or lognormal; in some rows many
+queries cite the same articles, on each of which every system is better or worse at random.
 
 Examples:
   .venv/bin/python scripts/research/check_statistics.py --replicates 1000 --out table.md
@@ -63,15 +63,13 @@ SIZES = (8, 30, 200, 2_000)
 
 def main() -> None:
     parser = command_line(__doc__)
-    parser.add_argument("--replicates", type=int, default=1_000, help="cases of each row (default 1,000)")
+    parser.add_argument("--replicates", type=int, default=1_000, help="cases per row (default 1,000)")
     parser.add_argument("--only", nargs="+", choices=CHECKS, default=list(CHECKS), help="parts of the table")
     parser.add_argument(
         "--sizes", nargs="+", type=int, default=SIZES, help="queries (default 8, 30, 200 and 2,000)"
     )
-    parser.add_argument("--quick", action="store_true", help="a few cases of the small sizes: that it runs")
-    parser.add_argument(
-        "--keep", type=Path, help="a file of cases: those in it are not made again, so that a check may be stopped"
-    )
+    parser.add_argument("--quick", action="store_true", help="a few cases of the small sizes, as a smoke test")
+    parser.add_argument("--keep", type=Path, help="save cases in this file, and resume from it")
     parser.add_argument("--out", type=Path, help="write the table into this file, not to the terminal")
     chosen = parser.parse_args()
     kept = Kept(chosen.keep)
@@ -188,7 +186,7 @@ def area(rng: Rng, n: int) -> bool | None:
     scores = [
         QueryScores((at + 1 + rng.normal(size=1)).tolist(), (at + rng.normal(size=3)).tolist()) for at in hard
     ]
-    # Positives are 1 above negatives; both spread by the query and by themselves.
+    # Positives are 1 above negatives; both vary by query and individually.
     spread = np.sqrt(2 * (1 + 0.49))
     from scipy.stats import norm
 
@@ -255,7 +253,9 @@ def errors(check: Check) -> Iterator[Row]:
 
 
 def mixes(check: Check) -> Iterator[Row]:
-    """How often one of two equal systems is called better that differ by type, where types have few queries."""
+    """How often one of two systems is called better that are equal but differ by type, if types have few
+    queries.
+    """
     for few, many in ((2, 20), (10, 20), (2, 100), (20, 100), (50, 50)):
         for better in (0.1, 0.3):
 
@@ -307,7 +307,7 @@ def power(check: Check) -> Iterator[Row]:
 
 
 def pilots(check: Check) -> Iterator[Row]:
-    """Of a pilot of so many queries: whether the queries that it asks for have the power that is said."""
+    """Whether the number of queries that a pilot recommends has the stated power."""
     for n in (one for one in check.sizes if one < 1_000):
         for psi in (0.06, 0.1, 0.25):
 
@@ -331,7 +331,7 @@ def pilots(check: Check) -> Iterator[Row]:
 
 Drawing = Callable[[Rng, int], Array]
 _NEARLY = 0.795
-"""Power of 80 %, but for the saw teeth of a test that counts."""
+"""Power of 80 %, allowing for the saw-tooth power of a test on counts."""
 _GRADED: tuple[tuple[str, Drawing, float], ...] = (
     ("graded, even", lambda rng, n: rng.choice([-0.5, -0.25, 0, 0.25, 0.5], n), float(np.sqrt(0.125))),
     (
@@ -340,14 +340,14 @@ _GRADED: tuple[tuple[str, Drawing, float], ...] = (
         float(np.sqrt(0.025)),
     ),
 )
-"""Differences without the 5 points, and their standard deviation."""
+"""Differences before 5 points are added, and their standard deviation."""
 
 
 def selection(check: Check) -> Iterator[Row]:
     for n in check.sizes:
 
         def inferior(rng: Rng, n: int = n) -> bool:
-            # The cheapest is exactly as much worse as the margin allows, the next two are no worse than the best.
+            # The cheapest is worse by exactly the margin; the others are equal.
             found = compared(*systems(rng, n, (-MARGIN * 3, 0.0, 0.0, 0.0), World(binary=False)))
             chosen = cheapest_as_good(found, (1.0, 2.0, 3.0, 4.0))
             return chosen is not None and chosen.place == 0

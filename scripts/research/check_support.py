@@ -1,8 +1,8 @@
-"""Which metric without a judge stands in for faithfulness? Every candidate on ClapNQ's human labels.
+"""Which metric without a judge approximates faithfulness? Every candidate on ClapNQ's human labels.
 
-Reads the values of a card of `rag-harness validate --set-name clapnq` (RESULTS/validity/clapnq) and the answers
-of the set. Faithful means a mean label of 3 or more of 4. "Spearman given length" holds the number of words of the
-answer constant: short answers are more often faithful, and a metric that only counts words must not look good.
+Reads the values of a card of `rag-harness validate --set-name clapnq` (RESULTS/validity/clapnq) and the answers of
+the set. Faithful means a mean label of 3 or more of 4. "Spearman given length" controls for the number of words:
+short answers are more often faithful, and a metric that only counts words must not look good.
 
 Examples:
   rag-harness validate --set-name clapnq -e support,kg_nlp,novel_tokens,cosine

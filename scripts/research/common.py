@@ -1,4 +1,4 @@
-"""What every research script needs: a command line, tables, figures as text."""
+"""Shared by the research scripts: command line, tables, number formats."""
 
 import argparse
 import os
@@ -13,12 +13,12 @@ _TEST_SUPPORT = Path(__file__).resolve().parents[2] / "tests" / "support"
 
 
 def command_line(doc: str | None) -> argparse.ArgumentParser:
-    """A parser whose help is the docstring of a script as it stands, examples and all."""
+    """A parser whose help is the docstring of the script, unchanged, including examples."""
     return argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def started(main: Callable[[], None]) -> None:
-    """Run a script; what the user can fix ends it with one line and exit 2, Ctrl-C with one and 130."""
+    """Run a script; a user error ends it with one line and exit code 2, Ctrl-C with one line and 130."""
     try:
         main()
     except HarnessError as error:
@@ -30,17 +30,19 @@ def started(main: Callable[[], None]) -> None:
 
 
 def import_from_tests() -> None:
-    """Let this process, and those that it spawns, import what tests share: made-up runs, oracles, a browser."""
+    """Make the helpers in tests (made-up runs, oracles, a browser) importable for this process and its
+    children.
+    """
     sys.path.insert(0, str(_TEST_SUPPORT))
 
 
 def machine() -> str:
-    """What seconds depend on besides the work: `2 cores, load 0.7`."""
+    """What measured times also depend on: `2 cores, load 0.7`."""
     return f"{len(os.sched_getaffinity(0))} cores, load {os.getloadavg()[0]:.1f}"
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], words: int = 1) -> None:
-    """Markdown, each row as soon as it is known; numbers to the right of `words` columns."""
+    """Print Markdown, each row at once; columns after the first `words` are right-aligned."""
     for cells in (header, [*["--"] * words, *["--:"] * (len(header) - words)]):
         print(f"| {' | '.join(cells)} |")
     for cells in rows:
@@ -48,10 +50,10 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]], words: int
 
 
 def mean(values: Sequence[float]) -> str:
-    """`0.770`, or a dash where there is no value."""
+    """`0.770`, or a dash without a value."""
     return f"{statistics.fmean(values):.3f}" if values else "-"
 
 
 def limits(low: float | None, high: float | None) -> str:
-    """What follows a mean: ` [0.707, 0.823]`, nothing where so few values give no interval."""
+    """The suffix of a mean: ` [0.707, 0.823]`, or nothing without an interval."""
     return "" if low is None or high is None else f" [{low:.3f}, {high:.3f}]"

@@ -1,13 +1,13 @@
-"""Is damage to what the store keeps ever used without a word?
+"""Is damage to files of the store ever used silently?
 
-Two runs of the demo with the scripted model, then copies of their folder: results, index, corpus, journals and
-caches. In each copy one file is damaged, by a seeded draw: bits flipped, cut off, emptied, removed, swapped with
-another of its kind, a line cut or doubled, a value of another type, a block of zeros. Then everything is read
-through the store. In one of `--commands-every` copies it is `show`, what `report` reads, and `evaluate` instead;
-in one of `--resume-every` the run is first interrupted, and `run` goes on.
+Two runs of the demo with the scripted model are made, then copies of their folder: results, index, corpus,
+journals and caches. In each copy one file is damaged at random, with a seed: bits flipped, cut off, emptied,
+removed, swapped with another of its kind, a line cut or doubled, a value of another type, a block of zeros. Then
+everything is read through the store. In one of `--commands-every` copies, `show`, the reader of `report`, and
+`evaluate` are used instead; in one of `--resume-every`, the run is first interrupted, and `run` resumes it.
 
 It counts tracebacks, refusals (one line, exit 2) and silent changes: a number, an answer or a line of `show` that
-is not what it was, or gone, without a note. It lists tracebacks and silent changes. Seconds, CPU and RAM are not
+differs or is missing, without a note. It lists tracebacks and silent changes. Seconds, CPU and RAM are not
 compared.
 
 Examples:
@@ -30,15 +30,16 @@ from damaging import DAMAGES, Bench, Seen  # noqa: E402 - found by import_from_t
 
 
 def main() -> None:
-    """Damage, look, count."""
     parser = command_line(__doc__)
     parser.add_argument("--folders", type=int, default=100, help="damaged copies (default 100)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--first", type=int, default=0, help="number of the first copy: to go on, or to see one again"
+        "--first", type=int, default=0, help="number of the first copy, to resume or to repeat one"
     )
-    parser.add_argument("--commands-every", type=int, default=5, help="of so many copies one is for the commands")
-    parser.add_argument("--resume-every", type=int, default=16, help="of so many copies one is resumed")
+    parser.add_argument(
+        "--commands-every", type=int, default=5, help="one of this many copies is for the commands"
+    )
+    parser.add_argument("--resume-every", type=int, default=16, help="one of this many copies is resumed")
     options = parser.parse_args()
     found: list[Seen] = []
     with TemporaryDirectory() as folder, suppress(KeyboardInterrupt):

@@ -1,9 +1,9 @@
-"""Does any config, answer file or data set file end in a traceback, a hang or gigabytes?
+"""Does any config, answer file or data set file cause a traceback, a hang or gigabytes of memory?
 
-Thousands of configs (YAML texts and --set words: strange values, types and nesting at every key), files of
-answers and files of every data set are made by hypothesis and read in this process. Each must be taken, or refused
-in one line with exit 2, within 20 seconds. Nothing is asked of a network. The table counts how they ended; what is
-wrong is printed once for each place where it came from. Exit 1 where anything was wrong.
+Hypothesis makes thousands of configs (YAML texts and --set words: strange values, types and nesting at every key),
+answer files and files of every data set, which are read in this process. Each must be accepted, or rejected in one
+line with exit 2, within 20 seconds. No network is used. The table counts the outcomes; each failure is printed
+once per place of origin. Exit 1 if anything failed.
 
 Examples:
 
@@ -27,7 +27,7 @@ import_from_tests()
 
 
 def tried(many: int, draw: int, strange: SearchStrategy[Any], wrong_with: Callable[[Any], str]) -> Counter[str]:
-    """How they ended: the last line of what was wrong -> how many; an empty line for what was right."""
+    """Failure (its last line; empty for success) -> how many."""
     endings: Counter[str] = Counter()
 
     @seed(draw)
@@ -52,7 +52,7 @@ def tried(many: int, draw: int, strange: SearchStrategy[Any], wrong_with: Callab
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--configs", type=int, default=10_000)
-    parser.add_argument("--files", type=int, default=1_000, help="of answers, and of each data set")
+    parser.add_argument("--files", type=int, default=1_000, help="answer files, and files of each data set")
     parser.add_argument("--seed", type=int, default=0, help="of another draw")
     options = parser.parse_args()
     import strange_files

@@ -1,10 +1,9 @@
-"""Does anything that a judge or an extractor can reply become a traceback, a NaN or a score out of its range?
+"""Does any reply of a judge or an extractor cause a traceback, a NaN or a score out of its range?
 
-Every evaluator that reads what a model says (rag_eval, triplet, kg with its extraction, ragas) scores one answer
-again and again. Each reply of its judge fits the schema that was asked for and is then twisted
-(tests/support/fuzzed.py): other values in other places, text around it, cut off, nested 100,000 deep, numbers of
-6,000 digits, or anything at all. Hypothesis draws the twists and shrinks the first that fails; a score that
-failed must say why, in one line.
+Every evaluator that reads model replies (rag_eval, triplet, kg with its extraction, ragas) repeatedly scores one
+answer. Each reply of its judge fits the requested schema and is then distorted (tests/support/fuzzed.py): other
+values in other places, text around it, cut off, nested 100,000 deep, numbers of 6,000 digits, or anything at all.
+Hypothesis draws the distortions and shrinks the first failure; a failed score must give a reason in one line.
 
 Examples:
   .venv/bin/python scripts/research/fuzz_replies.py

@@ -1,18 +1,18 @@
-"""Can a run that should not lead be made to lead, or to change what is said of others?
+"""Can a run that should not lead take the lead, or change the results of others?
 
-Two honest systems answer a sample of a data set: made-up ones, right on a set share of the queries. Then come runs
-that a benchmark has to withstand, each by itself and all together: one that refuses everything, one that always
-says yes, one that answers from the wording of the question alone, one that times out on the slowest queries, one
-that crashes on most of them and is quick on the rest, and one that is not finished. Everything goes through the
-command line: `import`, `evaluate`, `report`. For each report the script prints the headline and checks that
+Two honest systems answer a sample of a data set; they are simulated and right on a fixed share of the queries.
+Then adversarial runs are added, each alone and all together: one that always abstains, one that always says yes,
+one that answers from the wording of the question alone, one that times out on the slowest queries, one that
+crashes on most of them and is quick on the rest, and one that is not finished. Everything goes through the command
+line: `import`, `evaluate`, `report`. For each report the script prints the headline and checks that
 
 - no hostile run has the first rank, unless it shares it;
-- the difference between the honest two and its p are those without any hostile run, and so is the verdict: only
-  Holm's correction, over more pairs, may have left less of it, which is said;
-- the run that is not finished has no rank and is in no pair;
+- the difference between the honest two and its p are as without any hostile run, and so is the verdict: only
+  Holm's correction over more pairs may weaken it, which is reported;
+- the unfinished run has no rank and is in no pair;
 - no sentence calls a run that failed on more than 1 % of its queries the cheapest or the fastest.
 
-The honest systems are made up: the numbers say nothing of any real one.
+The honest systems are simulated: the numbers say nothing about any real one.
 
 Examples:
 
@@ -41,17 +41,17 @@ from harness.store import RunDir, find_runs
 
 Row = Mapping[str, object]
 HONEST = {"honest-good": 0.85, "honest-fair": 0.55}
-"""The share of queries that it gets right, nearly."""
+"""Approximate share of queries that it answers correctly."""
 FAILING = ("hostile-timeouts", "hostile-crashes")
 UNFINISHED = "hostile-unfinished"
 _SLOWEST = 0.3
-"""The share of queries that time out: those whose answer would take the longest."""
+"""Share of queries that time out: those whose answers would take the longest."""
 _CRASHED = 0.6
-"""The share of queries that crash."""
+"""Share of queries that crash."""
 _REDRAWN = 0.1
-"""The share of queries on which chance decides, not how hard they are."""
+"""Share of queries that chance decides instead of their difficulty."""
 _DONE = 0.2
-"""Of the run that is not finished."""
+"""Share of queries that the unfinished run has answered."""
 _ASKS_YES_NO = (
     "do ",
     "does ",
@@ -69,14 +69,14 @@ _ASKS_YES_NO = (
 
 @dataclass(frozen=True)
 class Asked:
-    """One query, and what an honest system would take to answer it."""
+    """One query, and the time that an honest system needs to answer it."""
 
     query: Query
     reference: Reference
     hardness: float
-    """Its place among all queries, from 0 to 1 in even steps: below any share lies just that share of them. The
-    same for every system: a system gets right what lies below its share, and takes the longest over the
-    hardest."""
+    """Difficulty: its rank among all queries, from 0 to 1 in even steps, the same for every system. A system
+    answers correctly below its share, and takes longest on the hardest queries.
+    """
     luck: float
     """Likewise, in an order of the system's own."""
 
@@ -87,7 +87,7 @@ class Asked:
 
 
 def honest(share: float) -> Callable[[Asked], Row]:
-    """Right where the query is easy enough for it."""
+    """Right if the query is easy enough for the system."""
 
     def answer(asked: Asked) -> Row:
         place = asked.luck / _REDRAWN if asked.luck < _REDRAWN else asked.hardness
@@ -97,12 +97,12 @@ def honest(share: float) -> Callable[[Asked], Row]:
 
 
 def row(answer: str, seconds: float = 2.0, tokens: int = 2000) -> Row:
-    """An answer as a file of another program has it."""
+    """An answer in the format of an imported file."""
     return {"answer": answer, "latency_s": seconds, "input_tokens": tokens, "output_tokens": 10, "model_calls": 1}
 
 
 def failed(kind: str) -> Row:
-    """A query without an answer, which took next to nothing."""
+    """A failed query, at almost no cost."""
     return {"error": kind, "latency_s": 0.01, "input_tokens": 1, "output_tokens": 0, "model_calls": 1}
 
 
@@ -113,12 +113,12 @@ def by_wording(asked: Asked) -> Row:
 
 
 def times_out(asked: Asked) -> Row:
-    """Right wherever it answers in time; it does not on the slowest."""
+    """Right whenever it answers in time; times out on the slowest queries."""
     return failed("timeout") if asked.hardness > 1 - _SLOWEST else row(asked.right, 0.2, 100)
 
 
 def crashes(asked: Asked) -> Row:
-    """Cheap, quick and right on what it survives."""
+    """Cheap, quick and right on the queries that do not crash."""
     return failed("crash") if asked.luck < _CRASHED else row(asked.right, 0.1, 20)
 
 
@@ -133,27 +133,27 @@ HOSTILE: Mapping[str, Callable[[Asked], Row]] = {
 
 
 def met(sample: Dataset, name: str) -> list[Asked]:
-    """Every query, as the system of that name meets it."""
+    """Every query, with the random values of the system of that name."""
     hardness, luck = places(len(sample.queries), "hardness"), places(len(sample.queries), name)
     return [Asked(*one) for one in zip(sample.queries, sample.references, hardness, luck, strict=True)]
 
 
 def places(n: int, seed: str) -> list[float]:
-    """The middles of `n` even steps from 0 to 1, in an order that `seed` says."""
+    """The midpoints of `n` even steps from 0 to 1, in an order seeded with `seed`."""
     middles = [(place + 0.5) / n for place in range(n)]
     random.Random(seed).shuffle(middles)  # noqa: S311 - no secret
     return middles
 
 
 class Bench:
-    """A folder of results that is filled by commands alone."""
+    """A folder of results that is filled only by commands."""
 
     def __init__(self, folder: Path, dataset: str, subset: Dataset) -> None:
         self._folder, self._dataset, self._sample = folder, dataset, subset
         self.results = folder / "results"
 
     def call(self, *words: str) -> str:
-        """What `rag-harness` prints; its complaint ends the script."""
+        """The output of `rag-harness`; an error ends the script."""
         command = [sys.executable, "-P", "-m", "harness.cli.main", *words, "--results", str(self.results)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode not in {0, 3}:
@@ -161,7 +161,7 @@ class Bench:
         return done.stdout
 
     def add(self, name: str, answer: Callable[[Asked], Row], like: str | None) -> str:
-        """Import what a system answers; the run id."""
+        """Import a system's answers; returns the run id."""
         path = self._folder / f"{name}.jsonl"
         with path.open("w", encoding="utf-8") as file:
             for one in met(self._sample, name):
@@ -173,7 +173,7 @@ class Bench:
         return run
 
     def cut(self, name: str) -> None:
-        """Leave a run as one that was interrupted, with a part of its records."""
+        """Make a run look interrupted, with a part of its records."""
         run = RunDir(self.results / name)
         records = run.path / "records.jsonl"
         lines = records.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -192,7 +192,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Told:
-    """What a report says."""
+    """The findings of a report."""
 
     headline: str
     sentences: tuple[str, ...]
@@ -208,7 +208,7 @@ class Told:
 
 
 def read(report: Path) -> Told:
-    """A report as its files have it."""
+    """A report, from its files."""
     lines = (report / "summary.md").read_text(encoding="utf-8").splitlines()
     start = next(at for at, line in enumerate(lines) if line.startswith("### "))
     said = [line for line in lines[start + 1 :] if line and not line.startswith(("|", "#"))]
@@ -236,13 +236,13 @@ def table(report: Path, name: str) -> list[dict[str, str]]:
 
 
 def is_weaker(told: Told, alone: Told) -> bool:
-    """Whether a verdict says less of the same: of fewer documents, or nothing."""
+    """Whether a verdict claims less in the same direction: for fewer documents, or nothing."""
     steps = [alone.verdict, alone.verdict.replace("also on new documents", "on these documents"), "tie"]
     return told.n_pairs > alone.n_pairs and told.verdict in steps[1:]
 
 
 def corrected(told: Told, alone: Told) -> str:
-    """What the correction over more pairs took from the verdict of the honest two; empty: nothing."""
+    """How the correction over more pairs weakened the verdict on the honest two; empty: not at all."""
     if told.verdict == alone.verdict or faults(told, alone):
         return ""
     return f"nothing; corrected over {told.n_pairs} pairs and not {alone.n_pairs}, '{told.verdict}'"
@@ -269,7 +269,7 @@ def faults(told: Told, alone: Told) -> list[str]:
 
 
 def main() -> None:
-    """Make the runs, report them, and exit with 1 if any got through."""
+    """Make the runs and their reports; exit with 1 if any hostile run succeeded."""
     parser = command_line(__doc__)
     parser.add_argument(
         "--folder", type=Path, help="where the runs and reports are kept (default: a new one in /tmp)"

@@ -1,7 +1,7 @@
 """Scoring outside a run: the rows, the judge, and the loop over them.
 
-Every call is kept in the folder of `opened`: an interrupted command goes on where it was, and what was judged once
-is not asked again. Usage counts such calls as if they had been made, seconds do not.
+Every call is saved in the folder of `opened`: an interrupted command resumes, and no call is repeated. Usage
+counts saved calls as if they had been made, seconds do not.
 """
 
 import argparse
@@ -30,16 +30,16 @@ Change = Callable[[SampleRow, Prediction], Prediction]
 
 @dataclass(frozen=True)
 class Judged:
-    """What an evaluator gave for some rows, and what that took."""
+    """An evaluator's scores of some rows, and their cost."""
 
     scores: list[Score]
-    """Row by row in their order, every measure of each."""
+    """Every measure of each row, in the order of the rows."""
     usage: Usage
-    """The judge's."""
+    """Usage of the judge."""
     seconds: float
-    """Of scoring: the evaluator was built before, and its judge's server started."""
+    """Seconds of scoring, without building the evaluator and starting the judge's server."""
     replayed: int
-    """Calls that were there already: the seconds are without theirs."""
+    """Replayed calls: the seconds do not include them."""
 
     @property
     def reasons(self) -> list[str]:
@@ -48,17 +48,19 @@ class Judged:
 
 
 def judge_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `judge_of` and `opened` are told on the command line."""
+    """The options of `judge_of` and `opened`."""
     folder = Path("results", Path(parser.prog).stem)
-    parser.add_argument("--folder", type=Path, default=folder, help=f"keeps every call (default {folder})")
-    parser.add_argument("--provider", default="local", help="of the judge (default local)")
-    parser.add_argument("--model", help="of the judge (default: the provider's)")
-    parser.add_argument("--base-url", help="of the judge's server, where the provider has none")
-    parser.add_argument("--context-tokens", type=int, default=8192, help="of a local judge (default 8192)")
+    parser.add_argument("--folder", type=Path, default=folder, help=f"saves every call (default {folder})")
+    parser.add_argument("--provider", default="local", help="provider of the judge (default local)")
+    parser.add_argument("--model", help="model of the judge (default: the provider's)")
+    parser.add_argument("--base-url", help="URL of the judge's server, if the provider has none")
+    parser.add_argument(
+        "--context-tokens", type=int, default=8192, help="context length of a local judge (default 8192)"
+    )
 
 
 def judge_of(asked: argparse.Namespace) -> JudgeConfig:
-    """The judge that the command line names, with its defaults filled in."""
+    """The judge of the command line, with defaults filled in."""
     options = {"context_tokens": asked.context_tokens} if asked.provider == "local" else {}
     return resolve_generator(
         JudgeConfig(provider=asked.provider, model=asked.model, base_url=asked.base_url, options=options)
@@ -67,14 +69,14 @@ def judge_of(asked: argparse.Namespace) -> JudgeConfig:
 
 @contextmanager
 def opened(judge: JudgeConfig, folder: Path) -> Iterator[EvaluationModels]:
-    """The judge and the default embedder, started when first asked for; one event loop may use them."""
+    """The judge and the default embedder, started on first use; for one event loop only."""
     plan = EvaluationPlan((), judge, resolve_embedder(JudgeEmbedderConfig()), {})
     with ExitStack() as stack:
         yield EvaluationModels(plan, folder, Reporter(), stack)
 
 
 def metered(models: EvaluationModels, tell: Callable[[int, int, str], None] | None = None) -> MeteredEvaluation:
-    """What an evaluator is built with; its meter begins at zero. `tell(done, total, doing)` hears of progress."""
+    """The runtime of an evaluator; its meter begins at zero. `tell(done, total, doing)` reports progress."""
     runtime = MeteredEvaluation(models, tell or (lambda _done, _total, _doing: None))
     runtime.begin("check")
     return runtime
@@ -83,7 +85,7 @@ def metered(models: EvaluationModels, tell: Callable[[int, int, str], None] | No
 async def judged(
     rows: Sequence[Answered], spec: EvaluatorSpec, params: Params, models: EvaluationModels
 ) -> Judged:
-    """Every score of these rows, behind a progress bar; HarnessError where the evaluator lacks what it needs."""
+    """All scores of these rows, with a progress bar. HarnessError: the evaluator lacks a requirement."""
     if spec.preflight:
         spec.preflight(params)
     places = {row.query.query_id: place for place, (row, _) in enumerate(rows)}
@@ -100,8 +102,8 @@ async def judged(
 
 
 def answered_rows(path: Path, count: int, change: Change) -> list[Answered]:
-    """The first rows of a run's sample, in its order, that a judge can grade once `change`d: neither
-    a null query nor an abstention, and some context says something. DataError where there is none.
+    """The first rows of a run's sample, in order, that a judge can grade after `change`: no null query, no
+    abstention, and at least one context with text. DataError: there are none.
     """
     run, found = RunDir(path), []
     records = run.records()
@@ -121,12 +123,12 @@ def answered_rows(path: Path, count: int, change: Change) -> list[Answered]:
 
 
 def made_up(name: str, said: Prediction) -> RunRecord:
-    """A record of what no run said; `name` is the id of its query."""
+    """A record of no real run; `name` is the id of its query."""
     return RunRecord(
         query_id=name, repeat=0, status="ok", prediction=said, cost=Cost(wall_s=0), attempt=1, started_at=""
     )
 
 
 def tokens(usage: Usage) -> int:
-    """Read and written."""
+    """Input and output tokens."""
     return usage.input_tokens + usage.output_tokens

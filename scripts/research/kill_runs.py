@@ -1,12 +1,12 @@
-"""Does kill -9 at any moment lose or double anything, or pay for it twice?
+"""Does kill -9 at any moment lose or double anything, or cause a call to be paid twice?
 
-The demo with the scripted model over HTTP, in real processes. One run is left alone. Others, of the same config,
-are killed again and again: `run` while it indexes and answers, then `evaluate`, then `report`, each at a moment
-drawn over the time that it takes when left alone; the command's own process dies, or one that it started. Then the
-same command is left to end, and the script counts
+The demo with the scripted model over HTTP, in real processes. One run is undisturbed. Others, of the same config,
+are killed repeatedly: `run` while it indexes and answers, then `evaluate`, then `report`, each at a random moment
+within its undisturbed duration; the command's own process is killed, or a child process. Then the same command
+runs to its end, and the script counts
 
-- records that are missing or stand there twice, and answers or scores that are not those of the run left alone;
-- calls that reached the server beyond those of the run left alone, and how many could be under way at the kills;
+- records that are missing or doubled, and answers or scores that differ from the undisturbed run;
+- calls that reached the server beyond those of the undisturbed run, and how many could be in flight at the kills;
 - reports that differ from one written into a new folder.
 
 Examples:
@@ -37,13 +37,13 @@ from killing import journaled, kill_somewhere, what_was_answered  # noqa: E402
 
 STAGES = ("run", "evaluate", "report")
 KILLS = {"run": 6, "evaluate": 2, "report": 2}
-"""Of each stage, before the command is left to end."""
+"""Kills of each stage, before the command runs to its end."""
 _UNDER_WAY = 2
-"""Calls at once."""
+"""Concurrent calls."""
 
 
 class Killing:
-    """Runs that are killed, beside one that is not."""
+    """Runs that are killed, and an undisturbed one."""
 
     def __init__(self, folder: Path, server: FakeServer, draw: random.Random) -> None:
         self._folder, self._server, self._draw = folder, server, draw
@@ -59,7 +59,7 @@ class Killing:
         self._calls_of_one = self._calls - before
 
     def kill_one(self, number: int, most: int) -> None:
-        """Kill the stages of one more run, `most` times in all, then hold it against the one left alone."""
+        """Kill the stages of one more run, `most` times in all, then compare it with the undisturbed one."""
         cli, before = self._begun(f"killed-{number}"), self._calls
         begun = self.kills.total()
         for stage in STAGES:
@@ -128,9 +128,8 @@ def _server() -> Iterator[FakeServer]:
 
 
 def main() -> None:
-    """Kill, resume, count."""
     parser = command_line(__doc__)
-    parser.add_argument("--kills", type=int, default=20, help="in all (default 20); ten a run")
+    parser.add_argument("--kills", type=int, default=20, help="kills in all (default 20); ten per run")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     with TemporaryDirectory() as folder, _server() as server:

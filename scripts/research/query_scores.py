@@ -1,8 +1,8 @@
-"""What did each query score? Without a question, an answer or a document in it.
+"""What did each query score? Without any question, answer or document.
 
-A summary holds means, and a later run cannot be paired with a mean. This table can be given away where the texts
-of a data set cannot: a row for each query of each run, with its type, the measures asked for, tokens and seconds.
-It is CSV on standard output. A score is empty where the measure does not apply or was not taken.
+A summary has only means, with which a later run cannot be compared in pairs. This table can be shared even if the
+texts of a data set cannot: a row for each query of each run, with its type, the requested measures, tokens and
+seconds. It is CSV on standard output. A score is empty if the measure does not apply or was not computed.
 
 Examples:
   .venv/bin/python scripts/research/query_scores.py results > scores.csv
@@ -22,7 +22,6 @@ _COSTS = ["query_type", "status", "input_tokens", "output_tokens", "latency_s"]
 
 
 def main() -> None:
-    """Read the runs and write one table of them."""
     parser = command_line(__doc__)
     parser.add_argument("results", help="a folder of results, or one run directory")
     parser.add_argument("runs", nargs="*", help="ids of runs there, or unique parts of them (default: all)")

@@ -1,4 +1,4 @@
-"""Races whose truth is known, by the harness: what check_race.py and replay_race.py share."""
+"""Races with known truth, run by the harness; shared by check_race.py and replay_race.py."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from harness.statistics.race_test import Race, RaceRules
 
 _TINY = 1e-9
 HEADER = ("wrong", "decided", "worse left", "n, mean", "n, 80 %", "fixed n", "answers", "cases")
-MEANING = """`wrong`: the race stated anything untrue (that a system is worse than one that is no better, that two
-are within the margin that are not, an interval that does not hold the truth), promised for at most alpha = .05 of
-the races. `decided`: it ended before its queries did. `worse left`: how many of the systems that are worse than
-the best had left by then. `n, mean`: queries until it was decided, all there are where it was not; `n, 80 %`: by
-then four of five were. `fixed n` finds the difference four times of five with one look, after Holm over all
-pairs. `answers`: what all systems were asked together, as a share of what the fixed n asks, or of all queries
-where it asks for more."""
+MEANING = """`wrong`: the race stated anything untrue (that a system is worse than one that is no better, that two are within
+the margin that are not, an interval that does not contain the truth), promised for at most alpha = .05 of the
+races. `decided`: the race was decided before the queries were exhausted. `worse left`: the share of systems
+worse than the best that were eliminated. `n, mean`: queries until the decision, or all if undecided; `n, 80 %`:
+the number by which four of five were decided. `fixed n` finds the difference four times of five with a single
+test, after Holm over all pairs. `answers`: all answers of all systems, as a share of those for the fixed n, or
+for all queries if the fixed n is larger."""
 
 
 @dataclass(frozen=True)
@@ -29,27 +29,27 @@ class Run:
 
     values: Array
     ids: Sequence[str]
-    """Of the queries, in their order."""
+    """Ids of the queries, in order."""
     weights: Array
-    """What each query stands for."""
+    """The weight of each query."""
     truth: Sequence[float]
     """The systems' true means, in points; more is better."""
 
 
 @dataclass(frozen=True)
 class Raced:
-    """How one race ended."""
+    """The result of one race."""
 
     n: int
     answers: int
     is_wrong: bool
     is_decided: bool
     worse_left: float | None
-    """The share of those worse than the best that had left; None: nobody is."""
+    """Share of the systems worse than the best that were eliminated; None: no system is worse."""
 
 
 def raced(run: Run, rules: RaceRules) -> Raced:
-    """Take one query after the other until it is decided or none is left."""
+    """Add one query after the other until the race is decided or no query is left."""
     names = [str(place) for place in range(run.values.shape[1])]
     race = Race(names, rules, dict(zip(run.ids, run.weights.tolist(), strict=True)))
     answers = 0
@@ -71,8 +71,8 @@ def raced(run: Run, rules: RaceRules) -> Raced:
 
 
 def fixed_n(differences: Array, points: float, n_systems: int, *, binary: bool) -> int | None:
-    """Queries that find so many points four times out of five, at one look, over all pairs, where queries differ
-    as these do; None: no number does.
+    """Queries with which a single test over all pairs finds a difference of so many points four times out of five,
+    if queries differ as these do; None: no number is enough.
     """
     spread = spread_of(differences, binary=binary)
     pairs = n_systems * (n_systems - 1) // 2
@@ -82,7 +82,7 @@ def fixed_n(differences: Array, points: float, n_systems: int, *, binary: bool) 
 
 
 def row(found: Sequence[Raced], n_systems: int, cap: int, fixed: int | None) -> tuple[str, ...]:
-    """What the races of one kind say, as HEADER names it."""
+    """A table row for the races of one kind, with the columns of HEADER."""
     ns = sorted(one.n for one in found)
     enough = ns[int(0.8 * len(ns))]
     left = [one.worse_left for one in found if one.worse_left is not None]

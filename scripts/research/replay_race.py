@@ -1,13 +1,13 @@
-"""Does a race of answers that are there keep its promise, and what would it have saved?
+"""Does a race over recorded answers keep its error rate, and what would it have saved?
 
-RUN are finished, scored run directories over the same queries, the entrants of one race. It is held again and
-again over their recorded values, each time in another order that the harness draws (`query_order`), by the real
-code and with the weights it gives.
+RUN are finished, scored run directories over the same queries, the entrants of one race. The race is repeated over
+their recorded values, each time in another order that the harness draws (`query_order`), with the real code and
+its weights.
 
-`as recorded`: the truth is what all queries together say. `answers swapped`: within each query it is drawn anew
-whose answer is whose, so that all are equal, and who is called worse is called so wrongly.
+`as recorded`: the truth is the result over all queries. `answers swapped`: within each query the answers are
+randomly reassigned to the systems, so that all are equal, and any system called worse is an error.
 
-Of recorded runs the fixed n is that for the smallest difference from the best.
+For recorded runs, the fixed n is for the smallest difference from the best.
 
 Examples:
   .venv/bin/python scripts/research/replay_race.py results/multihop_rag--naive--* --measure AllHit@10
@@ -38,13 +38,13 @@ from harness.store import RunDir
 
 @dataclass(frozen=True)
 class Recorded:
-    """What runs have by one measure, on the queries of which all have a value."""
+    """The values of runs by one measure, on the queries for which all have a value."""
 
     measure: Measure
     rules: RaceRules
     references: Sequence[Reference]
     values: Array
-    """A row for each reference, a column for each run."""
+    """A row per reference, a column per run."""
     weights: Array
 
     @property
@@ -57,8 +57,8 @@ def main() -> None:
     parser = command_line(__doc__)
     parser.epilog = MEANING
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run directories")
-    parser.add_argument("--measure", nargs="+", help="by what they race (default: what ranks them)")
-    parser.add_argument("--replays", type=int, default=200, help="races of each row (default 200)")
+    parser.add_argument("--measure", nargs="+", help="measure of the race (default: the primary metric)")
+    parser.add_argument("--replays", type=int, default=200, help="races per row (default 200)")
     parser.add_argument("--margin", type=float, default=5.0, help="points (default 5)")
     chosen = parser.parse_args()
     group, *others = load_groups([RunDir(path) for path in chosen.runs], load_prices())
@@ -78,7 +78,7 @@ def recorded(group: Group, name: str, margin: float) -> Recorded:
         raise ConfigError(f"not all of these runs have '{name}'", f"they have {', '.join(group.measures)}")
     span = span_between(measure.ends) if measure.ends else None
     if span is None:
-        raise ConfigError(f"nobody knows between what '{name}' lies", "name another measure")
+        raise ConfigError(f"the range of '{name}' is unknown", "name another measure")
     sample = group.views[0].sample
     asked = [one for one in sample if all(one in view.values[name].values for view in group.views)]
     weights = group.views[0].frame.drawn.weights(asked, [*sample], asked)
@@ -114,7 +114,7 @@ def _raced(of: Recorded, truth: Sequence[float], seed: int, *, is_swapped: bool)
 
 
 def _fixed(of: Recorded, means: Array) -> int | None:
-    """Queries with which one look tells the best from every other."""
+    """Queries with which a single test separates the best from every other."""
     best = int(np.argmax(means))
     needed = [
         fixed_n(

@@ -1,4 +1,4 @@
-"""Made-up runs as a report holds them once it has read their files, and how often its verdict is right."""
+"""Simulated runs as a report reads them, and how often its verdict is right."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ SPREADS = (0.02, 0.06, 0.12)
 
 
 def verdicts(check: Check) -> Iterator[Row]:
-    """How often a verdict names one of equal systems, finds the better one, and recommends one within the margin
-    of the best, beside the probability that it states.
+    """How often a verdict names a winner among equal systems, finds the better one, and recommends one within the
+    margin of the best, beside the stated probability.
     """
     for n in check.sizes:
         for k in (2, 4, 9):
@@ -85,7 +85,7 @@ def named_of_missing(check: Check, n: int, k: int) -> Iterator[Row]:
 
 
 def named_of_unequals(check: Check, n: int, k: int) -> Iterator[Row]:
-    """The first is better by 10 points. Beside it the power of the test that knows which two to compare."""
+    """The first is better by 10 points. For comparison, the power of a test that knows which two to compare."""
 
     def case(rng: Rng) -> tuple[bool, bool, bool]:
         values, drawn = systems(rng, n, (0.1, *[0.0] * (k - 1)), WORLDS["shares"])
@@ -104,8 +104,8 @@ def named_of_unequals(check: Check, n: int, k: int) -> Iterator[Row]:
 
 
 def within_margin(check: Check, n: int, k: int) -> Iterator[Row]:
-    """True means are normal around a common one. A case of the stated probability is counted as a draw from it, so
-    that both rows have the same kind of interval.
+    """True means are normal around a common one. A case counts as a draw with the stated probability, so that both
+    rows have the same kind of interval.
     """
 
     def case(rng: Rng) -> tuple[bool, bool]:
@@ -123,12 +123,12 @@ def within_margin(check: Check, n: int, k: int) -> Iterator[Row]:
 
 
 def verdict(values: Array, drawn: SamplingDesign) -> Verdict:
-    """Of made-up runs, by the code that makes a report's. Not a number: no value."""
+    """The verdict on simulated runs, by the code of the report. NaN: no value."""
     return find(group_of(values, drawn)).verdict
 
 
 def _copied(drawn: SamplingDesign) -> SamplingDesign:
-    """The design of queries of which each is asked several times in a row."""
+    """A design in which each query is asked several times in a row."""
     ids = list(drawn.types)
     new = [f"q{place:04d}" for place in range(len(ids) * COPIES)]
     types = {one: drawn.types[ids[place // COPIES]] for place, one in enumerate(new)}
@@ -137,8 +137,8 @@ def _copied(drawn: SamplingDesign) -> SamplingDesign:
 
 
 def group_of(values: Array, drawn: SamplingDesign) -> Group:
-    """Finished runs `s1`, `s2` and so on as a report holds them once it has read their files, of which there are
-    none. They are ranked by accuracy where every value is 0 or 1, else by token F1; no constant answer is right.
+    """Finished runs `s1`, `s2` and so on as a report holds them after reading, without files. They are ranked by
+    accuracy if every value is 0 or 1, else by token F1; no constant answer is right.
     """
     ids = list(drawn.types)
     measure = "accuracy" if set(np.unique(values[~np.isnan(values)])) <= {0.0, 1.0} else "token_f1"

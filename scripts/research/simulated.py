@@ -1,4 +1,4 @@
-"""Made-up runs whose truth is known: what check_statistics.py simulates."""
+"""Simulated runs with known true values, for check_statistics.py."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ Array = NDArray[np.float64]
 Rng = np.random.Generator
 Row = tuple[str, str, str, str, str, str]
 
-# Types of queries: their share of the data set, their share of a balanced sample, how often systems are right.
+# Query types: their share of the data set, their share of a balanced sample, how often systems are right.
 MIX = {"comparison": 856, "inference": 816, "null": 301, "temporal": 583}
 RIGHT = {"comparison": 0.6, "inference": 0.9, "null": 0.7, "temporal": 0.4}
 
 
 @dataclass(frozen=True)
 class World:
-    """Where values come from."""
+    """The distribution of values."""
 
     binary: bool = True
     skewed: bool = False
     """Costs with a long tail instead of scores."""
     by_article: float = 0.0
-    """Standard deviation of a system's own luck with an article."""
+    """Standard deviation of a system's random effect per article."""
     stratified: bool = False
-    """As many queries of each type, whatever the data set's mix."""
+    """The same number of queries of each type, whatever the data set's mix."""
 
 
 WORLDS = {
@@ -50,7 +50,7 @@ WORLDS = {
 
 
 class Kept:
-    """Outcomes of cases, in a file where one is named: an interrupted check goes on behind them."""
+    """Outcomes of cases, optionally in a file, from which an interrupted check resumes."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
@@ -61,11 +61,11 @@ class Kept:
                 self.of(what, n).append(outcome)
 
     def of(self, what: str, n: int) -> list[Any]:
-        """Of one row, in the order of their places."""
+        """The outcomes of one row, in order."""
         return self._found.setdefault((what, n), [])
 
     def add(self, what: str, n: int, outcome: Any) -> None:
-        """The next case of a row."""
+        """Add the next case of a row."""
         self.of(what, n).append(outcome)
         if self._path is not None:
             with self._path.open("a", encoding="utf-8") as file:
@@ -73,13 +73,13 @@ class Kept:
 
 
 class Check:
-    """How many cases, and a generator for each row that no other row shares."""
+    """The number of cases, and a separate random generator for each row."""
 
     def __init__(self, replicates: int, sizes: Sequence[int], kept: Kept | None = None) -> None:
         self.replicates, self.sizes, self._kept = replicates, sizes, kept or Kept()
 
     def share(self, what: str, n: int, nominal: str, case: Callable[[Rng], bool | None], every: int = 1) -> Row:
-        """How often `case` is true; None: it does not count (no interval). One of `every` replicates is made."""
+        """How often `case` is true; None: not counted (no interval). One of `every` replicates is made."""
         (row,) = self.shares({what: nominal}, n, lambda rng: (case(rng),), every)
         return row
 
@@ -90,7 +90,7 @@ class Check:
         case: Callable[[Rng], Sequence[bool | None]],
         every: int = 1,
     ) -> Iterator[Row]:
-        """The same of several things that one case says, in the order of `nominal`."""
+        """The same for several results of one case, in the order of `nominal`."""
         found = self.cases(
             next(iter(nominal)), n, lambda rng: [None if one is None else bool(one) for one in case(rng)], every
         )
@@ -105,7 +105,7 @@ class Check:
     def means(
         self, nominal: Mapping[str, str], n: int, case: Callable[[Rng], Sequence[float]], every: int = 1
     ) -> Iterator[Row]:
-        """The means of several numbers that one case says, likewise."""
+        """The means of several numbers of one case, in the order of `nominal`."""
         found = self.cases(next(iter(nominal)), n, lambda rng: [float(one) for one in case(rng)], every)
         for (what, promised), own in zip(nominal.items(), zip(*found, strict=True), strict=True):
             mean, reach = np.mean(own), 1.96 * np.std(own) / np.sqrt(len(own))
@@ -119,7 +119,7 @@ class Check:
             )
 
     def cases(self, what: str, n: int, case: Callable[[Rng], Any], every: int = 1) -> list[Any]:
-        """What each case gave, each with a generator of its own; those that are kept are not made again."""
+        """The result of each case, each with its own generator; saved cases are not repeated."""
         wanted = max(4, self.replicates // (every * (4 if n >= 1_000 else 1)))
         for place in range(len(self._kept.of(what, n)), wanted):
             self._kept.add(what, n, case(np.random.default_rng([n, *what.encode(), place])))
@@ -127,9 +127,9 @@ class Check:
 
 
 def systems(rng: Rng, n: int, ahead: tuple[float, ...], world: World) -> tuple[Array, SamplingDesign]:
-    """Values of `n` queries, a column for each system; system i is better than it would be by `ahead[i]`.
+    """Values of `n` queries, a column per system; system i leads by `ahead[i]`.
 
-    Its mean over all queries there could be is then 0.5 (of scores; the mean of RIGHT in the natural mix, where
+    Its mean over the whole population of queries is then 0.5 (for scores; the mean of RIGHT in the natural mix, if
     queries are stratified) plus `ahead[i]`.
     """
     types = np.array([list(MIX)[place % 4] for place in range(n)]) if world.stratified else np.repeat("one", n)
@@ -156,7 +156,7 @@ def systems(rng: Rng, n: int, ahead: tuple[float, ...], world: World) -> tuple[A
 
 
 def compared(values: Array, drawn: SamplingDesign, costs: bool = False) -> MeasureComparison:
-    """All pairs, by the harness."""
+    """The harness's comparison of all pairs."""
     ids = [f"q{place:04d}" for place in range(len(values))]
     runs = [QueryValues(dict(zip(ids, column.tolist(), strict=True)), frozenset(ids)) for column in values.T]
     places = itertools.combinations(range(len(runs)), 2)
@@ -167,7 +167,7 @@ def compared(values: Array, drawn: SamplingDesign, costs: bool = False) -> Measu
 
 def hidden(rng: Rng, sizes: Sequence[int], better: float) -> tuple[Array, SamplingDesign]:
     """Two systems that are equal in the natural mix, with so many queries of each type of MIX: the first is better
-    on that share of the inference queries, the second on as much of the others as makes up for it.
+    on that share of the inference queries, the second on enough of the others to compensate.
     """
     types = [name for name, size in zip(MIX, sizes, strict=True) for _ in range(size)]
     share = MIX["inference"] / sum(MIX.values())
@@ -181,13 +181,13 @@ def hidden(rng: Rng, sizes: Sequence[int], better: float) -> tuple[Array, Sampli
 
 
 def natural(of_type: Mapping[str, float]) -> float:
-    """A mean over types as they are mixed in the data set."""
+    """A mean over types with the weights of the data set."""
     return sum(MIX[name] * value for name, value in of_type.items()) / sum(MIX.values())
 
 
 def with_luck(rng: Rng, n: int, *, binary: bool) -> tuple[list[float], float]:
-    """What one system has on `n` queries, and its mean over all queries there could be on these articles, with
-    each of which it has luck (a standard deviation of .15); over all articles there could be that is 0.5.
+    """The values of one system on `n` queries, and its mean over the population of queries on these articles, each
+    with a random effect (standard deviation .15); over the population of articles the mean is 0.5.
     """
     clusters, popular = _articles(rng, n)
     luck = rng.uniform(-1, 1, len(popular)) * np.sqrt(3) * 0.15
@@ -197,7 +197,9 @@ def with_luck(rng: Rng, n: int, *, binary: bool) -> tuple[list[float], float]:
 
 
 def _articles(rng: Rng, n: int) -> tuple[NDArray[np.int64], Array]:
-    """An article for each query, a few cited by many as in MultiHop-RAG; and the share of each of all queries."""
+    """An article for each query, a few cited by many as in MultiHop-RAG; and each article's share of all
+    queries.
+    """
     popular = 1 / np.arange(2, max(2, n // 2) + 2)
     popular /= popular.sum()
     return rng.choice(len(popular), n, p=popular), popular

@@ -13,9 +13,9 @@ import pytest
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["--repeats", "0"], "'0' is no count: write a number of 1 or more"),
-        (["--latencies", "nan"], "'nan' is no time: write seconds, 0 or more"),
-        (["--json", "nowhere/runner.json"], "there is no folder nowhere: make it first"),
+        (["--repeats", "0"], "'0' is not a count: write a number of 1 or more"),
+        (["--latencies", "nan"], "'nan' is not a time: write seconds, 0 or more"),
+        (["--json", "nowhere/runner.json"], "there is no folder nowhere: create it first"),
     ],
 )
 def test_what_cannot_be_measured_is_one_line_before_anything_is(
