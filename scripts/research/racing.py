@@ -14,13 +14,13 @@ from harness.statistics.race_test import Race, RaceRules
 
 _TINY = 1e-9
 HEADER = ("wrong", "decided", "worse left", "n, mean", "n, 80 %", "fixed n", "answers", "cases")
-MEANING = """`wrong`: the race stated anything untrue (that a system is worse than one that is no better, that two are within
-the margin that are not, an interval that does not contain the truth), promised for at most alpha = .05 of the
-races. `decided`: the race was decided before the queries were exhausted. `worse left`: the share of systems
-worse than the best that were eliminated. `n, mean`: queries until the decision, or all if undecided; `n, 80 %`:
-the number by which four of five were decided. `fixed n` finds the difference four times of five with a single
-test, after Holm over all pairs. `answers`: all answers of all systems, as a share of those for the fixed n, or
-for all queries if the fixed n is larger."""
+MEANING = """`wrong`: the race stated anything untrue (that a system is worse than one that is no better, that
+two are within the margin that are not, an interval that does not contain the truth), promised for at most alpha
+= .05 of the races. `decided`: the race was decided before the queries were exhausted. `worse left`: the share
+of systems worse than the best that were eliminated. `n, mean`: queries until the decision, or all if undecided;
+`n, 80 %`: the number by which four of five were decided. `fixed n` finds the difference four times of five with
+a single test, after Holm over all pairs. `answers`: all answers of all systems, as a share of those for the
+fixed n, or for all queries if the fixed n is larger."""
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ function unfinished(from) {
   return found === undefined ? place : found;
 }
 
-// A label moves on to what is still to be said: of this answer, then of the next one that is not finished.
+// A label moves on to the next open question: of this answer, then of the next unfinished one.
 async function say(number) {
   await keepNote();
   const was = items[place].complete;
@@ -84,7 +84,7 @@ async function say(number) {
   at("card").focus();
 }
 
-// A note that is being written belongs to the answer that is shown: it is kept before anything else is done.
+// A note belongs to the answer on display, so it is saved before any other action.
 let notes = Promise.resolve();
 const keepNote = () => (notes = notes.catch(() => {}).then(keepNoteNow));
 

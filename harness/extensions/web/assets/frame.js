@@ -1,9 +1,9 @@
 "use strict";
-// What every page here begins with. Whatever comes from elsewhere is put in as text, never as markup.
+// Shared by all pages. Content from elsewhere is inserted as text, never as markup.
 const token = new URLSearchParams(location.search).get("token");
 const at = (id) => document.getElementById(id);
 
-// For a text of somebody else on a line of ours: what would turn the words beside it is shown as its escape.
+// For foreign text in a line of ours: characters that change the text direction are shown escaped.
 const plain = (text) => String(text).replace(/[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 async function ask(path, body) {
@@ -26,7 +26,7 @@ function fail(error) {
   at("error").textContent = error.message;
 }
 
-// One thing at a time: a key that is held down decides one thing, not ten.
+// One action at a time, so that a key held down makes one decision, not ten.
 let busy = false;
 async function run(action) {
   if (busy) return;

@@ -45,7 +45,7 @@ function answers() {
   return Array.isArray(shown.answers) ? shown.answers.map(String) : shown.answers ? [String(shown.answers)] : [];
 }
 
-// Somebody else changed the file: its rows may be others.
+// Somebody else changed the file, so its rows may differ.
 async function follow() {
   if (timesRead !== null && timesRead !== shown.times_read) {
     rows = await ask("/rows");
