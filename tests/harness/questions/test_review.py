@@ -301,7 +301,7 @@ def test_a_sheet_is_a_question_file_too(file: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "trouble"),
     [
-        ({"decision": "maybe"}, "'maybe' is no decision"),
+        ({"decision": "maybe"}, "'maybe'"),
         ({"id": "zzz", "decision": "accept"}, "no question 'zzz'"),
         ({"quote": "founded in 1912"}, "is not in 'yard.md'"),
         ({"question": ""}, "it has no question"),

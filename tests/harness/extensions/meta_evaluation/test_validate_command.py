@@ -52,7 +52,7 @@ def test_a_set_is_scored_and_its_card_printed_and_written(tmp_path: Path) -> Non
     ("words", "said"),
     [
         (["-n", "5"], "fewer than 10 questions"),
-        (["--judge", "local", "--no-judge"], "opposite"),
+        (["--judge", "local", "--no-judge"], "--no-judge"),
         (["--from", "nowhere", "-e", "answer"], "drop -e"),
         (["-e", "anser"], "did you mean 'answer'"),
         (["--judge", "nobody/at-all"], "nobody"),
