@@ -1,4 +1,4 @@
-"""From scores, records and measurements to numbers with intervals; reads a run, changes nothing in it."""
+"""Turns scores, records and measurements into numbers with intervals. Reads runs, never changes them."""
 
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ __all__ = [
     "run_costs",
 ]
 
-# A command that only wants a price shall not wait for numpy.
+# Imported lazily, so that a command that only needs a price does not load numpy.
 _HOMES = {
     name: home
     for home, names in {

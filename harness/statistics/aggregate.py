@@ -1,16 +1,16 @@
-"""Scores -> means with intervals, per query type and over all, with nothing lost from the denominator.
+"""Aggregates scores to means with intervals, per query type and overall. No expected query leaves the denominator.
 
 Rows of `query_type`:
 
 - each query type of the sample;
-- `overall`: as sampled, every query counts the same (balanced, where the sample is);
-- `overall_natural`: the types weighted as in the whole data set (`type_mix` of the manifest). Without a value for
-  a type that has weight there is no mean. A measure that applies to a part of a type's queries has that part of
-  its weight, so that `hallucination_rate` is not held back by types it does not apply to.
+- `overall`: as sampled, each query has the same weight (balanced, if the sample is);
+- `overall_natural`: the types weighted as in the whole data set (`type_mix` of the manifest). There is no mean if
+  a type with weight has no value. A metric that applies to a part of a type's queries gets that part of the type's
+  weight, so that types to which `hallucination_rate` does not apply do not prevent its mean.
 
-A row counts (query, repeat) pairs: n_expected = n_scored + n_imputed + n_failed. Pairs to which the measure does
-not apply are not expected, and a row that expects none is left out. A pair of the sample without any score counts
-as failed. The mean is over scored and imputed values: first over the repeats of each query, then over queries, so
+A row counts (query, repeat) pairs: n_expected = n_scored + n_imputed + n_failed. Pairs to which the metric does
+not apply are not expected, and a row that expects none is omitted. A pair of the sample without a score counts as
+failed. The mean is over scored and imputed values: first over the repeats of each query, then over queries, so
 that repeats do not narrow the interval.
 """
 
@@ -55,10 +55,10 @@ class Aggregate:
     system: str
     dataset: str
     query_type: str
-    """A type of the data set, `overall` or `overall_natural`; `overall` for what belongs to a whole run."""
+    """A type of the data set, `overall` or `overall_natural`; `overall` for values of a whole run."""
     measure: str
     mean: float | None
-    """None: nothing was measured. Of a `_p50`, `_max` or whole-run measure: that quantile, maximum or value."""
+    """None: nothing was measured. For `_p50`, `_max` and whole-run metrics: that quantile, maximum or value."""
     ci_low: float | None
     ci_high: float | None
     n_scored: int
@@ -73,33 +73,32 @@ class LowerBound(Aggregate):
 
 @dataclass(frozen=True)
 class Frame:
-    """What every row of one run shares, and the queries it is counted against."""
+    """Properties that all rows of a run share, and its sampled queries."""
 
     run_id: str
     system: str
     dataset: str
     query_types: Mapping[str, str]
-    """Query id -> type, of every sampled query."""
+    """Query id -> type, for every sampled query."""
     type_mix: Mapping[str, int]
     """Queries of each type in the whole data set; empty: unknown, and there are no `overall_natural` rows."""
     repeats: int = 1
     query_limit_s: float | None = None
-    """Seconds after which a query timed out; None: not known."""
+    """Seconds after which a query timed out; None: unknown."""
     clusters: Mapping[str, str] = field(default_factory=dict)
-    """Query id -> the document that it shares with others, see `clusters_of`; empty: queries have nothing in
-    common."""
+    """Query id -> the document that it shares with others, see `clusters_of`; empty: queries are independent."""
     repeated: Mapping[str, str] = field(default_factory=dict)
     """Queries with the same text as an earlier one, see `repeated_questions`; they count as repeats of it."""
 
     @property
     def n_clusters(self) -> int | None:
-        """Groups of queries that cite the same document most; None: no two queries are known to share one."""
+        """Groups of queries that mainly cite the same document; None: no two queries are known to share one."""
         n = len(set(self.clusters.values()))
         return n if n < len(self.clusters) else None
 
     @property
     def drawn(self) -> SamplingDesign:
-        """How its queries came about."""
+        """How the queries were sampled."""
         return SamplingDesign(self.query_types, self.type_mix, self.clusters, self.repeated)
 
     @classmethod
@@ -108,7 +107,7 @@ class Frame:
         iterated twice.
         """
         manifest, sample = run.manifest(), run.sample() if sample is None else sample
-        # Sets of labelled answers do not say it: none of their queries cites a document.
+        # Data sets of labelled answers lack this key; none of their queries cites a document.
         is_clustered = manifest.dataset.get("cluster_by", "document") == "document"
         return cls(
             run_id=run.run_id,
@@ -124,12 +123,12 @@ class Frame:
 
     @cached_property
     def places(self) -> Mapping[str, int]:
-        """The place of each query in the order of their ids, one mapping for all measures."""
+        """The position of each query in the order of ids, shared by all metrics."""
         return {query_id: place for place, query_id in enumerate(sorted(self.query_types))}
 
     @cached_property
     def questions(self) -> NDArray[np.int64] | None:
-        """The number of the question that each of `query_types` asks; None: all texts differ."""
+        """The number of the question that each of `query_types` asks; None: all texts are different."""
         if not self.repeated:
             return None
         places = {query_id: place for place, query_id in enumerate(self.query_types)}
@@ -140,7 +139,7 @@ class Frame:
         return Slots(columns, self.run_id, tuple(self.query_types), self.repeats)
 
     def row(self, measure: str, mean: float | None, interval: Interval = intervals.UNKNOWN) -> Aggregate:
-        """A row for something measured once in a run: n_scored is 1, or n_failed is where `mean` is None."""
+        """A row for a value measured once in a run: n_scored is 1, or n_failed is 1 if `mean` is None."""
         known = int(mean is not None)
         base = (self.run_id, self.system, self.dataset, OVERALL, measure)
         return Aggregate(*base, mean, interval.low, interval.high, known, 0, 1 - known, 1)
@@ -148,13 +147,13 @@ class Frame:
 
 @dataclass(frozen=True)
 class _Cell:
-    """One measure over some queries: a row a query, a column a repeat."""
+    """One metric over some queries: one row per query, one column per repeat."""
 
     states: NDArray[np.uint8]
     values: NDArray[np.float64]
     """NaN without a value."""
     questions: NDArray[np.int64] | None = None
-    """A number for each row, the same for those with one text; None: all texts differ."""
+    """A number for each row, equal for rows with the same text; None: all texts are different."""
 
     @cached_property
     def _counts(self) -> list[int]:
@@ -196,7 +195,7 @@ class _Cell:
 
     @cached_property
     def pooled(self) -> list[float]:
-        """Every value of every repeat, ascending."""
+        """All values of all repeats, ascending."""
         return self._ascending(self.values)
 
     @cached_property
@@ -241,8 +240,8 @@ def aggregate_scores(
 def aggregate_quantiles(frame: Frame, scores: ScoresOrColumns, quantiles: Sequence[float]) -> list[Aggregate]:
     """`<measure>_p50` and so on, for each type and `overall`: over single repeats, not over their means.
 
-    Quantiles interpolate linearly between values. Imputed values are the least that can be: a quantile which they
-    may raise is a `LowerBound`. No interval with repeats: those of one query are not independent.
+    Quantiles interpolate linearly between values. Imputed values are lower bounds: a quantile that they may raise
+    is a `LowerBound`. With repeats there is no interval, because repeats of a query are not independent.
     """
     rows = []
     for measure, cells in _cells(frame, scores):
@@ -258,7 +257,7 @@ def aggregate_quantiles(frame: Frame, scores: ScoresOrColumns, quantiles: Sequen
 
 
 def mean_of(values: Sequence[float]) -> float:
-    """The mean of the repeats of one query; nearly always there is one, which is quicker than numpy's."""
+    """The mean of the repeats of one query; usually there is only one, so this is faster than numpy."""
     return values[0] if len(values) == 1 else float(np.mean(values))
 
 
@@ -282,7 +281,7 @@ def means_of_questions(
 
 
 def _cells(frame: Frame, scores: ScoresOrColumns) -> Iterator[tuple[str, dict[str, _Cell]]]:
-    """Measure and query type -> cell, both sorted."""
+    """Metric and query type -> cell, both sorted."""
     slots = frame.slots(in_columns(scores))
     types = np.array([*frame.query_types.values()], dtype=object)
     members = {name: np.flatnonzero(types == name) for name in sorted(set(frame.query_types.values()))}
@@ -311,7 +310,7 @@ def _with_overall(cells: Mapping[str, _Cell]) -> dict[str, _Cell]:
 
 
 def _natural_mean(frame: Frame, cells: Mapping[str, _Cell], ends: Bounds | None) -> tuple[float | None, Interval]:
-    """Mean and interval over the types as they are mixed in the data set."""
+    """Mean and interval over the types in the natural mix of the data set."""
     strata = _strata(frame, cells)
     if not strata:
         return None, intervals.UNKNOWN
@@ -347,5 +346,5 @@ def _row(frame: Frame, name: tuple[str, str], cell: _Cell, mean: float | None, i
 
 
 def _type_name(query_type: str) -> str:
-    """A data set may call a type what our own rows are called."""
+    """A data set may use the name of one of our own rows for a type."""
     return f"{query_type} (type)" if query_type in {OVERALL, NATURAL} else query_type

@@ -1,13 +1,13 @@
-"""Do annotators agree, on labels that have an order? Each figure with a 95 % interval.
+"""Agreement of annotators on ordinal labels, with 95 % intervals.
 
-- two annotators: Cohen's kappa with quadratic weights (Cohen 1968): 1 less the mean squared difference of their
-  labels over that of labels paired at random;
+- two annotators: Cohen's kappa with quadratic weights (Cohen 1968): 1 minus the mean squared difference of their
+  labels over that of randomly paired labels;
 - any number, with gaps: Krippendorff's alpha with the ordinal difference (Krippendorff 2011, "Computing
-  Krippendorff's Alpha-Reliability"), over the items that two or more labelled.
+  Krippendorff's Alpha-Reliability"), over the items with two or more labels.
 
-1: they always agree; 0: as often as by chance; below: less. Intervals are a jackknife's, which leaves out one
-cluster at a time (all answers to one query), with the limits of `mean_interval` over its pseudo-values; that of
-the share of labels that are the same is by cluster, too (`pooled_share_interval`).
+1: perfect agreement; 0: agreement by chance; negative: less. Intervals are from a jackknife that leaves out one
+cluster (all answers to one query) at a time, with the limits of `mean_interval` over its pseudo-values. The
+interval of the share of equal labels is also by cluster (`pooled_share_interval`).
 """
 
 from collections.abc import Callable, Sequence
@@ -22,14 +22,14 @@ from harness.statistics.t_intervals import Array
 
 _Pairs = Callable[[tuple[int, ...]], list[tuple[int, ...]]]
 _Statistic = Callable[[Array, Array], float]
-"""From how often each label met each other one, and the labels themselves."""
+"""From a table of how often each label met each other one, and the labels, to a coefficient."""
 FEWEST_ITEMS = 10
-"""Labelled by two, below which no figure is given."""
+"""Minimum number of items with two labels."""
 
 
 @dataclass(frozen=True)
 class RatedItem:
-    """The labels of one item, one for each annotator."""
+    """The labels of one item, one per annotator."""
 
     cluster: str
     """What it shares with other items, such as its query."""
@@ -38,17 +38,17 @@ class RatedItem:
 
 @dataclass(frozen=True)
 class AgreementFigure:
-    """How far annotators agree."""
+    """The agreement of annotators."""
 
     n_items: int
-    """Labelled by two at least."""
+    """Items with at least two labels."""
     value: float | None = None
     interval: Interval = UNKNOWN
     same: float | None = None
-    """Share of pairs of labels that are the same, each item counting the same."""
+    """Share of equal pairs of labels; each item has the same weight."""
     same_interval: Interval = UNKNOWN
     why: str = ""
-    """Why there is no value, or no interval; empty: there is."""
+    """Why there is no value or no interval; empty if both exist."""
 
 
 def weighted_kappa(items: Sequence[RatedItem]) -> AgreementFigure:
@@ -56,19 +56,19 @@ def weighted_kappa(items: Sequence[RatedItem]) -> AgreementFigure:
     labels.
     """
     if any(len(item.labels) != 2 for item in items):
-        raise ValueError("Cohen's kappa is of two annotators")
+        raise ValueError("Cohen's kappa needs exactly two annotators")
     return _figure(items, lambda labels: [labels], _kappa)
 
 
 def ordinal_alpha(items: Sequence[RatedItem]) -> AgreementFigure:
-    """Of any annotators; items with fewer than two labels have no part in it."""
+    """Krippendorff's alpha of any number of annotators; items with fewer than two labels are ignored."""
     pairable = [item for item in items if len(item.labels) > 1]
     return _figure(pairable, lambda labels: list(permutations(labels, 2)), _alpha)
 
 
 def _figure(items: Sequence[RatedItem], pairs_of: _Pairs, statistic: _Statistic) -> AgreementFigure:
     if len(items) < FEWEST_ITEMS:
-        return AgreementFigure(len(items), why=f"fewer than {FEWEST_ITEMS} items that two labelled")
+        return AgreementFigure(len(items), why=f"fewer than {FEWEST_ITEMS} items with two labels")
     values = sorted({label for item in items for label in item.labels})
     tables: dict[str, Array] = {}
     same: dict[str, list[float]] = {}
@@ -89,17 +89,17 @@ def _figure(items: Sequence[RatedItem], pairs_of: _Pairs, statistic: _Statistic)
 
 
 def _estimate(tables: Array, values: Array, statistic: _Statistic) -> tuple[float | None, Interval, str]:
-    """`tables`: of each cluster, how often each label met each other one."""
+    """`tables`: for each cluster, how often each label met each other one."""
     whole, n = tables.sum(axis=0), len(tables)
     value = statistic(whole, values)
     if not isfinite(value):
-        return None, UNKNOWN, "every label is the same: nothing tells agreement from chance"
+        return None, UNKNOWN, "all labels are equal, so agreement cannot be distinguished from chance"
     without = np.array([statistic(whole - one, values) for one in tables])
     if not np.isfinite(without).all():
-        return value, UNKNOWN, "all that differs hangs on one query: no interval"
+        return value, UNKNOWN, "no interval: all disagreements are on one query"
     pseudo = n * value - (n - 1) * without
     interval = mean_interval(list(pseudo + (value - pseudo.mean())), bounds=(-1.0, 1.0))
-    return value, interval, "" if interval.low is not None else "no interval: nothing varies between queries"
+    return value, interval, "" if interval.low is not None else "no interval: no variation between queries"
 
 
 def _kappa(table: Array, values: Array) -> float:
@@ -107,7 +107,7 @@ def _kappa(table: Array, values: Array) -> float:
 
 
 def _alpha(table: Array, _values: Array) -> float:
-    """Krippendorff's ordinal difference: how many labels lie between two, half of those at both ends."""
+    """Krippendorff's ordinal difference: the labels that lie between two, and half of those at both ends."""
     totals = table.sum(axis=0)
     upto = totals.cumsum() - totals / 2
     return _one_less(table, (upto[:, None] - upto) ** 2, table.sum() - 1)

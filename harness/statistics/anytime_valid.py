@@ -29,14 +29,12 @@ STAKES: _Array = np.array([cos((place + 0.5) * pi / (2 * _BETTORS)) for place in
 """The stakes s: shares of wins (1 + s) / 2 above a half, distributed as Beta(1/2, 1/2) with equal weights. Any
 such list is valid; this many are as good as the integral."""
 _HALVINGS = 24
-"""Limits within a hundred-thousandth of a point."""
+"""Gives limits within a hundred-thousandth of a point."""
 
 
 def anytime_p(wins: int, losses: int) -> float:
-    """An upper bound of the chance that wins and losses would at any time have looked as uneven, were each as
-    likely.
-
-    Of queries that only one, or only the other, of two systems got right. Two-sided, at most 1.
+    """Two-sided p, valid at any time: an upper bound of the chance that wins and losses, if equally likely, would
+    ever have been as uneven. They count the queries that only one of two systems got right.
     """
     return min(1.0, exp(-log_evidence(wins, losses)))
 
@@ -86,7 +84,7 @@ def anytime_interval(values: _Array, alpha: float) -> tuple[float, float]:
 
 
 def _least(values: _Array, alpha: float) -> float:
-    """The largest mean that it is shown to be above."""
+    """The largest mean that is refuted from below."""
     found, counts = np.unique(np.clip(values, -1, 1), return_counts=True)
     low, high = -1.0, 1.0
     for _ in range(_HALVINGS):

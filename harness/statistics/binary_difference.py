@@ -38,12 +38,12 @@ def share_difference_interval(wins: int, losses: int, n: int, alpha: float = ALP
         least = float(scipy_special().betaincinv(wins, losses + 1, alpha / 2))
         low = (2 * least - 1) * (wins + losses) / n
     if wins == losses:
-        low = -high  # As far on either side, to the last bit.
+        low = -high  # Exactly symmetric.
     return Interval(low, high)
 
 
 def _root(is_below: Callable[[float], bool], low: float, high: float) -> float:
-    """Where `is_below` stops being true, between the two."""
+    """The point between `low` and `high` where `is_below` becomes false."""
     for _ in range(_STEPS):
         middle = (low + high) / 2
         low, high = (middle, high) if is_below(middle) else (low, middle)
@@ -51,7 +51,7 @@ def _root(is_below: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def _score(wins: int, losses: int, n: int, at: float) -> float:
-    """Standard errors by which the observed difference is above `at`; falls as `at` rises."""
+    """Standard errors by which the observed difference exceeds `at`; falls as `at` rises."""
     gap = wins - losses - n * at
     b = (2 * n - wins + losses) * at - wins - losses
     lost = (sqrt(max(0.0, b * b + 8 * n * losses * at * (1 - at))) - b) / (4 * n)

@@ -12,7 +12,7 @@ from math import ceil, floor, hypot
 from harness.statistics.intervals import UNKNOWN, Interval
 
 _SAME = 1e-9
-"""Means that differ by less, relatively, differ by how floats are added."""
+"""Means with a smaller relative difference differ only by rounding."""
 
 
 @dataclass(frozen=True)
@@ -20,36 +20,36 @@ class CostLine:
     """The cost of one system in tokens or dollars; there is no line if a part of it is unknown."""
 
     index: float
-    """Once."""
+    """One-time cost."""
     per_query: float
-    """The mean."""
+    """Mean cost of a query."""
     interval: Interval = UNKNOWN
-    """95 %, of the mean."""
+    """95 % interval of the mean."""
 
     def total(self, n: float) -> float:
-        """Of the index and `n` queries."""
+        """Cost of the index and `n` queries."""
         return self.index + n * self.per_query
 
     def amortised(self, n: float) -> float:
-        """Of one query when `n` > 0 queries share the index."""
+        """Cost per query if `n` > 0 queries share the index."""
         return self.index / n + self.per_query
 
     def band(self, n: float) -> Interval:
-        """The interval of `amortised`: the index was built once and has none."""
+        """The interval of `amortised`. The index has none, because it was built once."""
         low, high = (None if limit is None else self.index / n + limit for limit in self.interval)
         return Interval(low, high)
 
 
 @dataclass(frozen=True)
 class QueryRange:
-    """The whole numbers of queries from `first` to `last` (None: without end) at which one line is the lower."""
+    """Numbers of queries from `first` to `last` (None: unlimited) for which one line is lower."""
 
     first: int
     last: int | None
 
     @property
     def is_always(self) -> bool:
-        """From the first query on, without end."""
+        """Whether it is lower from the first query on, without end."""
         return self.first == 1 and self.last is None
 
 
@@ -86,13 +86,13 @@ def crossing_interval(one: CostLine, other: CostLine) -> Interval:
     gap, saving = _gap_and_saving(one, other)
     below = saving - hypot(other.per_query - other_low, high - one.per_query)
     above = saving + hypot(other_high - other.per_query, one.per_query - low)
-    # The greater the saving, the sooner it makes up for the index.
+    # The larger the saving, the sooner it compensates for the index.
     near, far = (below, above) if saving > 0 else (above, below)
     return Interval(gap / far, gap / near if near * saving > 0 else None)
 
 
 def _gap_and_saving(one: CostLine, other: CostLine) -> tuple[float, float]:
-    """How much dearer the index of `one` is, and how much less its queries take."""
+    """How much more the index of `one` costs, and how much less its queries cost."""
     return _difference(one.index, other.index), _difference(other.per_query, one.per_query)
 
 

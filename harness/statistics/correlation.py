@@ -1,12 +1,12 @@
-"""Do two columns of scores say the same? Pearson, Spearman and Kendall, each with a 95 % interval.
+"""Correlation of two columns of scores: Pearson, Spearman and Kendall, each with a 95 % interval.
 
-Intervals are symmetric on the scale of Fisher's z, and the wider of two. One has the standard error that fits
-the coefficient where values are normal: Pearson's 1 / sqrt(n - 3) (Fisher 1921), Spearman's
-sqrt((1 + r^2 / 2) / (n - 3)) and Kendall's sqrt(0.437 / (n - 4)) (Bonett & Wright 2000). The other is of the
-values as they are, skewed or tied or alike within a cluster (`correlation_spread`), with Student's quantile.
-Below 30 clusters limits are those of 98 %. There is none over fewer than 10, where all but a few values of a
-column are one and the same, and where columns agree altogether: how rare a disagreement is, nobody has seen.
-Kendall's coefficient is tau-b, for scores tie. docs/STATISTICS.md says how often each held the truth.
+Intervals are symmetric on the scale of Fisher's z, and the wider of two. One has the standard error for normal
+values: Pearson's 1 / sqrt(n - 3) (Fisher 1921), Spearman's sqrt((1 + r^2 / 2) / (n - 3)) and Kendall's sqrt(0.437
+/ (n - 4)) (Bonett & Wright 2000). The other allows for skew, ties and clusters (`correlation_spread`), with
+Student's quantile. Below 30 clusters the limits are those of 98 %. There is no interval over fewer than 10
+clusters, if all but a few values of a column are equal, or if the columns agree perfectly, because it is then
+unknown how rare a disagreement is. Kendall's coefficient is tau-b, because scores have ties. docs/STATISTICS.md
+has the measured coverage.
 """
 
 from collections import Counter
@@ -28,7 +28,7 @@ from harness.statistics.score_columns import SCORED, ScoreColumns, ScoresOrColum
 
 _ROUNDING = 1e-12
 _FEWEST = 5
-"""Values below which no coefficient is worth a number."""
+"""Minimum number of values for a coefficient."""
 FEWEST_CLUSTERS = 10
 """Clusters, or pairs without clusters, below which there is no interval, since the variance of a coefficient
 cannot be estimated."""
@@ -44,7 +44,7 @@ class Coefficient:
 
 @dataclass(frozen=True)
 class Correlation:
-    """How two columns of `n` pairs go together."""
+    """The correlation of two columns of `n` pairs."""
 
     n: int
     pearson: Coefficient
@@ -58,7 +58,7 @@ class TwinCorrelation:
 
     measure: str
     twin: str
-    """The cheaper or verdict-free one."""
+    """The cheaper metric, or the one without a judge's verdict."""
     correlation: Correlation
 
 
@@ -71,7 +71,7 @@ def correlate(
     """
     n = len(one)
     if n != len(other) or (clusters is not None and len(clusters) != n):
-        raise ValueError(f"columns of {n} and {len(other)} values do not pair")
+        raise ValueError(f"columns of {n} and {len(other)} values cannot be paired")
     if n < _FEWEST or len(set(one)) == 1 or len(set(other)) == 1:
         return Correlation(n, Coefficient(), Coefficient(), Coefficient())
     stats, spread = scipy_stats(), _Spread.of(one, other, clusters)
@@ -117,12 +117,12 @@ def _by_query(columns: ScoreColumns, measure: str) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class _Spread:
-    """How far the coefficients of two columns move from sample to sample."""
+    """Sampling variation of the coefficients of two columns."""
 
     moved: Influences
     clusters: NDArray[np.int64]
     is_known: bool
-    """False: there are too few clusters, or too few values that are not the commonest one."""
+    """False: too few clusters, or too few values that differ from the most frequent one."""
 
     @classmethod
     def of(cls, one: Sequence[float], other: Sequence[float], clusters: Sequence[Hashable] | None) -> Self:

@@ -17,12 +17,12 @@ Values = NDArray[np.float64]
 _ROWS = 512
 """Points whose pairs with all others are in memory at once."""
 _FEWEST_DEGREES = 4.0
-"""Fewer made intervals much wider and coverage no better."""
+"""A lower minimum made intervals much wider and coverage no better."""
 _LEAST = 1e-9
 
 
 class Influences(NamedTuple):
-    """Of every point on the coefficient; their mean is 0."""
+    """The influence of every point on each coefficient; their mean is 0."""
 
     pearson: Values
     spearman: Values
@@ -30,17 +30,17 @@ class Influences(NamedTuple):
 
 
 def influences(one: Values, other: Values) -> Influences:
-    """Of two columns of equal length that both vary. Time grows with the square of it, memory does not."""
+    """For two columns of equal length, neither constant. Time is quadratic in the length, memory linear."""
     return Influences(_of_product(*map(_standard, (one, other))), _of_ranks(one, other), _of_pairs(one, other))
 
 
 class InfluenceSpread(NamedTuple):
-    """Of an estimate from sample to sample."""
+    """Sampling variation of an estimate."""
 
     error: float
     """Standard error."""
     degrees: float
-    """Of freedom."""
+    """Degrees of freedom."""
 
 
 def spread_of(influence: Values, clusters: NDArray[np.int64]) -> InfluenceSpread:
@@ -74,7 +74,7 @@ def _of_product(x: Values, y: Values) -> Values:
 
 
 def _of_ranks(one: Values, other: Values) -> Values:
-    """A point moves the ranks of all others, too."""
+    """A point also changes the ranks of all others."""
     x, y = _above(one, np.ones_like(one)), _above(other, np.ones_like(other))
     product = (x * y).mean()
     squares = [(ranks**2).mean() for ranks in (x, y)]
@@ -99,7 +99,7 @@ def _above(column: Values, weights: Values) -> Values:
 
 
 def _of_pairs(one: Values, other: Values) -> Values:
-    """Of tau-b: concordance over the root of the shares of pairs that do not tie."""
+    """Influence on tau-b: concordance over the root of the shares of pairs without ties."""
     both, untied_one, untied_other = (np.empty_like(one) for _ in range(3))
     for start in range(0, len(one), _ROWS):
         rows = slice(start, start + _ROWS)

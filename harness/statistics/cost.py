@@ -1,35 +1,31 @@
-"""What a run took: tokens, dollars, seconds, CPU and memory, in the same long format as the scores.
+"""Costs of a run: tokens, dollars, seconds, CPU and memory, in the same long format as the scores.
 
 Per query (types, `overall`, `overall_natural`; n counts (query, repeat) pairs as everywhere):
 
 - `input_tokens`, `output_tokens`, `tokens` (both), `cached_tokens` (a part of the input), `model_calls`: over all
-  roles; `generator_*`: of the generator.
-  Of the attempt that counts, failed queries included: what a failure used was used. Where a server did not count
-  the tokens of a call, that query's number is what it counted, a lower bound (n_imputed); where it counted nothing
-  in the whole run it is unknown (n_failed). `model_calls` is unknown where nobody counted the calls of an imported
-  answer.
+  roles; `generator_*`: of the generator. Of the attempt that counts, including failed queries. If a server did not
+  count the tokens of a call, the query's number is a lower bound (n_imputed); if it counted none in the whole run,
+  it is unknown (n_failed). `model_calls` is unknown for imported answers without a count of calls.
 - `usd`: those tokens at the price table. Absent if a model that was called has no price.
-- `wall_s` and `latency_s` (wall - throttled), each with mean and p50, p90, p95, p99: of queries that were
-  answered, and answered live. A query that timed out took at least its limit, and counts with that (or with its
-  own wall time or latency, if that is more) as n_imputed: the mean is restricted at the limit. The limit is one of
-  latency: what a provider throttles comes on top of it in wall time alone. A query that failed otherwise has
-  no latency, and a call replayed from the journal of an interrupted attempt, or a vector taken from the cache,
-  took no time: n_failed. Absent where no query was timed at all (answers imported without seconds).
-- `throttled_s`, `cpu_s`, `stage_<name>_s` (0 for a query that did not enter the stage): likewise, but of a query
-  that timed out `throttled_s` alone is known.
+- `wall_s` and `latency_s` (wall - throttled), each with mean and p50, p90, p95, p99: of queries that were answered
+  live. A query that timed out counts with at least its limit (or with its own wall time or latency, if that is
+  more) as n_imputed: the mean is restricted at the limit. The limit applies to latency; throttling by a provider
+  is added in wall time only. n_failed: queries that failed otherwise, and those with replayed calls or cached
+  vectors, which take no time. Absent if no query was timed (answers imported without seconds).
+- `throttled_s`, `cpu_s`, `stage_<name>_s` (0 for a query that did not enter the stage): likewise, but for a query
+  that timed out only `throttled_s` is known.
 
-So a cost with n_imputed is a lower bound, a quantile only where one of those may lie above it as well as where it
-is: see `is_lower_bound`.
+So a cost with n_imputed is a lower bound. A quantile is one only if such values may lie above it: see
+`is_lower_bound`.
 
-Per run (`overall`, n = 1): `answer_usd_total`, everything paid for answering, earlier attempts included, each
-vector once;
-`answer_peak_rss_bytes`, the peak memory of the system's process (the operating system's count, not a sample), and
-`answer_embedder_rss_bytes`, by how much loading the embedder within that process grew it;
-`index_*`, what the index took, whoever paid for it (`index_wall_s` is unknown if calls were replayed or vectors
-came from the cache; `index_spent_s` is what the build took with their help; `index_alone_s` is that and what those
-calls and vectors took when they were made, unknown where that was not noted); `index_shared_*`, the part that
-another run than the builder had paid for; `<phase>_<quantity>_mean` and `_max` for each column of resources.csv
-(n = samples; no interval, since neighbouring samples are alike).
+Per run (`overall`, n = 1): `answer_usd_total`, everything paid for answering, including earlier attempts, each
+vector once; `answer_peak_rss_bytes`, the peak memory of the system's process (counted by the operating system, not
+sampled), and `answer_embedder_rss_bytes`, its growth when the embedder was loaded in that process; `index_*`, the
+cost of the index, whoever paid for it (`index_wall_s` is unknown if calls were replayed or vectors came from the
+cache; `index_spent_s` is the duration of the build with their help; `index_alone_s` adds the original duration of
+those calls and vectors, unknown if it was not recorded); `index_shared_*`, the part that another run than the
+builder had paid for; `<phase>_<quantity>_mean` and `_max` for each column of resources.csv (n = samples; no
+interval, since neighbouring samples are correlated).
 """
 
 from __future__ import annotations
@@ -59,7 +55,7 @@ Models = Mapping[str, Any]
 MOST_FAILED = 0.01
 """A run that fails on a larger share of its queries is called neither cheapest nor fastest: failing is cheap."""
 _OF_AN_INDEX = ("bytes", "documents", "spent_s", "tokens", "wall_s")
-"""What every index has, known or not."""
+"""Costs that every index has, known or not."""
 _QUANTILE = re.compile(r"_p\d+$")
 
 
@@ -71,7 +67,7 @@ class Measured(NamedTuple):
 
 
 MeasuredCosts = dict[str, Measured]
-"""By measure."""
+"""By metric."""
 
 
 _UNKNOWN = Measured(None)
@@ -82,7 +78,7 @@ class _Known:
     """What is known of any record of a run; quantities known of none have no column."""
 
     has_price: bool
-    """Of each model that was called."""
+    """Whether each model that was called has a price."""
     any_token: bool
     any_time: bool
     stages: Sequence[str]
@@ -91,7 +87,7 @@ class _Known:
 
     @classmethod
     def of(cls, records: Iterable[RunRecord], models: Models, prices: Prices) -> _Known:
-        """Of these, in one go."""
+        """Reads the records once."""
         roles, stages = set[str](), set[str]()
         token = time = throttling = cpu = False
         for record in records:
@@ -106,14 +102,12 @@ class _Known:
 
 
 def fails_too_often(n_failed: int, n_answered: int) -> bool:
-    """Whether a run that failed so many of its queries may be called neither the cheapest nor the fastest."""
+    """Whether a run failed too many queries to be called the cheapest or fastest."""
     return n_failed > MOST_FAILED * n_answered
 
 
 def is_lower_bound(row: Aggregate) -> bool:
-    """Whether the value of a row of costs is only a lower bound: a sum or a mean with one in it, and of quantiles
-    a `LowerBound`.
-    """
+    """Whether a cost row is only a lower bound: a sum or mean that contains one, or a `LowerBound`."""
     if _QUANTILE.search(row.measure):
         return isinstance(row, LowerBound)
     return row.n_imputed > 0
@@ -144,7 +138,7 @@ def run_costs(
 
 
 def query_costs(frame: Frame, records: Iterable[RunRecord], models: Models, prices: Prices) -> list[Aggregate]:
-    """The rows per query, of the records that count (`RunDir.records`)."""
+    """The rows per query, from the records that count (`RunDir.records`)."""
     return _query_rows(frame, query_scores(list(records), models, prices, frame.query_limit_s))
 
 
@@ -176,7 +170,7 @@ def query_scores(
 
 
 def latencies(frame: Frame, used: ScoreColumns) -> list[float]:
-    """`latency_s` of every query of the frame that has one, ascending; of one that timed out its limit."""
+    """`latency_s` of every query of the frame that has one, ascending; the limit for a query that timed out."""
     if "latency_s" not in used.by_measure:
         return []
     found = frame.slots(used).filled("latency_s").values
@@ -185,8 +179,8 @@ def latencies(frame: Frame, used: ScoreColumns) -> list[float]:
 
 
 def attempt_costs(frame: Frame, costs: Iterable[Cost], models: Models, prices: Prices) -> list[Aggregate]:
-    """`answer_usd_total` over every attempt (`RunDir.iter_records`), of a vector that was there nothing: who had
-    it computed has counted it. No row without a price or an attempt.
+    """`answer_usd_total` over every attempt (`RunDir.iter_records`). Cached vectors cost nothing here: the run
+    that computed them has counted them. No row without a price or an attempt.
     """
     total, n, at_least, any_token, roles = 0.0, 0, False, False, set[str]()
     for cost in costs:
@@ -222,7 +216,7 @@ def called_roles(cost: Cost) -> set[str]:
 
 
 def without_price(roles: Iterable[str], models: Models, prices: Prices) -> list[str]:
-    """Those of these roles whose model has no price."""
+    """The roles whose model has no price."""
     return sorted(role for role in roles if role_price(prices, models, role) is None)
 
 
@@ -286,7 +280,7 @@ def _tokens(cost: Cost, has_generator: bool) -> MeasuredCosts:
     total = sum(cost.usage.values(), Usage())
     values = _counts("", total)
     if not all(usage.calls_are_known for usage in cost.usage.values()):
-        # The sum over roles may look like a count although one of them is none.
+        # The sum over roles may look like a count although the calls of one role were not counted.
         values["model_calls"] = _UNKNOWN
     return {**values, **_counts("generator_", cost.usage.get(GENERATOR, Usage()))} if has_generator else values
 
@@ -303,7 +297,7 @@ def _counts(prefix: str, usage: Usage) -> MeasuredCosts:
 
 
 def _usd(cost: Cost, models: Models, prices: Prices) -> Measured:
-    """Of the tokens that were counted, where every model has a price."""
+    """Dollars for the counted tokens, if every model has a price."""
     usd = usage_usd(prices, models, cost.usage)
     if usd is not None:
         return Measured(usd)
@@ -312,7 +306,7 @@ def _usd(cost: Cost, models: Models, prices: Prices) -> Measured:
 
 
 def _counted_any(cost: Cost) -> bool:
-    """Whether any token was counted: without one, `at least 0` would say nothing."""
+    """Whether any token was counted; otherwise a lower bound of 0 would be meaningless."""
     return any(usage.has_tokens for usage in cost.usage.values())
 
 
@@ -321,7 +315,7 @@ def _without_bounds(values: MeasuredCosts) -> MeasuredCosts:
 
 
 def _is_live(cost: Cost) -> bool:
-    """Whether the time was spent rather than saved by an earlier attempt or build."""
+    """Whether the answer was made live, without results of an earlier attempt or build."""
     return not (cost.replayed_calls or cost.cached_texts)
 
 

@@ -1,10 +1,11 @@
-"""Paired tests of single numbers, and what corrects them.
+"""Paired tests of single numbers, and their correction.
 
 - McNemar's exact test (McNemar 1947), the binomial test of wins against losses (scipy);
-- all pairs of one measure together: Holm's correction (Holm 1979), which holds the chance of any false difference
-  among them at 5 %. scipy has none; statsmodels' takes a tenth of a second, and a report makes a hundred.
+- for all pairs of one metric: Holm's correction (Holm 1979), which limits the chance of any false difference among
+  them to 5 %. scipy has none; that of statsmodels takes a tenth of a second, and a report needs it a hundred
+  times.
 
-What flips of signs say is in `harness.statistics.permutation_test`.
+Sign flips are in `harness.statistics.permutation_test`.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from harness.core.errors import MissingDependency, install
 
 ALPHA = 0.05
 _DECIMALS = 12
-"""What differs in the last bits only is equal."""
+"""Numbers that differ only after these decimals are equal."""
 
 Numbers = Sequence[float] | NDArray[np.float64]
 
@@ -28,7 +29,7 @@ def rounded(differences: Numbers) -> NDArray[np.float64]:
 
 
 def mcnemar_p(wins: int, losses: int) -> float:
-    """Two-sided exact p of McNemar's test: so many queries that only one system, or only the other, got right."""
+    """Two-sided exact p of McNemar's test, from the queries that only one system, or only the other, got right."""
     return min(1.0, 2 * float(scipy_special().bdtr(min(wins, losses), wins + losses, 0.5)))
 
 
@@ -42,7 +43,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def holm_levels(p_values: Sequence[float]) -> list[float]:
-    """The level at which Holm's correction decided each p value: ALPHA over the hypotheses that were left then.
+    """The level at which Holm's correction decided each p value: ALPHA over the number of hypotheses then left.
 
     A p value is at most its level exactly if it is rejected. Equal p values are decided together, at the strictest
     of their levels, so that their order does not matter.

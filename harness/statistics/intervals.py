@@ -1,19 +1,17 @@
-"""95 % confidence intervals. Nothing here depends on the order of the values or on the clock.
+"""95 % confidence intervals. Results depend neither on the order of the values nor on the clock.
 
-- proportions (every value 0 or 1, see `can_be_shares`): Wilson's score interval (Wilson 1927), as Newcombe (1998)
-  writes it;
-- other means: the hull of Student's t and Hall's correction for skew (`studentized`), whose coverage holds where
-  values are mostly 0 or have a long tail. Below 30 values nobody can see how long: the limits are those of 98 %.
-  Fewer than 6 values, or values that are all equal, say nothing of what was not seen: no interval;
+- proportions (every value 0 or 1, see `can_be_shares`): Wilson's score interval (Wilson 1927), as in Newcombe
+  (1998);
+- other means: the hull of Student's t and Hall's correction for skew (`t_intervals`), whose coverage is right for
+  values that are mostly 0 or have a long tail. Below 30 values the length of a tail is unknown, so the limits are
+  those of 98 %. There is no interval for fewer than 6 values or if all are equal;
 - weighted means over strata: for proportions Wilson's limits combined by the square-and-add rule (Newcombe 1998;
-  Zou & Donner 2008), since the spread of strata that are all right or all wrong would claim certainty;
-  otherwise the same hull, of the strata's standard errors;
-- shares of what comes in parts, such as the answers to one query: the same hull, of the parts' sums over their
-  sizes;
+  Zou & Donner 2008), because strata that are all right or all wrong have no variance, which would claim certainty;
+  otherwise the same hull, from the standard errors of the strata;
+- shares over clusters, such as the answers to one query: the same hull, from the clusters' sums over their sizes;
 - quantiles: between two order statistics, exact by the binomial distribution (as scipy's `quantile_test`).
 
-Limits stay within `bounds`, the values that can be. docs/STATISTICS.md says how often each interval held what
-it is of.
+Limits stay within `bounds`, the possible values. docs/STATISTICS.md has the measured coverage of each interval.
 """
 
 from __future__ import annotations
@@ -32,18 +30,18 @@ LEVEL = 0.95
 RESAMPLES = 2_000
 """Number of bootstrap samples."""
 FEWEST = 6
-"""Values of a mean that is no proportion, below which there is no interval."""
+"""Minimum number of values for an interval of a mean that is no proportion."""
 ENOUGH = 30
-"""Values from which on the limits are those of 95 %."""
+"""Minimum number of values for limits at 95 %."""
 WIDER = 0.98
-"""The level below that."""
+"""The level for fewer values."""
 _TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 _Z = 1.959963984540054
-"""The normal quantile of the upper tail."""
+"""97.5 % quantile of the normal distribution."""
 
 Floats = Sequence[float]
 Bounds = tuple[float, float]
-"""The lowest and highest value that can be."""
+"""The lowest and highest possible value."""
 UNBOUNDED: Bounds = (-inf, inf)
 
 
@@ -60,7 +58,7 @@ def span_between(ends: Bounds) -> float | None:
 
 
 class Interval(NamedTuple):
-    """Lower and upper limit; None for a limit that so few values cannot give."""
+    """Lower and upper limit; None: too few values for a limit."""
 
     low: float | None
     high: float | None
@@ -97,10 +95,10 @@ def mean_interval(values: Floats, *, proportion: bool = False, bounds: Bounds = 
 
 
 def pooled_share_interval(sums: Floats, sizes: Floats) -> Interval:
-    """Of the share that `sums` are of `sizes` together, an entry for each independent part, such as all answers to
-    one query: the hull, of parts.
+    """Interval of the share sum(`sums`) / sum(`sizes`), with one entry for each independent part, such as all
+    answers to one query: the hull over parts.
 
-    Wilson's, of as many parts as weigh the same, where each part is all or nothing and its size makes no
+    It is Wilson's, for the number of parts of equal weight, if each part is all or nothing and sizes make no
     difference: all parts have one size, or one share.
     """
     parts = np.array(sorted(zip(sums, sizes, strict=True)), np.float64).reshape(-1, 2)
@@ -115,7 +113,7 @@ def pooled_share_interval(sums: Floats, sizes: Floats) -> Interval:
 
 
 def weighted_mean(strata: Sequence[Stratum]) -> float:
-    """The mean of the strata's means by their weights; every stratum must hold a value."""
+    """The mean of the strata's means by their weights; every stratum must have a value."""
     total = sum(stratum.weight for stratum in strata)
     return sum(stratum.weight / total * float(np.mean(stratum.values)) for stratum in strata)
 
@@ -154,7 +152,7 @@ def _order_statistics(n: int, p: float) -> tuple[int, int]:
 
 
 def percentiles(means: Array) -> Interval:
-    """The interval that holds `LEVEL` of these bootstrap means."""
+    """The interval that contains `LEVEL` of these bootstrap means."""
     low, high = np.quantile(means, _TAILS)
     return Interval(float(low), float(high))
 
@@ -174,7 +172,7 @@ def _square_and_add(strata: Sequence[Stratum]) -> Interval:
 
 
 def _hull(strata: Sequence[Stratum], bounds: Bounds) -> Interval:
-    # Sorted, so that the order of the queries does not move the last bits.
+    # Sorted, so that rounding does not depend on the order of the queries.
     ordered = [np.sort(np.asarray(stratum.values, np.float64)) for stratum in strata]
     n = sum(len(values) for values in ordered)
     if n < FEWEST or any(len(values) < 2 for values in ordered) or all(own[0] == own[-1] for own in ordered):

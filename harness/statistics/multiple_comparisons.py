@@ -32,21 +32,21 @@ class Tested(NamedTuple):
     p_holm: float
     interval: Interval
     level: float
-    """Of the interval: at least 0.95."""
+    """Level of the interval: at least 0.95."""
 
     @property
     def is_told_apart(self) -> bool:
-        """After Holm."""
+        """Whether the pair is significant after Holm's correction."""
         return self.p_holm <= ALPHA
 
 
 @dataclass(frozen=True)
 class Differences:
-    """Run `a` minus run `b` on the same queries: a row a query, a column a pair."""
+    """Run `a` minus run `b` on the same queries: one row per query, one column per pair."""
 
     values: Array
     weights: Array | None = None
-    """Of the queries; None: each counts the same."""
+    """One per query; None: all equal."""
     types: NDArray[np.int64] | None = None
     """Types of the queries, which determine weights; None: unknown."""
     clusters: NDArray[np.int64] | None = None
@@ -58,7 +58,7 @@ class Differences:
 
     @property
     def by_wins(self) -> bool:
-        """Whether McNemar's test fits."""
+        """Whether McNemar's test applies."""
         return self.binary and self.weights is None and self.clusters is None
 
     @property
@@ -71,8 +71,8 @@ class Differences:
 
 
 def tested(differences: Differences, ends: tuple[Array, Array] | None = None) -> list[Tested]:
-    """Every pair of a family. `ends`: the smallest and the largest that the differences can be where values are
-    missing. A difference must then hold for both, and the interval spans both.
+    """Every pair of a family. `ends`: the smallest and largest possible differences if values are missing. A
+    difference must then be significant for both, and the interval spans both.
     """
     if not differences.values.shape[1]:
         return []
@@ -138,8 +138,8 @@ def _by_flips(differences: Differences) -> _Found:
 
 
 def _never_differing(differences: Differences, alpha: float) -> Interval:
-    """Of two that are the same on every query: on others they may differ by the span, on no larger a share of them
-    than so many that agree leave open. Flips know nothing of that.
+    """Interval of two runs that are equal on every query. On others they may differ by the span, on at most the
+    share of queries that this number of equal ones allows. Sign flips cannot show that.
     """
     low, high = share_difference_interval(0, 0, differences.n_even, alpha)
     if differences.span is None or low is None or high is None:

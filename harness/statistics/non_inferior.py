@@ -1,10 +1,10 @@
 """Non-inferiority: is a run as good as every other, within a margin? A statistical tie does not show that.
 
 A run is non-inferior (Blackwelder 1982) if the lower limit of its mean difference to each other run is above minus
-the margin. Every comparison must pass (intersection-union test, Berger 1982), so their number needs no
-correction. Trying several runs until one passes needs one: the level is 2.5 % one-sided, divided by the number of
-runs that are tried (Bonferroni). A run that is worse than the best by more than the margin is called as good in at
-most 2.5 % of cases. Where queries share documents, it must hold with those of one document flipped together too,
+the margin. Every comparison must pass (intersection-union test, Berger 1982), so their number needs no correction.
+Trying several runs until one passes does: the level is 2.5 % one-sided, divided by the number of runs that are
+tried (Bonferroni). A run that is worse than the best by more than the margin is called as good in at most 2.5 % of
+cases. If queries share documents, the result must also hold with the queries of one document flipped together,
 since a recommendation is for new documents. A missing value is the worst possible one for the run and the best
 possible one for the other.
 """

@@ -1,21 +1,21 @@
-"""Runs against each other, query by query.
+"""Compares runs query by query.
 
-All runs of a comparison are compared over one set of queries: those to which the metric applies in any of them.
-A missing value counts as the worst possible one in means, and no run is significantly better or worse unless
-that holds with the worst and with the best possible value in its place: leaving out what is hard gains nothing.
-A metric without a range, such as seconds, is compared over the queries for which each run has a value. Queries
-with the same text are one query. What is easy or hard for both cancels out, which makes a paired difference more
-precise than two means.
+All runs of a comparison are compared over one set of queries: those to which the metric applies in any of them. A
+missing value counts as the worst possible one in means, and a run is significantly better or worse only if that
+holds with the worst and with the best possible value in its place: omitting hard queries gains nothing. A metric
+without a range, such as seconds, is compared over the queries for which each run has a value. Queries with the
+same text are one query. Difficulty that both runs share cancels out, so a paired difference is more precise than
+two means.
 
-Test, interval and sentence are of one quantity: the mean difference in the natural mix of query types of the data
-set, where that mix is known and each type has a query (`SamplingDesign.weights`); the unweighted mean is given
-too. All pairs of one measure are one family for Holm's correction (`multiple_comparisons`).
+Test, interval and sentence are about one quantity: the mean difference in the natural mix of query types of the
+data set, if that mix is known and each type has a query (`SamplingDesign.weights`); the unweighted mean is given
+too. All pairs of one metric are one family for Holm's correction (`multiple_comparisons`).
 
-The test by query says what holds on these documents. Where queries share documents, a second one flips those
-of one document together: what it finds too holds on new documents.
+The test by query holds for these documents. If queries share documents, a second test flips those of one document
+together: a difference that is significant there too holds for new documents.
 
-A run has an interval of ranks: at best 1 + the runs significantly better than it, at worst all but those
-significantly worse. Intervals, because to be no different is not transitive: with A = B, B = C and A better than C
+A run has an interval of ranks: at best 1 + the runs significantly better than it, at worst all except those
+significantly worse. Intervals are needed because ties are not transitive: with A = B, B = C and A better than C
 the ranks are 1-2, 1-3, 2-3.
 """
 
@@ -52,7 +52,7 @@ SharedQueries = Mapping[PairPlaces, frozenset[str]]
 
 @dataclass(frozen=True)
 class PairedMeasure:
-    """One measure of every run in a comparison."""
+    """One metric of every run in a comparison."""
 
     name: str
     higher_is_better: bool | None
@@ -69,7 +69,7 @@ class PairedMeasure:
 
     @cached_property
     def is_binary(self) -> bool:
-        """Whether every value of every run is 0 or 1, and is no count, time or cosine that happens to be."""
+        """Whether every value of every run is 0 or 1, and the metric is no count, time or cosine."""
         if self.is_cost or not can_be_shares(self.range):
             return False
         return {value for run in self.runs for value in run.values.values()} <= {0.0, 1.0}
@@ -81,13 +81,13 @@ class PairedMeasure:
 
     @property
     def ends(self) -> Bounds | None:
-        """The lowest and the highest possible value; None: not known, or without a limit."""
+        """The lowest and the highest possible value; None: unknown or unlimited."""
         ends = self.range or ((0.0, 1.0) if self.is_share else None)
         return None if self.is_cost or ends is None or span_between(ends) is None else ends
 
     @property
     def span(self) -> float | None:
-        """The largest difference that can be; None: not known."""
+        """The largest possible difference; None: unknown."""
         return None if self.ends is None else span_between(self.ends)
 
     @property
@@ -105,7 +105,7 @@ class PairedMeasure:
         return np.array([run.values.get(query_id, value) for query_id in query_ids], dtype=np.float64)
 
     def missing(self, place: int, query_ids: Sequence[str]) -> int:
-        """For how many of these queries a run has no value."""
+        """Number of these queries for which a run has no value."""
         values = self.runs[place].values
         return sum(query_id not in values for query_id in query_ids)
 
@@ -124,7 +124,7 @@ class ComparedPair:
     interval: Interval
     """Of the mean difference, at `level`; excludes 0 exactly if the pair is significant."""
     level: float
-    """At least 0.95: see `families`."""
+    """At least 0.95: see `multiple_comparisons`."""
     higher: int
     """Queries on which `a` has the higher value."""
     equal: int
@@ -132,18 +132,18 @@ class ComparedPair:
     p: float
     p_holm: float
     spread: DifferenceSpread | None
-    """How the differences scatter at most, which decides what so many queries can show; None: not at all."""
+    """Upper limit of the scatter of differences, which determines the power; None: they do not vary."""
     detectable: float | None
-    """The true difference that so many queries find with 80 % power after Holm; None: none that can be."""
+    """The true difference that so many queries detect with 80 % power after Holm; None: no possible one."""
     population: Population
     n_clusters: int | None = None
-    """Groups of queries that cite the same document most; None: queries have nothing in common."""
+    """Groups of queries that mainly cite the same document; None: queries are independent."""
     p_clusters: float | None = None
-    """Of the test that flips those together, after Holm."""
+    """p of the test by cluster, after Holm."""
     interval_clusters: Interval | None = None
     """Of the same difference, for new documents."""
     balanced: ComparedPair | None = None
-    """The same with each query counted the same; None: that is what this one is."""
+    """The same with equal weights; None: this pair has equal weights."""
 
     @property
     def difference(self) -> float:
@@ -179,13 +179,13 @@ class ComparedPair:
 
     @property
     def significant(self) -> bool:
-        """Whether the difference is more than chance after Holm."""
+        """Whether the difference is significant after Holm."""
         return self.p_holm <= ALPHA and self.direction != 0
 
 
 @dataclass(frozen=True)
 class MeasureComparison:
-    """Every pair of runs by one measure."""
+    """Every pair of runs by one metric."""
 
     measure: PairedMeasure
     pairs: tuple[ComparedPair, ...]
@@ -199,14 +199,14 @@ class MeasureComparison:
     direction."""
     mix: Mix = "as sampled"
     balanced_means: tuple[float | None, ...] | None = None
-    """The means with each query counted the same; None: that is what `means` are."""
+    """The means with equal weights; None: `means` have equal weights."""
     drawn: SamplingDesign = SamplingDesign()  # noqa: RUF009 - frozen
     weights: Array | None = None
-    """Of `query_ids`, 1 on average; None: each counts the same."""
+    """Weights of `query_ids`, 1 on average; None: all equal."""
 
     @cached_property
     def types(self) -> NDArray[np.int64] | None:
-        """The number of the type of each of `query_ids`; None: not known."""
+        """The number of the type of each of `query_ids`; None: unknown."""
         return self.drawn.type_numbers(self.query_ids)
 
     @property
@@ -216,7 +216,7 @@ class MeasureComparison:
 
     @property
     def test(self) -> TestName:
-        """What p is from."""
+        """The test that gives p."""
         return "mcnemar" if self.measure.is_binary and self.weights is None else "flips"
 
     def verdict(self, pair: ComparedPair) -> Verdict:
@@ -228,7 +228,7 @@ class MeasureComparison:
         return "a" if (pair.direction > 0) == self.measure.higher_is_better else "b"
 
     def outcomes(self, pair: ComparedPair) -> tuple[int, int, int]:
-        """Queries on which `a` is better, equal and worse; higher, equal and lower where no direction is known."""
+        """Queries on which `a` is better, equal and worse; without a direction: higher, equal and lower."""
         if self.measure.higher_is_better is False:
             return pair.lower, pair.equal, pair.higher
         return pair.higher, pair.equal, pair.lower
@@ -239,25 +239,25 @@ class MeasureComparison:
         return rounded(first - second)
 
     def least_difference(self, a: int, b: int) -> Array:
-        """Run `a` minus run `b`, in the case that is worst for `a`: its missing values are the worst possible
-        ones, those of `b` the best.
+        """Run `a` minus run `b` in the worst case for `a`: its missing values are the worst possible ones, those
+        of `b` the best.
         """
         return rounded(self.values(a) - self.values(b, best=True))
 
     def values(self, place: int, *, best: bool = False) -> Array:
-        """Of a run on each of `query_ids`; see `PairedMeasure.at` for missing ones."""
+        """The values of a run on `query_ids`; see `PairedMeasure.at` for missing ones."""
         return self.measure.at(place, self.query_ids, best=best)
 
     @cached_property
     def n_missing(self) -> tuple[int, ...]:
-        """For how many of `query_ids` each run has no value."""
+        """Number of `query_ids` for which each run has no value."""
         return tuple(self.measure.missing(place, self.query_ids) for place in range(len(self.measure.runs)))
 
 
 def compare_measure(
     measure: PairedMeasure, shared: SharedQueries, drawn: SamplingDesign | None = None
 ) -> MeasureComparison:
-    """Every pair of `shared` by this measure. The order of runs and queries changes nothing but signs."""
+    """Compare every pair of `shared` by this metric. The order of runs and queries changes only signs."""
     drawn = drawn or SamplingDesign()
     compared = {place for pair in shared for place in pair}
     asked = frozenset.intersection(*shared.values()) if shared else frozenset()
@@ -291,7 +291,7 @@ def differing_queries(measure: PairedMeasure, place: PairPlaces, queries: frozen
 
 
 def _weighed(base: MeasureComparison, shared: SharedQueries, compared: set[int]) -> MeasureComparison:
-    """The pairs, means and ranks by the weights of `base`."""
+    """The pairs, means and ranks with the weights of `base`."""
     measure, ids = base.measure, base.query_ids
     values = np.stack([base.differences(*place) for place in shared], axis=1)
     ends = _ends(base, shared)
@@ -373,7 +373,7 @@ def _clustered(
 
 
 def _within(interval: Interval, span: float | None) -> Interval:
-    """The part of it that can be."""
+    """The possible part of an interval."""
     if span is None:
         return interval
     low, high = interval
@@ -386,7 +386,7 @@ def _turned(interval: Interval) -> Interval:
 
 
 def _ranks(compared: MeasureComparison, places: set[int]) -> tuple[PairPlaces | None, ...]:
-    """From 1 + the runs that are significantly better to all less those that are worse."""
+    """From 1 + the number of significantly better runs to the number of runs that are not significantly worse."""
     best, worst = dict.fromkeys(places, 1), dict.fromkeys(places, len(places))
     for pair in compared.pairs:
         verdict = compared.verdict(pair)

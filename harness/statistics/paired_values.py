@@ -40,7 +40,7 @@ LEAST_COVERED = 0.5
 
 
 class ByQuery(Mapping[str, float]):
-    """Query id -> number, eight bytes each: the ids are kept once for all measures of a run."""
+    """Query id -> number, in eight bytes each: the ids are stored once for all metrics of a run."""
 
     def __init__(self, places: Mapping[str, int], numbers: NDArray[np.float64]) -> None:
         """`numbers`: the value at each place; NaN if there is none."""
@@ -67,12 +67,12 @@ class ByQuery(Mapping[str, float]):
 
 @dataclass(frozen=True)
 class QueryValues:
-    """One measure of one run."""
+    """One metric of one run."""
 
     values: Mapping[str, float]
     """Query id -> mean over its repeats of scored or imputed values; no entry without any."""
     expected: frozenset[str]
-    """The queries to which the measure applies, with or without a value."""
+    """The queries to which the metric applies, with or without a value."""
 
     @property
     def is_covered(self) -> bool:
@@ -81,7 +81,7 @@ class QueryValues:
 
     def is_comparable(self, measure: str) -> bool:
         """Whether enough queries have a value of `measure` to compare the run by it. A missing cost has no worst
-        value: tokens and dollars that were not all counted are a lower bound, and few seconds may be missing.
+        value: incompletely counted tokens and dollars are a lower bound, and only few seconds may be missing.
         """
         if measure not in COSTS:
             return self.is_covered
@@ -89,12 +89,12 @@ class QueryValues:
         return len(self.values) >= least * len(self.expected)
 
     def only(self, query_ids: Collection[str]) -> QueryValues:
-        """The part of it that concerns these queries."""
+        """The part for these queries."""
         kept = {query_id: value for query_id, value in self.values.items() if query_id in query_ids}
         return QueryValues(kept, self.expected & frozenset(query_ids))
 
     def at(self, query_ids: Sequence[str]) -> NDArray[np.float64]:
-        """The values of these queries, all of which have one."""
+        """The values of these queries, which must all have one."""
         if isinstance(self.values, ByQuery):
             return self.values.at(query_ids)
         return np.array([self.values[query_id] for query_id in query_ids], dtype=np.float64)
@@ -108,7 +108,7 @@ def values_of(frame: Frame, scores: ScoresOrColumns, costs: ScoreColumns) -> dic
 
 
 def scored_values(frame: Frame, scores: ScoresOrColumns) -> dict[str, QueryValues]:
-    """By measure. Scores of queries or repeats outside the frame are passed over."""
+    """Values by metric. Scores of queries or repeats outside the frame are ignored."""
     columns = in_columns(scores)
     return _by_query(frame, columns, dict.fromkeys(columns.by_measure, ()))
 
@@ -131,7 +131,7 @@ def _is_any_left(column: ScoreColumn, passed: Sequence[int]) -> bool:
 
 
 def _by_query(frame: Frame, columns: ScoreColumns, passed: Mapping[str, Sequence[int]]) -> dict[str, QueryValues]:
-    """Of these measures, each without the values of the states that are `passed` over."""
+    """Values of these metrics, without those in the states to be ignored (`passed`)."""
     ids = list(frame.places)
     questions = _questions(frame, ids)
     slots = Slots(columns, frame.run_id, ids, frame.repeats)
@@ -146,7 +146,7 @@ def _by_query(frame: Frame, columns: ScoreColumns, passed: Mapping[str, Sequence
             asked = np.zeros_like(applying)
             asked[questions[applying]] = True
             applying = asked
-        # Most measures apply to the same queries: one set for all of those.
+        # Most metrics apply to the same queries, so they share one set.
         expected = alike.get(applying.tobytes())
         if expected is None:
             expected = frozenset(query_id for query_id, is_one in zip(ids, applying, strict=True) if is_one)
@@ -161,7 +161,7 @@ def _by_query(frame: Frame, columns: ScoreColumns, passed: Mapping[str, Sequence
 
 
 def _questions(frame: Frame, ids: Sequence[str]) -> NDArray[np.int64] | None:
-    """The place of the question that each of these queries asks; None: all texts differ."""
+    """The number of the question that each of these queries asks; None: all texts are different."""
     if not frame.repeated:
         return None
     return np.array([frame.places[frame.repeated.get(one, one)] for one in ids], dtype=np.int64)

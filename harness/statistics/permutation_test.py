@@ -1,27 +1,27 @@
-"""Is a mean difference more than chance, and where may it lie? Signs flipped at random, and that turned round.
+"""Tests of mean differences by random sign flips, and intervals by inversion of the test.
 
-Were there no difference, each query's difference could as well have had the other sign. p is twice the smaller
-tail of the (weighted) mean difference over flips of those signs (Fisher 1935; Edgington & Onghena 2007): of
-every flip for few units, else of a seeded sample of them with the observed one among them, which keeps the
-level exact (Phipson & Smyth 2010; flips come with their opposites, Hemerik & Goeman 2018). A unit is a query,
-or a cluster of queries that flip together.
+Without a difference, each query's difference could as well have the other sign. p is twice the smaller tail of the
+(weighted) mean difference over flips of these signs (Fisher 1935; Edgington & Onghena 2007): over all flips for
+few units, else over a seeded sample that includes the observed one, which keeps the level exact (Phipson & Smyth
+2010; flips come with their opposites, Hemerik & Goeman 2018). A unit is a query, or a cluster of queries that flip
+together.
 
-The interval is the set of differences that the same test does not reject. Flipping the subset F of `d - theta`
-gives a mean at least as large as the observed one exactly where the mean of `d` over F is at most theta, so
-its limits are order statistics of subset means (Hartigan 1969): it excludes 0 exactly where p is at most its
-level, by construction. With too few units for a level (fewer than 6 for 95 %) there is no limit.
+The interval is the set of differences that this test does not reject. Flipping the subset F of `d - theta` gives a
+mean at least as large as the observed one exactly if the mean of `d` over F is at most theta, so its limits are
+order statistics of subset means (Hartigan 1969), and it excludes 0 exactly if p is at most its level. With too few
+units for a level (fewer than 6 for 95 %) there is no limit.
 
-Flips trust that differences lie alike on both sides of the true one. Where they are skewed, their means are so
-too, and flips alone find a difference where there is none in up to 11 % of cases (30 queries, lognormal). So
-`studentized` has to agree: p is the larger of the two, the interval the hull of both.
+Flips assume that differences are symmetric around the true one. If they are skewed, their means are too, and flips
+alone find a difference that does not exist in up to 11 % of cases (30 queries, lognormal). So the test of
+`t_intervals` has to agree: p is the larger of the two, the interval the hull of both.
 
-With weights, a type of which few queries stand for many may hide in those few how systems differ on it: that
-they were level on 2 queries of a third of the data set made one "better" in up to 80 % of cases. So each type
-has half a difference more each way in the standard error (as Agresti & Min 2005 for shares), as large as those
-seen.
+With weights, few queries may represent many, and may not show how the systems differ on their type: equal results
+on 2 queries that represent a third of the data set made one run "better" in up to 80 % of cases. So for each type
+the standard error includes half a difference more in each direction (as Agresti & Min 2005 for shares), as large
+as those seen.
 
-scipy's `permutation_test` flips one sample at a time, without weights, clusters or an interval; here every
-pair of a comparison meets the same flips in one product of matrices.
+scipy's `permutation_test` flips one sample at a time, without weights, clusters or an interval; here all pairs of
+a comparison get the same flips in one product of matrices.
 """
 
 from __future__ import annotations
@@ -41,44 +41,44 @@ MOST_EXACT = 13
 """Number of units up to which every flip is tested."""
 _FLIPS = 10_000
 _BLOCK = 1 << 18
-"""Entries of a block of flips: 2 MB, which a core's cache holds."""
+"""Entries of a block of flips: 2 MB, which fits the cache of a core."""
 _SEED = 0
 _DIGITS = 9
-"""In which weights of one type agree."""
+"""Decimals to which weights of one type are equal."""
 _SLACK = 1e-9
 """Tolerance for the product of a level and a whole number."""
 
 
 class PermutationTest(NamedTuple):
-    """What flips say of one mean difference."""
+    """Result for one mean difference."""
 
     p: float
     """Two-sided."""
     interval: Interval
-    """95 %; excludes 0 exactly where p is at most 0.05."""
+    """95 %; excludes 0 exactly if p is at most 0.05."""
 
 
 @dataclass(frozen=True)
 class Flipped:
-    """Mean differences over random subsets of the units, a column for each comparison."""
+    """Mean differences over random subsets of the units, one column per comparison."""
 
     means: Array
-    """Of `d` over each subset that is not empty."""
+    """Mean of `d` over each non-empty subset."""
     n_flips: int
-    """With the empty subsets."""
+    """Including the empty subsets."""
     studentized: Studentized
-    """The same differences, by their standard errors."""
+    """The same differences with their standard errors."""
 
     @property
     def p_values(self) -> list[float]:
-        """Two-sided, of no difference."""
+        """Two-sided p of no difference."""
         none = self.n_flips - len(self.means)
         tails = none + np.minimum((self.means <= 0).sum(axis=0), (self.means >= 0).sum(axis=0))
         flipped = np.minimum(1.0, 2 * tails / self.n_flips)
         return [float(p) for p in np.maximum(flipped, self.studentized.p_values())]
 
     def interval(self, column: int, alpha: float = ALPHA) -> Interval:
-        """The differences that are not rejected at `alpha`, two-sided; None for a limit that nothing gives."""
+        """The differences that are not rejected at `alpha`, two-sided; None for a limit that does not exist."""
         none = self.n_flips - len(self.means)
         place = int(alpha * self.n_flips / 2 + _SLACK) - none
         if place < 0:
@@ -94,7 +94,7 @@ def flip_test(
     weights: Sequence[float] | None = None,
     clusters: Sequence[int] | None = None,
 ) -> PermutationTest:
-    """Of one sample. `weights` are relative; `clusters`: a number for each, equal ones flip together."""
+    """Test one sample. `weights` are relative; `clusters`: a number for each query, equal ones flip together."""
     flipped = flips_of(
         np.asarray(differences, np.float64)[:, None],
         None if weights is None else np.asarray(weights, np.float64),
@@ -153,7 +153,7 @@ def _flipped(sums: Array, totals: Array, hidden: Array) -> Flipped:
         for found, weight in ((below, within), (whole.sum(axis=0) - below, totals.sum() - within)):
             n_flips += len(found)
             some = weight > _SLACK * (totals.max() if n else 1.0)
-            # A sum of differences that were rounded by half a unit each.
+            # The rounding error of a sum of differences, each rounded by half a unit.
             near = np.where(np.abs(found[some]) <= n / 2, 0.0, found[some])
             means.append(near / scale / weight[some, None])
     studentized = ratio_of_sums(sums, totals)
@@ -177,7 +177,7 @@ def _subsets(n: int, columns: int) -> Iterator[Array]:
         half = np.arange(max(1, 2 ** (n - 1)) if n else 1)
         yield ((half[:, None] >> np.arange(n)) & 1).astype(np.float64)
         return
-    # Enough that the strictest level of Holm's correction over all columns can be reached.
+    # Enough to reach the strictest level of Holm's correction over all columns.
     wanted = max(_FLIPS, int(2.4 * columns / ALPHA)) // 2
     yield np.zeros((1, n))
     rng, step = np.random.default_rng(_SEED), max(1, _BLOCK // n)

@@ -1,15 +1,15 @@
-"""What people would say on average of all queries, from a judge's score of each and a few of their labels.
+"""The mean of human labels over all queries, from a judge's score of each query and labels of some.
 
-The mean of the labels alone is honest and wide; the mean of the scores is narrow and may be wrong by whatever the
-judge is wrong by. PPI++ (Angelopoulos, Duchi & Zrnic 2023, "PPI++: Efficient Prediction-Powered Inference")
-corrects the one by the other. With labels y of n queries and scores f of these and of N others:
+The mean of the labels is unbiased but imprecise; the mean of the scores is precise but biased like the judge.
+PPI++ (Angelopoulos, Duchi & Zrnic 2023, "PPI++: Efficient Prediction-Powered Inference") corrects one by the
+other. With labels y of n queries and scores f of these and of N others:
 
     mean = mean_n(y) + power * (mean_N(f) - mean_n(f))
     power = Cov_n(y, f) / ((1 + n / N) Var_{n+N}(f)), between 0 and 1
 
-so that a judge who says nothing has no weight, and the interval is then that of the labels alone. Its limits are
-those of `studentized`, from what each query moves the mean by, summed by cluster (docs/annotate.md has what it
-covers). It takes for granted that the labelled queries are a random part of all.
+so that an uninformative judge has no weight, and the interval is that of the labels alone. The limits are those of
+`t_intervals`, from each query's influence on the mean, summed by cluster (docs/annotate.md has the coverage). The
+labelled queries must be a random sample of all.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from harness.statistics.t_intervals import Array, Studentized
 FEWEST_LABELS = 50
 """Minimum labels: with fewer, the value of a judge is hardly known and overstated (docs/annotate.md)."""
 _BELOW_ENOUGH = 0.98
-"""Level of the limits where fewer than `ENOUGH` clusters have labels."""
+"""Level of the limits if fewer than `ENOUGH` clusters have labels."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,15 @@ class PoweredMean:
     n_labels: int
     """Queries with a label and a score."""
     n_others: int
-    """With a score alone."""
+    """Queries with a score only."""
     value: float | None
     interval: Interval
     power: float = 0.0
-    """Of the scores, from 0 to 1; 0: labels alone."""
+    """Weight of the scores, from 0 to 1; 0: labels only."""
     worth: float = 1.0
-    """So many times the labels would be needed without the scores, for as narrow an interval."""
+    """How many times the labels would be needed without scores, for an equally narrow interval."""
     why: str = ""
-    """Why the scores have no part in it; empty: they have."""
+    """Why the scores are not used; empty: they are."""
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class _Parts:
 
     y: Array
     f: Array
-    """Of the same queries."""
+    """Scores of the labelled queries."""
     others: Array
     """Scores of the others."""
     clusters: NDArray[np.int64]
-    """A number for each query, the labelled first."""
+    """A number for each query, labelled ones first."""
 
 
 def powered_mean(
@@ -87,11 +87,11 @@ def powered_mean(
 
 
 def power_of(y: Array, f: Array, others: Array) -> float:
-    """The weight of the scores that makes the interval narrowest, as far as these values tell."""
+    """The weight of the scores that makes the interval narrowest, estimated from these values."""
     if len(y) < 2 or not len(others):
         return 0.0
     scores = np.concatenate([f, others])
-    # A variance of equal numbers is not always 0 to the last bit.
+    # The variance of equal numbers may be slightly above 0.
     if np.ptp(scores) <= 0:
         return 0.0
     spread = float(np.var(scores, ddof=1))
@@ -104,10 +104,10 @@ def _powered(parts: _Parts, bounds: Bounds, fewest: int) -> PoweredMean:
     alone_value, alone_error, alone_interval = _estimate(parts, 0.0, bounds)
     alone = PoweredMean(n, others, alone_value, alone_interval)
     if n < fewest:
-        return _because(alone, f"fewer than {fewest} labels: of these alone")
+        return _because(alone, f"fewer than {fewest} labels, so only these are used")
     power = power_of(parts.y, parts.f, parts.others)
     if power == 0:
-        return _because(alone, "the scores tell nothing of the labels" if others else "every query has a label")
+        return _because(alone, "the scores do not predict the labels" if others else "every query has a label")
     value, error, interval = _estimate(parts, power, bounds)
     worth = (alone_error / error) ** 2 if error > 0 else 1.0
     return PoweredMean(n, others, value, interval, power, worth)
@@ -134,8 +134,8 @@ def _estimate(parts: _Parts, power: float, bounds: Bounds) -> tuple[float, float
 
 
 def _limits(value: float, sums: Array, labelled: int, bounds: Bounds) -> tuple[float, Interval]:
-    """`sums`: by how much each cluster moves the mean; they add up to 0. `labelled`: clusters with a label, which
-    are the degrees of freedom, for the others' part of the error is far smaller.
+    """`sums`: each cluster's influence on the mean; they sum to 0. `labelled`: clusters with a label, which give
+    the degrees of freedom, since the others contribute far less to the error.
     """
     squares = float((sums**2).sum())
     error = (squares * len(sums) / max(1, len(sums) - 1)) ** 0.5

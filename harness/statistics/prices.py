@@ -21,21 +21,21 @@ from harness.core.records import Usage
 
 ANY_MODEL = "*"
 NO_CALL = "none"
-"""The provider of a role that no model plays."""
+"""The provider of a role without a model."""
 
 
 class Price(BaseModel):
-    """One entry: US dollars per million tokens, from when and from where."""
+    """One entry: US dollars per million tokens, with date and source."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     provider: str
     model: str
-    """A model's name, or `*`: every model of this provider."""
+    """A model's name, or `*` for every model of this provider."""
     aliases: tuple[str, ...] = ()
     input: float = Field(ge=0)
     cached_input: float | None = Field(None, ge=0)
-    """None: as much as any input token."""
+    """None: the same as other input tokens."""
     output: float = Field(ge=0)
     as_of: date
     source: str
@@ -102,16 +102,13 @@ def usage_usd(prices: Prices, models: Mapping[str, Any], usage: Mapping[str, Usa
 
 
 def role_price(prices: Prices, models: Mapping[str, Any], role: str) -> Price | None:
-    """The price of the model that plays `role`; `models` as in `usage_usd`."""
+    """The price of the model of `role`; `models` as in `usage_usd`."""
     played_by = models.get(role) or {}
     return prices.find(played_by.get("model"), str(played_by.get("provider") or NO_CALL))
 
 
 def load_prices(own: Path | None = None) -> Prices:
-    """The price table that ships, with the entries of a file of one's `own` before it: they win.
-
-    A mistake in it is one `ConfigError` line.
-    """
+    """The shipped price table, overridden by the entries of the file `own`. ConfigError for a mistake in it."""
     return Prices((*(_entries(own) if own else ()), *_entries(default_prices_path())))
 
 
@@ -129,5 +126,5 @@ def _entries(path: Path) -> tuple[Price, ...]:
 
 
 def default_prices_path() -> Path:
-    """configs/prices.yaml, as it ships."""
+    """configs/prices.yaml as shipped."""
     return shipped_configs() / "prices.yaml"

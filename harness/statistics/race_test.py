@@ -1,4 +1,4 @@
-"""A race: systems answer one query after another until it is settled which to choose.
+"""A race: systems answer one query after another until it is clear which one to choose.
 
 After every query each pair of systems is tested with evidence that allows repeated looks (see `sequential`). The
 probability that any statement of a race is wrong, over all pairs and all looks, is at most `alpha`; each side of
@@ -28,7 +28,7 @@ class RaceRules:
     """In points, hundredths of `span`: a system that is better by less need not be chosen."""
     alpha: float
     span: float = 1.0
-    """The largest difference of two values that can be, in the measure's own numbers."""
+    """The largest possible difference of two values, in the metric's unit."""
     higher_is_better: bool = True
     lowest: float = 0.0
     """The lowest possible value."""
@@ -36,16 +36,16 @@ class RaceRules:
 
 @dataclass(frozen=True)
 class Drop:
-    """A system that left, because it is worse than another."""
+    """A system that was eliminated because it is significantly worse than another."""
 
     name: str
     after: int
-    """So many queries."""
+    """Number of queries."""
     against: str
-    """The system that it is worse than."""
+    """The better system."""
     low: float
     high: float
-    """Between how many points it is behind that one."""
+    """Limits of the disadvantage in points."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ class RacePace:
     """
 
     until_worse_leaves: Mapping[float, int | None]
-    """By the difference, as `STEPS` are."""
+    """Queries until elimination, by the difference, as in `STEPS`."""
     until_within: int | None
-    """The margin, of equal ones."""
+    """Queries until equal systems are within the margin."""
 
 
 def expected_pace(rules: RaceRules, n_systems: int) -> RacePace:
-    """Of values that are right or wrong, one of two systems ahead."""
+    """Pace for binary values, if one of two systems is ahead."""
     values, level = np.array([-1.0, 0.0, 1.0]), rules.alpha / max(1, n_systems * (n_systems - 1))
 
     def until(ahead: float, claimed: float) -> int | None:
@@ -74,7 +74,7 @@ def expected_pace(rules: RaceRules, n_systems: int) -> RacePace:
 
 
 class Race:
-    """Some systems, query by query."""
+    """Some systems, compared query by query."""
 
     def __init__(self, names: Sequence[str], rules: RaceRules, weights: Mapping[str, float]) -> None:
         """`weights`: the weight of each query to which the metric applies, 1 on average over a randomly ordered
@@ -89,18 +89,18 @@ class Race:
         sides = np.array([side for pair in self._pairs for side in (pair, pair[::-1])]).reshape(-1, 2)
         self._first, self._second = sides.T
         self._sides = {(self._names[a], self._names[b]): place for place, (a, b) in enumerate(sides)}
-        """Of each pair both, the one that may be ahead first -> its row."""
+        """Both ordered pairs of each pair of systems, the one that may be ahead first -> row."""
         self.level = rules.alpha / max(1, len(self._pairs))
-        """The chance of an error that each pair has."""
-        # Of each side: that it is not ahead; that it is behind by the margin at least.
+        """The chance of an error for each pair."""
+        # For each side: it is not ahead; it is behind by at least the margin.
         claims = np.array([0.0, -min(rules.margin / self._scale, 0.999)])
         self._gains = lru_cache(maxsize=1_000)(lambda difference: log_gains(difference, claims))
-        """Of a difference, against each claim: most come again and again."""
+        """Log gains of a difference against each claim; cached, because most differences recur."""
         self._gained = np.zeros((len(sides), len(claims), len(STAKES)))
         self._shown = np.zeros((len(sides), len(claims)), dtype=np.bool_)
         """Which claims are refuted."""
         self._seen: list[list[float]] = [[] for _ in sides]
-        """Of each side its differences, in the case that is worst for it."""
+        """The differences of each side, in its worst case."""
         self._sums = np.zeros(len(self._names))
         self.active = [*self._names]
         self.dropped: list[Drop] = []
@@ -114,7 +114,7 @@ class Race:
 
     @property
     def is_decided(self) -> bool:
-        """Whether one is left, or all that are left are within the margin of each other."""
+        """Whether one is left, or all remaining ones are within the margin of each other."""
         return all(self._is_shown(one, other, 1) for one in self.active for other in self.active if one != other)
 
     def take(self, query_id: str, values: Mapping[str, float | None]) -> None:
@@ -142,7 +142,7 @@ class Race:
         self._drop()
 
     def interval(self, one: str, other: str) -> tuple[float, float]:
-        """Between how many points `one` is ahead of `other`: it holds at any time."""
+        """Limits of how many points `one` is ahead of `other`, valid at any time."""
         low, _ = self._anytime(one, other)
         least, _ = self._anytime(other, one)
         return max(-100.0, low * self._scale), min(100.0, -least * self._scale)
@@ -168,6 +168,6 @@ class Race:
                 self.active.remove(name)
 
     def _is_shown(self, one: str, other: str, claim: int) -> bool:
-        """Whether `one` is ahead of `other` (claim 0), or not behind it by the margin (claim 1)."""
+        """Whether `one` is significantly ahead of `other` (claim 0), or not behind by the margin (claim 1)."""
         side = self._sides.get((one, other))
         return side is not None and bool(self._shown[side, claim])

@@ -1,14 +1,14 @@
-"""Which run to recommend, and how sure that is.
+"""Which run to recommend, and how certain that is.
 
-A run wins if it is significantly better than *every* other one. Each of those comparisons is made at 5 % without a
-correction (intersection-union test, Berger 1982). Where queries share documents, each must also hold with the
-queries of one document flipped together, since a recommendation is for new documents.
+A run wins if it is significantly better than *every* other one. Each comparison is made at 5 % without a
+correction (intersection-union test, Berger 1982). If queries share documents, each must also hold with the queries
+of one document flipped together, since a recommendation is for new documents.
 
-Without a winner, the best mean is still the best guess. How probable it is that a run is within the margin of the
+Without a winner, the best mean is still the best guess. The probability that a run is within the margin of the
 best one comes from a normal model of the paired means with shrinkage: the true means scatter around a common one
-by an unknown standard deviation, which gets a half-normal prior (Gelman 2006). Without shrinkage the probability
-is too high where many runs are compared on few queries, because the best of many is partly lucky. A bootstrap that
-repeats the selection is further off (docs/STATISTICS.md).
+by an unknown standard deviation with a half-normal prior (Gelman 2006). Without shrinkage the probability is too
+high if many runs are compared on few queries, because the best of many is partly lucky. A bootstrap that repeats
+the selection is less accurate (docs/STATISTICS.md).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from harness.statistics.paired_comparison import MeasureComparison
 from harness.statistics.t_intervals import Array
 
 PRIOR_SD = 0.10
-"""Scale of the half-normal prior of how much true means scatter, as a part of the largest possible difference."""
+"""Scale of the half-normal prior for the scatter of true means, as a part of the largest possible difference."""
 _SCATTERS = np.array([0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.18, 0.25])
 """Grid for that scatter, in the same unit."""
 _DRAWS = 4000
@@ -46,14 +46,14 @@ class Lead:
     is_shown: bool
     """Whether the run is significantly better, on new documents too."""
     is_shown_here: bool
-    """Whether it is, on these documents."""
+    """Whether it is significantly better on these documents."""
     n_missing: int
     """Queries for which one of the two runs has no value."""
 
 
 def leads_of(compared: MeasureComparison, place: int) -> list[Lead]:
-    """The lead of the run at `place` over every other run that was compared, the best of those first. Empty where
-    the metric has no direction.
+    """The lead of the run at `place` over every other compared run, best of those first. Empty if the metric has
+    no direction.
     """
     others = [at for at, mean in enumerate(compared.means) if mean is not None and at != place]
     higher = compared.measure.higher_is_better
@@ -91,16 +91,16 @@ def leads_of(compared: MeasureComparison, place: int) -> list[Lead]:
 
 
 def ranked_places(compared: MeasureComparison) -> list[int]:
-    """The runs that were compared, the best mean first."""
+    """The compared runs, the best mean first."""
     known = [(mean, place) for place, mean in enumerate(compared.means) if mean is not None]
     sign = -1.0 if compared.measure.higher_is_better else 1.0
     return [place for _, place in sorted(known, key=lambda one: (sign * one[0], one[1]))]
 
 
 def probability_within(compared: MeasureComparison, place: int, margin: float) -> float | None:
-    """How probable it is that the true mean of a run is at most `margin` below that of the best run, with the
-    worst possible value for each of its missing ones and the best for those of others. None for one run, for fewer
-    than two queries, and for metrics without a direction or a range.
+    """Probability that the true mean of a run is at most `margin` below that of the best run, with the worst
+    possible value for each of its missing ones and the best for those of others. None for a single run, fewer than
+    two queries, and metrics without a direction or a range.
     """
     places = ranked_places(compared)
     span, higher = compared.measure.span, compared.measure.higher_is_better
@@ -145,9 +145,9 @@ def _means(values: Array, weights: Array, span: float, clusters: NDArray[np.int6
 
 
 def _posterior(means: Array, covariance: Array, span: float) -> Array:
-    """Draws of the true means less their common mean, a row a draw."""
+    """Draws of the true means minus their common mean, one per row."""
     k = len(means)
-    # Orthonormal contrasts: only differences between runs are of interest.
+    # Orthonormal contrasts, because only differences between runs matter.
     contrasts = np.linalg.qr(np.column_stack([np.ones(k), np.eye(k)[:, : k - 1]]))[0][:, 1:].T
     spread, turn = np.linalg.eigh(contrasts @ covariance @ contrasts.T)
     spread = np.clip(spread, 0.0, None)

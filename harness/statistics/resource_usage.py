@@ -24,7 +24,7 @@ QUANTITIES = (
     "database_rss_bytes",
 )
 NOT_SAMPLED = "not sampled"
-"""In place of a number: there is such a server, but its process is not on this machine or cannot be seen."""
+"""In place of a number: the server exists, but its process is on another machine or not accessible."""
 PHASES = ("index", "answer")
 _YEAR_2286 = 1e10
 _MOST_BYTES = 1 << 28
@@ -48,7 +48,7 @@ class Resources:
 
     samples: tuple[ResourceSample, ...]
     n_damaged: int
-    """Lines that a crash tore and that were passed over."""
+    """Lines that a crash left incomplete, which are ignored."""
     not_sampled: frozenset[str] = frozenset()
     """`QUANTITIES` of servers that were used and whose processes were not visible."""
 
@@ -64,7 +64,7 @@ class Resources:
 
 
 def load_resources(path: Path) -> Resources:
-    """Read resources.csv. A torn line, and one that was appended to it, are passed over and counted."""
+    """Read resources.csv. An incomplete line, and one that was appended to it, are ignored and counted."""
     with explained_io("read", path), open_plain(path) as file:
         content = file.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
@@ -91,7 +91,7 @@ def _parse(fields: Sequence[str]) -> ResourceSample | None:
         quantities = tuple(None if text in {"", NOT_SAMPLED} else float(text) for text in fields[2:])
     except ValueError:
         return None
-    # A number too long was glued to a torn one in front of it.
+    # A number that is too large was appended to an incomplete one.
     plausible = 0 < time_s < _YEAR_2286 and all(value is None or isfinite(value) for value in quantities)
     return ResourceSample(time_s, fields[1], quantities) if plausible and fields[1] in PHASES else None
 

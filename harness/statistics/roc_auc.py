@@ -1,10 +1,10 @@
-"""Does a score tell relevant from irrelevant? The area under the ROC curve, with a 95 % interval.
+"""The area under the ROC curve, with a 95 % interval: does a score distinguish relevant from irrelevant items?
 
-AUC is the chance that a positive scores higher than a negative, ties by half: the statistic of Mann and Whitney
-(1947), divided by the number of pairs. 0.5 is a coin, 1 perfect order, 0 perfect disorder.
+AUC is the chance that a positive scores higher than a negative, with ties counted half: the statistic of Mann and
+Whitney (1947), divided by the number of pairs. 0.5 is chance, 1 perfect order, 0 perfectly reversed order.
 
-Positives and negatives of one query are no independent draws, so the interval is a percentile bootstrap (Efron &
-Tibshirani 1993) over queries. Nothing depends on the order of queries or values.
+Positives and negatives of one query are dependent, so the interval is a percentile bootstrap (Efron & Tibshirani
+1993) over queries. The result does not depend on the order of queries or values.
 """
 
 from collections.abc import Iterable, Sequence
@@ -34,9 +34,9 @@ class Auc(NamedTuple):
 
 
 def auc(queries: Iterable[QueryScores], seed: int = 0) -> Auc:
-    """Over all positives against all negatives, of the same query or not.
+    """AUC of all positives against all negatives, of the same query or not.
 
-    The interval is `UNKNOWN` for fewer than two queries. Memory grows with the square of their number.
+    The interval is `UNKNOWN` for fewer than two queries. Memory is quadratic in their number.
     """
     given = [QueryScores(sorted(one.positives), sorted(one.negatives)) for one in queries]
     ordered = sorted(one for one in given if one.positives or one.negatives)
@@ -49,12 +49,12 @@ def auc(queries: Iterable[QueryScores], seed: int = 0) -> Auc:
     draws = np.random.default_rng(seed).multinomial(len(ordered), [1 / len(ordered)] * len(ordered), RESAMPLES)
     weights: Matrix = draws.astype(np.float64)
     above, below = (np.einsum("ri,ri->r", weights @ matrix, weights) for matrix in (won, pairs))
-    # A sample without a positive or a negative has no area.
+    # A resample without positives or without negatives has no area.
     return Auc(value, percentiles(above[below > 0] / below[below > 0]))
 
 
 def _won(queries: Sequence[QueryScores]) -> Matrix:
-    """How many positives of query i score above negatives of query j, ties by half; shape (queries, queries)."""
+    """How many positives of query i score above negatives of query j, ties as half; shape (queries, queries)."""
     ends = np.cumsum([0, *(len(one.positives) for one in queries)])
     positives = np.array([value for one in queries for value in one.positives], dtype=np.float64)
     won = np.zeros((len(queries), len(queries)))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from harness.core.records import Reference
 
 Mix = Literal["natural", "as sampled"]
-"""How the types of queries count: as they are mixed in the whole data set, or each query the same."""
+"""Weights of query types: as in the whole data set, or equal for each query."""
 _SAME = 1e-9
 
 
@@ -55,7 +55,7 @@ class SamplingDesign:
         return found * (len(found) / float(found.sum()))
 
     def cluster_numbers(self, query_ids: Sequence[str]) -> NDArray[np.int64] | None:
-        """A number for each query, the same for those of one cluster; None: they have nothing in common."""
+        """A number for each query, equal within a cluster; None: queries are independent."""
         if not self.clusters:
             return None
         return _numbers([self.clusters.get(query_id, f"query/{query_id}") for query_id in query_ids])
@@ -76,13 +76,13 @@ def _numbers(names: Sequence[str]) -> NDArray[np.int64]:
 
 
 def are_equal(weights: NDArray[np.float64]) -> bool:
-    """Whether they weigh nothing: all the same."""
+    """Whether all weights are equal."""
     return bool(np.ptp(weights) <= _SAME * weights.max(initial=0.0))
 
 
 def repeated_questions(queries: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Query id -> id of the first query with the same text (case, punctuation and spaces aside), for every later
-    one. `queries`: id and text. They are one observation: three copies of a question do not make it surer.
+    """Query id -> id of the first query with the same text (ignoring case, punctuation and spaces), for every
+    later one. `queries`: id and text. They are one observation: three copies of a question are no more evidence.
     """
     first: dict[str, str] = {}
     found = {}

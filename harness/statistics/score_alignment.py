@@ -14,7 +14,7 @@ from harness.statistics.score_columns import ScoreColumn, ScoreColumns
 
 
 class Filled(NamedTuple):
-    """One measure: a row a query, a column a repeat."""
+    """One metric: one row per query, one column per repeat."""
 
     states: NDArray[np.uint8]
     values: NDArray[np.float64]
@@ -22,7 +22,7 @@ class Filled(NamedTuple):
 
 
 class Slots:
-    """Of one run: a row for each of `query_ids`, in their order."""
+    """Positions in one run: a row for each of `query_ids`, in their order."""
 
     def __init__(self, columns: ScoreColumns, run_id: str, query_ids: Sequence[str], repeats: int) -> None:
         self.columns = columns
@@ -32,9 +32,7 @@ class Slots:
         self._rows = np.array([rows.get(query_id, -1) for query_id in columns.query_ids], dtype=np.int64)
 
     def filled(self, measure: str) -> Filled:
-        """Every state and value. Scores of other queries or repeats are passed over; two scores of one are one
-        `StoreError` line.
-        """
+        """All states and values, without scores of other queries or repeats. StoreError for duplicate scores."""
         column = self.columns.by_measure[measure]
         inside, places = self._places(measure, column)
         states, values = np.zeros(self._shape, np.uint8), np.full(self._shape, np.nan)
@@ -66,5 +64,5 @@ class Slots:
         query_id = list(self.columns.query_ids)[twin[0]]
         raise StoreError(
             f"run {self._run_id}: two scores of '{measure}' for query '{query_id}'",
-            "two evaluators share a measure's name: delete one of their files under scores/",
+            "two evaluators have a metric of the same name: delete one of their files under scores/",
         )

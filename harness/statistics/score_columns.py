@@ -1,4 +1,4 @@
-"""The scores of one run in columns, some thirty bytes a score: a report needs all their numbers at once, and as
+"""The scores of one run in columns, about thirty bytes per score. A report needs all values at once, and as
 objects the scores of a hundred thousand queries take gigabytes.
 """
 
@@ -21,7 +21,7 @@ from harness.store.score_lines import ScoreLines
 NONE, SCORED, IMPUTED, FAILED, MISSING, NOT_APPLICABLE = range(6)
 """States of a query for a metric; `NONE`: no score."""
 STATES: tuple[ScoreStatus | None, ...] = (None, "scored", "imputed", "failed", "missing", "not_applicable")
-"""The status of a score for each of them."""
+"""The status of a score for each state."""
 _STATE_OF = {status: state for state, status in enumerate(STATES)}
 _FARTHEST = 1 << 62
 """From here on, numbers stand for repeats that are too large for a column: a file may claim any."""
@@ -33,22 +33,22 @@ class ScoreFacts:
     """What is kept of the scores of one metric besides numbers."""
 
     shares_read: list[float] = field(default_factory=list)
-    """Of those that a judge of contexts made."""
+    """Shares of contexts that a judge was shown."""
     labels: Counter[str] = field(default_factory=Counter)
     first_failure: str | None = None
-    """Why the first that failed did; None: none failed."""
+    """Reason of the first failure; None: none failed."""
     applies: bool = False
-    """To any query."""
+    """Whether the metric applies to any query."""
     reasons: dict[str, None] = field(default_factory=dict)
-    """Why it does not, of a measure that applies to none."""
+    """Why it does not apply, for a metric that applies to no query."""
 
 
 @dataclass(frozen=True)
 class ScoreColumn:
-    """The scores of one measure, in the order read."""
+    """The scores of one metric, in the order read."""
 
     queries: NDArray[np.int32]
-    """Their numbers in `ScoreColumns.query_ids`."""
+    """Numbers of the queries in `ScoreColumns.query_ids`."""
     repeats: NDArray[np.int64]
     states: NDArray[np.uint8]
     values: NDArray[np.float64]
@@ -58,16 +58,16 @@ class ScoreColumn:
     facts: ScoreFacts
 
     def count(self, state: int) -> int:
-        """Scores of that state."""
+        """Number of scores in that state."""
         return int(np.count_nonzero(self.states == state))
 
     def rows(self, state: int) -> list[int]:
-        """Which scores have that state."""
+        """Rows of the scores in that state."""
         found: list[int] = np.flatnonzero(self.states == state).tolist()
         return found
 
     def without(self, rows: Sequence[int]) -> ScoreColumn:
-        """The same column where these scores are missing."""
+        """The same column with these scores missing."""
         states, values = self.states.copy(), self.values.copy()
         states[rows], values[rows] = MISSING, np.nan
         return replace(self, states=states, values=values)
@@ -75,14 +75,14 @@ class ScoreColumn:
 
 @dataclass(frozen=True)
 class ScoreColumns:
-    """Of one run."""
+    """The scores of one run."""
 
     query_ids: Mapping[str, int]
     """The number of each query that has a score."""
     by_measure: Mapping[str, ScoreColumn]
-    """In the order in which the measures were met."""
+    """In the order of first occurrence."""
     lines: ScoreLines | None = None
-    """Where their words are; None: they stood in no file."""
+    """Where the explanations are; None: scores are not from files."""
 
     @classmethod
     def read(cls, lines: ScoreLines) -> ScoreColumns:
@@ -100,7 +100,7 @@ class ScoreColumns:
         return gathered.columns()
 
     def only(self, measures: Collection[str]) -> ScoreColumns:
-        """Those of some measures."""
+        """The columns of some metrics."""
         kept = {name: own for name, own in self.by_measure.items() if name in measures}
         return ScoreColumns(self.query_ids, kept)
 
@@ -128,8 +128,8 @@ class ScoreColumns:
         return ScoreColumns(self.query_ids, columns)
 
     def _in_words_of(self, failures: Mapping[str, Sequence[int]]) -> list[tuple[str, int]]:
-        """Measure and row of each score that does not apply for the very reason that one of `failures` (rows by
-        measure) gives of the same query and repeat.
+        """Metric and row of each score that does not apply for the same reason that one of `failures` (rows by
+        metric) gives for the same query and repeat.
         """
         known = [(self.by_measure[measure], row) for measure, rows in failures.items() for row in rows]
         if self.lines is None or not known:
@@ -152,7 +152,7 @@ class ScoreColumns:
         return [one for one, score in zip(doubtful, asked, strict=True) if said(*score) in of_failures]
 
     def any_missing_of(self, records: Container[RecordKey]) -> bool:
-        """Whether any of these, which all have a record, has no score yet."""
+        """Whether any of these queries, which all have a record, has no score yet."""
         ids = list(self.query_ids)
         return any(
             (ids[column.queries[row]], int(column.repeats[row])) in records
@@ -180,7 +180,7 @@ class _Repeats(dict[int, int]):
 
 
 class GatheredRows:
-    """Columns that grow together: one row after the other has a value of every measure."""
+    """Builds columns row by row; each row has a value of every metric."""
 
     def __init__(self) -> None:
         self._query_ids, self._far = _Numbers(), _Repeats()
@@ -188,7 +188,7 @@ class GatheredRows:
         self._columns: dict[str, tuple[array[int], array[float]]] = {}
 
     def add(self, key: tuple[str, int], cells: Mapping[str, tuple[int, float | None]]) -> None:
-        """One row, by (query_id, repeat): state and value by measure, of the same measures in each."""
+        """Add a row for (query_id, repeat): state and value by metric, of the same metrics in each row."""
         self._queries.append(self._query_ids[key[0]])
         self._repeats.append(self._far[key[1]])
         for measure, (state, value) in cells.items():
@@ -212,7 +212,7 @@ class GatheredRows:
 
 
 class Gathered:
-    """Columns that grow, by scores in any order."""
+    """Builds columns from scores in any order."""
 
     def __init__(self) -> None:
         self._query_ids, self._measures, self._far = _Numbers(), _Numbers(), _Repeats()
@@ -220,7 +220,7 @@ class Gathered:
         self._columns = (array("i"), array("q"), array("i"), array("B"), array("d"), array("q"))
 
     def take(self, scores: Sequence[Score], found_at: Sequence[int] = ()) -> None:
-        """Many, and the places of their lines, if they have any."""
+        """Add scores, and the offsets of their lines, if they have any."""
         if not scores:
             return
         ids, repeat_numbers, names, statuses, numbers, shares, labels = zip(*map(_FIELDS, scores), strict=True)
@@ -269,7 +269,7 @@ class Gathered:
                 facts.reasons[score.explanation] = None
 
     def _note_readings(self, scores: Iterable[Score]) -> None:
-        """How much of contexts judges were shown, and how answers were sorted."""
+        """Record how much of the contexts judges were shown, and how answers were classified."""
         for score in scores:
             if score.share_read is not None:
                 self._facts[score.measure].shares_read.append(score.share_read)

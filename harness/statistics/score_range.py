@@ -1,4 +1,4 @@
-"""Between what values judged scores lie: a judge that gives every answer the same grade has judged nothing."""
+"""The range of judged scores: a judge that gives every answer the same grade has judged nothing."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _SLACK = 1e-9
 
 
 class Studentized(NamedTuple):
-    """Estimates, an entry for each."""
+    """Estimates, one entry each."""
 
     means: Array
     errors: Array
@@ -33,10 +33,10 @@ class Studentized(NamedTuple):
     skews: Array
     """Skewness of the estimate itself: that of the values over the root of their number."""
     degrees: Array
-    """Of freedom."""
+    """Degrees of freedom."""
 
     def p_values(self) -> Array:
-        """Two-sided, of a true mean of 0."""
+        """Two-sided p of a true mean of 0."""
         with np.errstate(divide="ignore", invalid="ignore"):
             t = np.where(self.errors > 0, self.means / self.errors, np.where(self.means == 0, 0.0, np.inf))
             corrected = t * (1 + self.skews * t / 3 + (self.skews * t) ** 2 / 27) + self.skews / 6
@@ -66,7 +66,7 @@ def n_even(totals: Array) -> int:
 
 
 def ratio_of_sums(sums: Array, totals: Array) -> Studentized:
-    """`sums` over `totals`, a row an independent part (a query, a cluster), a column an estimate."""
+    """`sums` over `totals`: one row per independent part (a query, a cluster), one column per estimate."""
     n, whole = len(totals), totals.sum()
     means = sums.sum(axis=0) / whole
     residuals = (sums - totals[:, None] * means) / whole

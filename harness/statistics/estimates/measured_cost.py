@@ -12,18 +12,18 @@ GENERATOR, EMBEDDER = "generator", "embedder"
 
 @dataclass(frozen=True)
 class Spent:
-    """One index, or so many answers."""
+    """Cost of one index, or of a number of answers."""
 
     units: int
     """Answers; 1 for an index."""
     usage: Mapping[str, Usage] = field(default_factory=dict)
     """By model role; includes replayed calls."""
     seconds: float | None = None
-    """In which anything was under way. None: not known, such as where calls were replayed."""
+    """Time in which any of the work was in progress. None: unknown, for example because calls were replayed."""
     texts: int = 0
-    """Embedded or taken from the cache."""
+    """Number of texts embedded or taken from the cache."""
     shares_vectors: bool = False
-    """Whether vectors that a server was paid for once count in several answers: more than was paid in all."""
+    """Whether vectors that were paid for once count in several answers, so that the sum exceeds what was paid."""
 
     @property
     def generator(self) -> Usage:

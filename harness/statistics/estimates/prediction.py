@@ -13,11 +13,11 @@ from harness.statistics.estimates.rates import CHARACTERS_PER_TOKEN, Rates
 from harness.statistics.estimates.timing import UNLIMITED, Allowed, SecondsFit, least_squares
 
 PriceUsage = Callable[[Mapping[str, Usage]], float | None]
-"""USD of usage by role, or None: no price."""
+"""Usage by role -> USD; None: no price."""
 _FAR = 10
 """Ratio of the number of texts to the largest timed index from which on the estimate says that it extrapolates."""
 _MATTERS = 0.1
-"""The share of a phase's seconds from which on it is worth saying how they were scaled."""
+"""Minimum share of a phase's seconds for a note on how they were extrapolated."""
 SAME_PARAMETERS = 2
 
 
@@ -31,12 +31,12 @@ class Earlier:
     size: float = 0.0
     """The size with which its seconds outside of calls grew; as `Task.size`."""
     closeness: int = 0
-    """`SAME_PARAMETERS`, and 1 more for the same data set. Only the closest runs count."""
+    """`SAME_PARAMETERS`, plus 1 for the same data set. Only the closest runs count."""
 
 
 @dataclass(frozen=True)
 class Amounts:
-    """Of the generator and the embedder."""
+    """Usage of the generator and the embedder."""
 
     calls: float = 0.0
     input_tokens: float = 0.0
@@ -45,7 +45,7 @@ class Amounts:
     embedder_tokens: float = 0.0
 
     def usage(self) -> dict[str, Usage]:
-        """Rounded, by role."""
+        """By role, rounded."""
         asked = Usage(
             calls=round(self.calls),
             input_tokens=round(self.input_tokens),
@@ -70,9 +70,10 @@ class Task:
     generator: Allowed = UNLIMITED
     embedder: Allowed = UNLIMITED
     size: float = 0.0
-    """What seconds outside of calls (embedding, searching, storing) grow with: texts of an index, or answers."""
+    """Quantity to which seconds outside of calls (embedding, searching, storing) are proportional: texts of an
+    index, or answers."""
     timed: Sequence[tuple[float, float]] = ()
-    """(size, seconds outside of calls) of earlier phases like this one."""
+    """(size, seconds outside of calls) of similar earlier phases."""
     assumed: tuple[str, ...] = ()
     """Assumptions of the formula, mentioned unless it is corrected."""
 
@@ -89,7 +90,7 @@ def predict(task: Task) -> PhaseEstimate:
         basis = "formula, at the model's measured rates" if _is_measured(task) else "formula"
     notes = _assumptions(task, corrected=bool(n_runs))
     if n_runs and earlier[0].closeness < SAME_PARAMETERS:
-        notes.append("the runs that correct it had other parameters")
+        notes.append("the runs that correct the formula had other parameters")
     return _estimate(task, amounts, earlier, (basis, *notes))
 
 
@@ -108,7 +109,7 @@ def expected_amounts(work: Work, units: float, rates: Rates) -> Amounts:
 
 
 def _corrected(task: Task, amounts: Amounts, earlier: Sequence[Earlier]) -> tuple[Amounts, int]:
-    """`amounts` times actual / expected of the earlier runs, and how many these were."""
+    """`amounts` times actual / expected of the earlier runs, and the number of these runs."""
     known = [(one.spent, one.work) for one in earlier if one.work and one.spent.units]
     if not known:
         return amounts, 0
@@ -127,7 +128,7 @@ def _from_earlier(task: Task, earlier: Sequence[Earlier]) -> PhaseEstimate:
     """What earlier runs cost per unit, for a system without expectations."""
     units = sum(one.spent.units for one in earlier)
     if not units:
-        return PhaseEstimate(notes=("this system does not say what it expects, and no earlier run of it is here",))
+        return PhaseEstimate(notes=("this system has no cost formula, and there is no earlier run of it",))
     spent = [_amounts(one.spent) for one in earlier]
     means = {
         name: sum(getattr(one, name) for one in spent) * task.units / units
@@ -144,7 +145,7 @@ def _timed(task: Task) -> PhaseEstimate:
     return PhaseEstimate(
         seconds=sum(spent.seconds or 0.0 for spent in timed) * task.units / units if units else None,
         basis=f"{len(timed)} earlier {'run' if len(timed) == 1 else 'runs'}" if timed else "unknown",
-        notes=("nobody metered the models that its earlier runs called",),
+        notes=("the models that its earlier runs called were not metered",),
     )
 
 
@@ -189,13 +190,13 @@ def _seconds(task: Task, amounts: Amounts, earlier: Sequence[Earlier]) -> tuple[
     if amounts.calls and speed is not None:
         asking = max(_asking(speed, amounts) * _pace(task, speed, earlier), _generator_s(task, amounts))
     if other is None:
-        return max(asking, least_s), ["seconds are those of model calls alone: nothing else was timed yet"]
+        return max(asking, least_s), ["seconds are those of model calls only: nothing else was timed yet"]
     total = max(asking + other, least_s)
     return total, _reach(task, other / total) if total else []
 
 
 def _least_seconds(task: Task, amounts: Amounts) -> float:
-    """By what both models may be asked in a minute."""
+    """Minimum seconds under the rate limits of both models."""
     return max(_generator_s(task, amounts), task.embedder.seconds(0.0, amounts.embedder_tokens))
 
 
@@ -209,7 +210,7 @@ def _asking(speed: SecondsFit, amounts: Amounts) -> float:
 
 
 def _pace(task: Task, speed: SecondsFit, earlier: Sequence[Earlier]) -> float:
-    """Actual / expected seconds of the calls of earlier runs of this system; 1 without any that was timed."""
+    """Actual / expected seconds of calls in earlier runs of this system; 1 if none was timed."""
     actual = expected = 0.0
     for one in earlier:
         if one.spent.seconds is not None:
@@ -220,7 +221,7 @@ def _pace(task: Task, speed: SecondsFit, earlier: Sequence[Earlier]) -> float:
 
 
 def _other_seconds(timed: Sequence[tuple[float, float]], size: float) -> float | None:
-    """Seconds outside of calls. From one size they are taken to grow with it, from several by a line."""
+    """Seconds outside of calls: proportional to size if one size was timed, a line through several."""
     if not size:
         return 0.0
     timed = [(each, seconds) for each, seconds in timed if each > 0]
@@ -234,11 +235,11 @@ def _other_seconds(timed: Sequence[tuple[float, float]], size: float) -> float |
 
 
 def _reach(task: Task, share: float) -> list[str]:
-    """What to say where seconds outside of calls matter and nothing of this size was timed."""
+    """A note if seconds outside of calls matter and nothing of this size was timed."""
     largest = max((each for each, _ in task.timed), default=0.0)
     if share < _MATTERS or not largest or task.size <= _FAR * largest:
         return []
-    return [f"seconds outside of calls are scaled up from {largest:,.0f} to {task.size:,.0f}: rather too many"]
+    return [f"seconds outside of calls are scaled up from {largest:,.0f} to {task.size:,.0f}: probably too high"]
 
 
 def _is_measured(task: Task) -> bool:
@@ -253,5 +254,5 @@ def _assumptions(task: Task, *, corrected: bool) -> list[str]:
     if not task.rates.n_calls:
         notes.append(f"{CHARACTERS_PER_TOKEN:g} characters a token are assumed")
     if not corrected and not all(task.rates.knows(kind) for kind in kinds):
-        notes.append("replies no run has seen yet are counted at their longest")
+        notes.append("replies that no earlier run had are assumed to have their maximum length")
     return notes

@@ -8,22 +8,22 @@ from harness.statistics.estimates.timing import SecondsFit, fit_seconds, own_sec
 from harness.store.asked_calls import AskedCall
 
 CHARACTERS_PER_TOKEN = 4.0
-"""Where nothing was measured: a rule of thumb for English and byte-pair encodings."""
+"""Default if nothing was measured: a rule of thumb for English and byte-pair encodings."""
 
 
 @dataclass(frozen=True)
 class Replies:
-    """Calls of one kind: those that were sent with the same `max_tokens`."""
+    """Calls of one kind: those with the same `max_tokens`."""
 
     output_tokens: float
-    """Of one reply, on average."""
+    """Mean of a reply."""
     cached_share: float
-    """Of the input tokens."""
+    """Share of input tokens that came from a prompt cache."""
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Of one model; without any call, assumptions."""
+    """Rates of one model; without any call, assumptions."""
 
     n_calls: int = 0
     characters_per_token: float = CHARACTERS_PER_TOKEN
@@ -42,7 +42,7 @@ class Rates:
 
 
 def rates_of(journals: Sequence[Sequence[AskedCall]]) -> Rates:
-    """The rates of one model from its calls, journal by journal: calls of one journal shared the server."""
+    """The rates of one model from its calls, one list per journal: calls of one journal shared the server."""
     calls = [call for journal in journals for call in journal]
     input_tokens = sum(call.input_tokens for call in calls)
     if not input_tokens:
@@ -68,7 +68,7 @@ def _replies(calls: Sequence[AskedCall]) -> Replies:
 
 
 def _timed(calls: Sequence[AskedCall]) -> list[tuple[float, float, float]]:
-    """(tokens read, tokens written, own seconds) of each."""
+    """(input tokens, output tokens, own seconds) of each call."""
     spans = own_seconds([(call.started_s, call.started_s + call.wall_s) for call in calls])
     return [
         (call.input_tokens - call.cached_tokens, call.output_tokens, own)

@@ -10,16 +10,16 @@ QUANTITIES = ("calls", "input_tokens", "output_tokens", "usd", "seconds")
 
 @dataclass(frozen=True)
 class Sum:
-    """Of one quantity over several phases."""
+    """The sum of one quantity over several phases."""
 
     value: float | None
     """The sum of the known values; None if none is known."""
     is_whole: bool
-    """False: some are not known, and `value` is a lower bound."""
+    """False: some values are unknown, and `value` is a lower bound."""
 
 
 def phases_left(estimate: Estimate) -> list[PhaseEstimate]:
-    """The index unless it is built, and the answers that have no record yet; without what judges take."""
+    """The index unless it is built, and the answers without a record; without judges."""
     return list(named_phases_left(estimate).values())
 
 
@@ -40,13 +40,13 @@ def scaled(phase: PhaseEstimate, share: float) -> PhaseEstimate:
 
 
 def totals(phases: Iterable[PhaseEstimate]) -> dict[str, Sum]:
-    """The sum of each of `QUANTITIES`; 0 of no phase. Tokens of the embedder count as input."""
+    """The sum of each of `QUANTITIES`; 0 without phases. Tokens of the embedder count as input."""
     listed = list(phases)
     return {name: _sum([_value(phase, name) for phase in listed]) for name in QUANTITIES}
 
 
 def bases(phases: Iterable[PhaseEstimate]) -> list[str]:
-    """What these phases are estimated from, each once; of those that ask a model nothing only if all do so."""
+    """The distinct bases of these estimates; phases without model calls count only if all are such."""
     listed = list(phases)
     asking = [phase for phase in listed if phase.calls != 0 or phase.embedder_tokens]
     return list(dict.fromkeys(phase.basis for phase in asking or listed))

@@ -15,10 +15,10 @@ BusyTime = tuple[float, float]
 
 
 def own_seconds(intervals: Sequence[BusyTime]) -> list[float]:
-    """Each interval's part of the time that is covered: a moment belongs in equal parts to all that are under way.
+    """Each interval's part of the covered time: a moment is shared equally by all intervals that contain it.
 
-    They sum to the time in which any was under way. So a call that shared a server with seven others counts an
-    eighth of its duration, and sums predict how long many calls take that are made in the same way.
+    The parts sum to the covered time. So a call that shared a server with seven others counts an eighth of its
+    duration, and sums predict the duration of many calls that are made in the same way.
     """
     changes: dict[float, int] = {}
     for start, end in intervals:
@@ -34,7 +34,7 @@ def own_seconds(intervals: Sequence[BusyTime]) -> list[float]:
 
 
 def covered_seconds(intervals: Sequence[BusyTime]) -> float:
-    """The time in which any interval was under way."""
+    """The time covered by at least one interval."""
     covered, reached = 0.0, -inf
     for start, end in sorted(intervals):
         covered += max(0.0, end - max(start, reached))
@@ -44,21 +44,23 @@ def covered_seconds(intervals: Sequence[BusyTime]) -> float:
 
 @dataclass(frozen=True)
 class SecondsFit:
-    """seconds = a call * calls + an input token * tokens read + an output token * tokens written; none below 0."""
+    """seconds = per_call * calls + per_input_token * input tokens + per_output_token * output tokens; none below
+    0.
+    """
 
     per_call: float
     per_input_token: float
-    """That the server reads: those from its prompt cache take no time."""
+    """Without tokens from the server's prompt cache, which take no time."""
     per_output_token: float
 
     def seconds(self, calls: float, input_tokens: float, output_tokens: float) -> float:
-        """For so many calls that read and write so many tokens in all."""
+        """Seconds for a number of calls with these total tokens."""
         read, written = input_tokens * self.per_input_token, output_tokens * self.per_output_token
         return calls * self.per_call + read + written
 
 
 def fit_seconds(rows: Sequence[tuple[float, float, float]]) -> SecondsFit | None:
-    """From (tokens read, tokens written, seconds) of calls, by least squares; None without any call."""
+    """Fit (input tokens, output tokens, seconds) of calls by least squares; None without calls."""
     if not rows:
         return None
     columns = [[1.0, read, written] for read, written, _ in rows]
@@ -66,7 +68,8 @@ def fit_seconds(rows: Sequence[tuple[float, float, float]]) -> SecondsFit | None
 
 
 def least_squares(rows: Sequence[Sequence[float]], target: Sequence[float]) -> list[float]:
-    """The coefficients, none below 0, with the least sum of squared errors; of equals, with the fewest above 0.
+    """The non-negative coefficients with the least sum of squared errors; of equal solutions, the one with the
+    fewest above 0.
 
     Every subset of the (few) columns is tried; the best without a negative coefficient is the exact solution.
     """
@@ -99,7 +102,7 @@ class Allowed:
     """Prompts and replies together."""
 
     def seconds(self, requests: float, tokens: float) -> float:
-        """The least that so many take."""
+        """Minimum seconds for so many requests and tokens."""
         per_minute = ((requests, self.requests), (tokens, self.tokens))
         return max((60 * amount / most for amount, most in per_minute if most), default=0.0)
 

@@ -51,7 +51,7 @@ def test_without_any_run_tokens_are_four_characters_and_replies_their_longest() 
     assert estimate.basis == "formula"
     assert estimate.notes == (
         "4 characters a token are assumed",
-        "replies no run has seen yet are counted at their longest",
+        "replies that no earlier run had are assumed to have their maximum length",
     )
 
 
@@ -61,7 +61,7 @@ def test_measured_rates_replace_the_assumptions() -> None:
     # 10 calls, 4,000 tokens that no cache held, 30 tokens written.
     assert estimate.seconds == pytest.approx(10 + 40 + 3)
     assert estimate.basis == "formula, at the model's measured rates"
-    assert estimate.notes == ("seconds are those of model calls alone: nothing else was timed yet",)
+    assert estimate.notes == ("seconds are those of model calls only: nothing else was timed yet",)
     assert predict(task(rates=MEASURED, timed=[(5.0, 20.0)])).seconds == pytest.approx(53 + 40)
 
 
@@ -76,7 +76,7 @@ def test_runs_with_other_parameters_count_only_where_there_is_none_with_the_same
     assert predict(task(earlier=[ran(), other])).calls == 20
     alone = predict(task(earlier=[other]))
     assert alone.calls == 90
-    assert "the runs that correct it had other parameters" in alone.notes
+    assert "the runs that correct the formula had other parameters" in alone.notes
 
 
 def test_a_run_whose_tokens_nobody_counted_corrects_nothing() -> None:
@@ -141,7 +141,7 @@ def test_seconds_outside_of_calls_follow_a_line_where_several_sizes_were_timed()
     assert estimate.seconds == pytest.approx(2 + 100)
     one_size = predict(task(units=1, work=embedding, size=1000, timed=timed[:1]))
     assert one_size.seconds == pytest.approx(300)
-    assert any("rather too many" in note for note in one_size.notes)
+    assert any("probably too high" in note for note in one_size.notes)
 
 
 def test_what_was_never_timed_has_no_seconds() -> None:
@@ -156,7 +156,7 @@ def test_only_an_embedder_that_counts_tokens_is_paid_for_them() -> None:
 
 def test_the_closest_runs_have_the_same_parameters() -> None:
     assert predict(task(earlier=[ran(closeness=SAME_PARAMETERS)])).notes[-1:] != (
-        "the runs that correct it had other parameters",
+        "the runs that correct the formula had other parameters",
     )
 
 
