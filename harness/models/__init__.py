@@ -1,1 +1,1 @@
-"""Every model call passes one seam here: journaled, counted, limited, retried, and no key written anywhere."""
+"""All model calls go through one transport here: journaled, counted, limited and retried, with no key stored."""

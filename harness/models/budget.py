@@ -38,7 +38,7 @@ class Amount(BaseModel):
     tokens: int = 0
 
     def __add__(self, other: "Amount") -> "Amount":
-        """Both together."""
+        """The sum of both."""
         return Amount(usd=self.usd + other.usd, tokens=self.tokens + other.tokens)
 
 
@@ -50,9 +50,9 @@ class Allowance(BaseModel):
     usd: float | None = None
     tokens: int | None = None
     begin_until: float | None = None
-    """No call is begun later; by `time.monotonic`, which is the same clock in every process of a machine."""
+    """No call starts later than this `time.monotonic`, which is the same clock in all processes of a machine."""
     end_by: float | None = None
-    """A worker that is still there is killed then; calls that were begun in time had until now to end."""
+    """A worker that is still running then is killed; calls that started in time had until then to finish."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Call:
 
     @property
     def model(self) -> str:
-        """The name that the request gives."""
+        """The model named in the request."""
         return str(self.request.get("model", ""))
 
 
@@ -93,10 +93,10 @@ class Budget:
         self._closed_by = ""
         self._needed = Amount()
         self.spent = Amount()
-        """By the calls that ended here; those that were cut off or not counted with their upper bound."""
+        """Spent by finished calls. Interrupted or uncounted calls count with their upper bound."""
         self.n_refused = 0
         self.refusal: BudgetReached | None = None
-        """The last."""
+        """The last refusal."""
 
     def renew(self, allowance: Allowance) -> None:
         """Continue with another allowance, if others spend from the same budget; no call may be running."""
@@ -108,7 +108,7 @@ class Budget:
         return self._left.usd is not None or self._left.tokens is not None
 
     def hold(self, call: Call, journal: Journal, priced: RolePriced | None = None) -> "BudgetReservation":
-        """What reserves this call whenever it is tried; `priced`: by other prices than the budget's own."""
+        """The reservation for each try of this call; `priced`: other prices than the budget's own."""
         return BudgetReservation(self, call, journal, priced or self._priced)
 
     @property
@@ -123,7 +123,7 @@ class Budget:
             raise self._refuse()
 
     def at_most(self, call: Call) -> Usage:
-        """The most that one try of this call may use. Raises HarnessError where nothing bounds its output."""
+        """The largest possible usage of one try of this call. Raises HarnessError if its output is unbounded."""
         output = 0
         if call.path != "embeddings":
             most = call.request.get("max_completion_tokens") or call.request.get("max_tokens")
@@ -156,8 +156,8 @@ class Budget:
                 await self._changed.wait()
             self._under_way[holder] = amount
         except asyncio.CancelledError:
-            # A time limit that runs out while a call waits for room is the budget's doing, not the query's.
-            self._close(f"the next {role} call found no room in time", amount)
+            # If a time limit ends while a call waits here, the budget is the cause, not the query.
+            self._close(f"the next {role} call did not fit the budget in time", amount)
             self._refuse()
             raise
         finally:
@@ -171,7 +171,7 @@ class Budget:
             self._wake()
 
     def learn(self, call: Call, usage: Usage) -> None:
-        """Remember how densely the server of this role counts."""
+        """Update the tokens per byte of this role's server."""
         seen = usage.input_tokens / max(1, call.n_bytes)
         if seen > max(1.0 / _MARGIN, self._density.get(call.role, 0.0)):
             self._density[call.role] = seen
@@ -224,7 +224,7 @@ class BudgetReservation:
         self._budget, self.call, self._journal, self._priced = budget, call, journal, priced
         self._amount = Amount()
         self.note: int | None = None
-        """The reservation in the journal, while there is one."""
+        """The reservation's id in the journal, if there is one."""
 
     async def take(self) -> None:
         """Reserve one try; waits or raises as `Budget.admit` does."""
@@ -240,7 +240,7 @@ class BudgetReservation:
                 raise
 
     def unpaid(self) -> None:
-        """The server was not reached, or refused."""
+        """Release it: the server was not reached, or refused the call."""
         if self.note is not None:
             self._journal.cancel(self.note)
         self.note = None

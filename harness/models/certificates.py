@@ -24,7 +24,7 @@ def trust_as_others_do() -> None:
 
 
 def store_file() -> str | None:
-    """A file of the certificates that are trusted, for who can only read one."""
+    """A file of trusted certificates, for programs that can only read one."""
     named = os.environ.get("SSL_CERT_FILE") or _named()
     return named or ssl.get_default_verify_paths().cafile
 

@@ -71,7 +71,7 @@ def access_of(config: ModelConfig, server: "ServerAccess | None" = None) -> tupl
 
 
 def open_transport(config: ModelConfig, seam: Seam, server: "ServerAccess | None" = None) -> MeteredTransport:
-    """What carries the requests of a role: the seam, below it the server as it wants to be asked."""
+    """The metered transport of a role, above one that adapts requests to the server."""
     trust_as_others_do()
     url, provider = _url(config, server), provider_of(config)
     endpoint = Endpoint(
@@ -131,7 +131,7 @@ def embedding_request(config: EmbedderConfig, texts: Sequence[str]) -> dict[str,
 
 
 class CutOff(ValueError):
-    """A reply that `max_tokens` ended before its first word: no answer, and no abstention."""
+    """`max_tokens` ended a reply before its first word: neither an answer nor an abstention."""
 
 
 def text_of(reply: Any, config: GeneratorConfig, max_tokens: int) -> str:
@@ -238,7 +238,7 @@ class OpenAIEmbedding:
 
 
 def _without_lengths(schema: Any) -> Any:
-    """The schema without bounds on strings, which are not among the keywords that OpenAI's strict mode knows."""
+    """The schema without length limits on strings, which OpenAI's strict mode does not support."""
     if isinstance(schema, Mapping):
         return {
             key: _without_lengths(value) for key, value in schema.items() if key not in {"minLength", "maxLength"}
@@ -256,7 +256,7 @@ def _text(content: Any) -> str | None:
 
 
 def _well_formed(text: str) -> str:
-    """The text with U+FFFD for half a surrogate pair (an emoji cut by max_tokens), which no file could hold."""
+    """The text with U+FFFD for half a surrogate pair (an emoji cut by max_tokens), which no file can store."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -274,7 +274,7 @@ async def _post(client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> An
     from openai import APIConnectionError
 
     try:
-        # Never the key of an administrator, which the client would take from the environment.
+        # Never an administrator's key, which the client would take from the environment.
         return await client.post(path, body=body, cast_to=object, options={"security": {"bearer_auth": True}})
     except APIConnectionError as error:
         if error.__cause__ is None or isinstance(error.__cause__, httpx2.TransportError):

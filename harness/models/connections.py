@@ -1,4 +1,4 @@
-"""Plain HTTP to one server, with a connection for each request under way, kept for the next."""
+"""Plain HTTP to one server, with one reusable connection per concurrent request."""
 
 from collections.abc import AsyncIterator
 from typing import cast
@@ -20,10 +20,10 @@ class ConnectionPool(httpx2.AsyncBaseTransport):
         self._trust = httpx2.create_ssl_context()
         self._made: list[httpx2.AsyncHTTPTransport] = []
         self._idle: list[httpx2.AsyncHTTPTransport] = []
-        """The one that was used last comes first: the others are left to be closed by their server."""
+        """Last used first, so that the others stay idle until their server closes them."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """The server's response; its connection is free again when that is closed."""
+        """The server's response; its connection is free again when the response is closed."""
         connection = self._idle.pop() if self._idle else self._new()
         try:
             response = await connection.handle_async_request(request)
@@ -46,7 +46,7 @@ class ConnectionPool(httpx2.AsyncBaseTransport):
 
 
 class _Lent(httpx2.AsyncByteStream):
-    """The body of a response; closed, it gives its connection back."""
+    """The body of a response; releases its connection when closed."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""How many cores there are for this process."""
+"""The number of CPU cores for this process."""
 
 import os
 
 
 def usable_cores() -> int:
-    """Those it may run on, 1 at least. Not every system can keep a process to some of its cores: there, all."""
+    """The cores it may use, at least 1. All cores on systems without CPU affinity."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

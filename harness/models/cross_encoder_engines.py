@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from harness.models.cross_encoder_names import Rows
 
 _MAX_TOKENS = 512
-"""Of both texts together; what follows in a longer pair is not seen."""
+"""For both texts together; the rest of a longer pair is cut off."""
 
 
 class OnnxEngine:
-    """On onnxruntime. Each pair is read alone, so its numbers do not depend on its neighbours."""
+    """On onnxruntime. Each pair is processed alone, so its output does not depend on other pairs."""
 
     def __init__(self, named: CrossEncoderRef, model: Path, tokenizer: Path, numbers: int | None) -> None:
         need_onnx()
@@ -100,6 +100,6 @@ def _labels_beside(tokenizer: Path) -> list[str]:
 
 
 def _in_order(labels: Mapping[Any, Any]) -> list[str]:
-    """By their numbers, which JSON holds as text."""
+    """Sorted by number; JSON keys are texts."""
     by_number = {int(number): str(label) for number, label in labels.items()}
     return [by_number[number] for number in sorted(by_number)]

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     Rows = NDArray[np.float32]
 
 _HUB_OWNER = "cross-encoder"
-"""Of a model that is named without one."""
+"""Default owner of a model name without one."""
 _ONNX = ("model.onnx", "onnx/model.onnx")
 _HEAD = "ForSequenceClassification"
 
 
 class CrossEncoder(Protocol):
-    """Reads pairs of texts, each by itself."""
+    """Processes pairs of texts independently."""
 
     @property
     def labels(self) -> Sequence[str]:
@@ -37,7 +37,7 @@ class CrossEncoder(Protocol):
         ...
 
     async def read(self, pairs: Sequence[tuple[str, str]]) -> Rows:
-        """Shape (len(pairs), n): its n numbers for each pair, as they are."""
+        """Shape (len(pairs), n): its n raw outputs for each pair."""
         ...
 
 
@@ -48,7 +48,7 @@ class CrossEncoderRef:
     name: str
     """A folder, or a name on the hub."""
     kind: str
-    """What it should be: `a cross-encoder`."""
+    """Expected kind: `a cross-encoder`."""
     fix: str
 
     @property
@@ -72,13 +72,13 @@ class CrossEncoderRef:
         return self.name if "/" in self.name or Path(self.name).is_dir() else f"{_HUB_OWNER}/{self.name}"
 
     def identity(self) -> str:
-        """The digest of its bytes, or the commit of a model on the hub; ModelUnavailable without either."""
+        """The digest of its bytes, or the commit of a model on the hub; ModelUnavailable if neither exists."""
         return folder_digest(Path(self.name)) if Path(self.name).is_dir() else self.revision
 
     def check_head(self, architectures: Sequence[str] | None) -> None:
         """Its library gives a model without a head a random one, and only logs that."""
         if not any(each.endswith(_HEAD) for each in architectures or ()):
-            what = ", ".join(architectures or ()) or "without a kind"
+            what = ", ".join(architectures or ()) or "no architecture"
             raise ModelUnavailable(f"'{self.name}' is not {self.kind} ({what})", self.fix)
 
     def check_numbers(self, found: int, wanted: int | None) -> None:
@@ -89,12 +89,12 @@ class CrossEncoderRef:
 
 
 def need_onnx() -> None:
-    """Raise where onnxruntime is not installed."""
+    """Raise if onnxruntime is not installed."""
     need("provider-minilm", "onnxruntime", "tokenizers")
 
 
 def need_torch() -> None:
-    """Raise where sentence-transformers is not installed."""
+    """Raise if sentence-transformers is not installed."""
     need("provider-sentence-transformers", "sentence_transformers")
 
 

@@ -32,7 +32,7 @@ def check_named(named: CrossEncoderRef, numbers: int | None) -> None:
 
 
 def open_named(named: CrossEncoderRef, numbers: int | None) -> CrossEncoder:
-    """The model, loaded. HarnessError as `check_named`."""
+    """The loaded model. HarnessError as `check_named`."""
     if named.export:
         return open_export(named, *named.export, numbers)
     from harness.models.cross_encoder_engines import TorchEngine
@@ -41,7 +41,7 @@ def open_named(named: CrossEncoderRef, numbers: int | None) -> CrossEncoder:
 
 
 def open_export(named: CrossEncoderRef, model: Path, tokenizer: Path, numbers: int | None) -> CrossEncoder:
-    """An ONNX export of these files. HarnessError as `check_named`."""
+    """The loaded ONNX export in these files. HarnessError as `check_named`."""
     from harness.models.cross_encoder_engines import OnnxEngine
 
     return OnnxEngine(named, model, tokenizer, numbers)

@@ -1,4 +1,4 @@
-"""The embedder that a system or an evaluator gets: metered, its documents' vectors kept by content."""
+"""The metered embedder of a system or an evaluator, with a content-addressed cache of document vectors."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from harness.protocols import Vectors
 
 EmbedProgress = Callable[[int, int], None]
-"""progress(texts done, texts in all)."""
+"""progress(embedded texts, all texts)."""
 
 
 class CachedEmbedder:
-    """The `Embedder` a system gets: documents through the content cache, queries never."""
+    """The `Embedder` of a system. Documents use the content cache, queries do not."""
 
     def __init__(
         self, encoder: TextEncoder, cache: EmbeddingCache, batch_size: int, progress: EmbedProgress | None = None
@@ -34,14 +34,14 @@ class CachedEmbedder:
         self._progress = progress or (lambda _done, _total: None)
 
     async def embed_documents(self, texts: Sequence[str]) -> "Vectors":
-        """See `harness.protocols.Embedder`. Each finished batch is kept, so a killed index resumes there."""
+        """See `harness.protocols.Embedder`. Each finished batch is stored, so a killed build resumes there."""
         if not texts:
             return np.zeros((0, 0), dtype=np.float32)
         meter, kept = current_meter(), self._cache.payers(texts)
         missing = [text for text in dict.fromkeys(texts) if text not in kept]
         # A text that occurs twice in a first build is not cached, and a cached one counts once.
         self._count_cached(meter, {text: by for text, by in kept.items() if not meter.has_embedded(text)})
-        # Texts of like length together: padding is work for nothing.
+        # Texts of similar length together, to save padding.
         missing.sort(key=len)
         done = len(texts) - len(missing)
         self._progress(done, len(texts))
@@ -60,7 +60,7 @@ class CachedEmbedder:
         return row
 
     async def close(self) -> None:
-        """Close its connections, if it embeds by a server."""
+        """Close its connections, if it uses a server."""
         if self._server:
             await self._server.close()
 
@@ -80,7 +80,7 @@ class CachedEmbedder:
         with hearing_replays() as replayed:
             vectors, usage = await self._server.embed_counted(texts)
         if replayed:
-            # A cache that was lost is filled anew from the journal: no work of this run.
+            # A lost cache is filled again from the journal, which is no work of this run.
             call = replayed[-1]
             self._cache.add(texts, vectors, call.wall_s, usage, payer=call.paid_by)
         else:
@@ -88,7 +88,7 @@ class CachedEmbedder:
 
 
 class _Within:
-    """An encoder within this process. Its work is a call like any other: who embeds does not only wait."""
+    """An encoder in this process. Its work counts as a call: the time is spent, not waited."""
 
     def __init__(self, encoder: TextEncoder) -> None:
         self._encoder = encoder
@@ -108,6 +108,5 @@ def build_embedder(
 
 
 def embedder_cache_key(config: EmbedderConfig) -> str:
-    """What determines a text's vector, the digest of the weights included: under it the embedding cache keeps
-    it."""
+    """The key of vectors in the cache: everything that determines them, including the digest of weights."""
     return f"{config.provider}/{config.model}/{digest(model_identity(config))[:16]}"

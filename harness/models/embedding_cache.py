@@ -1,4 +1,4 @@
-"""Embeddings by content: the same text and model, the same vector, computed once."""
+"""A cache of embeddings by content: the vector of a text and model is computed once."""
 
 import hashlib
 import math
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 class CachedVector(NamedTuple):
-    """One kept vector."""
+    """One stored vector."""
 
     vector: bytes
     paid_by: str
     seconds: float
     calls: float
-    """Its share of the server's call that computed it."""
+    """Its share of the server call that computed it."""
     input_tokens: float | None
     """None: the server did not count them."""
 
@@ -44,11 +44,11 @@ _SELECT = (
 _INSERT = "INSERT OR REPLACE INTO vectors VALUES (?,?,?,?,?,?,?,?)"
 _NO_CALL = Usage()
 _ALMOST = 1e-6
-"""Shares of a call add up to it but for rounding."""
+"""Tolerance for rounding when shares of a call are added."""
 
 
 class EmbeddingCache:
-    """One SQLite file for all models; several processes may use it at once. A damaged entry is as good as none."""
+    """One SQLite file for all models, usable by several processes at once. A damaged entry counts as missing."""
 
     def __init__(self, path: Path, model: str, payer: str = "") -> None:
         self._model = model
@@ -62,12 +62,12 @@ class EmbeddingCache:
             self._db.execute(_TABLE)
 
     def payers(self, texts: Sequence[str]) -> dict[str, str]:
-        """Each distinct text that is kept, and the run that computed its vector (empty: not known)."""
+        """Each distinct stored text, and the run that computed its vector (empty: unknown)."""
         found = ((text, self._find(text)) for text in dict.fromkeys(texts))
         return {text: entry.paid_by for text, entry in found if entry}
 
     def missing(self, texts: Sequence[str]) -> list[str]:
-        """The distinct texts that are not kept yet, in order."""
+        """The distinct texts that are not stored yet, in order."""
         kept = self.payers(texts)
         return [text for text in dict.fromkeys(texts) if text not in kept]
 
@@ -78,7 +78,8 @@ class EmbeddingCache:
         return sum(found) if len(found) == len(entries) else None
 
     def usage(self, texts: Iterable[str]) -> dict[str, Usage]:
-        """Usage of the calls that computed the kept vectors of these texts, each text once, by the run that paid.
+        """Usage of the calls that computed the stored vectors of these texts, each text once, by the run that
+        paid.
 
         Texts of one call share it by their characters; a call counts as one even if only a part of it is needed.
         """
@@ -96,8 +97,8 @@ class EmbeddingCache:
         usage: Usage = _NO_CALL,
         payer: str | None = None,
     ) -> None:
-        """Keep vectors[i] for texts[i]; committed when this returns. `seconds`: for all of them together, `usage`:
-        of the server's calls that computed them. `payer`: another run than this one.
+        """Store vectors[i] for texts[i]; committed when this returns. `seconds`: for all of them together;
+        `usage`: of the server calls that computed them. `payer`: another run than this one.
         """
         characters, paid_by = sum(map(len, texts)), self.payer if payer is None else payer
         tokens = None if usage.unmetered_calls else usage.input_tokens
@@ -116,7 +117,7 @@ class EmbeddingCache:
                     self._db.execute(_INSERT, (*values, row_check(values)))
 
     def get(self, texts: Sequence[str]) -> "Vectors":
-        """Shape (len(texts), d); a text that is not kept raises KeyError."""
+        """Shape (len(texts), d); KeyError for a text that is not stored."""
         rows = []
         for text in texts:
             found = self._find(text)

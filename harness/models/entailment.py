@@ -36,7 +36,7 @@ def entailment_identity(name: str) -> str:
 
 
 def open_entailment(name: str) -> Entailment:
-    """The model, loaded. HarnessError as `check_entailment`."""
+    """The loaded model. HarnessError as `check_entailment`."""
     return _Inference(_named(name))
 
 
@@ -52,7 +52,7 @@ class _Inference:
         self._place = found[0]
 
     async def shares(self, premises: Sequence[str], hypothesis: str) -> list[float]:
-        """The softmax of the model's numbers."""
+        """The softmax of the model's outputs."""
         if not premises:
             return []
         import numpy as np
@@ -61,7 +61,7 @@ class _Inference:
         weights = np.exp(rows - rows.max(axis=1, keepdims=True))
         shares = (weights / weights.sum(axis=1, keepdims=True))[:, self._place]
         if not np.isfinite(shares).all():
-            raise ValueError("the model of inference gave numbers that are none")
+            raise ValueError("the NLI model returned values that are not numbers")
         return [float(share) for share in shares]
 
 

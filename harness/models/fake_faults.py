@@ -1,4 +1,4 @@
-"""Everything that servers of models were seen to do wrong: in the status, in the body, on the wire."""
+"""Faults that model servers were observed to have: in the status, in the body, on the wire."""
 
 import json
 import random
@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any, Literal
 
 Wire = Literal["", "truncated", "reset", "endless", "bad_header"]
-"""How an answer goes wrong on its way: it ends before its length, the connection is reset half way, the body never
-ends, a header is none."""
+"""How the transmission of a reply fails: it ends before its length, the connection is reset halfway, the body
+never ends, a header is invalid."""
 
 _ABSURD: dict[str, dict[str, Any]] = {
     "usage_negative": {"prompt_tokens": -100_000, "completion_tokens": -3},
@@ -22,7 +22,7 @@ _BOMB_MIB = 96
 
 Payload = dict[str, Any]
 _CHANGED = ("no_usage", "length", "list_content", *_ABSURD)
-"""Answers that are given, and counted, in another shape."""
+"""Faults in replies that are still sent and counted, in another form."""
 _BROKEN = (
     "malformed",
     "truncated",
@@ -35,13 +35,13 @@ _BROKEN = (
     "retry_after_huge",
 )
 FAULTS = rf"http_[45]\d\d|{'|'.join([*_CHANGED, *_BROKEN])}"
-"""What there is, as a regular expression."""
+"""All faults, as a regular expression."""
 _HUGE_S = "999999999"
 
 
 @dataclass(frozen=True)
 class Reply:
-    """An HTTP answer, and what becomes of it on the wire."""
+    """An HTTP reply, and its transmission fault."""
 
     status: int
     body: bytes
@@ -66,12 +66,12 @@ def changed(fault: str | None, payload: Payload) -> Payload:
 
 
 def is_answered(fault: str | None) -> bool:
-    """Whether a request with that fault is answered and counted all the same."""
+    """Whether a request with that fault is still answered and counted."""
     return fault is None or fault in _CHANGED or fault == "slow"
 
 
 def faulty_reply(fault: str, retry_after_s: float | None, answer: bytes) -> Reply:
-    """What comes instead of `answer`."""
+    """The reply sent instead of `answer`."""
     if fault in {"truncated", "reset", "endless", "bad_header"}:
         wire: Any = fault
         return Reply(200, answer, wire=wire)
@@ -87,7 +87,7 @@ def faulty_reply(fault: str, retry_after_s: float | None, answer: bytes) -> Repl
 
 
 def refusal_of(parameter: str) -> Reply:
-    """A 400 in the words with which OpenAI's servers refuse a parameter."""
+    """A 400 with the message of OpenAI's servers for a refused parameter."""
     instead = " Use 'max_completion_tokens' instead." if parameter == "max_tokens" else ""
     error = {
         "message": f"Unsupported parameter: '{parameter}' is not supported with this model.{instead}",
@@ -99,7 +99,7 @@ def refusal_of(parameter: str) -> Reply:
 
 
 def draw_fault(shares: Mapping[str, float], seed: str) -> str | None:
-    """One of the faults or none, each with its share: a fixed function of `seed`."""
+    """One of the faults with its probability, or none: a fixed function of `seed`."""
     draw = random.Random(seed).random()  # noqa: S311 - a script, no secret
     for fault, share in shares.items():
         draw -= share

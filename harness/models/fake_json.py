@@ -1,4 +1,4 @@
-"""The fake's reply to a request with a JSON schema: valid, fixed by the prompt, and meaningless."""
+"""The fake's reply to a request with a JSON schema: valid, determined by the prompt, and meaningless."""
 
 import hashlib
 import random
@@ -12,9 +12,10 @@ _ITEMS = 3
 
 
 def example_of(schema: Mapping[str, Any], prompt: str) -> Any:
-    """A value that `schema` admits: names out of the prompt for strings, numbers within their bounds.
+    """A value that matches `schema`: names from the prompt for strings, numbers within their bounds.
 
-    Knows what requests here use: objects, arrays, strings, numbers, booleans, enum, const, anyOf, $ref.
+    Supports the features that requests here use: objects, arrays, strings, numbers, booleans, enum, const, anyOf,
+    $ref.
     """
     words = _NAME.findall(prompt) or ["Yes"]
     seed = hashlib.sha256(prompt.encode(errors="surrogatepass")).hexdigest()

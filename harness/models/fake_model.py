@@ -1,7 +1,7 @@
 """A scripted model for tests and demonstrations: answers, latency and faults on demand, and real usage counts.
 
-It fakes a server, not a result: its answers are a fixed function of the prompt, and no measure of quality of a
-run with it means anything.
+It fakes a server, not a result: its answers are a fixed function of the prompt, and quality metrics of a run with
+it are meaningless.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class FakeScript(BaseModel):
     """The answer to every request; None: a word of the prompt, chosen by its hash, or JSON if a schema is
     given."""
     replies: dict[str, str] = {}
-    """Regular expression -> reply; the first that is found in the prompt wins."""
+    """Regular expression -> reply; the first one that matches the prompt is used."""
     latency_s: float = Field(0.0, ge=0)
     fault: str | None = Field(None, pattern=rf"^({FAULTS})$")
     """In the status: http_429, http_500, ..., retry_after_huge (a 429 that asks for 30 years). In the body:
@@ -44,21 +44,21 @@ class FakeScript(BaseModel):
     fault_rate: float = Field(1.0, ge=0, le=1)
     """The share of requests with the fault: a fixed function of the request and `seed`."""
     fault_match: str = ""
-    """Only prompts in which this regular expression is found."""
+    """Only prompts that match this regular expression."""
     fault_times: int | None = None
     """Each faulty request fails this many times, then succeeds; None: always."""
     faults: dict[str, float] = {}
-    """Several kinds, each with its share, drawn anew whenever a request is made: a fixed function of the request,
-    of how often it came before, and of `seed`. In place of `fault`."""
+    """Several faults with their probabilities, drawn for each request: a fixed function of the request, the number
+    of its earlier occurrences, and `seed`. Replaces `fault`."""
     retry_after_s: float | None = None
     slow_s: float = Field(1.0, ge=0)
     """Duration of a slow answer."""
     refuses: tuple[str, ...] = ()
-    """Parameters that it answers with 400, in OpenAI's words; `max_tokens` it wants as max_completion_tokens."""
+    """Parameters refused with a 400 as by OpenAI; for `max_tokens`, max_completion_tokens is accepted."""
     reasoning_tokens: int = Field(0, ge=0)
-    """Hidden ones, with which each reply begins; where max_tokens does not suffice for them, there is no text."""
+    """Hidden tokens at the start of each reply; if max_tokens is not enough for them, there is no text."""
     limits: FakeLimits | None = None
-    """How many requests and tokens it lets through in a minute."""
+    """Requests and tokens allowed per minute."""
     seed: int = 0
 
     @field_validator("faults")
@@ -84,7 +84,7 @@ class FakeModel:
         """Counts of the server: only answered calls have tokens."""
 
     def respond(self, path: str, body: bytes) -> Reply:
-        """The answer to one POST."""
+        """The reply to one POST."""
         request = json.loads(body)
         text = prompt_text(request)
         if self.script.latency_s:
@@ -184,7 +184,7 @@ class FakeModel:
 
 
 class FakeTransport(httpx2.AsyncBaseTransport):
-    """The fake without a server: the same answers in this process."""
+    """The fake without a server: the same replies in this process."""
 
     def __init__(self, script: FakeScript) -> None:
         self._latency_s = script.latency_s
@@ -197,7 +197,7 @@ class FakeTransport(httpx2.AsyncBaseTransport):
         return self._model.limit
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answer without blocking the event loop."""
+        """Reply without blocking the event loop."""
         await asyncio.sleep(self._latency_s)
         reply = self._model.respond(request.url.path, await request.aread())
         sleeps, self._sleeps[:] = sum(self._sleeps), []
@@ -208,7 +208,7 @@ class FakeTransport(httpx2.AsyncBaseTransport):
 
 
 class _Sent(httpx2.AsyncByteStream):
-    """A body as it comes over the wire."""
+    """A body as transmitted."""
 
     def __init__(self, reply: Reply) -> None:
         self._reply = reply
@@ -237,7 +237,7 @@ def _logprobs(request: Mapping[str, Any], text: str) -> dict[str, Any]:
 
 
 def prompt_text(request: Mapping[str, Any]) -> str:
-    """All the text of a request, joined."""
+    """The text of all messages of a request."""
     if "messages" in request:
         return "\n".join(str(message.get("content", "")) for message in request["messages"])
     inputs = request.get("input", "")
@@ -245,7 +245,7 @@ def prompt_text(request: Mapping[str, Any]) -> str:
 
 
 def bag_of_words(text: str) -> list[float]:
-    """A hashed bag of words as a unit vector of 64 floats: texts that share words are near."""
+    """A hashed bag of words as a unit vector of 64 floats: texts with common words are similar."""
     vector = [0.0] * EMBEDDING_DIM
     for word in _WORD.findall(text.lower()):
         vector[_number(word) % EMBEDDING_DIM] += 1.0

@@ -16,18 +16,18 @@ class FakeLimits(BaseModel):
 
     requests: int | None = Field(None, ge=1)
     tokens: int | None = Field(None, ge=1)
-    """Of prompts and replies, as they are counted in `usage`."""
+    """Tokens of prompts and replies, as counted in `usage`."""
     minute_s: float = Field(60.0, gt=0)
-    """How long a minute is: tests have no time."""
+    """Length of a minute, shorter in tests."""
     kind: Literal["sliding", "bucket"] = "sliding"
-    """`sliding`: no minute, wherever it begins, holds more; `bucket`: as much at once, refilled evenly."""
+    """`sliding`: the limit holds for any minute, wherever it begins; `bucket`: as much at once, refilled evenly."""
     says_retry_after: bool = True
     says_headers: bool = True
-    """x-ratelimit-limit-*, -remaining-* and -reset-*, as OpenAI's servers send them."""
+    """Sends x-ratelimit-limit-*, -remaining-* and -reset-* like OpenAI's servers."""
 
 
 class Arrival(NamedTuple):
-    """One request that came to a limit."""
+    """One request, allowed or refused."""
 
     at_s: float
     tokens: int
@@ -36,13 +36,13 @@ class Arrival(NamedTuple):
 
 @dataclass
 class _Allowance:
-    """One kind: requests, or tokens."""
+    """The limit of requests, or of tokens."""
 
     limit: int
     minute_s: float
     is_sliding: bool
     level: float = 0.0
-    """Of a bucket: how much of it is used up, at `level_at`."""
+    """For a bucket: the part in use at `level_at`."""
     level_at: float = 0.0
 
     def __post_init__(self) -> None:
@@ -58,7 +58,7 @@ class _Allowance:
         return self.level
 
     def wait_s(self, amount: int, now: float) -> float:
-        """Until so much fits; 0: now."""
+        """Seconds until this amount fits; 0: now."""
         excess = self.used(now) + amount - self.limit
         if excess <= 0:
             return 0.0
@@ -76,7 +76,7 @@ class _Allowance:
 
 
 class RateLimit:
-    """Keeps the limits. Safe to call from several threads."""
+    """Enforces the limits. Safe to call from several threads."""
 
     def __init__(self, limits: FakeLimits) -> None:
         self.limits = limits
@@ -91,7 +91,7 @@ class RateLimit:
         """Every request, in order, by time.monotonic."""
 
     def admit(self, tokens: int) -> tuple[bool, dict[str, str]]:
-        """Whether a request of so many tokens passes, and the headers of its answer."""
+        """Whether a request with so many tokens is allowed, and the headers of its reply."""
         with self._lock:
             now, amounts = time.monotonic(), {"requests": 1, "tokens": tokens}
             wait_s = max((kind.wait_s(amounts[name], now) for name, kind in self._kinds.items()), default=0.0)

@@ -25,15 +25,15 @@ class FakeServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), _Handler)
         self.model = FakeModel(script)
         self.key = key
-        """With a key, requests without `Authorization: Bearer <key>` are refused with 401."""
+        """If set, requests without `Authorization: Bearer <key>` are refused with 401."""
 
     @property
     def base_url(self) -> str:
-        """What to put into `base_url`."""
+        """The value for `base_url`."""
         return f"http://127.0.0.1:{self.server_address[1]}/v1"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that hangs up, or a connection that was reset on purpose, is no error."""
+        """Ignore disconnecting clients and intended resets."""
         if not isinstance(sys.exception(), OSError | ValueError):
             super().handle_error(request, client_address)
 
@@ -57,7 +57,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._reply(reply.status, reply.body, reply.headers)
 
     def _misbehave(self, reply: Reply) -> None:
-        """An answer that goes wrong on its way; the connection ends with it."""
+        """Send a reply with a transmission fault, then close the connection."""
         self.close_connection = True
         if reply.wire == "bad_header":
             self.wfile.write(b"HTTP/1.1 200 OK\r\nno header\x00at all\r\n\r\n")
@@ -91,7 +91,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: a log of requests could hold texts of the corpus."""
+        """No logging: a log of requests could contain texts of the corpus."""
 
 
 def main() -> None:

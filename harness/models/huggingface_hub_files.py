@@ -72,7 +72,7 @@ def in_hub_cache(file: HubFile) -> Path | None:
         from huggingface_hub import try_to_load_from_cache
 
         found = try_to_load_from_cache(file.repo, file.filename, revision=file.revision)
-    except (ImportError, OSError):  # its library is optional, and its cache may be another user's
+    except (ImportError, OSError):  # the library is optional, and its cache may belong to another user
         return None
     return Path(found) if isinstance(found, str) else None
 
@@ -102,9 +102,9 @@ def download(weights: WeightFile, file: HubFile, *, silent: bool) -> Path:
 
 
 def _ask(weights: WeightFile, file: HubFile) -> None:
-    """Raise ModelUnavailable unless the hub has the file now, and does not say that it is another.
+    """Raise ModelUnavailable if the hub does not have the file now, or reports another one.
 
-    One question without a second try: the library asks a hub that is down for half a minute.
+    One request without retries: the library would try for half a minute if the hub is down.
     """
     from huggingface_hub import get_hf_file_metadata, hf_hub_url
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
@@ -116,10 +116,10 @@ def _ask(weights: WeightFile, file: HubFile) -> None:
         raise ModelUnavailable(f"hub: it answers {error.response.status_code}") from error
     except OfflineModeIsEnabled as error:
         raise ModelUnavailable("hub: HF_HUB_OFFLINE is set") from error
-    except Exception as error:  # the names of these are those of the HTTP client, which changes
+    except Exception as error:  # the classes belong to the HTTP client, which changes
         why = f"its certificate is not trusted, {FIX}" if REFUSED in str(error) else "out of reach"
         raise ModelUnavailable(f"hub: {why}") from error
-    # The hub's tag of a large file is its SHA-256, of a small one something else.
+    # The hub's tag of a large file is its SHA-256; that of a small one is different.
     is_digest = len(said.etag or "") == len(weights.sha256)
     if said.size not in {None, weights.size_bytes} or (is_digest and said.etag != weights.sha256):
         raise ModelUnavailable("hub: its file has changed")
@@ -136,7 +136,7 @@ def _need_room(weights: WeightFile) -> None:
 
 @contextmanager
 def _unheard(silent: bool) -> Iterator[None]:
-    """Keep the library's warnings, such as that it tries again, from standard error."""
+    """Keep the library's warnings, such as about retries, from standard error."""
     from huggingface_hub.utils import logging
 
     before = logging.get_verbosity()
