@@ -20,7 +20,7 @@ class FakeLimits(BaseModel):
     minute_s: float = Field(60.0, gt=0)
     """Length of a minute, shorter in tests."""
     kind: Literal["sliding", "bucket"] = "sliding"
-    """`sliding`: the limit holds for any minute, wherever it begins; `bucket`: as much at once, refilled evenly."""
+    """`sliding`: the limit holds for any minute; `bucket`: the whole limit at once, then refilled evenly."""
     says_retry_after: bool = True
     says_headers: bool = True
     """Sends x-ratelimit-limit-*, -remaining-* and -reset-* like OpenAI's servers."""

@@ -13,7 +13,7 @@ from harness.models.rate_limit import Pace
 Allowances = Mapping[str, tuple[float, float]]
 """`requests` and `tokens`, as far as the server reports them: limit per minute, and what is left."""
 _TOKENS_A_BYTE = 0.25
-"""Of English, until the server has counted."""
+"""Assumed for English, until the server has counted."""
 
 
 class AdaptiveLimiter:
@@ -39,7 +39,7 @@ class AdaptiveLimiter:
         self._allowed = self._max
         self._active = 0
         self._held_back = 0
-        """Of the active ones, those that may not start yet."""
+        """Active requests that may not start yet."""
         self._paces = {"requests": Pace(requests_per_minute), "tokens": Pace(tokens_per_minute)}
         self._blamed = "tokens"
         """The likely reason of the last refusal."""
@@ -49,26 +49,26 @@ class AdaptiveLimiter:
         """Of those that may not start yet, the first watches the clock."""
         self._refused_at, self._refused_since = -math.inf, math.inf
         self._has_recovered = False
-        """Whether it has answered after a 429."""
+        """Whether the server has answered after a 429."""
         self.refusals = 0
-        """In a row, each of requests that began after the one before."""
+        """Consecutive refusals, each of a request that began after the previous refusal."""
         self._queue: deque[tuple[OpenCall, asyncio.Future[bool]]] = deque()
         self._queue_waits = False
-        """Whether those in the queue wait for the provider."""
+        """Whether the queued requests wait for the provider."""
 
     @property
     def allowed(self) -> int:
-        """How many requests may be under way now; at least 1."""
+        """Maximum number of concurrent requests now; at least 1."""
         return max(1, int(self._allowed))
 
     @property
     def refused_s(self) -> float:
-        """For how long the server has answered nothing but 429."""
+        """Seconds for which the server has answered only with 429."""
         return max(0.0, time.monotonic() - self._refused_since)
 
     @asynccontextmanager
     async def slot(self, call: OpenCall, n_bytes: int = 0) -> AsyncIterator[None]:
-        """Wait for a place, first come, first served; hold it during the request, which has so many bytes."""
+        """Wait for a slot, first come, first served; hold it during the request of `n_bytes`."""
         is_early = await self._place(call)
         try:
             waited = await self._wait_for_start(call, is_early)
@@ -85,7 +85,7 @@ class AdaptiveLimiter:
             self._hand_out()
 
     async def _place(self, call: OpenCall) -> bool:
-        """Whether it was given before anything may start; it is then among those held back."""
+        """Wait for a slot. True if it was assigned before requests may start; it is then held back."""
         place: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         entry = (call, place)
         self._queue.append(entry)
@@ -106,7 +106,7 @@ class AdaptiveLimiter:
             call.turn(waits=False)
 
     def _hand_out(self) -> None:
-        """Give free places to the first in the queue, without a moment in which a place that is wanted is free."""
+        """Assign all free slots to the first in the queue at once."""
         is_early = self._next_start_s() > time.monotonic()
         while self._queue and self._active < self.allowed:
             _, place = self._queue.popleft()
@@ -124,7 +124,7 @@ class AdaptiveLimiter:
                 call.turn(waits=waits)
 
     async def _wait_for_start(self, call: OpenCall, is_held_back: bool) -> bool:
-        """Whether it had to wait."""
+        """Wait until the request may start; returns whether it had to wait."""
         if not is_held_back:
             if not self._gate.locked() and self._next_start_s() <= time.monotonic():
                 return False
@@ -133,7 +133,7 @@ class AdaptiveLimiter:
         call.turn(waits=True)
         try:
             async with self._gate:
-                # The time to start may move back while we sleep, when another request meets a 429.
+                # Another request may meet a 429 and postpone the start during this sleep.
                 while (delay := self._next_start_s() - time.monotonic()) > 0:  # noqa: ASYNC110
                     await asyncio.sleep(delay)
         finally:

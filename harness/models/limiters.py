@@ -5,13 +5,13 @@ from harness.models.limiter import AdaptiveLimiter
 
 
 class Limiters:
-    """Those of one process, made when they are first asked for. Used within one event loop."""
+    """The limiters of one process, created on first use. Used within one event loop."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[str, ...], AdaptiveLimiter] = {}
 
     def of(self, config: ModelConfig, url: str) -> AdaptiveLimiter:
-        """That of a model behind a URL, with the limits of the config that named it first."""
+        """The limiter of a model behind a URL, with the limits of the config that named it first."""
         key = (config.provider, url, config.model or "", config.api_key_env or "")
         if key not in self._made:
             self._made[key] = AdaptiveLimiter(

@@ -27,8 +27,8 @@ from harness.models.weights import check_unchanged, digest_once, fetch
 
 _READY_TIMEOUT_S = 300.0
 _SPINS = "10000"
-"""How often one of the engine's threads looks again before it sleeps. Unasked it looks 30 times as often, for
-which no core is free where anything else runs: docs/PERFORMANCE.md has what that costs."""
+"""How often an idle thread of the engine polls before it sleeps. Its default is 30 times as much and blocks cores
+that other processes need: docs/PERFORMANCE.md has the cost."""
 
 
 class LocalOptions(BaseModel):
@@ -39,7 +39,7 @@ class LocalOptions(BaseModel):
     path: Path | None = None
     """A GGUF file of your own instead of a model by name."""
     context_tokens: int = Field(8192, ge=256)
-    """Prompt and answer together, for each of the `parallel` slots."""
+    """For prompt and answer together, in each of the `parallel` slots."""
     parallel: int = Field(1, ge=1)
     threads: int | None = Field(None, ge=1)
     """None: every core this process may use."""
@@ -68,7 +68,7 @@ class ServerAccess(BaseModel):
 
     base_url: str
     api_key: str = Field(repr=False)
-    """Made for this start. It reaches no file."""
+    """Generated for this start. It is never written to a file."""
 
     def model_post_init(self, _: object) -> None:
         """Registers the key, so that it is removed from the server's output."""
@@ -85,7 +85,7 @@ class LocalServer:
 
     @property
     def base_url(self) -> str:
-        """Of OpenAI's protocol."""
+        """Base URL of the OpenAI protocol."""
         return self.access.base_url
 
     def is_alive(self) -> bool:
@@ -107,7 +107,7 @@ def local_options(config: GeneratorConfig) -> LocalOptions:
 
 
 def weights_digest(config: GeneratorConfig) -> str:
-    """The SHA-256 of the weights a local generator runs: part of the run's identity."""
+    """The SHA-256 of a local generator's weights, a part of the run's identity."""
     options = local_options(config)
     if options.path is None:
         return QWEN_CODER[str(config.model)].sha256
@@ -115,7 +115,7 @@ def weights_digest(config: GeneratorConfig) -> str:
 
 
 def weights_needed(config: GeneratorConfig) -> list[WeightFile]:
-    """The weight files that a local generator loads by name, which can be fetched beforehand."""
+    """The weight files that a local generator loads by name, which can be downloaded beforehand."""
     return [] if local_options(config).path else [QWEN_CODER[str(config.model)]]
 
 
@@ -126,7 +126,7 @@ def check_local() -> None:
 
 @contextmanager
 def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
-    """Start the server, wait until it answers; it is stopped on the way out."""
+    """Start the server and wait until it answers; it is stopped at the end of the context."""
     options = local_options(config)
     path = _weights(config, options)
     port = _claim_port(config, options.port)
@@ -191,7 +191,7 @@ def _weights(config: GeneratorConfig, options: LocalOptions) -> Path:
     if options.path is None:
         return fetch(QWEN_CODER[str(config.model)])
     path = _own_weights(config, options.path)
-    # Hours may have passed since they gave the run its identity.
+    # Hours may have passed since the run's identity was computed.
     check_unchanged(path)
     return path
 
@@ -204,7 +204,7 @@ def _own_weights(config: GeneratorConfig, path: Path) -> Path:
 
 def _claim_port(config: GeneratorConfig, port: int) -> int:
     with socket.socket() as probe:
-        # As the server itself does: connections of an earlier server that still linger are no reason to refuse.
+        # As in the server itself: lingering connections of an earlier server do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -238,4 +238,4 @@ def _wait_until_ready(server: LocalServer, log: Path) -> None:
 
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1][:200] if lines else "it said nothing"
+    return lines[-1][:200] if lines else "its log is empty"

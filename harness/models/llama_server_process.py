@@ -26,7 +26,7 @@ def end_with_input(fd: int) -> None:
         fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC)
 
     def wait() -> None:
-        # Also for what closed before.
+        # Also if the pipe closed before.
         os.read(fd, 1)
         os._exit(0)
 
@@ -64,8 +64,8 @@ def _serve(spec: dict[str, Any]) -> object:
     params.n_ctx = spec["context_tokens"] * spec["parallel"]
     params.n_parallel = spec["parallel"]
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = spec["threads"]
-    # Its own cache of old prompts would grow to gigabytes of RAM that no architecture asked for; the slot's
-    # cache of the common prefix stays on.
+    # Its cache of old prompts would grow to gigabytes of RAM that are no part of an architecture; the slot's cache
+    # of the common prefix stays on.
     params.cache_ram_mib = 0
     return xllamacpp.Server(params)
 

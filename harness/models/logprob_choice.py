@@ -1,4 +1,4 @@
-"""The letters of a reply and how likely each is, from the log probabilities of its first token."""
+"""Probabilities of single-letter replies, from the log probabilities of the first token."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,11 @@ from harness.core.errors import ModelUnavailable
 from harness.models.refused_parameters import REFUSING, refused_parameter
 
 MOST_LOGPROBS = 20
-"""The most that OpenAI's protocol allows to ask for."""
+"""Maximum in OpenAI's protocol."""
 
 
 def letter_request(request: Mapping[str, Any]) -> dict[str, Any]:
-    """That request, for one token and how likely others are in its place."""
+    """The request limited to one token, with log probabilities."""
     return {**request, "max_tokens": 1, "logprobs": True, "top_logprobs": MOST_LOGPROBS}
 
 
@@ -27,7 +27,7 @@ def no_letters(whose: str) -> ModelUnavailable:
     """The message for a model whose letters cannot be read."""
     return ModelUnavailable(
         f"{whose} gives no log probabilities",
-        "choose a server that does (llama.cpp, vLLM, OpenAI), or a way that needs none",
+        "choose a server that does (llama.cpp, vLLM, OpenAI), or a method that needs none",
     )
 
 

@@ -14,10 +14,10 @@ from harness.store import StoredCall
 
 
 class OpenCall:
-    """One model call under way: at every moment it waits for a limit that its provider set, or it does not.
+    """One model call in progress, which at every moment waits for a limit of its provider or does not.
 
-    A provider's limit is a 429, the time its Retry-After names, and a rate that the user gave because of the
-    provider. Our own cap, a retry after any other failure and the server's work are no limits: that is latency.
+    A provider's limit is a 429, the time in its Retry-After, and a rate that the user set because of the provider.
+    Our own concurrency limit, a retry after any other failure and the server's processing count as latency.
     """
 
     def __init__(self, waiting: Spans, working: Spans) -> None:
@@ -25,7 +25,7 @@ class OpenCall:
         self._since, self._waits = time.monotonic(), False
 
     def turn(self, *, waits: bool) -> None:
-        """From now on it waits for its provider's limit, or for that no longer."""
+        """Switch to waiting for the provider's limit, or away from it."""
         if waits != self._waits:
             self.note()
             self._waits = waits
@@ -53,10 +53,10 @@ class Meter:
         self.scope = scope
         """`index`, or `answer/<query_id>/<repeat>/<attempt>`: the journal's scope."""
         self.number = number
-        """Which of several blocks with that scope; 0: there is one."""
+        """Distinguishes several blocks with that scope; 0: there is one."""
         self.usage: dict[str, Usage] = {}
         self.replayed_from: dict[str, dict[str, Usage]] = {}
-        """What replayed calls used, by the run that paid, then by role."""
+        """Usage of replayed calls, by the run that paid, then by role."""
         self.cached_usage: dict[str, dict[str, Usage]] = {}
         """Usage of the calls that computed the cached vectors, by payer and role."""
         self.paid: dict[str, Usage] = {}
@@ -69,19 +69,19 @@ class Meter:
         self.cached_from: Counter[str] = Counter()
         """Number of cached texts by the run that computed them."""
         self.replayed_calls = 0
-        """Calls that the journal answered."""
+        """Calls answered by the journal."""
         self._replayed, self._cached_s = Spans(), 0.0
         self._saved_is_known = True
         self.stages_s: defaultdict[str, float] = defaultdict(float)
         self.cpu_elsewhere_s = 0.0
-        """Processor seconds of other machines that helped."""
+        """Processor seconds on other machines."""
         self._occurrences: Counter[tuple[str, str]] = Counter()
         self._given_back: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
         self._open: set[OpenCall] = set()
         self._waiting, self._working = Spans(), Spans()
 
     def next_occurrence(self, role: str, request_digest: str) -> int:
-        """0 for the first call with this request in this scope, then 1, 2, ...: a re-ask is a new call."""
+        """0 for the first call with this request in this scope, then 1, 2, ...: a repetition is a new call."""
         key = (role, request_digest)
         if self._given_back[key]:
             return heapq.heappop(self._given_back[key])
@@ -93,7 +93,9 @@ class Meter:
         heapq.heappush(self._given_back[(role, request_digest)], occurrence)
 
     def add_call(self, role: str, usage: Usage, *, paid_by: str | None = None) -> None:
-        """Count one answered call. A replayed one, `paid_by` an earlier run, counts too: the query needed it."""
+        """Count one answered call. A replayed one (`paid_by` an earlier run) counts too, since the query needed
+        it.
+        """
         self.usage[role] = self.usage.get(role, Usage()) + usage
         counted = self.paid if paid_by is None else self.replayed_from.setdefault(paid_by, {})
         counted[role] = counted.get(role, Usage()) + usage
@@ -156,7 +158,7 @@ class Meter:
         return part
 
     def absorb(self, other: "Meter") -> None:
-        """Count what `other` counted, too: a whole evaluation is the sum of its judgements."""
+        """Add the counts of `other`: a whole evaluation is the sum of its judgements."""
         for role, usage in other.paid.items():
             self.add_call(role, usage)
         for payer, roles in other.replayed_from.items():
@@ -191,7 +193,7 @@ class Meter:
 
     @contextmanager
     def call(self) -> Iterator[OpenCall]:
-        """One call of a model, from being asked for to its answer."""
+        """One call of a model, from request to answer."""
         call = OpenCall(self._waiting, self._working)
         self._open.add(call)
         try:
@@ -202,10 +204,9 @@ class Meter:
 
     @property
     def throttled_s(self) -> float:
-        """Seconds in which a call was open and every open one waited for its provider's limit.
+        """Seconds in which calls were open and all of them waited for their provider's limit.
 
-        So it fits in wall time, and a moment in which any call gets on, waits for us or for a server, is no part
-        of it.
+        So it is at most the wall time. Moments do not count if a call progresses, or waits for us or a server.
         """
         self._note_open()
         working = self._working.list()
@@ -224,7 +225,7 @@ _replays: ContextVar[list[StoredCall] | None] = ContextVar("replays", default=No
 
 
 def current_meter() -> Meter:
-    """The meter of the running query or index. A call outside any scope is a bug and raises."""
+    """The meter of the current query or index. A call outside any scope is a bug and raises."""
     meter = _current.get()
     if meter is None:
         raise RuntimeError("a model was called outside `metered(...)`: nobody would be charged for it")
@@ -246,8 +247,8 @@ def metered(meter: Meter) -> Iterator[Meter]:
 
 @contextmanager
 def metered_apart(scope: str, total: Meter, number: int = 0) -> Iterator[None]:
-    """Calls within count in a meter of their own, so that the same request in another block is the same call, and
-    then in `total`, however the block ends.
+    """Count calls within in their own meter, so that the same request in another block is the same call, and then
+    add them to `total`, however the block ends.
     """
     meter = total.part(scope, number)
     try:

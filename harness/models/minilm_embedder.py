@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harness.protocols import Vectors
 
 MINILM_MAX_TOKENS = 256
-"""As the model card of all-MiniLM-L6-v2 sets it: what follows in a longer text is not seen."""
+"""From the model card of all-MiniLM-L6-v2; the rest of a longer text is cut off."""
 
 MINILM_DIMENSIONS = 384
 
@@ -51,7 +51,7 @@ class MiniLM:
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
         """Shape (len(texts), 384), unit rows."""
-        # The texts of a batch are padded to its longest, so neighbours in length waste least.
+        # Texts are sorted by length, because each batch is padded to its longest one.
         order = sorted(range(len(texts)), key=lambda place: len(texts[place]))
         batches = [order[start : start + _MINILM_BATCH] for start in range(0, len(order), _MINILM_BATCH)]
         vectors = np.empty((len(texts), MINILM_DIMENSIONS), dtype=np.float32)

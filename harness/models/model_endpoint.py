@@ -22,7 +22,7 @@ Outcome = SanitizedReply | Exception
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One role's way to its server."""
+    """Access to the server of one role."""
 
     role: str
     base_url: str
@@ -33,9 +33,9 @@ class Endpoint:
     reasoning_tokens: int = 0
     """Tokens added to `max_tokens` of a call, below the journal; they count against the budget."""
     max_retry_after_s: float = 120.0
-    """The longest that one answer of the server can make us wait."""
+    """Maximum wait that one reply of the server can request."""
     max_throttled_s: float = 900.0
-    """A server that answers nothing but 429 for so long stops the run."""
+    """A server that answers only with 429 for this long stops the run."""
 
     @property
     def where(self) -> str:
@@ -65,7 +65,7 @@ class Endpoint:
             )
 
     def refuse_hopeless(self, reply: SanitizedReply) -> None:
-        """Raise where no other query could succeed either: wrong key, unknown model, no money left."""
+        """Raise if no other query could succeed either: wrong key, unknown model, no credit left."""
         status = reply.status
         if status not in {401, 402, 403, 404, 429}:
             return
@@ -90,7 +90,7 @@ class Endpoint:
 
 
 def fault(reply: Outcome) -> str:
-    """Why it may go well when it is tried again; empty: it is an answer, or an error that stays one."""
+    """Why a retry may succeed; empty for an answer or a permanent error."""
     if not isinstance(reply, SanitizedReply):
         if REFUSED in str(reply):
             return ""

@@ -19,7 +19,7 @@ def server_digests(models: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def model_identity(config: ModelConfig) -> dict[str, Any]:
-    """Of a resolved generator, judge or embedder."""
+    """The identity of a resolved generator, judge or embedder."""
     if config.is_none:
         return {"provider": NO_MODEL}
     named = {"provider": config.provider, "model": config.model}

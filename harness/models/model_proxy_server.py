@@ -28,8 +28,8 @@ GENERATOR, EMBEDDER = "generator", "embedding"
 
 
 _NOT_AT_LOAD = (
-    "a generator is asked while the pipeline is opened, which is no query's and no index's cost: keep what that "
-    "gives in `folder` when the index is built"
+    "a generator is called while the pipeline is opened, which is charged to no query or index: compute this when "
+    "the index is built, and keep the result in `folder`"
 )
 _NO_TEXTS = "'input' must be texts, not tokens (LangChain's OpenAIEmbeddings: check_embedding_ctx_length=False)"
 
@@ -66,7 +66,7 @@ class ModelProxyServer:
         self._said: set[str] = set()
 
     def open(self) -> ModelProxy:
-        """Begin to serve, within a running event loop; again, it is the same."""
+        """Start to serve, within a running event loop. Repeated calls return the same."""
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
             keep_made(self._key)
@@ -82,7 +82,7 @@ class ModelProxyServer:
         )
 
     def url(self) -> str:
-        """The base URL of the current query's own calls."""
+        """The base URL for calls of the current query."""
         path = self._paths.setdefault(current_meter(), secrets.token_hex(8))
         return f"{self._root}/{path}/v1"
 
@@ -94,15 +94,15 @@ class ModelProxyServer:
         await asyncio.gather(*left, return_exceptions=True)
 
     def answer(self, path: str, key: str, body: bytes) -> Mapping[str, Any]:
-        """The reply to a request, from a thread of the server's."""
+        """The reply to a request, called in a thread of the server."""
         if not secrets.compare_digest(key.encode(), f"Bearer {self._key}".encode()):
-            raise _Refused(401, "this is not the key that this process was given")
+            raise _Refused(401, "this is not the key of this process")
         try:
             request = json.loads(body or b"{}")
         except ValueError as error:
-            raise _Refused(400, "the body is no JSON") from error
+            raise _Refused(400, "the body is not JSON") from error
         if not isinstance(request, dict):
-            raise _Refused(400, "the body is no JSON object")
+            raise _Refused(400, "the body is not a JSON object")
         assert self._loop is not None  # noqa: S101 - it serves
         return asyncio.run_coroutine_threadsafe(self._forward(path, request), self._loop).result()
 
@@ -127,7 +127,7 @@ class ModelProxyServer:
         raise _Refused(404, f"only chat/completions and embeddings are lent, not {action[:40]!r}")
 
     def _meter(self, own: str) -> Meter:
-        """Whom a call is counted for."""
+        """The meter that a call is counted on."""
         meters = open_meters()
         if own:
             mine = [meter for meter in meters if self._paths.get(meter) == own]
@@ -136,19 +136,21 @@ class ModelProxyServer:
             return mine[0]
         if len(meters) > 1:
             error = ConfigError(
-                "several questions are under way, and a call of the pipeline's does not say which it is for",
-                "--set limits.concurrency=1, or let the function take base_url, which is each question's own",
+                "several queries are in progress, and a call of the pipeline does not say which one it belongs to",
+                "--set limits.concurrency=1, or let the function take base_url, which differs for each query",
             )
             self._lent.stop(error)
             raise _Refused(409, str(error))
         if not meters:
-            raise _Refused(410, "no question is under way")
+            raise _Refused(410, "no query is in progress")
         return meters[0]
 
     async def _chat(self, meter: Meter, request: dict[str, Any]) -> Mapping[str, Any]:
         chat = self._lent.chat
         if chat is None:
-            raise _Refused(404, "no generator is lent here: see index.lends, answer.lends and models.generator")
+            raise _Refused(
+                404, "no generator is available here: see index.lends, answer.lends and models.generator"
+            )
         if meter.scope == LOADING:
             raise _Refused(409, _NOT_AT_LOAD)
         self._tell_names(str(request.get("model", "")), GENERATOR, chat.named)
@@ -158,12 +160,12 @@ class ModelProxyServer:
     async def _embed(self, meter: Meter, request: Mapping[str, Any]) -> Mapping[str, Any]:
         embedder, given = self._lent.embedder, request.get("input")
         if embedder is None:
-            raise _Refused(404, "no embedder is lent here: see index.lends and answer.lends")
+            raise _Refused(404, "no embedder is available here: see index.lends and answer.lends")
         texts = [given] if isinstance(given, str) else given
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise _Refused(400, _NO_TEXTS)
         if meter.scope.startswith("answer/"):
-            # Never from a cache of other runs, so that a query's seconds are its own.
+            # Never from a cache of other runs, so that the duration is that of this query.
             rows = [await embedder.embed_query(text) for text in texts]
         else:
             rows = list(await embedder.embed_documents(texts))
@@ -212,8 +214,8 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             reply = self.server.lending.answer(self.path, self.headers.get("authorization", ""), body)
         except _Refused as refusal:
-            # Its client may say no more than the number.
-            self.server.lending.tell(f"a call of the pipeline's was refused: {refusal}")
+            # Its client may report no more than the status.
+            self.server.lending.tell(f"a call of the pipeline was refused: {refusal}")
             self._fail(refusal.status, str(refusal))
         except Exception as error:
             # 400, because clients would retry a 5xx; our transport has already done that.
@@ -234,7 +236,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, {"error": {"message": cleaned(message)[:2000], "type": "rag_harness"}})
 
     def _stream(self, reply: Mapping[str, Any]) -> None:
-        """The whole reply as the one event of a stream."""
+        """Send the whole reply as the only event of a stream."""
         chunk = {**reply, "object": "chat.completion.chunk", "choices": _as_deltas(reply.get("choices") or ())}
         events = b"".join(b"data: " + text + b"\n\n" for text in (json.dumps(chunk).encode(), b"[DONE]"))
         self._write(200, "text/event-stream", events)
@@ -250,7 +252,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(content)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: a log of requests could hold texts of the corpus."""
+        """No logging: a log of requests could contain texts of the corpus."""
 
 
 def _as_deltas(choices: Sequence[Any]) -> list[Any]:

@@ -20,7 +20,7 @@ from harness.store import Dialect, Dialects
 
 _SENDABLE: tuple[str, ...] = get_args(Sendable)
 _OF_A_VALUE = frozenset({"temperature"})
-"""Refused at one value, such as 0, and taken at another."""
+"""May be rejected at one value, such as 0, and accepted at another."""
 _DECODES = frozenset({"temperature", "seed"})
 """Parameters that must not be sent at first and left out later in a run."""
 
@@ -30,14 +30,14 @@ class ModelDialect:
     """How one role's model is called: from the config, and from what was learnt about its server."""
 
     server: str
-    """Its name in `dialects`."""
+    """Its key in `dialects`."""
     role: str
     dialects: Dialects = field(default_factory=Dialects)
     reasoning_tokens: int = 0
     """Added to max_tokens, under whatever name that is sent."""
     of_config: Dialect = field(default_factory=Dialect)
     of_run: Dialect = field(default_factory=Dialect)
-    """In which the run was begun, wherever else that is kept: it holds for all of its calls."""
+    """The dialect at the start of the run, which applies to all of its calls."""
     say: Callable[[str], None] = lambda _line: None
     noted: Callable[[Dialect], None] = lambda _dialect: None
     """Called with changes to the requests of the model: those already known, and every new one."""
@@ -51,11 +51,11 @@ class ModelDialect:
             self.noted(self.known)
 
     def look(self) -> None:
-        """Know what others have learnt."""
+        """Load what other processes have learnt."""
         self.known = self.of_config.and_also(self.of_run).and_also(self.dialects.of(self.server))
 
     def adapted(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The request as the model wants it, as far as it is known."""
+        """The request with all known changes."""
         wanted, sent_as = dict(request), self.known.and_also(self._trying).sent_as
         if "max_tokens" in request:
             wanted["max_tokens"] += self.reasoning_tokens
@@ -75,14 +75,14 @@ class ModelDialect:
         """Whether a refusal of `sent` suggests another request. Raises ModelUnavailable if it comes too late."""
         found = refused_parameter(content, [name for name in _SENDABLE if name in asked and name in sent])
         if found is None:
-            # Somebody else may have learnt it while this was under way.
+            # Another call may have learnt it meanwhile.
             return self.adapted(asked) != sent
         name, renamed = found
         token = _token(name, asked[name])
         if name in _DECODES and token in self.known.taken:
             raise ModelUnavailable(
-                f"the {self.role} ({self.server}) refuses {token} now, and took it before: a run has one decoding",
-                f"ask for it in a run of its own: --set models.{self.role}.{name}=null",
+                f"the {self.role} ({self.server}) refuses {token} now, but took it before: decoding has changed",
+                f"start a new run without it: --set models.{self.role}.{name}=null",
             )
         self._trying = self._trying.sending(token, renamed)
         return True
@@ -100,7 +100,7 @@ class ModelDialect:
         self.dialects.learn(self.server, change)
         self.look()
         for token, name in new.items():
-            instead = f"it is sent as {name}" if name else "it is left out, and the run says so"
+            instead = f"it is sent as {name}" if name else "it is left out, and the report says so"
             self.say(f"the {self.role} ({self.server}) refuses {token}: {instead}")
         if new:
             self.noted(self.known)
@@ -119,7 +119,7 @@ class AdaptingTransport(httpx2.AsyncBaseTransport):
         self._inner, self._spoken, self._finding_out = inner, spoken, asyncio.Lock()
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """The server's answer to the request as it wants it."""
+        """The server's response to the adapted request."""
         asked = json.loads(await request.aread())
         if not self._spoken.unknown(asked):
             return await self._ask(request, asked)

@@ -71,5 +71,5 @@ def _check(config: ModelConfig, response: httpx2.Response, body: dict[str, Any])
         except CutOff as cut:
             raise ModelUnavailable(f"{role} {config.model}: {cut}") from cut
         except (ValueError, RecursionError):
-            # Without a text, or damaged: other replies may have one.
+            # No text, or damaged: other replies may be fine.
             return

@@ -1,4 +1,4 @@
-"""For a server that speaks another protocol than OpenAI's: that one on the inside, OpenAI's towards the seam."""
+"""Adapts a server with another protocol: OpenAI's protocol for the transport above, the server's own below."""
 
 import asyncio
 import json
@@ -9,8 +9,8 @@ import httpx2
 
 
 class ServerRefused(Exception):
-    """The server answered, but with an error. `status` is as in HTTP: what may pass (429, 5xx) is tried again, as
-    soon as `headers` allow it (retry-after).
+    """The server answered with an error. `status` as in HTTP: temporary errors (429, 5xx) are retried as soon as
+    `headers` allow it (retry-after).
     """
 
     def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
@@ -32,7 +32,7 @@ class Translation(httpx2.AsyncBaseTransport):
         raise ServerRefused(404, f"this provider does not generate as {request.get('model')}")
 
     async def embeddings(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The reply, as `embeddings_reply` makes one, to a request with `model` and `input`, a list of texts."""
+        """The reply, made by `embeddings_reply`, to a request with `model` and `input`, a list of texts."""
         raise ServerRefused(404, f"this provider does not embed as {request.get('model')}")
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

@@ -6,13 +6,13 @@ from collections import deque
 
 MINUTE_S = 60.0
 _SPARE = 0.02
-"""Of an allowance: a start that comes early, as starts do, must not be one too many."""
+"""Spare part of an allowance, because starts may be slightly early."""
 _LATE_S = 1.0
-"""By so much a start may come late and the next still come in time."""
+"""Maximum delay of a start that does not delay the next one."""
 _TELLING = 0.25
 """Minutes below which an observed rate means little."""
 _TELLING_STARTS = 20
-"""As many that were let through say something."""
+"""Minimum number of answered requests for a useful measurement."""
 _SHORTEST_S = 1.0
 _LESS = 0.98
 """Factor on the rate at which a server refused, as its new limit."""
@@ -42,7 +42,7 @@ class Pace:
         self._before, self._recovered_at = math.inf, -math.inf
         """What was learnt before."""
         self.next_s = 0.0
-        """No start is earlier (time.monotonic)."""
+        """Earliest next start (time.monotonic)."""
 
     def begin(self, amount: float, *, waited: bool) -> None:
         """An amount is requested now; `waited`: it started as soon as it could."""
@@ -54,7 +54,7 @@ class Pace:
         self._under_way += amount
 
     def end(self, amount: float) -> None:
-        """What began is no longer under way."""
+        """End a request of this amount."""
         self._under_way -= amount
 
     def update_limit(self, limit: float, left: float) -> None:
@@ -75,7 +75,7 @@ class Pace:
             self._recover(self._refused_at, began, amount)
 
     def has_carried(self, amount: float) -> bool:
-        """Whether more was let through before: then it is another kind that the server refuses for."""
+        """Whether more was answered in a minute before: then the refusal has another reason."""
         if self._refused_at is None:
             self._forget(time.monotonic())
         return self._held + amount <= self._most
@@ -85,7 +85,7 @@ class Pace:
         self._marks = deque([now])
 
     def absolve(self) -> None:
-        """It is not this kind that the server refuses for."""
+        """Drop the estimate, because this kind was not the reason of the refusal."""
         self._learnt = math.inf
 
     def doubt(self) -> None:
@@ -118,7 +118,7 @@ class Pace:
         if len(amounts) >= _TELLING_STARTS or refused_at - self._recovered_at < MINUTE_S:
             self._learn(measured, now)
         else:
-            # One refusal after a few answers may be anything: a second one soon after is a limit.
+            # A single refusal after a few answers may be random; a second one soon after it is a limit.
             self._learnt = self._before
         self._most, self._recovered_at = sum(amounts), now
         self._marks.append(now)
@@ -138,7 +138,7 @@ class Pace:
         return self._learnt * (1.0 + _REGAINED * ((now - self._learnt_at) / MINUTE_S) ** 3)
 
     def _apart_s(self, amount: float, now: float) -> float:
-        """Until the next may start."""
+        """Seconds until the next start."""
         left = min(1.0, max(0.0, (self._left - self._under_way) / self._told))
         # Only the user's own limit may be below one start per minute.
         servers_s = max(_spread_s(amount, self._limit(now)), _spread_s(amount, self._told) * (1.0 - left) ** 2)

@@ -1,7 +1,7 @@
-"""Which parameter a server refuses, in the words of those that are in use.
+"""Finds the rejected parameter in a server's error message.
 
-OpenAI and Azure name it (`error.param`, `error.code`); others say it in a sentence or in a list of pydantic's
-errors: vLLM, Mistral (422), LiteLLM, Groq, Google's endpoint of that protocol, Anthropic.
+OpenAI and Azure name it (`error.param`, `error.code`); others use a sentence or a list of pydantic errors: vLLM,
+Mistral (422), LiteLLM, Groq, Google's endpoint of that protocol, Anthropic.
 """
 
 import json
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 REFUSING = frozenset({400, 422})
-"""The states in which a parameter is refused."""
+"""Status codes of a rejected parameter."""
 _CODES = frozenset({"unsupported_parameter", "unsupported_value", "unknown_parameter"})
 _REFUSED = re.compile(
     r"(?:n't|not) support|unsupported|unrecogni[sz]ed|extra_forbidden|extraneous"
@@ -23,8 +23,8 @@ _AS_RENAMED = {"max_tokens": "max_completion_tokens"}
 
 
 def refused_parameter(content: bytes, sent: Iterable[str]) -> tuple[str, str | None] | None:
-    """(which of `sent` the body of a refusal is about, the name that it is to have); None for the name: it is not
-    to be sent. None: it is about something else, such as a value that is too large.
+    """(rejected parameter of `sent`, its new name, or None to omit it). None: the error has another reason, such
+    as a value that is too large.
     """
     message, param, code = _said(content)
     for name in sent:
@@ -38,7 +38,7 @@ def refused_parameter(content: bytes, sent: Iterable[str]) -> tuple[str, str | N
 
 
 def _is_named(name: str, param: str, message: str) -> bool:
-    """Whether a sentence that refuses a parameter is about this one."""
+    """Whether a sentence about a rejected parameter is about this one."""
     if param and param != name:
         return False
     if "invalid schema" in message.lower():

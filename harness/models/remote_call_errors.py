@@ -19,12 +19,12 @@ class RemoteCallError(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    """Of its class."""
+    """Name of its class."""
     what: str
     fix: str = ""
     usd: float = 0.0
     tokens: int = 0
-    """Of `BudgetReached`."""
+    """For `BudgetReached`."""
 
     @classmethod
     def of(cls, error: BaseException) -> Self:

@@ -41,7 +41,7 @@ class CallHandler(Protocol):
 
 @dataclass(frozen=True)
 class _ModelWay:
-    """To a model's server."""
+    """Sends calls to a model's server."""
 
     transport: MeteredTransport
     url: str
@@ -63,8 +63,8 @@ class _ModelWay:
 
 
 class RemoteCallServer:
-    """Makes the calls of one run's workers over one seam, within one event loop. `RemoteCallSession.take` may be
-    called from any thread.
+    """Makes the calls of one run's workers over one transport, within one event loop. `RemoteCallSession.take` may
+    be called from any thread.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class RemoteCallServer:
         servers: Mapping[str, ServerAccess],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        """`models` by role; `servers`: of those that have one started for them."""
+        """`models` by role; `servers`: those that were started for them."""
         self._seam, self.loop = seam, loop
         self._ways: dict[str, CallHandler] = {
             role: _ModelWay(open_transport(config, seam, servers.get(role)), *access_of(config, servers.get(role)))
@@ -83,11 +83,11 @@ class RemoteCallServer:
         self._under_way: set[asyncio.Task[None]] = set()
 
     def serve(self, role: str, way: CallHandler) -> None:
-        """Send the calls of that role, which is no model's, another way."""
+        """Handle the calls of a role that is not a model."""
         self._ways[role] = way
 
     def open(self, tell: TellNews) -> "RemoteCallSession":
-        """For one worker, which hears by `tell`, called in the loop."""
+        """A session for one worker, which receives updates by `tell`, called in the loop."""
         return RemoteCallSession(self, tell)
 
     def begin(self, call: RemoteCall, meter: Meter, tell: TellNews) -> asyncio.Task[None]:
@@ -122,8 +122,8 @@ class RemoteCallServer:
 
 
 class RemoteCallSession:
-    """One worker's calls. Its meters count how often a query asks the same, as those of a process do that calls by
-    itself: a query that is tried again by another worker finds the calls of its first try.
+    """One worker's calls. Its meters count repeated requests of a query like a local process, so that a query
+    retried by another worker finds the calls of its first try.
     """
 
     def __init__(self, desk: RemoteCallServer, tell: TellNews) -> None:
@@ -132,7 +132,7 @@ class RemoteCallSession:
         self._calls: dict[int, asyncio.Task[None]] = {}
 
     def take(self, call: RemoteCall) -> None:
-        """Make the call, or cut it off; from any thread. The worker's calls begin in the order of `take`."""
+        """Make or cancel the call; from any thread. The worker's calls begin in the order of `take`."""
         self._desk.loop.call_soon_threadsafe(self._take, call)
 
     def _take(self, call: RemoteCall) -> None:
@@ -160,7 +160,7 @@ class _CountedElsewhere(Meter):
         self._query, self._tell = query, tell
 
     def next_occurrence(self, role: str, request_digest: str) -> int:
-        """Of the query's calls."""
+        """The number within the query's calls."""
         return self._query.next_occurrence(role, request_digest)
 
     def give_back_occurrence(self, role: str, request_digest: str, occurrence: int) -> None:

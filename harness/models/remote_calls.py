@@ -35,12 +35,12 @@ class RelayLine(BaseModel):
 
 
 class RemoteCall(RelayLine):
-    """One request that a worker wants to be made, or wants no longer."""
+    """A request for a model call, or for its cancellation."""
 
     number: int
-    """Of this worker's calls."""
+    """Number among this worker's calls."""
     scope: str = ""
-    """Of the meter that pays: see `harness.store.CallKey`."""
+    """Scope of the meter that pays: see `harness.store.CallKey`."""
     block: int = 0
     """`number` of that meter."""
     role: str = ""
@@ -49,7 +49,7 @@ class RemoteCall(RelayLine):
     body: bytes = b""
     timeout_s: float | None = None
     is_withdrawn: bool = False
-    """Its query has run out of time."""
+    """Cancel it, because its query has reached its time limit."""
     ends_block: bool = False
     """Not a call: no further calls follow in that block."""
 
@@ -59,19 +59,19 @@ class RemoteUsage(RelayLine):
 
     usage: Usage
     paid_by: str | None = None
-    """Replayed: the run that paid it."""
+    """For a replayed call: the run that paid."""
     started_at: str = ""
     wall_s: float = 0.0
     """For a replayed call: its original duration."""
 
 
 class CallUpdate(RelayLine):
-    """What became of a call so far; the last is `answered` or `failed`."""
+    """An update of a call; the last one is `answered` or `failed`."""
 
     number: int
     kind: Literal["waits", "goes_on", "waited", "counted", "answered", "failed"]
     seconds: float = 0.0
-    """waited: until now, for a limit of its provider, as it turns out."""
+    """waited: the past seconds that were spent waiting for a limit of the provider."""
     counted: RemoteUsage | None = None
     status: int = 0
     content: bytes = b""
@@ -81,7 +81,7 @@ class CallUpdate(RelayLine):
 
     @property
     def is_last(self) -> bool:
-        """Whether nothing follows."""
+        """Whether it is the last update."""
         return self.kind in {"answered", "failed"}
 
 
@@ -89,7 +89,7 @@ _Inbox = tuple[asyncio.AbstractEventLoop, "asyncio.Queue[CallUpdate]"]
 
 
 class RemoteCallClient:
-    """A worker's calls under way. Each is followed in the event loop that asked; news come from any thread."""
+    """A worker's calls in progress, each in the event loop that requested it; updates come from any thread."""
 
     def __init__(self, ask: Callable[[RemoteCall], None]) -> None:
         self._ask = ask
@@ -98,7 +98,7 @@ class RemoteCallClient:
 
     @contextmanager
     def asked(self, call: RemoteCall) -> "Iterator[tuple[int, asyncio.Queue[CallUpdate]]]":
-        """Ask for it; yields its number and where its news arrive."""
+        """Request the call; yields its number and the queue of its updates."""
         number, inbox = next(self._numbers), asyncio.Queue[CallUpdate]()
         self._open[number] = (asyncio.get_running_loop(), inbox)
         try:
@@ -108,7 +108,7 @@ class RemoteCallClient:
             del self._open[number]
 
     def withdraw(self, number: int) -> None:
-        """Let it be cut off."""
+        """Cancel a call."""
         self._ask(RemoteCall(number=number, is_withdrawn=True))
 
     def end_block(self, scope: str, number: int) -> None:
@@ -124,7 +124,7 @@ class RemoteCallClient:
 
 @dataclass
 class RemoteSeam:
-    """In place of a `Seam` where another process makes the calls."""
+    """Replaces a `Seam` if another process makes the calls."""
 
     relay: RemoteCallClient
     fatal: HarnessError | None = None
@@ -166,7 +166,7 @@ class RemoteTransport(httpx2.AsyncBaseTransport):
                     await self._last_words(following, inbox)
                     raise
         except HarnessError as error:
-            # A client may wrap it, a system may swallow it.
+            # A client may wrap the error, and a system may ignore it.
             self._seam.fatal = error
             raise
 
@@ -184,7 +184,7 @@ class RemoteTransport(httpx2.AsyncBaseTransport):
 
 @dataclass(frozen=True)
 class _Following:
-    """One call, from being asked for to its answer."""
+    """One call, from request to answer."""
 
     meter: Meter
     role: str

@@ -1,4 +1,4 @@
-"""What comes back from a server, none of it believed: bodies within bounds, usage, limits, waiting times."""
+"""Parses untrusted replies of servers: bodies within bounds, usage, limits, waiting times."""
 
 import json
 import math
@@ -14,23 +14,23 @@ from harness.core.records import Usage
 from harness.models.limiter import Allowances
 
 MAX_BODY_BYTES = 64 << 20
-"""Of one reply, unpacked: 32 embeddings of 4,096 numbers are 3 MB."""
+"""For one uncompressed reply: 32 embeddings of 4,096 numbers are 3 MB."""
 MAX_TOKENS = 10**9
-"""Of one call: what claims more was not counted."""
+"""For one call; a larger count is treated as not counted."""
 ACCEPTED_CODINGS = "gzip, deflate"
 _UNPACKED_BY = {"gzip": 31, "x-gzip": 31, "deflate": 47}
-"""Window bits of zlib; 47 finds out which header it is."""
+"""Window bits of zlib; 47 detects the header."""
 _GONE_WITH_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
 class UnreadableReply(ValueError):
-    """A body too large or too strange to be read; the message is one line."""
+    """A body that is too large or invalid; the message is one line."""
 
 
 async def received(response: httpx2.Response, request: httpx2.Request) -> httpx2.Response:
-    """The same response with its whole body, unpacked.
+    """The same response with its whole body, uncompressed.
 
-    Raises UnreadableReply beyond `MAX_BODY_BYTES`, packed or not, and httpx2.TransportError as the stream does.
+    Raises UnreadableReply beyond `MAX_BODY_BYTES`, compressed or not, and httpx2.TransportError from the stream.
     """
     content = await whole_body(response)
     headers = [(name, value) for name, value in response.headers.items() if name not in _GONE_WITH_THE_WIRE]
@@ -38,11 +38,11 @@ async def received(response: httpx2.Response, request: httpx2.Request) -> httpx2
 
 
 async def whole_body(response: httpx2.Response) -> bytes:
-    """The body of a response, unpacked, which is closed then; raises as `received` does."""
+    """The uncompressed body of a response, which is then closed; raises as `received` does."""
     packed = bytearray()
     try:
         if response.is_stream_consumed:
-            # Made in this process by a translation.
+            # From a translation in this process.
             return response.content
         async for chunk in response.aiter_raw():
             packed += chunk
@@ -58,16 +58,16 @@ def _unpacked(packed: bytearray, coding: str) -> bytearray:
     if coding in {"", "identity"}:
         return packed
     if coding not in _UNPACKED_BY:
-        raise UnreadableReply(f"a reply is packed in a way that nobody asked for ({coding[:40]!r})")
+        raise UnreadableReply(f"a reply has a content encoding that was not requested ({coding[:40]!r})")
     unpacker = zlib.decompressobj(_UNPACKED_BY[coding])
     try:
         body = unpacker.decompress(packed, MAX_BODY_BYTES)
     except zlib.error as error:
-        raise UnreadableReply(f"a packed reply is damaged ({error})") from error
+        raise UnreadableReply(f"a compressed reply is damaged ({error})") from error
     if unpacker.unconsumed_tail:
-        raise _too_large(" when it is unpacked")
+        raise _too_large(" when uncompressed")
     if not unpacker.eof:
-        raise UnreadableReply("a packed reply is damaged (it ends too soon)")
+        raise UnreadableReply("a compressed reply is damaged (it ends too soon)")
     return bytearray(body)
 
 
@@ -78,7 +78,7 @@ def _too_large(when: str) -> UnreadableReply:
 def damage_of(reply: Any, path: str) -> str:
     """What is missing in the parsed body of a reply to a request for `path`; empty if nothing is."""
     if reply is _NO_JSON:
-        return "a body that is no JSON"
+        return "a body that is not JSON"
     if path.endswith("/chat/completions"):
         choices = reply.get("choices") if isinstance(reply, dict) else None
         first = choices[0] if isinstance(choices, list) and choices else None
@@ -98,7 +98,7 @@ def read_usage(content: bytes) -> Usage:
 
 
 def usage_of(reply: Any) -> Usage:
-    """The same of a body that is `parsed`."""
+    """The same for a `parsed` body."""
     cut = int(_is_cut(reply))
     try:
         usage = reply["usage"]
@@ -119,8 +119,8 @@ def usage_of(reply: Any) -> Usage:
 
 
 def _with_reasoning(usage: Any, taken: int, given: int) -> tuple[int, int]:
-    """(tokens of the output, those of them that were hidden reasoning). Some servers leave these out of
-    completion_tokens and count them in total_tokens alone.
+    """(output tokens, those of them that were hidden reasoning). Some servers omit the latter in completion_tokens
+    and count them only in total_tokens.
     """
     total = usage.get("total_tokens")
     if type(total) is int and taken + given < total <= MAX_TOKENS:
@@ -131,7 +131,7 @@ def _with_reasoning(usage: Any, taken: int, given: int) -> tuple[int, int]:
 
 def _tokens(value: object, most: int = MAX_TOKENS) -> int:
     if type(value) is not int or not 0 <= value <= most:
-        raise ValueError("no count of tokens")
+        raise ValueError("not a token count")
     return value
 
 
@@ -175,7 +175,7 @@ def retry_after_s(header: str | None, now: Callable[[], datetime] = lambda: date
 
 
 def allowances(headers: Mapping[str, str]) -> Allowances:
-    """What x-ratelimit-limit-* and -remaining-* say of requests and tokens, as far as both are numbers."""
+    """Requests and tokens in x-ratelimit-limit-* and -remaining-*, if both are numbers."""
     found = {}
     for kind in ("requests", "tokens"):
         try:

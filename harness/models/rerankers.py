@@ -1,5 +1,5 @@
-"""Cross-encoders that say how well a passage fits a question. One ships by name (`ms-marco-minilm-l12`); any other
-is what `harness.models.cross_encoders` opens.
+"""Cross-encoders that score how well a passage fits a question. One is included by name (`ms-marco-minilm-l12`);
+others are opened by `harness.models.cross_encoders`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def reranker_files(name: str) -> Sequence[WeightFile]:
 
 
 def open_reranker(name: str) -> Reranker:
-    """The model, loaded. HarnessError as `check_reranker`."""
+    """The loaded model. HarnessError as `check_reranker`."""
     named = _named(name)
     if name in RERANKERS:
         model, tokenizer = map(fetch, RERANKERS[name])
@@ -56,11 +56,11 @@ class _Reranker:
         self._model = model
 
     async def scores(self, question: str, passages: Sequence[str]) -> list[float]:
-        """Its one number for each passage."""
+        """Its single output for each passage."""
         rows = await self._model.read([(question, passage) for passage in passages])
         scores = [float(row[0]) for row in rows]
         if not all(map(math.isfinite, scores)):
-            raise ValueError("the reranker gave a score that is no number")
+            raise ValueError("the reranker returned a score that is not a number")
         return scores
 
 

@@ -21,10 +21,10 @@ class SanitizedReply:
 
     status: int
     headers: Mapping[str, str]
-    """Those that say when, and how fast, to ask again."""
+    """Headers about rate limits and retries."""
     content: bytes
     path: str
-    """Of the request."""
+    """Path of the request."""
 
     @cached_property
     def _parsed(self) -> Any:
@@ -42,7 +42,7 @@ class SanitizedReply:
 
 
 async def sanitize_reply(response: httpx2.Response, path: str) -> SanitizedReply:
-    """The whole of a response to a request for `path`; raises what `whole_body` does."""
+    """The whole response to a request for `path`; raises as `whole_body` does."""
     content = reply_without_keys(await whole_body(response))
     headers = {name: value for name, value in response.headers.items() if name.startswith(_READ)}
     return SanitizedReply(response.status_code, headers, content, path)

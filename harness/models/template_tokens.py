@@ -42,5 +42,5 @@ def _plain_part(part: Any) -> Any:
 
 
 def plain_text(text: str) -> str:
-    """The text, with a space within each token of a template."""
+    """The text, with a space inserted into each template token."""
     return _TOKENS.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)

@@ -8,7 +8,7 @@ _MERGED_FROM = 1_000
 
 
 def merged(spans: Iterable[Elapsed]) -> list[Elapsed]:
-    """The same moments as stretches that do not meet, in order; a span that ends before it starts is none."""
+    """The union as disjoint spans, in order; a span that ends before it starts is ignored."""
     found: list[Elapsed] = []
     for start, end in sorted(spans):
         if end <= start:
@@ -21,7 +21,7 @@ def merged(spans: Iterable[Elapsed]) -> list[Elapsed]:
 
 
 def covered_s(spans: Iterable[Elapsed]) -> float:
-    """Seconds in which any of the spans was under way: those side by side count once."""
+    """Length of the union in seconds."""
     return sum(end - start for start, end in merged(spans))
 
 
@@ -33,18 +33,18 @@ class Spans:
         self._merge_at = _MERGED_FROM
 
     def add(self, start_s: float, end_s: float) -> None:
-        """One more."""
+        """Add a span."""
         self._spans.append((start_s, end_s))
         if len(self._spans) >= self._merge_at:
             self._spans = merged(self._spans)
             self._merge_at = 2 * len(self._spans) + _MERGED_FROM
 
     def __iadd__(self, others: "Spans") -> "Spans":
-        """All of `others`, too."""
+        """Add all of `others`."""
         for span in others.list():
             self.add(*span)
         return self
 
     def list(self) -> list[Elapsed]:
-        """They, in no order; some may have become one."""
+        """The spans, unordered; some may have been merged."""
         return list(self._spans)

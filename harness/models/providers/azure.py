@@ -1,4 +1,4 @@
-"""OpenAI's models on Azure: the same protocol, at a path that names a deployment, with a key in another header."""
+"""OpenAI's models on Azure: the same protocol, with the deployment in the path and the key in another header."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ from harness.models.providers.resolving import api_key
 
 
 class AzureOptions(BaseModel):
-    """`models.generator.options` of it."""
+    """`models.generator.options` of Azure."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

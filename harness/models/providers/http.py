@@ -1,4 +1,4 @@
-"""Servers that speak the OpenAI protocol: OpenAI's, Ollama, vLLM, and any other by its URL."""
+"""Servers with the OpenAI protocol: OpenAI's, Ollama, vLLM, and any other by its URL."""
 
 import socket
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class HttpDefaults:
 
 
 def http_provider(name: str, summary: str, defaults: HttpDefaults, **more: Any) -> ProviderSpec:
-    """A provider behind a URL; `more` are fields of its spec, such as `fix` or a `transport` of its own."""
+    """A provider behind a URL; `more`: fields of its spec, such as `fix` or a `transport`."""
     given: dict[str, Any] = {"roles": _BOTH, "fix": ProviderSpec.fix, **more}
 
     def identity(config: ModelConfig) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _shortened(url: str, ends: tuple[str, ...]) -> str:
 
 
 def _check(fix: str, config: ModelConfig) -> None:
-    """No key, or a port that does not answer."""
+    """Raise if the key is missing or the port does not answer."""
     api_key(config)
     url = urlsplit(str(config.base_url))
     port = url.port or (443 if url.scheme == "https" else 80)
@@ -105,7 +105,7 @@ OPENAI = http_provider(
     "OpenAI's own models; costs money, needs OPENAI_API_KEY",
     HttpDefaults("https://api.openai.com/v1", "OPENAI_API_KEY", "gpt-4o-mini", "text-embedding-3-small"),
     fix="check the network and the model's name",
-    # They are not among the keywords that its strict mode knows.
+    # OpenAI's strict mode does not support string lengths.
     bounds_strings=False,
 )
 OLLAMA = http_provider(

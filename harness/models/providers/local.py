@@ -1,4 +1,4 @@
-"""A language model on this machine: llama.cpp in a process of its own, started for as long as it is needed."""
+"""A language model on this machine: llama.cpp in its own process, started when needed."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 within the process: the default embedder."""
+"""all-MiniLM-L6-v2 in this process: the default embedder."""
 
 from harness.config import EmbedderConfig, ModelConfig
 from harness.core.hashing import digest

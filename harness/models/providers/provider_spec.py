@@ -1,4 +1,4 @@
-"""How a provider of models presents itself to the registry."""
+"""The registry entry of a model provider."""
 
 from __future__ import annotations
 
@@ -47,34 +47,34 @@ class ProviderSpec:
     roles: frozenset[Role]
     """The roles it serves; a generator can also judge."""
     resolve: Callable[[Any], Any] = lambda config: config
-    """resolve(config) -> the config with its defaults filled in; ConfigError for every mistake that needs no
-    network. `ModelConfig.model` must be named afterwards."""
+    """resolve(config) -> the config with its defaults; ConfigError for every mistake that can be found without
+    network. Afterwards `ModelConfig.model` is set."""
     identity: Callable[[Any], dict[str, Any]] = lambda _config: {}
-    """identity(config), JSON: what decides its replies beside name and decoding, such as the digest of weights or
-    the server's URL. Part of run ids and of the keys of caches."""
+    """identity(config), JSON: what determines its replies besides name and decoding, such as the digest of weights
+    or the server's URL. Part of run ids and cache keys."""
     check: Callable[[ModelConfig], None] = lambda _config: None
     """check(config) raises ModelUnavailable, one line, if the key or the server is missing; quick and free."""
     weights: Callable[[Any], Sequence[WeightFile]] = lambda _config: ()
-    """weights(config) -> the files that are fetched before it is opened."""
+    """weights(config) -> the files to download before it is opened."""
     serve: Callable[[GeneratorConfig, Path], AbstractContextManager[LocalServer]] | None = None
-    """serve(config, log) starts a server on this machine for as long as the context is open; None: it runs
-    already, or needs none."""
+    """serve(config, log) starts a server on this machine while the context is open; None: it runs already, or
+    needs none."""
     parallel: Callable[[GeneratorConfig], int] = lambda config: config.max_concurrency
-    """parallel(config) -> calls that are worth having under way at once."""
+    """parallel(config) -> useful number of parallel calls."""
     transport: Callable[[ModelConfig], AsyncBaseTransport] = _plain_http
-    """transport(config) answers requests of OpenAI's protocol (/chat/completions, /embeddings): plain HTTP where
-    the server speaks it, else a `harness.models.protocol_translation.Translation`. It lies below the seam, which
-    journals, counts, limits and retries."""
+    """transport(config) answers requests of OpenAI's protocol (/chat/completions, /embeddings): plain HTTP if the
+    server supports it, else a `harness.models.protocol_translation.Translation`. The transport above it journals,
+    counts, limits and retries."""
     encoder: Callable[[EmbedderConfig], TextEncoder] | None = None
-    """encoder(config) for an embedder within the process: no call, no token; None: by `transport`."""
+    """encoder(config) for an embedder in this process, without calls and tokens; None: by `transport`."""
     fix: str = "start the server, or correct base_url"
     """What the user can do if it cannot be reached."""
     counts_tokens: bool = True
-    """Whether its embeddings come with a count of tokens."""
+    """Whether its embeddings come with token counts."""
     is_here: bool = False
     """It runs on this machine, so its speed is the machine's."""
     bounds_strings: bool = True
-    """Whether JSON schemas may bound the length of strings."""
+    """Whether it supports string lengths in JSON schemas."""
 
 
 PROVIDERS = PluginKind("rag_harness.providers", "provider", ProviderSpec)

@@ -1,4 +1,4 @@
-"""From the provider that a config names to its spec, and to a config with every default."""
+"""Finds the spec of the provider in a config, and fills in the defaults."""
 
 import os
 from typing import TypeVar
@@ -14,12 +14,12 @@ E = TypeVar("E", bound=EmbedderConfig)
 
 
 def provider_of(config: ModelConfig) -> ProviderSpec:
-    """The spec of the provider that plays this role."""
+    """The spec of the provider of this role."""
     return PROVIDERS.load(config.provider)
 
 
 def resolve_generator(config: G) -> G:
-    """A generator or judge with its defaults filled in; every mistake that needs no network is refused here."""
+    """A generator or judge with its defaults; ConfigError for every mistake that can be found without network."""
     resolved: G = _spec(config, "generator").resolve(config)
     _check_extra(resolved)
     keep_secret(resolved.api_key_env)
@@ -35,7 +35,7 @@ def resolve_embedder(config: E) -> E:
 
 
 def api_key(config: ModelConfig) -> str:
-    """The key from the environment; a placeholder for servers that need none. Never stored, never logged."""
+    """The key from the environment; a placeholder for servers without one. Never stored, never logged."""
     if config.api_key_env is None:
         return "none"
     keep_secret(config.api_key_env)
@@ -46,7 +46,7 @@ def api_key(config: ModelConfig) -> str:
             f"export {config.api_key_env}=..., or choose provider=local",
         )
     if not (key.isascii() and key.isprintable()):
-        # Such as two lines: a client would name the header that it cannot send, with the key.
+        # Such as a line break: a client's error would quote the invalid header, with the key.
         raise ConfigError(
             f"{config.api_key_env} holds characters that no key has, such as a line break",
             "set it to the key alone",
@@ -65,7 +65,7 @@ def check_reachable(config: ModelConfig) -> None:
 
 
 def need_client() -> None:
-    """Raise MissingDependency without the client that every call but those within the process goes through."""
+    """Raise MissingDependency without the client that is needed for all calls except those in this process."""
     need("provider-openai", "openai")
 
 

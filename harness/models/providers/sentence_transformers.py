@@ -1,4 +1,4 @@
-"""Any sentence-transformers model, by its name on the hub or as a folder, within the process."""
+"""Any sentence-transformers model in this process, by its name on the hub or a folder."""
 
 import asyncio
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.protocols import Vectors
 
 _HUB_OWNER = "sentence-transformers"
-"""Of a model that is named without one."""
+"""Default owner of a model name without one."""
 
 
 def _check() -> None:
@@ -26,7 +26,7 @@ def _check() -> None:
 
 
 class SentenceTransformerEncoder:
-    """One model; of one on the hub the revision that identifies it."""
+    """One model; one on the hub is loaded at the revision in its identity."""
 
     def __init__(self, name: str) -> None:
         _check()
@@ -64,7 +64,7 @@ def _identity(config: EmbedderConfig) -> dict[str, Any]:
 
 
 def _revision(name: str) -> str | None:
-    """The commit of a model on the hub; None of a folder."""
+    """The commit of a model on the hub; None for a folder."""
     if Path(name).is_dir():
         return None
     return hub_revision(name if "/" in name else f"{_HUB_OWNER}/{name}")

@@ -216,7 +216,7 @@ async def test_an_account_without_credit_stops_the_run_and_not_each_query(
 def test_anthropic_knows_no_seed_so_none_is_part_of_the_model_and_a_wanted_one_is_refused() -> None:
     config = resolve_generator(GeneratorConfig(provider="anthropic", model="claude-x"))
     assert (config.seed, config.base_url) == (None, "https://api.anthropic.com")
-    with pytest.raises(ConfigError, match=r"knows no seed, and models\.generator\.seed is 5"):
+    with pytest.raises(ConfigError, match=r"has no seed, and models\.generator\.seed is 5"):
         resolve_generator(GeneratorConfig(provider="anthropic", model="claude-x", seed=5))
 
 

@@ -127,7 +127,7 @@ def test_each_start_has_a_key_of_its_own_that_nobody_else_sees(
     script.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(script))
     for _ in range(2):
-        assert "(it said nothing)" in refusal(local(path=str(gguf)), tmp_path / "server.log")
+        assert "(its log is empty)" in refusal(local(path=str(gguf)), tmp_path / "server.log")
     told = [ServerSpec.model_validate_json(line) for line in (tmp_path / "told").read_text().splitlines()]
     first, second = (spec.api_key for spec in told)
     assert first != second

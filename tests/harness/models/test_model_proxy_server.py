@@ -162,8 +162,8 @@ def test_a_generator_is_refused_where_its_calls_would_be_nobodys_cost(lender: Le
         return refused
 
     status, message = asyncio.run(run())
-    assert (status, "no query's and no index's cost" in message) == (409, True)
-    assert lender.said == [f"a call of the pipeline's was refused: {message}"]
+    assert (status, "charged to no query or index" in message) == (409, True)
+    assert lender.said == [f"a call of the pipeline was refused: {message}"]
 
 
 def test_what_is_not_lent_is_refused(open_seam: Callable[[], Seam]) -> None:

@@ -68,7 +68,7 @@ async def test_of_64_calls_at_once_each_parameter_is_refused_once_and_none_fails
     assert (server.model.served["calls"], server.model.served["faults"]) == (64, 2)
     assert [meter.usage["generator"].calls for meter in meters] == [1] * 64
     assert [line.partition(" refuses ")[2] for line in lines] == [
-        "temperature=0.0: it is left out, and the run says so",
+        "temperature=0.0: it is left out, and the report says so",
         "max_tokens: it is sent as max_completion_tokens",
     ]
 

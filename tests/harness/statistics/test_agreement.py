@@ -46,7 +46,7 @@ def test_weighted_kappa_is_one_less_squared_differences_over_those_of_random_pai
 def test_labels_that_never_vary_have_no_agreement_to_tell_from_chance() -> None:
     figure = ordinal_alpha(items(*[(5, 5)] * 30))
     assert (figure.value, figure.same) == (None, 1.0)
-    assert "every label is the same" in figure.why
+    assert "all labels are equal" in figure.why
 
 
 def test_what_hangs_on_one_query_has_no_interval() -> None:

@@ -64,7 +64,7 @@ def test_a_judge_that_says_nothing_leaves_the_labels_alone() -> None:
     constant = powered_mean(known, dict.fromkeys(labels, 0.9))
     assert constant.power == 0
     assert constant.value == pytest.approx(fmean(known.values()))
-    assert "tell nothing" in constant.why
+    assert "do not predict" in constant.why
     opposed = powered_mean(known, {query: -label for query, label in labels.items()})
     assert (opposed.power, opposed.interval) == (0.0, constant.interval)
     for limit, alone in zip(

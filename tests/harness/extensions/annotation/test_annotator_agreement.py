@@ -38,7 +38,7 @@ def test_labels_that_never_vary_have_a_reason_and_no_figure(run: RunDir) -> None
     for name in ("ada", "grace"):
         keep_labels(run, name, "faithfulness", of(0, 20, label=5))
     content = agreement_content(read_annotations(run))
-    assert any("every label is the same" in one for one in content.items)
+    assert any("all labels are equal" in one for one in content.items)
 
 
 @pytest.mark.parametrize(("names", "said"), [([], "Nobody has labelled."), (["ada"], "Only ada has labelled")])
