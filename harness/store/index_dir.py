@@ -109,7 +109,7 @@ class Corpora:
         self._folder = results / "corpora"
 
     def path(self, digest: str) -> Path:
-        """The file for a digest. StoreError if the digest is not a plain name: a run may come from a stranger."""
+        """The file for a digest. StoreError if the digest is not a plain name: run directories are untrusted."""
         if not re.fullmatch(r"[\w-]*", digest):
             raise StoreError(f"the corpus '{digest}' of a run is not a digest", "delete the run directory")
         return self._folder / f"{digest}.jsonl"

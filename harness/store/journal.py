@@ -226,7 +226,7 @@ def _stored(values: Sequence[Any]) -> StoredCall | None:
 def _check_place(path: Path, *, shared: bool) -> None:
     """Reject links, because SQLite would write to their targets, and anything that is not a file."""
     if path.is_symlink() and not shared:
-        raise StoreError(f"{path} is a link, which is not written through", "put the file itself there")
+        raise StoreError(f"{path} is a link, and links are not followed", "put the file itself there")
     if path.exists() and not path.is_file():
         raise StoreError(f"cannot use {path} (it is not a file)", "move it away and run the same command again")
 

@@ -37,7 +37,7 @@ _NEW_INDEX = "delete it and run the same command again: it is copied from the st
 class RunDir:
     """Reads and writes one run directory. Every writing method survives kill -9 at any moment.
 
-    Data read back match their checksums, or raise a `StoreError` of one line with a way out. The manifest has the
+    Data read back match their checksums, or raise a one-line `StoreError` with a fix. The manifest has the
     checksum of the sample, done.json those of the records, and each evaluation that of its scores.
     """
 

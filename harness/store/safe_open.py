@@ -1,6 +1,4 @@
-"""Opens files of a run directory, which may come from a stranger: never waits for a pipe, and limits the size of
-lines and JSON files.
-"""
+"""Opens untrusted files of a run directory: never waits for a pipe, limits the size of lines and JSON files."""
 
 import errno
 import os

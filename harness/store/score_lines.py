@@ -41,7 +41,7 @@ class ScoreLines:
 
     paths: tuple[Path, ...]
     fix: str
-    """The way out if a line is damaged."""
+    """How to fix a damaged line, for the error."""
 
     def batches(self) -> Iterator[ScoreBatch]:
         """All scores in batches. StoreError names a damaged or incomplete line."""

@@ -1,8 +1,8 @@
 """store.json: names and checksums of the files of a stored index, recorded while no run uses it.
 
 Some stores write to their files when opened, but not when queried. So the files are recorded after the build,
-after a system has opened them, and after the last user has gone. A run killed while answering leaves them as
-recorded; one killed while opening them may cause the index to be rebuilt.
+after a system has opened them, and after the last user has closed them. A run killed while answering leaves
+them as recorded; one killed while opening them may cause the index to be rebuilt.
 """
 
 from collections.abc import Iterator
