@@ -1,5 +1,5 @@
-"""Guards against the config of a run, which may come from a stranger. The judges, parameters and prices it names
-are shown, never used: a judge's URL would receive the texts and the value of an environment variable.
+"""Guards against the config of an untrusted run. The judges, parameters and prices it names are shown, never used:
+a judge's URL would receive the texts and the value of an environment variable.
 """
 
 import json

@@ -108,7 +108,7 @@ def open_answer(choice: AnswerChoice) -> Iterator[OpenedAnswer]:
 
 
 def _refuse_unsaid(run: RunDir, plan: EvaluationPlan, config: Path | None, settings: Sequence[str]) -> None:
-    """Reject judges that only the run names. A config file of the user settles everything."""
+    """Reject judges that only the run names. A config file given by the user is always accepted."""
     if config is None:
         refuse_unsaid_judges(run, plan, [parse_setting(setting)[0] for setting in settings])
 

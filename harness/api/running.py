@@ -209,7 +209,7 @@ def _check_all(
 
 
 def _fetch_weights(cells: Sequence[Cell], results: Path, reporter: Reporter, spending: BudgetTracker) -> None:
-    """Download model weights while the budget's clock is paused, so that a download costs no answers."""
+    """Download model weights while the budget's clock is paused, so a download does not reduce the answers."""
     with spending.standing():
         for cell in cells:
             fetch_models(cell, results, reporter)

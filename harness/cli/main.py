@@ -456,7 +456,7 @@ def doctor(results: ResultsOption = Path("results")) -> None:
 
 
 def main() -> None:
-    """The console script. Exit 2 with one line for what the user can fix, 130 when interrupted."""
+    """The console script. Exit 2 with one line for errors that the user can fix, 130 when interrupted."""
     sys.excepthook = show_bug
     # For processes that libraries start; our own processes get it explicitly.
     os.environ["PYTHONSAFEPATH"] = "1"

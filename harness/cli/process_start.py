@@ -48,7 +48,7 @@ class _Output(io.FileIO):
                 return len(content)
             if isinstance(error, BrokenPipeError):
                 raise SystemExit(0) from error
-            reason = refusal_of_system(error) or f"{error.strerror}: send it elsewhere"
+            reason = refusal_of_system(error) or f"{error.strerror}: redirect it elsewhere"
             raise StoreError("cannot write the standard output", str(reason)) from error
 
 

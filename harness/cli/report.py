@@ -33,7 +33,7 @@ class ReportOptions:
     as_json: bool = False
     """Print the verdict as JSON instead of text."""
     formats: tuple[str, ...] = ()
-    """In which figures are written besides SVG."""
+    """Formats of figures besides SVG."""
 
 
 def report_runs(names: Sequence[str], options: ReportOptions) -> None:
