@@ -88,7 +88,7 @@ class CachedEmbedder:
 
 
 class _Within:
-    """An encoder in this process. Its work counts as a call: the time is spent, not waited."""
+    """An encoder in this process. Its work counts as a call, not as waiting for a provider."""
 
     def __init__(self, encoder: TextEncoder) -> None:
         self._encoder = encoder

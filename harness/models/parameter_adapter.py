@@ -81,7 +81,7 @@ class ModelDialect:
         token = _token(name, asked[name])
         if name in _DECODES and token in self.known.taken:
             raise ModelUnavailable(
-                f"the {self.role} ({self.server}) refuses {token} now, but took it before: decoding has changed",
+                f"the {self.role} ({self.server}) refuses {token} now, not before: a run has one decoding",
                 f"start a new run without it: --set models.{self.role}.{name}=null",
             )
         self._trying = self._trying.sending(token, renamed)
