@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.api.config_of_a_run import refuse_unsaid_prices
+from harness.api.config_of_a_run import reject_untrusted_prices
 from harness.config import OWN_DOCUMENTS, BenchConfig
 from harness.config.load import Tree, build_config, load_config, parse_setting, read_yaml, set_value
 from harness.config.shipped_files import config_path
@@ -106,7 +106,7 @@ def prices_of_runs(runs: Iterable[RunDir], own: str | Path | None = None) -> Pri
     table and `own` is None: all rows must use the same prices, and a file named by a run is never read.
     """
     if own is None:
-        refuse_unsaid_prices(runs)
+        reject_untrusted_prices(runs)
     return price_table(own)
 
 

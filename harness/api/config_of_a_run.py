@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _ROLES: tuple[type[JudgeConfig | JudgeEmbedderConfig], ...] = (JudgeConfig, JudgeEmbedderConfig)
 
 
-def refuse_unsaid_judges(run: RunDir, plan: EvaluationPlan, said: Collection[str]) -> None:
+def reject_untrusted_judges(run: RunDir, plan: EvaluationPlan, said: Collection[str]) -> None:
     """Raise ConfigError if the run's config has other judges or parameters than the defaults for an evaluator of
     the plan, and the dotted keys in `said` (from the command line) do not set them.
     """
@@ -41,7 +41,7 @@ def refuse_unsaid_judges(run: RunDir, plan: EvaluationPlan, said: Collection[str
             raise _unnamed(run, f"parameters of {planned.spec.name}", unsaid, default)
 
 
-def refuse_unsaid_system(run: RunDir, live: "LiveRun") -> None:
+def reject_untrusted_system(run: RunDir, live: "LiveRun") -> None:
     """Raise ConfigError if opening the run's system would contact a server, read an environment variable, or load
     code or files that the run names.
     """
@@ -74,7 +74,7 @@ def judge_settings(run: RunDir) -> tuple[str, ...]:
     return tuple(f"{key}={json.dumps(value)}" for key, value in said.items())
 
 
-def refuse_unsaid_prices(runs: Iterable[RunDir]) -> None:
+def reject_untrusted_prices(runs: Iterable[RunDir]) -> None:
     """Raise ConfigError if the config of a run names a price table."""
     for run in runs:
         if named := run.manifest().config.get("prices"):

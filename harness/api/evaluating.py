@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.api.config_building import evaluation_config, price_table, prices_of_runs
-from harness.api.config_of_a_run import refuse_unsaid_judges
+from harness.api.config_of_a_run import reject_untrusted_judges
 from harness.config import BenchConfig
 from harness.config.load import parse_setting
-from harness.core.errors import BudgetReached, ConfigError, nearest
+from harness.core.errors import BudgetExhausted, ConfigError, nearest
 from harness.protocols import AnswerChoice, OpenedAnswer, RunFacts, ScoringInput
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, check_packages, plan_evaluation
-from harness.runner.evaluating.scoring import Elsewhere, is_worth_a_worker, no_executor
+from harness.runner.evaluating.scoring import RemoteScoring, is_worth_a_worker, no_executor
 from harness.runner.executor import Executors, needs_own_process
 from harness.runner.progress import Reporter
 from harness.store import RunDir, find_runs
@@ -44,7 +44,7 @@ class Evaluation:
     spending: BudgetTracker
 
     @property
-    def stopped(self) -> BudgetReached | None:
+    def stopped(self) -> BudgetExhausted | None:
         """The budget error that stopped an evaluation, if any."""
         return next((outcome.stopped for outcome, _ in self.outcomes if outcome.stopped), None)
 
@@ -81,7 +81,7 @@ def _configs(runs: Sequence[RunDir], options: EvaluateOptions) -> list[BenchConf
 
 def scoring_elsewhere(
     executors: Executors, config: BenchConfig, plan: EvaluationPlan, reporter: Reporter
-) -> Elsewhere:
+) -> RemoteScoring:
     """Remote scoring by the config's executor, if there is one and an evaluator is slow enough to need it."""
     if not any(map(is_worth_a_worker, plan.evaluators)) or (executor := executors.joined(config)) is None:
         return no_executor
@@ -110,7 +110,7 @@ def open_answer(choice: AnswerChoice) -> Iterator[OpenedAnswer]:
 def _refuse_unsaid(run: RunDir, plan: EvaluationPlan, config: Path | None, settings: Sequence[str]) -> None:
     """Reject judges that only the run names. A config file given by the user is always accepted."""
     if config is None:
-        refuse_unsaid_judges(run, plan, [parse_setting(setting)[0] for setting in settings])
+        reject_untrusted_judges(run, plan, [parse_setting(setting)[0] for setting in settings])
 
 
 def _answered(run: RunDir, choice: AnswerChoice) -> ScoringInput:

@@ -36,7 +36,7 @@ def planned_cells(config: BenchConfig, results: Path) -> list[PlannedCell]:
 def planned_cell(cell: Cell, results: Path) -> PlannedCell:
     """The status of one run."""
     run = RunDir(results / cell.run_id)
-    n_recorded = len(run.whole_endings())
+    n_recorded = len(run.intact_statuses())
     return PlannedCell(
         run_id=cell.run_id,
         system=cell.spec.name,

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.api.config_building import price_table
 from harness.api.evaluating import scoring_elsewhere
 from harness.config import LOCAL_EXECUTOR, NO_MODEL, BenchConfig
-from harness.core.errors import BudgetReached, ConfigError, explained_io
+from harness.core.errors import BudgetExhausted, ConfigError, explained_io
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.estimating.estimate import Estimator, keep_estimate, say_total
 from harness.runner.estimating.sample_size_notice import size_lines
@@ -65,7 +65,7 @@ class Benchmark:
         return [result.run for result in self.results]
 
     @property
-    def stopped(self) -> BudgetReached | None:
+    def stopped(self) -> BudgetExhausted | None:
         """The budget error that stopped the benchmark, if any."""
         cells = next((result.stopped for result in self.results if result.stopped), None)
         return cells or (self.outcome.stopped if self.outcome else None)

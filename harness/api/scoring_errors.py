@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from harness.config import BenchConfig
-from harness.core.errors import BudgetReached, HarnessError
+from harness.core.errors import BudgetExhausted, HarnessError
 from harness.runner.evaluating.evaluate import EvaluationOutcome
 
 Outcomes = Sequence[tuple[EvaluationOutcome, BenchConfig]]
@@ -24,4 +24,4 @@ def troubles(outcomes: Outcomes) -> list[str]:
 def refused(outcomes: Outcomes) -> HarnessError | None:
     """The error of the first evaluator that could not run; None if there is none. A budget stop does not count."""
     errors = (error for outcome, _ in outcomes for _, error in outcome.refusals)
-    return next((error for error in errors if not isinstance(error, BudgetReached)), None)
+    return next((error for error in errors if not isinstance(error, BudgetExhausted)), None)

@@ -10,8 +10,8 @@ from types import FrameType
 from harness.api.evaluating import EvaluateOptions, evaluate_all, needs_child_process
 from harness.api.scoring_errors import Outcomes, refused, troubles
 from harness.cli.console import complain, open_console, same_command
-from harness.cli.subprocess_guard import run_apart
-from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER, BudgetReached, RunInterrupted
+from harness.cli.subprocess_guard import run_in_child
+from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER, BudgetExhausted, RunInterrupted
 from harness.core.process_info import count_stops
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.evaluate import Evaluated
@@ -21,7 +21,7 @@ from harness.store import find_runs
 def evaluate_named(names: Sequence[str], options: EvaluateOptions, *, as_json: bool) -> int:
     """Score the named runs and print the scores. Returns the exit code."""
     runs = find_runs(options.results, names)
-    if needs_child_process(runs, options) and (code := run_apart()) is not None:
+    if needs_child_process(runs, options) and (code := run_in_child()) is not None:
         return code
     with resumable("all paid judgements are kept"):
         evaluation = evaluate_all(runs, options)
@@ -74,7 +74,7 @@ def conclude(outcomes: Outcomes) -> int:
     return EXIT_TOLERANCE if lines else EXIT_DONE
 
 
-def say_stopped(reached: BudgetReached, spending: BudgetTracker, progress: str) -> int:
+def say_stopped(reached: BudgetExhausted, spending: BudgetTracker, progress: str) -> int:
     """Print, even with `--quiet`, that the budget stopped the command and how to resume. Returns the exit code."""
     go_on = " ".join(filter(None, (same_command(), spending.larger(reached))))
     complain(

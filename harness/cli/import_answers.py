@@ -32,14 +32,14 @@ def parse_pairs(option: str, words: Sequence[str]) -> dict[str, str]:
 
 
 def _said(request: ImportRequest, result: ImportResult) -> str:
-    if result.was_there:
+    if result.was_complete:
         return f"{result.run.run_id} already has these answers: nothing to do"
     failed = f", {counted(result.n_failed, 'query', 'queries')} failed" if result.n_failed else ""
     return f"imported {counted(result.n_answers, 'answer')} of {request.label}{failed}: {result.run.run_id}"
 
 
 def _notes(result: ImportResult) -> list[str]:
-    notes = () if result.was_there else result.notes
+    notes = () if result.was_complete else result.notes
     return [f"  note: {note}" for note in (*result.mended, *notes)]
 
 

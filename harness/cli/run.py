@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.api.running import Benchmark, RunOptions, run_benches
 from harness.cli.console import complain, open_console, same_command
 from harness.cli.evaluate import conclude, resumable, say_stopped
-from harness.cli.subprocess_guard import run_apart
+from harness.cli.subprocess_guard import run_in_child
 from harness.config import BenchConfig
 from harness.core.errors import EXIT_TOLERANCE
 from harness.runner.executing.execute import CellResult
@@ -32,7 +32,7 @@ def run_all(configs: Sequence[BenchConfig], options: RunOptions, shown: RunOutpu
         from harness.report import check_report
 
         check_report()
-    if needs_own_process(configs) and (code := run_apart()) is not None:
+    if needs_own_process(configs) and (code := run_in_child()) is not None:
         return code
     with resumable("all answers are kept"):
         benches = run_benches(configs, options)

@@ -20,18 +20,18 @@ ENV = "RAG_HARNESS_APART"
 _ENDED = b"."
 
 
-def run_apart() -> int | None:
+def run_in_child() -> int | None:
     """Run the same command in a child process and return its exit code; return None in the child, which then does
     the work. ServiceUnavailable if the child died before it finished.
     """
     if told := os.environ.pop(ENV, None):
-        _live_with(*map(int, told.split()))
+        _exit_with_parent(*map(int, told.split()))
         return None
     is_here, stays = os.pipe()
     ended, ends = os.pipe()
     command = python_command("harness.cli.main", *sys.argv[1:])
     env = python_environment(**{ENV: f"{is_here} {ends}"})
-    with _Handed() as handed:
+    with _SignalForwarder() as handed:
         # In a session of its own, so that Ctrl-C in a terminal reaches only this process.
         with subprocess.Popen(command, env=env, pass_fds=(is_here, ends), start_new_session=True) as process:
             os.close(is_here)
@@ -53,7 +53,7 @@ def run_apart() -> int | None:
     )
 
 
-class _Handed:
+class _SignalForwarder:
     """Forwards SIGTERM and SIGINT to a child process instead of ending this one."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class _Handed:
             self._process.send_signal(number)
 
 
-def _live_with(is_here: int, ends: int) -> None:
+def _exit_with_parent(is_here: int, ends: int) -> None:
     """Exit when the parent process is gone; report an orderly exit to it."""
     for pipe in (is_here, ends):
         # Grandchildren must not keep the pipes open.

@@ -71,7 +71,7 @@ class ServiceUnavailable(HarnessError):
     """Another server that a system needs, such as a graph database: down, password refused, too old."""
 
 
-class BudgetReached(HarnessError):
+class BudgetExhausted(HarnessError):
     """The next step would exceed the budget. Paid results are kept; a larger budget resumes the run."""
 
     def __init__(self, what: str, *, usd: float = 0.0, tokens: int = 0) -> None:

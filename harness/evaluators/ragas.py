@@ -1,4 +1,4 @@
-"""Seven metrics of ragas 0.4.3, asked over the metered seam instead of through `ragas.evaluate()`.
+"""Seven metrics of ragas 0.4.3, asked over the metered client instead of through `ragas.evaluate()`.
 
 | measure `ragas_...` | reads (and the question) | value | calls |
 |--|--|--|--|

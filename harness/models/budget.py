@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from harness.core.errors import BudgetReached, HarnessError
+from harness.core.errors import BudgetExhausted, HarnessError
 from harness.core.records import Usage
 from harness.store import Journal
 
@@ -77,7 +77,7 @@ class Budget:
 
     A call that would fit once others have ended waits for them, first come, first served. One that can never fit
     closes the budget: running calls end and are kept, no other is admitted, and waiting ones raise
-    `BudgetReached`. For use within one event loop.
+    `BudgetExhausted`. For use within one event loop.
     """
 
     def __init__(self, allowance: Allowance | None = None, priced: RolePriced | None = None) -> None:
@@ -95,7 +95,7 @@ class Budget:
         self.spent = Amount()
         """Spent by finished calls. Interrupted or uncounted calls count with their upper bound."""
         self.n_refused = 0
-        self.refusal: BudgetReached | None = None
+        self.refusal: BudgetExhausted | None = None
         """The last refusal."""
 
     def renew(self, allowance: Allowance) -> None:
@@ -198,9 +198,9 @@ class Budget:
         tokens = f"{amount.tokens:,} tokens"
         return tokens if self._left.usd is None else f"{tokens} (${amount.usd:.2g})"
 
-    def _refuse(self) -> BudgetReached:
+    def _refuse(self) -> BudgetExhausted:
         self.n_refused += 1
-        self.refusal = BudgetReached(self._closed_by, usd=self._needed.usd, tokens=self._needed.tokens)
+        self.refusal = BudgetExhausted(self._closed_by, usd=self._needed.usd, tokens=self._needed.tokens)
         return self.refusal
 
     def _close(self, reason: str, needed: Amount | None = None) -> None:

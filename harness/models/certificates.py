@@ -17,7 +17,7 @@ FIX = (
 )
 
 
-def trust_as_others_do() -> None:
+def use_configured_certificates() -> None:
     """Use the certificate file that curl, pip or requests are configured with, unless SSL_CERT_FILE names one."""
     if not os.environ.get("SSL_CERT_FILE") and (found := _named()):
         os.environ["SSL_CERT_FILE"] = found

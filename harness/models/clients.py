@@ -9,14 +9,14 @@ import numpy as np
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.core.records import Usage
-from harness.models.certificates import trust_as_others_do
+from harness.models.certificates import use_configured_certificates
 from harness.models.logprob_choice import are_refused, letter_request, letter_shares, no_letters
 from harness.models.model_endpoint import Endpoint
 from harness.models.parameter_adapter import AdaptingTransport, ModelDialect
 from harness.models.providers import api_key, need_client, provider_of
-from harness.models.remote_calls import RemoteSeam, RemoteTransport
+from harness.models.remote_calls import RemoteCallContext, RemoteTransport
 from harness.models.reply_parsing import usage_of
-from harness.models.transport import MeteredTransport, Seam
+from harness.models.transport import CallContext, MeteredTransport
 from harness.models.vectors import unit_rows
 from harness.protocols import Message
 from harness.store import Dialect, Dialects
@@ -31,31 +31,37 @@ NO_URL = "http://fake.invalid/v1"
 """For a provider without a server; its transport ignores it."""
 
 
-AnySeam = Seam | RemoteSeam
+AnyCallContext = CallContext | RemoteCallContext
 
 
 def build_chat(
-    config: GeneratorConfig, seam: AnySeam, server: "ServerAccess | None" = None
+    config: GeneratorConfig, call_context: AnyCallContext, server: "ServerAccess | None" = None
 ) -> "OpenAIChat | None":
     """The generator or judge of a resolved config; None if there is none. `server`: one that was started
     for it.
     """
     if config.is_none:
         return None
-    return OpenAIChat(config, open_client(config, seam, server))
+    return OpenAIChat(config, open_client(config, call_context, server))
 
 
-def open_client(config: ModelConfig, seam: AnySeam, server: "ServerAccess | None" = None) -> "AsyncOpenAI":
+def open_client(
+    config: ModelConfig, call_context: AnyCallContext, server: "ServerAccess | None" = None
+) -> "AsyncOpenAI":
     """An openai client whose requests all go through our transport; its own retries are off."""
     need_client()
     from openai import AsyncOpenAI
 
     transport: httpx2.AsyncBaseTransport
-    if isinstance(seam, RemoteSeam):
+    if isinstance(call_context, RemoteCallContext):
         # The process that makes the calls has the key and the address of the server.
-        url, key, transport = NO_URL, "relayed", RemoteTransport(seam, config.role, httpx2.URL(NO_URL).path)
+        url, key, transport = (
+            NO_URL,
+            "relayed",
+            RemoteTransport(call_context, config.role, httpx2.URL(NO_URL).path),
+        )
     else:
-        url, key, transport = *access_of(config, server), open_transport(config, seam, server)
+        url, key, transport = *access_of(config, server), open_transport(config, call_context, server)
     return AsyncOpenAI(
         api_key=key,
         base_url=url,
@@ -70,15 +76,17 @@ def access_of(config: ModelConfig, server: "ServerAccess | None" = None) -> tupl
     return _url(config, server), server.api_key if server else api_key(config)
 
 
-def open_transport(config: ModelConfig, seam: Seam, server: "ServerAccess | None" = None) -> MeteredTransport:
+def open_transport(
+    config: ModelConfig, call_context: CallContext, server: "ServerAccess | None" = None
+) -> MeteredTransport:
     """The metered transport of a role, above one that adapts requests to the server."""
-    trust_as_others_do()
+    use_configured_certificates()
     url, provider = _url(config, server), provider_of(config)
     endpoint = Endpoint(
         role=config.role,
         base_url=url,
         max_retries=config.max_retries,
-        limiter=seam.limiters.of(config, url),
+        limiter=call_context.limiters.of(config, url),
         fix=provider.fix,
         reasoning_tokens=config.reasoning_tokens if isinstance(config, GeneratorConfig) else 0,
         max_retry_after_s=config.max_retry_after_s,
@@ -87,22 +95,22 @@ def open_transport(config: ModelConfig, seam: Seam, server: "ServerAccess | None
     inner = provider.transport(config)
     # Local models accept all parameters.
     if isinstance(config, GeneratorConfig) and (config.base_url or config.send_as or config.reasoning_tokens):
-        inner = AdaptingTransport(inner, _spoken(config, seam, url))
-    return MeteredTransport(seam, endpoint, inner)
+        inner = AdaptingTransport(inner, _spoken(config, call_context, url))
+    return MeteredTransport(call_context, endpoint, inner)
 
 
-def _spoken(config: GeneratorConfig, seam: Seam, url: str) -> ModelDialect:
+def _spoken(config: GeneratorConfig, call_context: CallContext, url: str) -> ModelDialect:
     # Which parameters a model accepts may depend on others: a temperature, on the reasoning effort.
     role, beside = config.role, f" with {json.dumps(config.extra, sort_keys=True)}" if config.extra else ""
     return ModelDialect(
         server=f"{config.model} at {url}{beside}",
         role=role,
-        dialects=seam.dialects if config.base_url else Dialects(),
+        dialects=call_context.dialects if config.base_url else Dialects(),
         reasoning_tokens=config.reasoning_tokens,
         of_config=Dialect(sent_as=dict(config.send_as)),
-        of_run=seam.begun_in.get(role, Dialect()),
-        say=seam.say,
-        noted=lambda dialect: seam.noted(role, dialect),
+        of_run=call_context.begun_in.get(role, Dialect()),
+        say=call_context.say,
+        noted=lambda dialect: call_context.noted(role, dialect),
     )
 
 

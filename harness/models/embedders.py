@@ -8,9 +8,9 @@ import numpy as np
 
 from harness.config import EmbedderConfig
 from harness.core.hashing import digest
-from harness.models.clients import AnySeam, OpenAIEmbedding, open_client
+from harness.models.clients import AnyCallContext, OpenAIEmbedding, open_client
 from harness.models.embedding_cache import EmbeddingCache
-from harness.models.metering import Meter, current_meter, hearing_replays
+from harness.models.metering import Meter, collect_replayed_calls, current_meter
 from harness.models.model_identity import model_identity
 from harness.models.providers import TextEncoder, provider_of
 
@@ -77,7 +77,7 @@ class CachedEmbedder:
             vectors = await self._encoder.embed(texts)
             self._cache.add(texts, vectors, time.monotonic() - began)
             return
-        with hearing_replays() as replayed:
+        with collect_replayed_calls() as replayed:
             vectors, usage = await self._server.embed_counted(texts)
         if replayed:
             # A lost cache is filled again from the journal, which is no work of this run.
@@ -99,11 +99,14 @@ class _Within:
 
 
 def build_embedder(
-    config: EmbedderConfig, seam: AnySeam, cache: EmbeddingCache, progress: EmbedProgress | None = None
+    config: EmbedderConfig,
+    call_context: AnyCallContext,
+    cache: EmbeddingCache,
+    progress: EmbedProgress | None = None,
 ) -> CachedEmbedder:
     """The embedder of a resolved config."""
     within = provider_of(config).encoder
-    encoder = _Within(within(config)) if within else OpenAIEmbedding(config, open_client(config, seam))
+    encoder = _Within(within(config)) if within else OpenAIEmbedding(config, open_client(config, call_context))
     return CachedEmbedder(encoder, cache, config.batch_size, progress)
 
 

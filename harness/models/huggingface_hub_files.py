@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from harness.core.errors import MissingDependency, ModelUnavailable, install
-from harness.models.certificates import FIX, REFUSED, trust_as_others_do
+from harness.models.certificates import FIX, REFUSED, use_configured_certificates
 from harness.models.weight_catalogue import HubFile, WeightFile
 
 _TIMEOUT_S = 5.0
@@ -27,7 +27,7 @@ def hub_is_reachable() -> bool:
     """
     if os.environ.get("HF_HUB_OFFLINE", "0").upper() in {"1", "TRUE", "YES", "ON"}:
         return False
-    trust_as_others_do()
+    use_configured_certificates()
     try:
         url = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
         socket.create_connection((url.hostname or "", url.port or 443), timeout=_TIMEOUT_S).close()
@@ -89,10 +89,10 @@ def download(weights: WeightFile, file: HubFile, *, silent: bool) -> Path:
         from huggingface_hub.utils import silent_tqdm
     except ImportError as error:
         raise ModelUnavailable("hub: huggingface-hub is not installed") from error
-    trust_as_others_do()
+    use_configured_certificates()
     _need_room(weights)
     bar = silent_tqdm if silent else None
-    with _unheard(silent):
+    with _ignore_progress(silent):
         _ask(weights, file)
         try:
             found = hf_hub_download(file.repo, file.filename, revision=file.revision, tqdm_class=bar)
@@ -135,7 +135,7 @@ def _need_room(weights: WeightFile) -> None:
 
 
 @contextmanager
-def _unheard(silent: bool) -> Iterator[None]:
+def _ignore_progress(silent: bool) -> Iterator[None]:
     """Keep the library's warnings, such as about retries, from standard error."""
     from huggingface_hub.utils import logging
 

@@ -82,14 +82,14 @@ class AdaptiveLimiter:
                     pace.end(expected[kind])
         finally:
             self._active -= 1
-            self._hand_out()
+            self._assign_slots()
 
     async def _place(self, call: OpenCall) -> bool:
         """Wait for a slot. True if it was assigned before requests may start; it is then held back."""
         place: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         entry = (call, place)
         self._queue.append(entry)
-        self._hand_out()
+        self._assign_slots()
         if not place.done():
             call.turn(waits=self._queue_waits)
         try:
@@ -100,12 +100,12 @@ class AdaptiveLimiter:
                 self._held_back -= place.result()
             elif entry in self._queue:
                 self._queue.remove(entry)
-            self._hand_out()
+            self._assign_slots()
             raise
         finally:
             call.turn(waits=False)
 
-    def _hand_out(self) -> None:
+    def _assign_slots(self) -> None:
         """Assign all free slots to the first in the queue at once."""
         is_early = self._next_start_s() > time.monotonic()
         while self._queue and self._active < self.allowed:
@@ -114,9 +114,9 @@ class AdaptiveLimiter:
                 self._active += 1
                 self._held_back += is_early
                 place.set_result(is_early)
-        self._tell_queue()
+        self._notify_queue()
 
-    def _tell_queue(self) -> None:
+    def _notify_queue(self) -> None:
         waits = self._active - self._held_back < self._max
         if waits != self._queue_waits:
             self._queue_waits = waits
@@ -129,7 +129,7 @@ class AdaptiveLimiter:
             if not self._gate.locked() and self._next_start_s() <= time.monotonic():
                 return False
             self._held_back += 1
-            self._tell_queue()
+            self._notify_queue()
         call.turn(waits=True)
         try:
             async with self._gate:
@@ -139,7 +139,7 @@ class AdaptiveLimiter:
         finally:
             call.turn(waits=False)
             self._held_back -= 1
-            self._tell_queue()
+            self._notify_queue()
         return True
 
     def _next_start_s(self) -> float:
@@ -155,18 +155,18 @@ class AdaptiveLimiter:
         expected = self._expected(n_bytes)
         took = expected if tokens is None else {**expected, "tokens": float(tokens)}
         for kind, pace in self._paces.items():
-            pace.let_through(took[kind], expected[kind], min(began, time.monotonic()))
+            pace.record_answer(took[kind], expected[kind], min(began, time.monotonic()))
         if began > self._refused_at:
             if self.refusals and not self._has_recovered:
                 self._has_recovered = True
                 for pace in self._paces.values():
-                    pace.measure_anew(began)
+                    pace.restart_measurement(began)
             self.refusals, self._refused_since = 0, math.inf
         if tokens is not None and n_bytes:
             self._tokens_a_byte += 0.2 * (tokens / n_bytes - self._tokens_a_byte)
         if self._allowed < self._max:
             self._allowed = min(self._max, self._allowed + 1.0 / self._allowed)
-            self._hand_out()
+            self._assign_slots()
 
     def update_limits(self, allowances: Allowances) -> None:
         """Apply the limits that the server reports."""
@@ -184,18 +184,18 @@ class AdaptiveLimiter:
             self._allowed = max(1.0, self._allowed / 2)
             self.refusals += 1
             self._refused_at, self._refused_since = now, min(self._refused_since, now)
-            self._blame(expected)
+            self._slow_down_refused_kind(expected)
         self._stopped_until = max(self._stopped_until, now + wait_s)
         for call, _ in self._queue:
-            call.waited_since(refused_since)
+            call.mark_waiting_since(refused_since)
 
-    def _blame(self, expected: Mapping[str, float]) -> None:
+    def _slow_down_refused_kind(self, expected: Mapping[str, float]) -> None:
         """Slow down the kind that caused the refusal: one of which the server never admitted as much."""
-        suspects = [kind for kind, pace in self._paces.items() if not pace.has_carried(expected[kind])]
+        suspects = [kind for kind, pace in self._paces.items() if not pace.exceeded_before(expected[kind])]
         if not suspects:
             for pace in self._paces.values():
                 pace.doubt()
         elif self._blamed not in suspects:
-            self._paces[self._blamed].absolve()
+            self._paces[self._blamed].drop_estimate()
             self._blamed = suspects[-1]
         self._paces[self._blamed].refuse()

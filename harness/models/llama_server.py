@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.config import GeneratorConfig
 from harness.core.bounded_files import open_to_append
-from harness.core.errors import BudgetReached, ConfigError, HarnessError, ModelUnavailable, explained_io, need
+from harness.core.errors import BudgetExhausted, ConfigError, HarnessError, ModelUnavailable, explained_io, need
 from harness.core.process_environment import python_command, python_environment
 from harness.core.sanitize import keep_made
 from harness.models.cpu_count import usable_cores
@@ -159,7 +159,7 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
         try:
             yield server
         except HarnessError as error:
-            if isinstance(error, BudgetReached) or server.is_alive():
+            if isinstance(error, BudgetExhausted) or server.is_alive():
                 raise
             # "Connection refused" would say less.
             raise ModelUnavailable(

@@ -30,7 +30,7 @@ class OpenCall:
             self.note()
             self._waits = waits
 
-    def waited_since(self, moment_s: float) -> None:
+    def mark_waiting_since(self, moment_s: float) -> None:
         """The time from that moment (time.monotonic) until now turned out to be such waiting."""
         if not self._waits and moment_s > self._since:
             self._working.add(self._since, moment_s)
@@ -100,7 +100,7 @@ class Meter:
         counted = self.paid if paid_by is None else self.replayed_from.setdefault(paid_by, {})
         counted[role] = counted.get(role, Usage()) + usage
 
-    def tell_own(self, usage: Usage | None, beside: Collection[str] = ()) -> None:
+    def report_unmetered_usage(self, usage: Usage | None, beside: Collection[str] = ()) -> None:
         """Usage of unmetered models, as reported by the pipeline; None: unknown. It counts if no call was metered,
         except for roles in `beside`.
         """
@@ -269,7 +269,7 @@ def charged(meter: Meter) -> Iterator[None]:
 
 
 @contextmanager
-def hearing_replays() -> Iterator[list[StoredCall]]:
+def collect_replayed_calls() -> Iterator[list[StoredCall]]:
     """The calls of the enclosed work, in this task, that a journal answered."""
     heard: list[StoredCall] = []
     token = _replays.set(heard)

@@ -42,7 +42,7 @@ class Endpoint:
         """`generator at http://...`."""
         return f"{self.role} at {self.base_url}"
 
-    def asked_s(self, reply: Outcome, say: Callable[[str], None]) -> float | None:
+    def requested_wait_s(self, reply: Outcome, say: Callable[[str], None]) -> float | None:
         """The wait that the server asks for, limited by the cap; `say` is told. None: nothing."""
         asked = retry_after_s(reply.headers.get("retry-after")) if isinstance(reply, SanitizedReply) else None
         cap = self.max_retry_after_s
@@ -54,7 +54,7 @@ class Endpoint:
         )
         return cap
 
-    def check_patience(self) -> None:
+    def check_throttled_time(self) -> None:
         """Raise an error if the server has refused everything for too long: the run stops, and no query
         is lost.
         """
@@ -64,7 +64,7 @@ class Endpoint:
                 f"run the same command again later, it resumes; models.{self.role}.max_throttled_s waits longer",
             )
 
-    def refuse_hopeless(self, reply: SanitizedReply) -> None:
+    def raise_if_permanent(self, reply: SanitizedReply) -> None:
         """Raise if no other query could succeed either: wrong key, unknown model, no credit left."""
         status = reply.status
         if status not in {401, 402, 403, 404, 429}:
@@ -79,7 +79,7 @@ class Endpoint:
                 f"{self.where} refused: the quota is used up ({message})", "add credit, then run again"
             )
 
-    def given_up(self, error: Exception) -> Exception:
+    def final_error(self, error: Exception) -> Exception:
         """The error to raise if the last try failed: without its server no other query could succeed."""
         if not isinstance(error, httpx2.ConnectError | httpx2.RemoteProtocolError | httpx2.ReadError):
             return error

@@ -52,11 +52,11 @@ class ModelDialect:
 
     def look(self) -> None:
         """Load what other processes have learnt."""
-        self.known = self.of_config.and_also(self.of_run).and_also(self.dialects.of(self.server))
+        self.known = self.of_config.merged_over(self.of_run).merged_over(self.dialects.of(self.server))
 
     def adapted(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The request with all known changes."""
-        wanted, sent_as = dict(request), self.known.and_also(self._trying).sent_as
+        wanted, sent_as = dict(request), self.known.merged_over(self._trying).sent_as
         if "max_tokens" in request:
             wanted["max_tokens"] += self.reasoning_tokens
         for name in filter(request.__contains__, _SENDABLE):
@@ -105,7 +105,7 @@ class ModelDialect:
         if new:
             self.noted(self.known)
 
-    def gave_up(self) -> None:
+    def discard(self) -> None:
         """The suggested change did not help."""
         self._trying = Dialect()
 
@@ -138,7 +138,7 @@ class AdaptingTransport(httpx2.AsyncBaseTransport):
                 response = await received(response, request)
                 if self._spoken.suggests(response.content, asked, wanted):
                     continue
-                self._spoken.gave_up()
+                self._spoken.discard()
             if response.status_code == 200:
                 self._spoken.took(asked)
             return response

@@ -10,13 +10,13 @@ from typing import Any
 import httpx2
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
-from harness.core.errors import BudgetReached, ModelUnavailable
+from harness.core.errors import BudgetExhausted, ModelUnavailable
 from harness.models.clients import CutOff, chat_request, embedding_request, open_transport, text_of
 from harness.models.metering import Meter, metered
 from harness.models.model_endpoint import read_error
 from harness.models.providers import api_key
 from harness.models.reply_parsing import UnreadableReply
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.protocols import Message
 
 _PROMPT = (Message("user", "Reply with the word yes."),)
@@ -29,7 +29,7 @@ def is_asked(config: ModelConfig) -> bool:
     return config.base_url is not None
 
 
-async def ask_once(config: ModelConfig, seam: Seam, scope: str) -> None:
+async def ask_once(config: ModelConfig, call_context: CallContext, scope: str) -> None:
     """Call the model of a resolved config once, counted and journaled under `scope`.
 
     Raises ModelUnavailable if every call would fail: the key, the model or a parameter is refused, or all of
@@ -40,10 +40,10 @@ async def ask_once(config: ModelConfig, seam: Seam, scope: str) -> None:
     url = str(config.base_url)
     headers = {"Authorization": f"Bearer {api_key(config)}"}
     falters = (TimeoutError, httpx2.TransportError, UnreadableReply)
-    with suppress(*falters, BudgetReached), metered(Meter(scope)):
+    with suppress(*falters, BudgetExhausted), metered(Meter(scope)):
         async with (
             asyncio.timeout(_LONGEST_S),
-            httpx2.AsyncClient(transport=open_transport(config, seam), timeout=config.timeout_s) as client,
+            httpx2.AsyncClient(transport=open_transport(config, call_context), timeout=config.timeout_s) as client,
         ):
             response = await client.post(f"{url}{path}", json=body, headers=headers)
             _check(config, response, body)

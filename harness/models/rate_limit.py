@@ -50,7 +50,7 @@ class Pace:
         if not self._marks:
             self._marks.append(now)
         since = self.next_s if waited and self.next_s > now - _LATE_S else now
-        self.next_s = since + self._apart_s(amount, now)
+        self.next_s = since + self._gap_s(amount, now)
         self._under_way += amount
 
     def end(self, amount: float) -> None:
@@ -61,11 +61,11 @@ class Pace:
         """The server reports its limit per minute and how much is left."""
         self._told, self._left = limit, left
 
-    def let_through(self, amount: float, expected: float, began: float) -> None:
+    def record_answer(self, amount: float, expected: float, began: float) -> None:
         """It has answered a call that used that amount, when `expected` was expected at its start."""
         now = time.monotonic()
         if amount != expected:
-            self.next_s += math.copysign(self._apart_s(abs(amount - expected), now), amount - expected)
+            self.next_s += math.copysign(self._gap_s(abs(amount - expected), now), amount - expected)
         self._passed.append((began, amount))
         self._held += amount
         if self._refused_at is None:
@@ -74,17 +74,17 @@ class Pace:
         elif began > self._refused_at:
             self._recover(self._refused_at, began, amount)
 
-    def has_carried(self, amount: float) -> bool:
+    def exceeded_before(self, amount: float) -> bool:
         """Whether more was answered in a minute before: then the refusal has another reason."""
         if self._refused_at is None:
             self._forget(time.monotonic())
         return self._held + amount <= self._most
 
-    def measure_anew(self, now: float) -> None:
+    def restart_measurement(self, now: float) -> None:
         """What it admitted until now may have been saved up."""
         self._marks = deque([now])
 
-    def absolve(self) -> None:
+    def drop_estimate(self) -> None:
         """Drop the estimate, because this kind was not the reason of the refusal."""
         self._learnt = math.inf
 
@@ -123,7 +123,7 @@ class Pace:
         self._most, self._recovered_at = sum(amounts), now
         self._marks.append(now)
         self._refused_at = None
-        self.next_s = now + self._apart_s(amount, now)
+        self.next_s = now + self._gap_s(amount, now)
 
     def _learn(self, per_minute: float, now: float) -> None:
         if per_minute > 0:
@@ -137,7 +137,7 @@ class Pace:
         """The learnt limit per minute."""
         return self._learnt * (1.0 + _REGAINED * ((now - self._learnt_at) / MINUTE_S) ** 3)
 
-    def _apart_s(self, amount: float, now: float) -> float:
+    def _gap_s(self, amount: float, now: float) -> float:
         """Seconds until the next start."""
         left = min(1.0, max(0.0, (self._left - self._under_way) / self._told))
         # Only the user's own limit may be below one start per minute.

@@ -7,7 +7,7 @@ import httpx2
 from pydantic import BaseModel, ConfigDict
 
 from harness.core import errors
-from harness.core.errors import BudgetReached, HarnessError
+from harness.core.errors import BudgetExhausted, HarnessError
 from harness.models.reply_parsing import UnreadableReply
 
 _PLAIN = ("TypeError", "ValueError", "RuntimeError", "TimeoutError")
@@ -24,13 +24,13 @@ class RemoteCallError(BaseModel):
     fix: str = ""
     usd: float = 0.0
     tokens: int = 0
-    """For `BudgetReached`."""
+    """For `BudgetExhausted`."""
 
     @classmethod
     def of(cls, error: BaseException) -> Self:
         """From an exception raised here."""
         name = type(error).__name__
-        if isinstance(error, BudgetReached):
+        if isinstance(error, BudgetExhausted):
             return cls(name=name, what=error.what, usd=error.usd, tokens=error.tokens)
         if isinstance(error, HarnessError):
             return cls(name=name, what=error.what, fix=error.fix)
@@ -40,8 +40,8 @@ class RemoteCallError(BaseModel):
         """The exception to raise there: one of our classes, of the HTTP library's or a builtin, otherwise a
         RuntimeError that names it.
         """
-        if self.name == BudgetReached.__name__:
-            return BudgetReached(self.what, usd=self.usd, tokens=self.tokens)
+        if self.name == BudgetExhausted.__name__:
+            return BudgetExhausted(self.what, usd=self.usd, tokens=self.tokens)
         if self.name == UnreadableReply.__name__:
             return UnreadableReply(self.what)
         if self.name in _PLAIN:

@@ -21,13 +21,13 @@ from harness.models.metering import Meter, OpenCall, charged
 from harness.models.remote_call_errors import RemoteCallError
 from harness.models.remote_calls import CallUpdate, RemoteCall, RemoteUsage
 from harness.models.time_spans import Spans
-from harness.models.transport import MeteredTransport, Seam
+from harness.models.transport import CallContext, MeteredTransport
 from harness.store import StoredCall
 
-TellNews = Callable[[CallUpdate], None]
+SendUpdate = Callable[[CallUpdate], None]
 
 
-class CallHandler(Protocol):
+class RoleHandler(Protocol):
     """Answers the calls of a role."""
 
     async def send(self, call: RemoteCall) -> tuple[int, bytes]:
@@ -40,7 +40,7 @@ class CallHandler(Protocol):
 
 
 @dataclass(frozen=True)
-class _ModelWay:
+class _ModelHandler:
     """Sends calls to a model's server."""
 
     transport: MeteredTransport
@@ -48,7 +48,7 @@ class _ModelWay:
     key: str
 
     async def send(self, call: RemoteCall) -> tuple[int, bytes]:
-        """See `CallHandler`."""
+        """See `RoleHandler`."""
         headers = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
         times = dict.fromkeys(("connect", "read", "write", "pool"), call.timeout_s)
         request = httpx2.Request(
@@ -58,7 +58,7 @@ class _ModelWay:
         return response.status_code, await response.aread()
 
     async def close(self) -> None:
-        """See `CallHandler`."""
+        """See `RoleHandler`."""
         await self.transport.aclose()
 
 
@@ -69,41 +69,43 @@ class RemoteCallServer:
 
     def __init__(
         self,
-        seam: Seam,
+        call_context: CallContext,
         models: Mapping[str, ModelConfig],
         servers: Mapping[str, ServerAccess],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         """`models` by role; `servers`: those that were started for them."""
-        self._seam, self.loop = seam, loop
-        self._ways: dict[str, CallHandler] = {
-            role: _ModelWay(open_transport(config, seam, servers.get(role)), *access_of(config, servers.get(role)))
+        self._call_context, self.loop = call_context, loop
+        self._ways: dict[str, RoleHandler] = {
+            role: _ModelHandler(
+                open_transport(config, call_context, servers.get(role)), *access_of(config, servers.get(role))
+            )
             for role, config in models.items()
         }
         self._under_way: set[asyncio.Task[None]] = set()
 
-    def serve(self, role: str, way: CallHandler) -> None:
+    def serve(self, role: str, way: RoleHandler) -> None:
         """Handle the calls of a role that is not a model."""
         self._ways[role] = way
 
-    def open(self, tell: TellNews) -> "RemoteCallSession":
+    def open(self, tell: SendUpdate) -> "RemoteCallSession":
         """A session for one worker, which receives updates by `tell`, called in the loop."""
         return RemoteCallSession(self, tell)
 
-    def begin(self, call: RemoteCall, meter: Meter, tell: TellNews) -> asyncio.Task[None]:
+    def begin(self, call: RemoteCall, meter: Meter, tell: SendUpdate) -> asyncio.Task[None]:
         """Make one call, charged to `meter`."""
         task = self.loop.create_task(self._carry(call, meter, tell))
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
         return task
 
-    async def _carry(self, call: RemoteCall, meter: Meter, tell: TellNews) -> None:
-        counting = _CountedElsewhere(meter, lambda news: tell(news.model_copy(update={"number": call.number})))
+    async def _carry(self, call: RemoteCall, meter: Meter, tell: SendUpdate) -> None:
+        counting = _ForwardingMeter(meter, lambda news: tell(news.model_copy(update={"number": call.number})))
         try:
             with charged(counting):
                 status, content = await self._ways[call.role].send(call)
         except asyncio.CancelledError as cut_off:
-            error = self._seam.budget.refusal or cut_off
+            error = self._call_context.budget.refusal or cut_off
             tell(CallUpdate(number=call.number, kind="failed", error=RemoteCallError.of(error)))
         except Exception as error:
             tell(CallUpdate(number=call.number, kind="failed", error=RemoteCallError.of(error)))
@@ -118,7 +120,7 @@ class RemoteCallServer:
         for way in self._ways.values():
             with suppress(Exception):
                 await way.close()
-        self._seam.close()
+        self._call_context.close()
 
 
 class RemoteCallSession:
@@ -126,7 +128,7 @@ class RemoteCallSession:
     retried by another worker finds the calls of its first try.
     """
 
-    def __init__(self, desk: RemoteCallServer, tell: TellNews) -> None:
+    def __init__(self, desk: RemoteCallServer, tell: SendUpdate) -> None:
         self._desk, self._tell = desk, tell
         self._meters: dict[tuple[str, int], Meter] = {}
         self._calls: dict[int, asyncio.Task[None]] = {}
@@ -150,12 +152,12 @@ class RemoteCallSession:
         task.add_done_callback(lambda _: self._calls.pop(call.number, None))
 
 
-class _CountedElsewhere(Meter):
+class _ForwardingMeter(Meter):
     """The meter of one remote call: the worker's own meter counts what it receives; repeated requests are counted
     here.
     """
 
-    def __init__(self, query: Meter, tell: TellNews) -> None:
+    def __init__(self, query: Meter, tell: SendUpdate) -> None:
         super().__init__(query.scope)
         self._query, self._tell = query, tell
 
@@ -183,11 +185,11 @@ class _CountedElsewhere(Meter):
     @contextmanager
     def call(self) -> Iterator[OpenCall]:
         """A call whose waiting is reported."""
-        yield _ToldCall(self._tell)
+        yield _ReportedCall(self._tell)
 
 
-class _ToldCall(OpenCall):
-    def __init__(self, tell: TellNews) -> None:
+class _ReportedCall(OpenCall):
+    def __init__(self, tell: SendUpdate) -> None:
         super().__init__(Spans(), Spans())
         self._tell = tell
 
@@ -196,5 +198,5 @@ class _ToldCall(OpenCall):
             self._tell(CallUpdate(number=0, kind="waits" if waits else "goes_on"))
         super().turn(waits=waits)
 
-    def waited_since(self, moment_s: float) -> None:
+    def mark_waiting_since(self, moment_s: float) -> None:
         self._tell(CallUpdate(number=0, kind="waited", seconds=max(0.0, time.monotonic() - moment_s)))

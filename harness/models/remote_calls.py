@@ -24,7 +24,7 @@ from harness.models.remote_call_errors import RemoteCallError
 from harness.models.transport import response_of
 from harness.store import StoredCall
 
-_LAST_NEWS_S = 5.0
+_USAGE_WAIT_S = 5.0
 """How long to wait for the usage of a call that its time limit cut off."""
 
 
@@ -123,15 +123,15 @@ class RemoteCallClient:
 
 
 @dataclass
-class RemoteSeam:
-    """Replaces a `Seam` if another process makes the calls."""
+class RemoteCallContext:
+    """Replaces a `CallContext` if another process makes the calls."""
 
     relay: RemoteCallClient
     fatal: HarnessError | None = None
-    """As a `Seam`'s."""
+    """As a `CallContext`'s."""
 
     def stop(self, error: HarnessError) -> None:
-        """As a `Seam`'s."""
+        """As a `CallContext`'s."""
         self.fatal = self.fatal or error
 
     def close(self) -> None:
@@ -141,8 +141,8 @@ class RemoteSeam:
 class RemoteTransport(httpx2.AsyncBaseTransport):
     """Sends a role's requests over a relay and charges their usage to the current meter."""
 
-    def __init__(self, seam: RemoteSeam, role: str, base_path: str) -> None:
-        self._seam, self._role, self._base_path = seam, role, base_path
+    def __init__(self, call_context: RemoteCallContext, role: str, base_path: str) -> None:
+        self._call_context, self._role, self._base_path = call_context, role, base_path
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """The response; raises the error of the call."""
@@ -157,26 +157,26 @@ class RemoteTransport(httpx2.AsyncBaseTransport):
             timeout_s=request.extensions.get("timeout", {}).get("read"),
         )
         try:
-            with meter.call() as under_way, self._seam.relay.asked(call) as (number, inbox):
+            with meter.call() as under_way, self._call_context.relay.asked(call) as (number, inbox):
                 following = _Following(meter, self._role, under_way, request)
                 try:
                     return await following.to_the_end(inbox)
                 except asyncio.CancelledError:
-                    self._seam.relay.withdraw(number)
-                    await self._last_words(following, inbox)
+                    self._call_context.relay.withdraw(number)
+                    await self._await_usage(following, inbox)
                     raise
         except HarnessError as error:
             # A client may wrap the error, and a system may ignore it.
-            self._seam.fatal = error
+            self._call_context.fatal = error
             raise
 
-    async def _last_words(self, following: "_Following", inbox: "asyncio.Queue[CallUpdate]") -> None:
+    async def _await_usage(self, following: "_Following", inbox: "asyncio.Queue[CallUpdate]") -> None:
         """Count the usage of a call that its query's time limit cut off."""
         try:
-            async with asyncio.timeout(_LAST_NEWS_S):
+            async with asyncio.timeout(_USAGE_WAIT_S):
                 await following.to_the_end(inbox)
         except HarnessError as error:
-            self._seam.stop(error)
+            self._call_context.stop(error)
         except Exception:
             # The time limit is reported, whatever the result of the call.
             return
@@ -200,7 +200,7 @@ class _Following:
 
     def _take(self, news: CallUpdate) -> None:
         if news.kind == "waited":
-            self.under_way.waited_since(time.monotonic() - news.seconds)
+            self.under_way.mark_waiting_since(time.monotonic() - news.seconds)
         elif news.counted is not None:
             self._count(news.counted)
         else:

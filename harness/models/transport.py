@@ -36,7 +36,7 @@ _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
 @dataclass
-class Seam:
+class CallContext:
     """State that all calls of one worker process share."""
 
     journal: Journal
@@ -78,8 +78,8 @@ class Seam:
 class MeteredTransport(httpx2.AsyncBaseTransport):
     """Sends requests through `inner`, once each: those in the journal are answered from there."""
 
-    def __init__(self, seam: Seam, endpoint: Endpoint, inner: httpx2.AsyncBaseTransport) -> None:
-        self._seam = seam
+    def __init__(self, call_context: CallContext, endpoint: Endpoint, inner: httpx2.AsyncBaseTransport) -> None:
+        self._call_context = call_context
         self._endpoint = endpoint
         self._inner = inner
         self._has_said = False
@@ -90,10 +90,10 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             return await self._carry(request)
         except HarnessError as error:
             # Also if the journal's disk is full. A client may wrap the error, and a system may ignore it.
-            self._seam.fatal = error
+            self._call_context.fatal = error
             raise
         except asyncio.CancelledError:
-            self._seam.fatal = self._seam.fatal or self._seam.budget.refusal
+            self._call_context.fatal = self._call_context.fatal or self._call_context.budget.refusal
             raise
 
     async def _carry(self, request: httpx2.Request) -> httpx2.Response:
@@ -105,20 +105,22 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             body = await request.aread()
         role, path = self._endpoint.role, request.url.path.rsplit("/", 1)[-1]
         asked = [path, parsed]
-        server = self._seam.servers.get(role)
+        server = self._call_context.servers.get(role)
         request_digest = digest([*asked, server] if server else asked)
         key = CallKey(meter.scope, role, request_digest, meter.next_occurrence(role, request_digest))
-        async with self._seam.flight(key):
-            if stored := self._seam.journal.find(key):
+        async with self._call_context.flight(key):
+            if stored := self._call_context.journal.find(key):
                 # The journal stores only the tokens of the usage.
                 kept = read_usage(stored.response).model_dump(include={"cut_calls", "reasoning_tokens"})
                 meter.add_replayed(role, replace(stored, usage=stored.usage.model_copy(update=kept)))
                 return response_of(200, stored.response, request)
-            if self._seam.fatal:
-                raise self._seam.fatal
+            if self._call_context.fatal:
+                raise self._call_context.fatal
             room = self._endpoint.reasoning_tokens
             call = Call(role, path, parsed, len(body), room)
-            with self._seam.budget.hold(call, self._seam.journal, self._seam.priced) as hold:
+            with self._call_context.budget.hold(
+                call, self._call_context.journal, self._call_context.priced
+            ) as hold:
                 reply = await self._pay(key, request, meter, hold)
             return response_of(reply.status, reply.content, request)
 
@@ -141,7 +143,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         wall_s = time.monotonic() - start
         paid = StoredCall(hold.call.model, body, reply.content, reply.usage, wall_s, started_at)
         meter.add_call(key.role, reply.usage)
-        kept = self._seam.journal.add(key, paid, reservation=hold.note).response
+        kept = self._call_context.journal.add(key, paid, reservation=hold.note).response
         hold.paid(reply.usage)
         return reply if kept is reply.content else replace(reply, content=kept)
 
@@ -168,22 +170,22 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                     meter.add_call(self._endpoint.role, Usage(calls=1, unmetered_calls=1))
                     raise
                 is_limit = isinstance(reply, SanitizedReply) and reply.status == 429
-                wait_s = self._heed(reply, began, hold, failures)
+                wait_s = self._update_limiter(reply, began, hold, failures)
                 if is_limit:
                     # Without the limit, the refused request would not have been made.
-                    call.waited_since(began)
+                    call.mark_waiting_since(began)
             if isinstance(reply, SanitizedReply):
-                self._endpoint.refuse_hopeless(reply)
+                self._endpoint.raise_if_permanent(reply)
             failures += not is_limit
             if not (reason := fault(reply)) or failures > self._endpoint.max_retries:
                 if isinstance(reply, SanitizedReply):
                     return reply
-                raise self._endpoint.given_up(reply)
-            self._seam.journal.add_fault(
+                raise self._endpoint.final_error(reply)
+            self._call_context.journal.add_fault(
                 datetime.now(UTC).isoformat(), meter.scope, self._endpoint.role, reason, wait_s
             )
             if is_limit:
-                self._endpoint.check_patience()
+                self._endpoint.check_throttled_time()
             else:
                 await asyncio.sleep(wait_s)
 
@@ -216,7 +218,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 meter.add_call(self._endpoint.role, Usage(calls=1, unmetered_calls=1))
         return reply
 
-    def _heed(self, reply: Outcome, began: float, hold: BudgetReservation, failures: int) -> float:
+    def _update_limiter(self, reply: Outcome, began: float, hold: BudgetReservation, failures: int) -> float:
         """Report the result to the limiter; returns the seconds to wait before the next try, if there is one."""
         limiter, n_bytes = self._endpoint.limiter, hold.call.n_bytes
         if isinstance(reply, SanitizedReply):
@@ -226,21 +228,21 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             known = None if usage.unmetered_calls else usage.input_tokens + usage.output_tokens
             limiter.succeeded(began, n_bytes, known)
             return 0.0
-        wait_s = self._endpoint.asked_s(reply, self._say_once)
+        wait_s = self._endpoint.requested_wait_s(reply, self._say_once)
         if reason != LIMIT:
             # Full jitter (Brooker, "Exponential Backoff And Jitter", 2015): spreads calls that failed together.
-            backoff_s = self._seam.backoff.uniform(0.1, min(_MAX_BACKOFF_S, 0.5 * 2.0**failures))
+            backoff_s = self._call_context.backoff.uniform(0.1, min(_MAX_BACKOFF_S, 0.5 * 2.0**failures))
             return backoff_s if wait_s is None else wait_s
         if wait_s is None:
             longest_s = min(_MAX_PROBE_S, self._endpoint.max_retry_after_s, 2.0 ** min(10, limiter.refusals))
-            wait_s = self._seam.backoff.uniform(0.5 * longest_s, longest_s)
+            wait_s = self._call_context.backoff.uniform(0.5 * longest_s, longest_s)
         limiter.throttled(wait_s, began, n_bytes)
         return wait_s
 
     def _say_once(self, line: str) -> None:
         if not self._has_said:
             self._has_said = True
-            self._seam.say(line)
+            self._call_context.say(line)
 
 
 def _parse_request(body: bytes) -> dict[str, Any]:

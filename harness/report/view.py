@@ -56,7 +56,7 @@ from harness.statistics import (
 )
 from harness.statistics.correlation import TwinCorrelation, twin_correlations
 from harness.statistics.cost import fails_too_often, latencies, query_scores
-from harness.statistics.estimates import Spent, answers_spent
+from harness.statistics.estimates import MeasuredCost, answers_spent
 from harness.statistics.paired_values import COSTS, QueryValues, values_of
 from harness.statistics.score_columns import MISSING, ScoreColumns
 from harness.statistics.score_range import Spreads, judged_spreads
@@ -92,7 +92,7 @@ class RunView:
     """Measure -> label -> how many answers have it, of the measures that sort answers."""
     latencies: tuple[float, ...]
     """Seconds of each query that was answered live or timed out, ascending."""
-    spent: Spent
+    spent: MeasuredCost
     """The cost of all attempts together."""
     n_answered: int
     """(query, repeat) pairs that have a record."""

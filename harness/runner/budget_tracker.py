@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.config import BudgetConfig
-from harness.core.errors import BudgetReached, ConfigError
+from harness.core.errors import BudgetExhausted, ConfigError
 from harness.core.records import OWN_MODELS, Usage
 from harness.models.budget import Allowance, Amount
 from harness.runner.evaluating.plan import EvaluationPlan
@@ -83,7 +83,7 @@ class BudgetTracker:
         budget = self._budget.model_copy(update={"minutes": None})
         return BudgetTracker(budget, self.prices, self._results, self._payers)
 
-    def kept_elsewhere(self) -> "BudgetTracker":
+    def shared_copy(self) -> "BudgetTracker":
         """A copy that reads the journals once, now. Dollars and tokens are then tracked by one `Budget` that
         many workers share; `check` raises if nothing was left now, or when the time is over.
         """
@@ -139,9 +139,9 @@ class BudgetTracker:
         self.check_time()
         self.count()
         if self._budget.usd is not None and self._before.usd >= self._budget.usd:
-            raise BudgetReached("budget.usd is exhausted")
+            raise BudgetExhausted("budget.usd is exhausted")
         if self._budget.tokens is not None and self._before.tokens >= self._budget.tokens:
-            raise BudgetReached("budget.tokens is exhausted")
+            raise BudgetExhausted("budget.tokens is exhausted")
 
     def count(self) -> None:
         """Read the journals; `allowance` and `note` use the result."""
@@ -151,7 +151,7 @@ class BudgetTracker:
     def check_time(self) -> None:
         """BudgetReached if the minutes are over."""
         if self.time_is_over:
-            raise BudgetReached("the time is over")
+            raise BudgetExhausted("the time is over")
 
     @property
     def time_is_over(self) -> bool:
@@ -187,7 +187,7 @@ class BudgetTracker:
         """The same at the end of a command, read from the journals."""
         return self._shown(self.spent())
 
-    def larger(self, reached: BudgetReached) -> str:
+    def larger(self, reached: BudgetExhausted) -> str:
         """The flags that resume with a larger budget: twice the limits, and at least enough for the call that did
         not fit.
 

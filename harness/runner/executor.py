@@ -14,7 +14,7 @@ from harness.core.errors import ConfigError
 from harness.registry import PluginKind
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import EvaluationPlan
-from harness.runner.evaluating.scoring import Elsewhere
+from harness.runner.evaluating.scoring import RemoteScoring
 from harness.runner.executing.execute import CellResult, RerunOptions
 from harness.runner.plan import Cell
 from harness.runner.progress import Priced, Reporter
@@ -38,7 +38,7 @@ class Executor(Protocol):
         """Index and answer these cells in parallel; one result for each, in the same order."""
         ...
 
-    def scoring(self, plan: EvaluationPlan, warn: Callable[[str], None]) -> Elsewhere:
+    def scoring(self, plan: EvaluationPlan, warn: Callable[[str], None]) -> RemoteScoring:
         """Scores with the evaluators that are worth a remote worker."""
         ...
 

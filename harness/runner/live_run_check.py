@@ -147,8 +147,8 @@ def _check_index(live: LiveRun) -> None:
     for index in live.indexes:
         if index.record() is None:
             raise StoreError(f"the index of {live.run.run_id} is not under {index.path.parent}", _AGAIN)
-        if misfit := index.misfit():
-            raise StoreError(f"the index of {live.run.run_id} cannot be used: {misfit}", _AGAIN)
+        if damage := index.damage():
+            raise StoreError(f"the index of {live.run.run_id} cannot be used: {damage}", _AGAIN)
 
 
 def run_named(results: Path, name: str) -> RunDir:

@@ -24,7 +24,7 @@ from harness.models.metering import LOADING, Meter, metered
 from harness.models.model_identity import server_digests
 from harness.models.providers import check_reachable
 from harness.models.rerankers import reranker_files
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.runner.executing.execute import check_system, model_server
 from harness.runner.executing.messages import Job
 from harness.runner.executing.query_time_limit import SuspendableLoop
@@ -113,9 +113,11 @@ def open_live(live: LiveRun, folder: Path, reporter: Reporter) -> Iterator[LiveS
             stack.enter_context(index.in_use())
         loop = stack.enter_context(asyncio.Runner(loop_factory=SuspendableLoop))
         around = WorkerContext(payer=folder.name, warn=told.append)
-        job, seam = _job(live, server), _seam(live, folder, told)
+        job, call_context = _job(live, server), _call_context(live, folder, told)
         with redirect_stdout(written), redirect_stderr(written):
-            opened = stack.enter_context(open_system(job, IndexDir(live.results, job.index_id), seam, around))
+            opened = stack.enter_context(
+                open_system(job, IndexDir(live.results, job.index_id), call_context, around)
+            )
             stack.callback(lambda: loop.run(opened.disconnect()))
             loop.run(_load(opened))
         for index in live.indexes:
@@ -139,9 +141,9 @@ async def _load(opened: OpenedSystem) -> None:
         await opened.system.load()
 
 
-def _seam(live: LiveRun, folder: Path, told: list[str]) -> Seam:
+def _call_context(live: LiveRun, folder: Path, told: list[str]) -> CallContext:
     run = live.run
-    return Seam(
+    return CallContext(
         Journal(folder / "calls.sqlite", payer=run.run_id, shared=True, tell=told.append),
         server_digests(live.manifest.identity["models"]),
         dialects=Dialects.under(folder.parent),

@@ -12,7 +12,7 @@ from harness.llm_utils.event_loop import run_to_end
 from harness.models.budget import Budget
 from harness.models.model_identity import server_digests
 from harness.models.probe import ask_once, is_asked
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.plan import Cell
@@ -58,14 +58,14 @@ class Preflight:
         self.spending.count()
         with closing(Journal(journal_path, payer=payer.run_id, shared=True, tell=self.reporter.warn)) as journal:
             for model in new:
-                self._ask(model, self._seam(journal, payer, identities))
+                self._ask(model, self._call_context(journal, payer, identities))
 
-    def _ask(self, model: ModelConfig, seam: Seam) -> None:
-        run_to_end(lambda: ask_once(model, seam, f"{PREFLIGHT}/{datetime.now(UTC).date()}"))
+    def _ask(self, model: ModelConfig, call_context: CallContext) -> None:
+        run_to_end(lambda: ask_once(model, call_context, f"{PREFLIGHT}/{datetime.now(UTC).date()}"))
 
-    def _seam(self, journal: Journal, payer: Cell, identities: Mapping[str, Any]) -> Seam:
+    def _call_context(self, journal: Journal, payer: Cell, identities: Mapping[str, Any]) -> CallContext:
         prices = self.spending.prices_of(identities)
-        return Seam(
+        return CallContext(
             journal,
             server_digests(identities),
             dialects=Dialects.under(self.results),

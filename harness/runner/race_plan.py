@@ -54,7 +54,7 @@ def pace_lines(race: PlannedRace | None) -> list[str]:
     if race is None:
         return []
     rules, pace = race.rules, expected_pace(race.rules, len(race.cells))
-    leaves = ", ".join(f"{100 * step:g} points {_taken(n)}" for step, n in pace.until_worse_leaves.items())
+    leaves = ", ".join(f"{100 * step:g} points {_taken(n)}" for step, n in pace.queries_until_elimination.items())
     return [
         f"a race of {len(race.cells):,} systems by {race.measure.name} (alpha {rules.alpha:g}, over all pairs) "
         "tests after every query and ends when one is left, when all that are left are shown to be within "

@@ -54,7 +54,7 @@ class RacePace:
     limit.
     """
 
-    until_worse_leaves: Mapping[float, int | None]
+    queries_until_elimination: Mapping[float, int | None]
     """Queries until elimination, by the difference, as in `STEPS`."""
     until_within: int | None
     """Queries until equal systems are within the margin."""

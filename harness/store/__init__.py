@@ -16,7 +16,7 @@ results/dialects.json         parameters that model servers reject or expect und
 ```
 """
 
-from harness.store.attempts import AttemptEnd, RecordKey, Records, counting
+from harness.store.attempts import AttemptStatus, RecordKey, Records, counting
 from harness.store.compressed_records import CompressedByKey
 from harness.store.index_dir import IndexDir, indexes_of
 from harness.store.journal import CallKey, Journal, StoredCall
@@ -28,7 +28,7 @@ from harness.store.run_lookup import find_runs
 
 __all__ = [
     "SCHEMA_VERSION",
-    "AttemptEnd",
+    "AttemptStatus",
     "CallKey",
     "CompressedByKey",
     "Dialect",

@@ -11,7 +11,7 @@ Records = Mapping[RecordKey, RunRecord]
 """The type of `RunDir.records`."""
 
 
-class AttemptEnd(NamedTuple):
+class AttemptStatus(NamedTuple):
     """Attempt number and status of a record, without its content."""
 
     attempt: int
@@ -28,11 +28,11 @@ def counting(records: Iterable[RunRecord]) -> dict[RecordKey, RunRecord]:
     return counts
 
 
-def endings_of(records: Iterable[RunRecord]) -> dict[RecordKey, AttemptEnd]:
+def latest_statuses(records: Iterable[RunRecord]) -> dict[RecordKey, AttemptStatus]:
     """The same without content; keeps only one record in memory at a time."""
-    endings: dict[RecordKey, AttemptEnd] = {}
+    endings: dict[RecordKey, AttemptStatus] = {}
     for record in records:
         key = (record.query_id, record.repeat)
         if key not in endings or record.attempt > endings[key].attempt:
-            endings[key] = AttemptEnd(record.attempt, record.status)
+            endings[key] = AttemptStatus(record.attempt, record.status)
     return endings

@@ -41,24 +41,24 @@ class IndexDir:
             raise StoreError(f"{path} belongs to another index", fix)
         return record
 
-    def misfit(self) -> str:
+    def damage(self) -> str:
         """What is damaged or missing in a finished index; empty if nothing is, or there is no index."""
         try:
             record = self.record()
             if record is None:
                 return ""
             lost = record.bytes_on_disk > 0 and not self.bytes_on_disk()
-            return "its files are missing" if lost else self._inventory.misfit()
+            return "its files are missing" if lost else self._inventory.damage()
         except StoreError as error:
             return error.what
 
     def mend(self) -> list[str]:
         """Discard a damaged index, so that it is built again; returns messages about it."""
-        misfit = self.misfit()
-        if not misfit:
+        damage = self.damage()
+        if not damage:
             return []
         self.forget()
-        return [f"the stored index {self.path} is built again, no call is paid twice: {misfit}"]
+        return [f"the stored index {self.path} is built again, no call is paid twice: {damage}"]
 
     def in_use(self) -> AbstractContextManager[None]:
         """Context in which a system answers from the index; its files may change."""

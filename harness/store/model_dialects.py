@@ -27,7 +27,7 @@ class Dialect(BaseModel):
         """Whether the parameter is known to be accepted or rejected."""
         return parameter in self.taken or parameter in self.sent_as
 
-    def and_also(self, other: "Dialect") -> "Dialect":
+    def merged_over(self, other: "Dialect") -> "Dialect":
         """Both combined; this one wins."""
         return Dialect(sent_as={**other.sent_as, **self.sent_as}, taken=_joined(other.taken, self.taken))
 

@@ -11,7 +11,7 @@ from harness.core.bounded_files import open_to_append
 from harness.core.errors import DISTRIBUTION, StoreError, explained_io
 from harness.core.records import Estimate, EvaluationRecord, IndexRecord, RaceRecord, RunRecord, Score
 from harness.store import atomic_files, checksums, lock
-from harness.store.attempts import AttemptEnd, RecordKey, counting, endings_of
+from harness.store.attempts import AttemptStatus, RecordKey, counting, latest_statuses
 from harness.store.checksums import FileChecksum
 from harness.store.cluster_info import ClusterInfoFile
 from harness.store.completion import CompletionMarker
@@ -49,7 +49,7 @@ class RunDir:
         self._manifest_path = path / "manifest.json"
         self._sample_path = path / "sample.jsonl"
         self._index_path = path / "index.json"
-        self._lines = RecordLines(path / "records.jsonl", lambda: self._told_id)
+        self._lines = RecordLines(path / "records.jsonl", lambda: self._manifest_run_id)
         self._resources_path = path / "resources.csv"
         self._estimate_path = path / "estimate.json"
         self._scores_path = path / "scores"
@@ -118,7 +118,7 @@ class RunDir:
         return atomic_files.checked(path, tree, Manifest, _NEW_MANIFEST), closes
 
     @cached_property
-    def _told_id(self) -> str:
+    def _manifest_run_id(self) -> str:
         """The run id in the manifest, which stays the same if the directory is moved."""
         return self.manifest().run_id if self._manifest_path.exists() else self.run_id
 
@@ -236,13 +236,13 @@ class RunDir:
         """The record with the highest attempt for each (query_id, repeat)."""
         return counting(self.iter_records())
 
-    def endings(self) -> dict[RecordKey, AttemptEnd]:
+    def endings(self) -> dict[RecordKey, AttemptStatus]:
         """Attempt and status of those records, if their content is not needed or does not fit into memory."""
-        return endings_of(self.iter_records())
+        return latest_statuses(self.iter_records())
 
-    def whole_endings(self) -> dict[RecordKey, AttemptEnd]:
+    def intact_statuses(self) -> dict[RecordKey, AttemptStatus]:
         """The same for all intact lines, for resuming a run."""
-        return endings_of(self._lines.whole())
+        return latest_statuses(self._lines.whole())
 
     def records_since(self, start: int) -> tuple[list[RunRecord], int]:
         """Records from byte offset `start` of the file, and the next offset. For the writer, after `mend`."""

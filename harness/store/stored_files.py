@@ -41,7 +41,7 @@ class Inventory:
         noted = StoredFiles(digests={name: file_digest(path) for name, path in self._files()})
         atomic_files.write_json(self._path, noted)
 
-    def misfit(self) -> str:
+    def damage(self) -> str:
         """What differs from the record, in a few words; empty if nothing does."""
         try:
             with lock.exclusive(self._users, wait_s=0.0):

@@ -40,7 +40,7 @@ from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, metered
 from harness.models.providers import resolve_generator
 from harness.models.reply_parsing import read_usage
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.store import CallKey, Journal, StoredCall
 from harness.store.record_lines import RecordLines
 
@@ -91,7 +91,7 @@ async def layered(url: str, folder: Path, asked: argparse.Namespace) -> dict[str
         await plain.chat.completions.create(**body(config, number))
 
     with closing(Journal(folder / "layers.sqlite", payer="bench")) as journal:
-        chat = OpenAIChat(config, open_client(config, Seam(journal)))
+        chat = OpenAIChat(config, open_client(config, CallContext(journal)))
 
         async def by_the_harness(number: int) -> None:
             with metered(Meter(f"answer/{next(numbers)}/0/1")):

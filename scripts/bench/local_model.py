@@ -37,7 +37,7 @@ from harness.core.errors import ConfigError
 from harness.models.clients import OpenAIChat, build_chat
 from harness.models.llama_server import LocalServer, serve_local
 from harness.models.metering import Meter, metered
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.protocols import Message
 from harness.store import Journal
 
@@ -95,7 +95,7 @@ def _rate(one: Asked) -> float:
 @contextmanager
 def _opened(config: GeneratorConfig, server: LocalServer, folder: Path) -> Iterator[OpenAIChat]:
     with closing(Journal(folder / "calls.sqlite", payer="bench")) as journal:
-        chat = build_chat(config, Seam(journal), server.access)
+        chat = build_chat(config, CallContext(journal), server.access)
         if chat is None:
             raise ConfigError("no model was named", "name one: --model qwen2.5-coder-0.5b")
         yield chat

@@ -11,7 +11,7 @@ import numpy as np
 from benching import print_table
 
 from harness.display.plotting import WIDTH_IN, plotting, save
-from harness.report.figures.marks import look_of
+from harness.report.figures.marks import style_of
 from harness.report.figures.rows import compact
 
 FAR = 1_000_000
@@ -100,7 +100,7 @@ def draw(points: Sequence[Points], folder: Path) -> Path:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     panels = list(dict.fromkeys((one.quantity, one.along) for one in points if len(one.at) > 1))
-    looks = {name: look_of(number) for number, name in enumerate(dict.fromkeys(one.variant for one in points))}
+    looks = {name: style_of(number) for number, name in enumerate(dict.fromkeys(one.variant for one in points))}
     with plotting() as new_figure:
         lines = -(-len(panels) // 3)
         figure = new_figure(figsize=(WIDTH_IN, 0.7 + 1.9 * lines), layout="constrained")

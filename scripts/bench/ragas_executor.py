@@ -81,14 +81,14 @@ class Caller:
         from harness.config import GeneratorConfig
         from harness.models.clients import open_client
         from harness.models.providers import resolve_generator
-        from harness.models.transport import Seam
+        from harness.models.transport import CallContext
         from harness.store import Journal
 
         assert self._journal  # noqa: S101 - asked for
         config = GeneratorConfig(
             provider="openai-compatible", base_url=self._url, model="fake", max_concurrency=self._at_once
         )
-        return open_client(resolve_generator(config), Seam(Journal(self._journal, payer="bench")))
+        return open_client(resolve_generator(config), CallContext(Journal(self._journal, payer="bench")))
 
 
 if __name__ == "__main__":

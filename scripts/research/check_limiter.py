@@ -35,7 +35,7 @@ from harness.models.fake_model import FakeScript
 from harness.models.fake_rate_limits import Arrival, FakeLimits
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.protocols import ChatModel, Message
 from harness.store import Journal
 
@@ -91,7 +91,7 @@ async def _row(setting: Setting, chosen: Any, journal: Path) -> tuple[str, ...]:
         config = GeneratorConfig(
             provider="openai-compatible", model="m", base_url=server.base_url, max_concurrency=setting.at_once
         )
-        chat = build_chat(config, Seam(kept))
+        chat = build_chat(config, CallContext(kept))
         assert chat is not None  # noqa: S101
         began = time.monotonic()
         until, lost = began + chosen.minutes * chosen.minute, list[str]()

@@ -41,7 +41,7 @@ _LOWEST, _HIGHEST = 1, 4
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledItems:
     """Answers with human labels and machine scores."""
 
     questions: Sequence[str]
@@ -98,14 +98,14 @@ def _row(
     return row
 
 
-def _labelled(results: Sequence[dict[str, Any]], people: str, machine: str) -> Labelled:
+def _labelled(results: Sequence[dict[str, Any]], people: str, machine: str) -> LabelledItems:
     rows = [
         (one["task_id"], _mean_label(one["scores"][people]), float(one["scores"][machine]["system"]["value"]))
         for one in results
         if machine in one["scores"] and people in one["scores"]
     ]
     questions, labels, scores = zip(*rows, strict=True)
-    return Labelled(questions, np.array(labels), np.array(scores))
+    return LabelledItems(questions, np.array(labels), np.array(scores))
 
 
 def _mean_label(said: Mapping[str, Mapping[str, Any]]) -> float:
@@ -113,7 +113,7 @@ def _mean_label(said: Mapping[str, Mapping[str, Any]]) -> float:
 
 
 def _estimates(
-    data: Labelled, n: int, clustered: bool, draw: np.random.Generator
+    data: LabelledItems, n: int, clustered: bool, draw: np.random.Generator
 ) -> tuple[PoweredMean, PoweredMean]:
     """With and without the scores, for a new draw of the data set with n labelled answers."""
     drawn = _drawn(data, clustered, draw)
@@ -125,7 +125,7 @@ def _estimates(
     return powered, powered_mean(labels, dict.fromkeys(scores, 0.0), clusters, fewest=0)
 
 
-def _drawn(data: Labelled, clustered: bool, draw: np.random.Generator) -> list[tuple[str, str, int]]:
+def _drawn(data: LabelledItems, clustered: bool, draw: np.random.Generator) -> list[tuple[str, str, int]]:
     """(unique name, name of its cluster, index) of each drawn answer, in random order."""
     places = range(len(data.labels))
     groups = [[place] for place in places]

@@ -39,7 +39,7 @@ _WRITTEN_ON, _REPORTED = "multihop_rag, the half that rules were written on", "m
 _DEMO = "demo"
 
 
-class Labelled(NamedTuple):
+class LabelledItems(NamedTuple):
     """A question with its type in the data set."""
 
     question: str
@@ -93,8 +93,8 @@ async def _asked(model: ChatModel, question: str) -> str:
         return "unreadable"
 
 
-def _sources() -> dict[str, list[Labelled]]:
-    found: dict[str, list[Labelled]] = {_WRITTEN_ON: [], _REPORTED: [], _DEMO: []}
+def _sources() -> dict[str, list[LabelledItems]]:
+    found: dict[str, list[LabelledItems]] = {_WRITTEN_ON: [], _REPORTED: [], _DEMO: []}
     for name in ("multihop_rag", _DEMO):
         dataset = load_whole(DatasetConfig(name=name))
         clusters = clusters_of(dataset.references)
@@ -102,7 +102,7 @@ def _sources() -> dict[str, list[Labelled]]:
             kind = known_type(reference.query_type)
             if kind is not None:
                 half = _REPORTED if _is_odd(clusters[query.query_id]) else _WRITTEN_ON
-                found[half if name != _DEMO else _DEMO].append(Labelled(query.text, kind))
+                found[half if name != _DEMO else _DEMO].append(LabelledItems(query.text, kind))
     return found
 
 
@@ -110,7 +110,7 @@ def _is_odd(name: str) -> bool:
     return int(hashlib.sha256(name.removeprefix("document/").encode()).hexdigest(), 16) % 2 == 1
 
 
-def _drawn(labelled: Sequence[Labelled], n: int) -> Iterator[Labelled]:
+def _drawn(labelled: Sequence[LabelledItems], n: int) -> Iterator[LabelledItems]:
     rng = random.Random(0)  # noqa: S311 - a sample, no secret
     for kind in QUERY_TYPES:
         own = [one for one in labelled if one.kind == kind]

@@ -42,7 +42,7 @@ from harness.models.embedders import build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.metering import Meter, metered
 from harness.models.providers import resolve_embedder
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.models.weights import cache_dir
 from harness.protocols import DatasetRow, ScoringInput, System
 from harness.registry import DATASETS, SYSTEMS
@@ -211,7 +211,7 @@ def _opened(variant: Variant, place: Path, phase: str) -> Iterator[System]:
         closing(EmbeddingCache(cache_dir() / "embeddings.sqlite", embedder_cache_key(config))) as cache,
     ):
         embedder = build_embedder(
-            config, Seam(journal), cache, lambda done, total: bar.update(done, total, "embedding")
+            config, CallContext(journal), cache, lambda done, total: bar.update(done, total, "embedding")
         )
         reranker = spec.own_reranker(answer)
         runtime = WorkerRuntime(place / "store", 0, None, embedder, tell=bar.update, reranks_with=reranker)

@@ -24,7 +24,7 @@ from common import command_line, print_table, started
 from numpy.typing import NDArray
 
 from harness.extensions.routing.gains import halves, routing_gains, spread_over
-from harness.extensions.routing.learning import Recorded, best_of_types, learnt_table
+from harness.extensions.routing.learning import RecordedResults, best_of_types, learnt_table
 from harness.statistics.intervals import wilson
 
 TYPES = ("comparison", "inference", "temporal")
@@ -106,7 +106,7 @@ def _case(world: RoutedWorld, n: int, rng: np.random.Generator) -> RoutedCase:
     luck = rng.normal(0, world.by_article, (n, world.n_systems))[articles]
     values = (rng.random((n, world.n_systems)) < np.clip(chances[kinds] + luck, 0, 1)).astype(np.float64)
     types = [TYPES[kind] for kind in kinds]
-    recorded = Recorded(values, np.ones(n), types)
+    recorded = RecordedResults(values, np.ones(n), types)
     clusters: NDArray[np.int64] = articles.astype(np.int64)
     splits = list(halves(clusters))
     gains = routing_gains(recorded, clusters, {_TOLD: types}, splits)

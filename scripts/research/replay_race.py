@@ -37,7 +37,7 @@ from harness.store import RunDir
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedResults:
     """The values of runs by one measure, on the queries for which all have a value."""
 
     measure: Measure
@@ -71,7 +71,7 @@ def main() -> None:
     print_table(("measure", "systems, points", "queries", "answers", *HEADER), found)
 
 
-def recorded(group: Group, name: str, margin: float) -> Recorded:
+def recorded(group: Group, name: str, margin: float) -> RecordedResults:
     """One measure of the runs of a group."""
     measure = group.known.get(name)
     if measure is None or not all(name in view.values for view in group.views):
@@ -82,7 +82,7 @@ def recorded(group: Group, name: str, margin: float) -> Recorded:
     sample = group.views[0].sample
     asked = [one for one in sample if all(one in view.values[name].values for view in group.views)]
     weights = group.views[0].frame.drawn.weights(asked, [*sample], asked)
-    return Recorded(
+    return RecordedResults(
         measure,
         RaceRules(margin, 0.05, span, measure.higher_is_better, measure.ends[0] if measure.ends else 0.0),
         [sample[one].reference for one in asked],
@@ -91,7 +91,7 @@ def recorded(group: Group, name: str, margin: float) -> Recorded:
     )
 
 
-def rows(of: Recorded, replays: int) -> Iterator[Sequence[str]]:
+def rows(of: RecordedResults, replays: int) -> Iterator[Sequence[str]]:
     n, n_systems = of.values.shape
     means = of.sign * np.average(of.values, axis=0, weights=of.weights)
     points = ", ".join(f"{one:.1f}" for one in sorted(of.sign / abs(of.sign) * means, reverse=True))
@@ -103,7 +103,7 @@ def rows(of: Recorded, replays: int) -> Iterator[Sequence[str]]:
         yield of.measure.name, f"{n_systems}: {points}", f"{n:,}", answers, *row(found, n_systems, n, fixed)
 
 
-def _raced(of: Recorded, truth: Sequence[float], seed: int, *, is_swapped: bool) -> Raced:
+def _raced(of: RecordedResults, truth: Sequence[float], seed: int, *, is_swapped: bool) -> Raced:
     places = {one.query_id: place for place, one in enumerate(of.references)}
     ids = query_order(of.references, seed)
     taken = [places[one] for one in ids]
@@ -113,7 +113,7 @@ def _raced(of: Recorded, truth: Sequence[float], seed: int, *, is_swapped: bool)
     return raced(Run(values, ids, of.weights[taken], truth), of.rules)
 
 
-def _fixed(of: Recorded, means: Array) -> int | None:
+def _fixed(of: RecordedResults, means: Array) -> int | None:
     """Queries with which a single test separates the best from every other."""
     best = int(np.argmax(means))
     needed = [

@@ -17,7 +17,7 @@ from harness.report.verdict.value import Outcome, Verdict
 from harness.report.view import Group, RunView
 from harness.statistics import Frame
 from harness.statistics.difference_tests import ALPHA, mcnemar_p
-from harness.statistics.estimates import Spent
+from harness.statistics.estimates import MeasuredCost
 from harness.statistics.non_inferior import MARGIN
 from harness.statistics.paired_values import QueryValues
 from harness.statistics.sampling_design import SamplingDesign
@@ -199,7 +199,7 @@ def _view(
         twins=(),
         judged={},
         latencies=(),
-        spent=Spent(len(sample)),
+        spent=MeasuredCost(len(sample)),
         n_answered=len(sample),
         n_errors=0,
         why_failed="",

@@ -8,7 +8,7 @@ import pytest
 from chromium import Seen, wait_until
 from labelled_runs import HOSTILE, labelled_run
 
-from harness.extensions.annotation.labelling_session import opened_desk
+from harness.extensions.annotation.labelling_session import open_session
 from harness.extensions.annotation.page import annotation_page
 from harness.extensions.annotation.sampled_answers import draw_answers
 from harness.extensions.web.server import open_page
@@ -27,7 +27,7 @@ def test_keys_label_note_and_take_back_and_the_next_session_goes_on(
     drawn = draw_answers([run], 1.0, 0, "ada")
     first, second, third = (one.item_id for one in drawn.items)
     context, seen = chromium_browser.new_context(viewport={"width": 390, "height": 800}), Seen()
-    with opened_desk(drawn, "ada") as desk, open_page(annotation_page(desk)) as server:
+    with open_session(drawn, "ada") as desk, open_page(annotation_page(desk)) as server:
         serving = threading.Thread(target=server.serve)
         serving.start()
         page = context.new_page()

@@ -12,7 +12,7 @@ from hostile_texts import HOSTILE_TEXTS, check_page
 from labelled_runs import labelled_run
 
 from harness.core.records import Document
-from harness.extensions.annotation.labelling_session import opened_desk
+from harness.extensions.annotation.labelling_session import open_session
 from harness.extensions.annotation.page import annotation_page
 from harness.extensions.annotation.sampled_answers import draw_answers
 from harness.extensions.testset.review.decisions import Review
@@ -79,7 +79,7 @@ def test_answers_of_such_texts_are_labelled(chromium_browser: "Browser", tmp_pat
     said = {f"q{at:03d}": text for at, text in enumerate(HOSTILE_TEXTS)}
     run = labelled_run(tmp_path, n=len(said), said=said, is_quoted=True)
     drawn = draw_answers([run], 1.0, 0, "ada")
-    with opened_desk(drawn, "ada") as desk, shown(chromium_browser, annotation_page(desk)) as page:
+    with open_session(drawn, "ada") as desk, shown(chromium_browser, annotation_page(desk)) as page:
         for item in drawn.items:
             page.wait_for_selector(f"body[data-ready='{item.item_id}']")
             check_page(page)

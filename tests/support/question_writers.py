@@ -9,7 +9,7 @@ from typing import Any
 
 from runtimes import Asked, Chat, Embedder
 
-from harness.core.errors import BudgetReached
+from harness.core.errors import BudgetExhausted
 from harness.core.records import Document, Evidence
 from harness.extensions.testset.types import Candidate, Excerpt, QuestionCheck, QuestionKind, QuestionSlot
 
@@ -74,7 +74,7 @@ class Models:
     def charge(self) -> Iterator[None]:
         self.left -= 1
         if self.left < 0:
-            raise BudgetReached("the time is over")
+            raise BudgetExhausted("the time is over")
         yield
 
 

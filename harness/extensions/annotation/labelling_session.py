@@ -88,7 +88,7 @@ class LabellingSession:
 
 
 @contextmanager
-def opened_desk(drawn: DrawnAnswers, annotator: str) -> Iterator[LabellingSession]:
+def open_session(drawn: DrawnAnswers, annotator: str) -> Iterator[LabellingSession]:
     """The session, with an exclusive lock. StoreError: the annotator has another session open, or a damaged
     log.
     """

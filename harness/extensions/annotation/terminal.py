@@ -11,7 +11,7 @@ from harness.core.process_info import user_name
 from harness.core.records import Annotation
 from harness.display.text_format import counted
 from harness.extensions.annotation.annotator_agreement import agreement_content, agreement_json
-from harness.extensions.annotation.labelling_session import LabellingSession, opened_desk
+from harness.extensions.annotation.labelling_session import LabellingSession, open_session
 from harness.extensions.annotation.sampled_answers import DrawnAnswers, draw_answers
 from harness.extensions.web.serve import serve_page
 from harness.store import RunDir, find_runs
@@ -61,7 +61,7 @@ def _label(runs: Sequence[RunDir], options: LabelOptions) -> None:
     if annotator is None:
         raise ConfigError("your login name is unknown", "name who labels: --annotator NAME")
     drawn = draw_answers(runs, options.fraction, options.seed, annotator)
-    with opened_desk(drawn, annotator) as desk:
+    with open_session(drawn, annotator) as desk:
         _say(_drawn_line(drawn, annotator))
         if options.to_csv:
             _write_sheet(desk, options.to_csv)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.api.config_building import evaluation_config
-from harness.api.config_of_a_run import judge_settings, refuse_unsaid_judges
+from harness.api.config_of_a_run import judge_settings, reject_untrusted_judges
 from harness.config.load import parse_setting
 from harness.core.errors import ConfigError
 from harness.core.records import Query, Reference, RunRecord, Score, Usage
@@ -66,7 +66,7 @@ def plan_live(run: RunDir, wishes: LiveJudgeOptions) -> EvaluationPlan | None:
     own = judge_settings(run) if wishes.trust and wishes.config is None else ()
     plan = plan_evaluation(evaluation_config(run, wishes.config, names, (*own, *wishes.settings)))
     if wishes.config is None and not wishes.trust:
-        refuse_unsaid_judges(run, plan, said)
+        reject_untrusted_judges(run, plan, said)
     check_judges(plan)
     return plan
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from harness.api.config_building import named_judge, prices_of_runs
-from harness.api.config_of_a_run import refuse_unsaid_system
+from harness.api.config_of_a_run import reject_untrusted_system
 from harness.config import NO_MODEL
 from harness.core.errors import HarnessError
 from harness.core.records import Document, RunRecord
@@ -98,7 +98,7 @@ def open_run(name: str, options: AskOptions) -> Iterator[AskedRun]:
     run = run_named(options.results, name)
     live = live_run(run)
     if not options.trust:
-        refuse_unsaid_system(run, live)
+        reject_untrusted_system(run, live)
     prices = prices_of_runs([run], options.prices)
     reporter = Reporter(quiet=options.quiet)
     with ExitStack() as stack:

@@ -104,7 +104,7 @@ def with_labels(columns: ValueColumns, sheet: LabelSheet) -> ValueColumns:
         found[_label_name(dimension, columns.values)] = {one: fmean(given) for one, given in placed.items()}
         notes.append(sheet.said_of(dimension))
     if not any(found.values()):
-        raise _of_nobody(next(iter(lost)), runs, columns, sheet)
+        raise _no_matching_label_error(next(iter(lost)), runs, columns, sheet)
     if lost:
         notes.append(f"labels of answers that these runs do not have: {len(lost):,}")
     if sheet.n_empty:
@@ -112,7 +112,7 @@ def with_labels(columns: ValueColumns, sheet: LabelSheet) -> ValueColumns:
     return ValueColumns({**columns.values, **found}, tuple(found), columns.answers, tuple(notes))
 
 
-def _of_nobody(
+def _no_matching_label_error(
     first: tuple[str, str], runs: Sequence[str], columns: ValueColumns, sheet: LabelSheet
 ) -> ConfigError:
     """The error if no label fits an answer, explained for the first one."""

@@ -136,7 +136,7 @@ def sensitivity(
         chosen_swaps,
         parse_sweep,
     )
-    from harness.extensions.meta_evaluation.sensitivity_terminal import SensitivityOutput, sense_named
+    from harness.extensions.meta_evaluation.sensitivity_terminal import SensitivityOutput, run_sensitivity
 
     wishes = PerturbationOptions(preset, base.value if base else None, words(swaps), number, seed)
     choice, paper = chosen_swaps(wishes)
@@ -145,7 +145,7 @@ def sensitivity(
     sweeps = tuple(map(parse_sweep, (*(sweep or ()), *(paper.sweeps if paper else ()))))
     evaluate = EvaluateOptions(config, named, said, prices, results, quiet)
     options = SensitivityOptions(choice, evaluate, not no_judge, sweeps)
-    raise typer.Exit(sense_named(run, options, SensitivityOutput(out, as_json)))
+    raise typer.Exit(run_sensitivity(run, options, SensitivityOutput(out, as_json)))
 
 
 CORRELATE = CommandSpec("correlate", lambda _runtime: correlate, "understand")

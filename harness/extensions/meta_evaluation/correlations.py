@@ -19,7 +19,7 @@ By = Literal["type", "run"]
 TellPairs = Callable[[int, int], None]
 
 
-def _unheard(done: int, total: int) -> None:
+def _ignore_progress(done: int, total: int) -> None:
     """Progress that is not shown."""
 
 
@@ -64,7 +64,7 @@ class CorrelationFindings:
 
 
 def correlate_columns(
-    columns: ValueColumns, by: By | None = None, tell: TellPairs = _unheard
+    columns: ValueColumns, by: By | None = None, tell: TellPairs = _ignore_progress
 ) -> CorrelationFindings:
     """Every metric against every dimension of labels, or without labels every pair of metrics.
 

@@ -23,7 +23,7 @@ def of_readers(effects: Sequence[PerturbationEffect]) -> list[PerturbationEffect
     return [effect for effect in effects if effect.measure.name not in blind]
 
 
-def said_of_others(effects: Sequence[PerturbationEffect]) -> list[str]:
+def note_on_unread_metrics(effects: Sequence[PerturbationEffect]) -> list[str]:
     """A sentence that names the metrics left out by `of_readers`; none if there are none."""
     blind = _blind(effects)
     named = ", ".join(map(printable, blind))

@@ -21,9 +21,9 @@ from harness.extensions.meta_evaluation.sensitivity_tables import (
     HOW_TO_READ,
     by_measure,
     measure_sections,
+    note_on_unread_metrics,
     of_readers,
     overview,
-    said_of_others,
     sensitivity_data,
     verdict_of,
 )
@@ -39,7 +39,7 @@ class SensitivityOutput:
     as_json: bool = False
 
 
-def sense_named(name: str, options: SensitivityOptions, output: SensitivityOutput) -> int:
+def run_sensitivity(name: str, options: SensitivityOptions, output: SensitivityOutput) -> int:
     """Perturb, score, compare and print; returns the exit code."""
     run = find_runs(options.evaluate.results, [name])[0]
     with resumable("paid judgements are kept"):
@@ -76,7 +76,7 @@ def _tables(sensed: SensitivityResult) -> Sequence[Table]:
 
 
 def _notes(sensed: SensitivityResult) -> list[str]:
-    return [*sensed.notes, *said_of_others(sensed.effects)]
+    return [*sensed.notes, *note_on_unread_metrics(sensed.effects)]
 
 
 def _points(sensed: SensitivityResult) -> list[MovedParameter]:

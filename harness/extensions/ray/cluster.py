@@ -18,7 +18,7 @@ from typing import Any
 from harness.core.errors import ConfigError, HarnessError, ServiceUnavailable, explained_io, need
 from harness.core.sanitize import keep_made
 from harness.extensions.ray.actor_connection import ActorConnection
-from harness.extensions.ray.environment_check import Installed, differs, held_by, installed, other_packages
+from harness.extensions.ray.environment_check import Installed, differs, installed, other_packages, read_if_visible
 from harness.extensions.ray.remote_worker import WorkerLost
 from harness.extensions.ray.worker_agent import ALONE_S
 
@@ -231,7 +231,7 @@ def _seen(cluster: RayCluster, path: str) -> list[tuple[Machine, tuple[Installed
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
 
-    look = ray.remote(seen_from_here)
+    look = ray.remote(inspect_here)
     asked = [
         (machine, look.options(num_cpus=0, max_retries=0, scheduling_strategy=On(machine.node_id, soft=False)))
         for machine in cluster.machines
@@ -249,6 +249,6 @@ def _seen(cluster: RayCluster, path: str) -> list[tuple[Machine, tuple[Installed
     return found
 
 
-def seen_from_here(path: str) -> tuple[Installed, str | None]:
+def inspect_here(path: str) -> tuple[Installed, str | None]:
     """The versions on the machine where this is called, and what it sees at a path."""
-    return installed(), held_by(path)
+    return installed(), read_if_visible(path)

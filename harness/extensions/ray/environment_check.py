@@ -55,7 +55,7 @@ def other_packages(theirs: Installed, ours: Installed) -> str:
     return f"{shown} and {more} more" if more > 0 else shown
 
 
-def held_by(path: str) -> str | None:
+def read_if_visible(path: str) -> str | None:
     """The text of a small file; None if there is none here."""
     try:
         return Path(path).read_text(encoding="utf-8")[:1000]

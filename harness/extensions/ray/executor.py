@@ -11,7 +11,7 @@ from harness.extensions.ray.spread_cells import run_spread
 from harness.extensions.ray.spread_scoring import SpreadScoring
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import EvaluationPlan
-from harness.runner.evaluating.scoring import Elsewhere
+from harness.runner.evaluating.scoring import RemoteScoring
 from harness.runner.executing.execute import CellResult
 from harness.runner.executor import CellRunOptions, ExecutorSpec
 from harness.runner.plan import Cell
@@ -33,7 +33,7 @@ class RayExecutor:
         start, ends_within_s = self.cluster.start, self.cluster.ends_within_s
         return run_spread(cells, options, start, self.n_workers, reporter, spending, ends_within_s=ends_within_s)
 
-    def scoring(self, plan: EvaluationPlan, warn: Callable[[str], None]) -> Elsewhere:
+    def scoring(self, plan: EvaluationPlan, warn: Callable[[str], None]) -> RemoteScoring:
         """Scores with the evaluators that use a model or weights."""
         return SpreadScoring(plan, self.results, self.cluster.start, self.n_workers, warn)
 

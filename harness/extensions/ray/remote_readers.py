@@ -10,7 +10,7 @@ from typing import Self
 from harness.core.errors import HarnessError
 from harness.extensions.ray.worker_pool import PoolStopped, WorkerPool
 from harness.models.remote_calls import RemoteCall
-from harness.runner.executing.messages import Event, ReadingJob, Turn
+from harness.runner.executing.messages import Event, ExtractionJob, Turn
 from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnvironment
 
 _Answer = tuple[int, bytes]
@@ -20,7 +20,7 @@ _NOBODY: _Answer = HTTPStatus.SERVICE_UNAVAILABLE, b""
 class _Reader:
     """One worker, in a slot of the pool."""
 
-    def __init__(self, job: ReadingJob, at: WorkerEnvironment) -> None:
+    def __init__(self, job: ExtractionJob, at: WorkerEnvironment) -> None:
         self._found: str | None = None
         self.supervisor = Supervisor(job, at, self._hear)
 
@@ -36,14 +36,14 @@ class _Reader:
 
 
 class RemoteReaders:
-    """See `harness.models.remote_call_server.CallHandler`: a call contains texts, the reply their phrases; no
+    """See `harness.models.remote_call_server.RoleHandler`: a call contains texts, the reply their phrases; no
     reply if no machine is free.
 
     At the end of its block all workers are released, or exit when they return.
     """
 
     def __init__(
-        self, workers: WorkerPool, job: ReadingJob, at: WorkerEnvironment, warn: Callable[[str], None]
+        self, workers: WorkerPool, job: ExtractionJob, at: WorkerEnvironment, warn: Callable[[str], None]
     ) -> None:
         """`job`: the first message for each worker, without its texts."""
         self._fleet, self._job, self._at, self._warn = workers, job, at, warn
@@ -67,7 +67,7 @@ class RemoteReaders:
             reader.supervisor.kill()
 
     async def send(self, call: RemoteCall) -> _Answer:
-        """See `CallHandler`; a call without texts dismisses idle workers."""
+        """See `RoleHandler`; a call without texts dismisses idle workers."""
         answer = asyncio.get_running_loop().create_future()
         # A daemon thread for each: a machine may be slow, or have no room for a worker for a long time.
         threading.Thread(target=self._work, args=(call.body.decode(), answer), daemon=True).start()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import IO, Protocol
 
-from harness.models.remote_call_server import CallHandler, RemoteCallServer
+from harness.models.remote_call_server import RemoteCallServer, RoleHandler
 from harness.models.remote_calls import CallUpdate
 from harness.runner.executing.messages import Event, ToWorker, WorkerJob
 from harness.runner.executing.process_launcher import WorkerLink
@@ -60,7 +60,7 @@ class RemoteLauncher:
     def __init__(self, make: StartWorker, desk: RemoteCallServer) -> None:
         self._make, self._desk = make, desk
 
-    def serve(self, role: str, way: CallHandler) -> None:
+    def serve(self, role: str, way: RoleHandler) -> None:
         """See `RemoteCallServer.serve`."""
         self._desk.serve(role, way)
 

@@ -32,7 +32,7 @@ def run_spread(
     A cell whose system breaks does not stop the others; an exhausted budget stops all; a user error is raised.
     After an interruption the next call resumes.
     """
-    spending = spending.kept_elsewhere()
+    spending = spending.shared_copy()
     with WorkerPool(start_worker, n_workers, spending.allowance(), ends_within_s) as workers:
         make = partial(SpreadExecution, workers=workers)
 

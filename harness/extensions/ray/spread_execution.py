@@ -18,7 +18,7 @@ from harness.extensions.ray.remote_worker import RemoteLauncher
 from harness.extensions.ray.work_queue import WorkQueue
 from harness.extensions.ray.worker_pool import Listener, WorkerPool
 from harness.models.budget import Allowance
-from harness.runner.executing.messages import Event, Job, QueryTask, ReadingJob, Turn
+from harness.runner.executing.messages import Event, ExtractionJob, Job, QueryTask, Turn
 from harness.runner.executing.phases import Execution, Heard
 from harness.runner.executing.process_launcher import HERE, WorkerLauncher
 from harness.runner.executing.progress_counter import ProgressCounter
@@ -75,7 +75,7 @@ class SpreadExecution(Execution):
     @contextmanager
     def _readers(self, place: RemoteLauncher) -> Iterator[None]:
         """Lets other workers read texts while the index is built."""
-        job = ReadingJob(
+        job = ExtractionJob(
             results=str(self.results.resolve()), limits=self.cell.config.limits, key_names=secret_names(), texts=""
         )
         at = WorkerEnvironment(self.run.log_path, NoSampler(), -1, place)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.config import LimitsConfig
-from harness.core.errors import BudgetReached, HarnessError
+from harness.core.errors import BudgetExhausted, HarnessError
 from harness.core.records import Cost, Score, Usage
 from harness.core.sanitize import secret_names
 from harness.evaluators.run_answers import RunAnswers
@@ -37,7 +37,7 @@ _MOST_LOST = 5
 
 @dataclass(frozen=True)
 class SpreadScoring:
-    """How evaluations are distributed: see `harness.runner.evaluating.scoring.Elsewhere`."""
+    """How evaluations are distributed: see `harness.runner.evaluating.scoring.RemoteScoring`."""
 
     plan: EvaluationPlan
     results: Path
@@ -237,7 +237,7 @@ class _Work:
     def _score_all(self) -> None:
         while todo := self._queue.take():
             if self._models.budget.time_is_over:
-                raise BudgetReached("the time is over")
+                raise BudgetExhausted("the time is over")
             scorer = self._scorers.take()
             shard, outcome = scorer.score(Turn(of_run=str(self._run.path.resolve()), todo=tuple(todo)))
             self._scorers.give_back(scorer)

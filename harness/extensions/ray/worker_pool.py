@@ -15,7 +15,7 @@ from harness.models.budget import Allowance, Amount, Budget
 from harness.models.limiters import Limiters
 from harness.models.providers import provider_of
 from harness.models.remote_call_server import RemoteCallServer
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.runner.executing.messages import Job
 from harness.store import Dialects, IndexDir, Journal, RunDir
 
@@ -147,7 +147,7 @@ class WorkerPool:
     def _open(self, job: Job, run: RunDir, tell: "Listener") -> RemoteCallServer:
         results, builds = Path(job.results), job.phase == "index"
         path = IndexDir(results, job.index_id).journal_path if builds else run.journal_path
-        seam = Seam(
+        call_context = CallContext(
             Journal(path, payer=job.run_id, shared=builds, tell=tell.warn),
             job.servers if builds else {},
             dialects=Dialects.under(results),
@@ -160,9 +160,9 @@ class WorkerPool:
         )
         servers = {job.generator.role: job.server} if job.generator and job.server else {}
         try:
-            return RemoteCallServer(seam, _asked(job), servers, self._loop)
+            return RemoteCallServer(call_context, _asked(job), servers, self._loop)
         except BaseException:
-            seam.close()
+            call_context.close()
             raise
 
 

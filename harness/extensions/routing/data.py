@@ -15,7 +15,7 @@ from harness.extensions.routing.tables import gains_of, is_shown, named_gains, v
 def route_json(study: RouteStudy) -> dict[str, Any]:
     """All tables, splits and notes. Gains are in the unit of the metric, minus weighted costs."""
     gains, choice = study.gains, study.choice
-    luck = {id(gains.by_type): gains.by_type_luck, id(gains.by_query): gains.by_query_luck}
+    luck = {id(gains.by_type): gains.by_type_chance, id(gains.by_query): gains.by_query_chance}
     means = np.average(study.values, axis=0, weights=study.recorded.weights)
     return {
         "dataset": study.title,

@@ -10,7 +10,7 @@ import numpy as np
 from harness.core.errors import ConfigError, nearest
 from harness.display.text_format import counted, printable
 from harness.extensions.routing.gains import RoutingGains, halves, routing_gains
-from harness.extensions.routing.learning import Recorded, RoutingTable, learnt_table
+from harness.extensions.routing.learning import RecordedResults, RoutingTable, learnt_table
 from harness.llm_utils.query_classifier import type_by_rules
 from harness.report.comparison.choosing import paired
 from harness.report.comparison.notes import comparison_notes
@@ -65,7 +65,7 @@ class RouteStudy:
     """The metric, queries x systems."""
     costs: Array | None
     """Costs in the unit of `choice.cost`, queries x systems; None if not known for every query."""
-    recorded: Recorded
+    recorded: RecordedResults
     """The worth of answers: the metric, higher is better, minus weighted costs."""
     told: Mapping[str, Sequence[str]]
     """Source of types -> the type of each query."""
@@ -105,7 +105,7 @@ def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) ->
         LABELS: [row.reference.query_type for row in rows],
         RULES: [type_by_rules(row.query.text) for row in rows],
     }
-    recorded = Recorded(_worth(compared, values, costs, choice), weights, told[LABELS])
+    recorded = RecordedResults(_worth(compared, values, costs, choice), weights, told[LABELS])
     clusters = compared.drawn.cluster_numbers(ids)
     clusters = np.arange(len(ids)) if clusters is None else clusters
     splits = list(halves(clusters, choice.splits, choice.seed))
@@ -118,7 +118,9 @@ def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) ->
         costs=costs,
         recorded=recorded,
         told=told,
-        tables={name: learnt_table(Recorded(recorded.worth, weights, types)) for name, types in told.items()},
+        tables={
+            name: learnt_table(RecordedResults(recorded.worth, weights, types)) for name, types in told.items()
+        },
         gains=routing_gains(recorded, clusters, told, splits),
         notes=tuple(notes),
     )

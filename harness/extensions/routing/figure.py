@@ -37,7 +37,7 @@ def draw_routes(study: RouteStudy, folder: Path) -> Path:
 def _gains(axes: Axes, study: RouteStudy) -> None:
     gains = study.gains
     shown = {name: one for name, one in named_gains(study).items() if one is not gains.single}
-    luck = {id(gains.by_type): gains.by_type_luck, id(gains.by_query): gains.by_query_luck}
+    luck = {id(gains.by_type): gains.by_type_chance, id(gains.by_query): gains.by_query_chance}
     axes.axvline(0, color=GREY, linewidth=0.8)
     for row, one in enumerate(shown.values()):
         found = gains_of(study, one)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from harness.core.errors import MissingDependency, install
 from harness.extensions.routing.learning import (
     Columns,
-    Recorded,
+    RecordedResults,
     best_of_queries,
     best_of_types,
     learnt_table,
@@ -60,7 +60,7 @@ class PolicyGain:
     """The results of one policy on the test halves."""
 
     values: Array
-    """Mean worth for each split, in the unit of `Recorded.worth`."""
+    """Mean worth for each split, in the unit of `RecordedResults.worth`."""
     gains: Array
     """Gain over the best single system of the learning half, for each split."""
     choices: Sequence[Columns]
@@ -80,9 +80,9 @@ class RoutingGains:
     """The best system of each type, known in advance: an upper bound."""
     by_query: PolicyGain
     """The best system of each query, known in advance: an upper bound."""
-    by_type_luck: PolicyGain
+    by_type_chance: PolicyGain
     """`by_type` with shuffled types: the gain of choosing in hindsight if types carry no information."""
-    by_query_luck: PolicyGain
+    by_query_chance: PolicyGain
     """`by_query` with the values of each system shuffled within each type: the gain of systems that are as good on
     each type, but right on independent queries."""
     n_clusters: int
@@ -100,7 +100,7 @@ def halves(clusters: NDArray[np.int64], n_splits: int = SPLITS, seed: int = 0) -
 
 
 def routing_gains(
-    recorded: Recorded,
+    recorded: RecordedResults,
     clusters: NDArray[np.int64],
     told: Mapping[str, Sequence[str]],
     splits: Sequence[Split],
@@ -143,7 +143,9 @@ def spread_over(values: Array, splits: Sequence[Split], n_clusters: int) -> Over
 _SINGLE, _LEARNT, _BY_TYPE, _BY_QUERY, _LUCK = "single", "learnt ", "by type", "by query", ", by luck"
 
 
-def _one(recorded: Recorded, told: Mapping[str, Sequence[str]], split: Split) -> dict[str, tuple[float, Columns]]:
+def _one(
+    recorded: RecordedResults, told: Mapping[str, Sequence[str]], split: Split
+) -> dict[str, tuple[float, Columns]]:
     """Policy -> (mean worth, choices) on the test half of one split."""
     teaching, testing = recorded.of(split.teaches), recorded.of(~split.teaches)
     rng = np.random.default_rng([split.number, 1])
@@ -165,7 +167,7 @@ def _one(recorded: Recorded, told: Mapping[str, Sequence[str]], split: Split) ->
     return found
 
 
-def _dealt_out(recorded: Recorded, rng: np.random.Generator) -> Array:
+def _dealt_out(recorded: RecordedResults, rng: np.random.Generator) -> Array:
     """The values of each system, shuffled within each type."""
     found = recorded.worth.copy()
     for name in sorted(set(recorded.types)):

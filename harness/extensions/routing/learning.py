@@ -18,7 +18,7 @@ _SLACK = 1e-12
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedResults:
     """The worth of several systems on the same queries."""
 
     worth: Array
@@ -28,10 +28,10 @@ class Recorded:
     types: Sequence[str]
     """The type of each query."""
 
-    def of(self, rows: NDArray[np.bool_]) -> Recorded:
+    def of(self, rows: NDArray[np.bool_]) -> RecordedResults:
         """The selected rows."""
         types = [name for name, is_in in zip(self.types, rows, strict=True) if is_in]
-        return Recorded(self.worth[rows], self.weights[rows], types)
+        return RecordedResults(self.worth[rows], self.weights[rows], types)
 
     def mean(self, choice: Columns) -> float:
         """The weighted mean worth if `choice` is the system of each query."""
@@ -61,7 +61,7 @@ class RoutingTable:
         return np.array([self.systems.get(name, self.otherwise) for name in types], dtype=np.int64)
 
 
-def learnt_table(recorded: Recorded) -> RoutingTable:
+def learnt_table(recorded: RecordedResults) -> RoutingTable:
     """The best system of each type if its lead over the best single system is larger than one standard error of
     the difference, otherwise the best single system. Types with few queries also get the best single system.
 
@@ -81,14 +81,14 @@ def learnt_table(recorded: Recorded) -> RoutingTable:
     return RoutingTable(systems, single)
 
 
-def best_of_types(recorded: Recorded) -> RoutingTable:
+def best_of_types(recorded: RecordedResults) -> RoutingTable:
     """The best system of each type on these queries, in hindsight."""
     single = recorded.best_single()
     names = sorted(set(recorded.types))
     return RoutingTable({name: recorded.of(recorded.rows_of(name)).best_single() for name in names}, single)
 
 
-def best_of_queries(recorded: Recorded) -> Columns:
+def best_of_queries(recorded: RecordedResults) -> Columns:
     """The best system of each query, in hindsight."""
     found: Columns = np.argmax(recorded.worth, axis=1).astype(np.int64)
     return found

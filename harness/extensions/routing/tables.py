@@ -52,7 +52,7 @@ def gains_of(study: RouteStudy, one: PolicyGain) -> OverSplits:
 def gains_table(study: RouteStudy) -> Table:
     """The mean, gain and cost of each policy, and the gain expected by chance."""
     gains = study.gains
-    luck = {id(gains.by_type): gains.by_type_luck, id(gains.by_query): gains.by_query_luck}
+    luck = {id(gains.by_type): gains.by_type_chance, id(gains.by_query): gains.by_query_chance}
     rows = [
         (
             name,
@@ -146,7 +146,7 @@ def verdict(study: RouteStudy) -> str:
 
 def about_luck(study: RouteStudy) -> str:
     """Compares the gain of the best system of each query with the gain expected by chance."""
-    gained, luck = study.gains.by_query.gains.mean(), study.gains.by_query_luck.gains.mean()
+    gained, luck = study.gains.by_query.gains.mean(), study.gains.by_query_chance.gains.mean()
     said = f"The best of each query would gain {_points(study, gained)}; systems as good on each type but right "
     said += f"on independent queries would gain {_points(study, luck)} by luck"
     return f"{said}: this is no evidence that routing can help." if gained <= luck else f"{said}."

@@ -29,13 +29,13 @@ class CheckShare:
     asks: str
     reached: int
     passed: int
-    untold: int
+    undecided: int
     """Candidates that it could not judge and let pass."""
 
     @property
     def share(self) -> float:
         """The share that passed, of the candidates that reached this check."""
-        return (self.passed + self.untold) / self.reached
+        return (self.passed + self.undecided) / self.reached
 
 
 def shares_of(candidates: Sequence[Candidate]) -> list[CheckShare]:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from harness.core.errors import BudgetReached, HarnessError, ModelUnavailable
+from harness.core.errors import BudgetExhausted, HarnessError, ModelUnavailable
 from harness.core.hashing import short_digest
 from harness.extensions.testset.duplicates import Distinct
 from harness.extensions.testset.model_checks import QuestionJudging
@@ -49,7 +49,7 @@ class Order:
 
 
 @dataclass
-class _Tray:
+class _KindProgress:
     """The candidates of one kind."""
 
     wanted: int
@@ -69,11 +69,11 @@ class QuestionGenerator:
         self, models: WriterModels, judging: QuestionJudging, orders: Sequence[Order], told: Told
     ) -> None:
         self._models, self._judging, self._told = models, judging, told
-        self._trays = {order.kind: _Tray(order.wanted, list(order.sites)) for order in orders}
+        self._trays = {order.kind: _KindProgress(order.wanted, list(order.sites)) for order in orders}
         self._distinct = Distinct(models.embedder)
         self._done = self._begun = 0
         self._drafted: list[Candidate] = []
-        self.stopped: BudgetReached | None = None
+        self.stopped: BudgetExhausted | None = None
         """The reason why the budget ended it."""
 
     @property
@@ -135,7 +135,7 @@ class QuestionGenerator:
         try:
             with self._models.charge():
                 distinct = iter(await self._distinct.check_each([one for one, _ in free if one.survives]))
-        except BudgetReached as reached:
+        except BudgetExhausted as reached:
             self.stopped = reached
             return []
         return [(next(distinct) if one.survives else one, site) for one, site in free]
@@ -150,7 +150,7 @@ class QuestionGenerator:
             try:
                 with self._models.charge():
                     return await work(item)
-            except BudgetReached as reached:
+            except BudgetExhausted as reached:
                 self.stopped = reached
                 return None
 

@@ -17,7 +17,7 @@ from harness.models.llama_server import ServerAccess
 from harness.models.metering import Meter, metered_apart
 from harness.models.model_identity import model_identity, server_digests
 from harness.models.providers import check_reachable, provider_of, resolve_embedder, resolve_generator
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.models.weights import cache_dir
 from harness.protocols import ChatModel, Embedder
 from harness.runner.progress import Reporter
@@ -115,7 +115,7 @@ class WriterModels:
             cache_dir() / "embeddings.sqlite", embedder_cache_key(config), payer=self._work.name
         )
         self._stack.enter_context(closing(cache))
-        self._connected.append(embedder := build_embedder(config, self._seam(), cache, self._embedded))
+        self._connected.append(embedder := build_embedder(config, self._call_context(), cache, self._embedded))
         return embedder
 
     @contextmanager
@@ -135,7 +135,7 @@ class WriterModels:
 
     def _chat(self, config: GeneratorConfig) -> ChatModel:
         fetch_weights(self._reporter, config)
-        chat = build_chat(config, self._seam(), self._server(config))
+        chat = build_chat(config, self._call_context(), self._server(config))
         assert chat is not None  # noqa: S101 - plan_models refuses it
         self._connected.append(chat)
         return chat
@@ -158,11 +158,11 @@ class WriterModels:
         journal = Journal(path, payer=self._work.name, shared=True, tell=self._reporter.warn)
         return self._stack.enter_context(closing(journal))
 
-    def _seam(self) -> Seam:
+    def _call_context(self) -> CallContext:
         servers = server_digests(self._plan.identities)
         # What a model refuses is learnt once for all commands with these candidates.
         dialects = Dialects.under(self._work)
-        return Seam(self._journal, servers, dialects=dialects, budget=self.budget, say=self._reporter.say)
+        return CallContext(self._journal, servers, dialects=dialects, budget=self.budget, say=self._reporter.say)
 
 
 def _playing(kind: type[GeneratorConfig], other: GeneratorConfig) -> Any:

@@ -7,7 +7,7 @@ from harness.core.errors import ConfigError, DataError, nearest
 from harness.core.records import Document
 from harness.extensions.testset.document_dates import date_of
 from harness.extensions.testset.generator import Order
-from harness.extensions.testset.question_slots import WritingSources, sites_of
+from harness.extensions.testset.question_slots import WritingSources, slots_of
 from harness.extensions.testset.shared_entities import MOST_DOCUMENTS, linked_pairs
 from harness.extensions.testset.types import KINDS, PAIRED, QuestionKind
 from harness.llm_utils.bounded_concurrency import Progress
@@ -63,7 +63,7 @@ async def plan_orders(
     possible, notes = [], []
     for kind in kinds:
         number = wanted.kinds.get(kind) or wanted.total
-        if sites := sites_of(kind, sources, _TRIES * number):
+        if sites := slots_of(kind, sources, _TRIES * number):
             possible.append((kind, sites))
         else:
             notes.append(f"no {kind} questions: {_why_not(kind, sources)}")

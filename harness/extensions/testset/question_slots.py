@@ -34,7 +34,7 @@ class WritingSources:
     seed: int
 
 
-def sites_of(kind: QuestionKind, material: WritingSources, most: int) -> list[QuestionSlot]:
+def slots_of(kind: QuestionKind, material: WritingSources, most: int) -> list[QuestionSlot]:
     """The first `most` places of a kind, all different; fewer if the documents have no more."""
     if kind in {"single_fact", "unanswerable"}:
         return list(islice(_single(kind, material), most))

@@ -59,12 +59,12 @@ def _print(written: Written, shares: Sequence[CheckShare]) -> None:
         table.add_column(name, justify="left" if justify == "left" else "right")
     table.add_column("share", justify="right")
     for one in shares:
-        let_through = f"{one.passed + one.untold}"
-        table.add_row(one.name, one.asks, str(one.reached), let_through, f"{100 * one.share:.0f} %")
+        record_answer = f"{one.passed + one.undecided}"
+        table.add_row(one.name, one.asks, str(one.reached), record_answer, f"{100 * one.share:.0f} %")
     console.print(table)
     for line in (*kept_lines(written.candidates, written.wanted), *map(_control, written.controls)):
         console.print(line, soft_wrap=True)
-    there = "already complete" if written.was_there else "not yet reviewed by a person"
+    there = "already complete" if written.was_complete else "not yet reviewed by a person"
     console.print(f"{written.out}: {written.kept} questions, {there}", soft_wrap=True)
     if written.kept:
         console.print(f"next: {shlex.join(['rag-harness', 'review', str(written.out)])}", soft_wrap=True)
@@ -83,7 +83,7 @@ def _as_json(written: Written, shares: Sequence[CheckShare]) -> dict[str, object
         "kept": written.kept,
         "wanted": dict(written.wanted),
         "checks": [
-            {"name": one.name, "reached": one.reached, "passed": one.passed, "untold": one.untold}
+            {"name": one.name, "reached": one.reached, "passed": one.passed, "undecided": one.undecided}
             for one in shares
         ],
         "controls": [one.model_dump() for one in written.controls],

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.config import BudgetConfig, ModelsConfig
-from harness.core.errors import BudgetReached
+from harness.core.errors import BudgetExhausted
 from harness.core.hashing import digest
 from harness.core.records import Document
 from harness.extensions.testset.cost_estimate import WritingEstimate, estimate
@@ -85,9 +85,9 @@ class Written:
     candidates: tuple[Candidate, ...]
     wanted: Mapping[str, int]
     controls: tuple[Control, ...]
-    was_there: bool
+    was_complete: bool
     """The file was already complete."""
-    stopped: BudgetReached | None
+    stopped: BudgetExhausted | None
     """Why the budget ended it; the file has what was finished."""
     spending: BudgetTracker
 
@@ -150,7 +150,7 @@ def _embedded(request: WritingRequest, models: WriterPlan, orders: Orders) -> in
     return sum(len(document.text) for document in request.documents)
 
 
-_Done = tuple[tuple[Candidate, ...], tuple[Control, ...], BudgetReached | None]
+_Done = tuple[tuple[Candidate, ...], tuple[Control, ...], BudgetExhausted | None]
 
 
 class _Command:
@@ -174,7 +174,7 @@ class _Command:
     async def _written(self, models: WriterModels) -> _Done:
         try:
             judging = QuestionJudging(models.judge, await self._searched(models))
-        except BudgetReached as reached:
+        except BudgetExhausted as reached:
             return (), (), reached
         with self._told("questions", models) as told:
             desk = QuestionGenerator(models, judging, self._planned.orders.orders, told)
@@ -184,7 +184,7 @@ class _Command:
         with self._told("controls of the judge", models) as told:
             try:
                 controls = await controls_of(models, judging, desk.candidates, told)
-            except BudgetReached as reached:
+            except BudgetExhausted as reached:
                 return tuple(desk.candidates), (), reached
         return tuple(desk.candidates), tuple(controls), None
 
@@ -196,7 +196,7 @@ class _Command:
         with self._told("passages", models) as told, models.charge():
             models.embedding = told
             await search.prepare()
-            models.embedding = _untold
+            models.embedding = _ignore_progress
         return search
 
     @contextmanager
@@ -212,7 +212,7 @@ class _Command:
         return f"${usd:.4f}" if usd else ""
 
 
-def _untold(_done: int, _total: int) -> None:
+def _ignore_progress(_done: int, _total: int) -> None:
     """Progress that is not shown."""
 
 

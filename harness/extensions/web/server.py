@@ -46,7 +46,7 @@ class PageServer:
         self.port: int = self._socket.getsockname()[1]
         self.token = secrets.token_urlsafe(24)
         self._page = page
-        self._strangers = _Strangers()
+        self._strangers = _UnauthenticatedConnections()
         self._one_at_a_time = asyncio.Lock()
         self._server = uvicorn.Server(
             uvicorn.Config(
@@ -184,7 +184,7 @@ class _Guard:
         await app(scope, receive, send_with_headers)
 
 
-class _Strangers:
+class _UnauthenticatedConnections:
     """Connections that have not sent the token yet."""
 
     def __init__(self) -> None:
@@ -206,7 +206,7 @@ class _Strangers:
             found[1].cancel()
 
 
-def _protocol(strangers: _Strangers) -> type[H11Protocol]:
+def _protocol(strangers: _UnauthenticatedConnections) -> type[H11Protocol]:
     class Watched(H11Protocol):
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
             connection = cast(asyncio.Transport, transport)

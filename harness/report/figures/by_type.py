@@ -19,11 +19,11 @@ from harness.report.figures.marks import (
     extremes,
     interval_of,
     legend_names,
-    look_of,
     n_of,
     name_of,
     queries_of,
     runs_with,
+    style_of,
     tip_of,
     wrapped,
 )
@@ -68,7 +68,7 @@ def _overall(group: Group, scale: Scale, runs: DrawnRuns, new_figure: NewFigure)
     for place, (number, view) in enumerate(best_first):
         row = view.row(scale.measure)
         if row is not None:
-            dot(axes, row, place, look_of(number))
+            dot(axes, row, place, style_of(number))
             text = scale.text(row, interval=True)
             text += "" if same_n else f"\nn = {format_value(population(row))}"
             axes.text(1.03, place, text, transform=axes.get_yaxis_transform(), va="center", fontsize=7)
@@ -152,7 +152,7 @@ def _as_dots(new_figure: NewFigure, scale: Scale, runs: DrawnRuns, groups: Seque
         for place, (number, view) in enumerate(runs):
             row = view.row(scale.measure, group)
             if row is not None:
-                dot(axes, row, place, look_of(number))
+                dot(axes, row, place, style_of(number))
         axes.set_title(_group_name(scale, runs, group, len(groups)), fontsize=8)
         _dress_rows(axes, len(runs), scale, every=2)
     panels[0].set_yticks(range(len(runs)), names, fontsize=7)
@@ -175,7 +175,7 @@ def _bars(
     where: tuple[Sequence[float], float],
 ) -> None:
     (number, view), (places, bar) = run, where
-    look = look_of(number)
+    look = style_of(number)
     for group, place in zip(groups, places, strict=True):
         row = view.row(scale.measure, group)
         if row is None or row.mean is None:
@@ -203,7 +203,7 @@ def _legend_above(figure: Figure, runs: DrawnRuns) -> None:
 
     handles = [
         Patch(facecolor=look.color, hatch=look.hatch, edgecolor="white", linewidth=0)
-        for look in (look_of(number) for number, _ in runs)
+        for look in (style_of(number) for number, _ in runs)
     ]
     names = legend_names(name_of(view) for _, view in runs)
     columns = columns_of(names, 105)

@@ -12,10 +12,10 @@ from harness.report.figures.marks import (
     columns_of,
     interval_of,
     legend_names,
-    look_of,
     n_of,
     name_of,
     queries_of,
+    style_of,
     tip_of,
 )
 
@@ -74,7 +74,7 @@ def _draw(axes: Axes, runs: DrawnRuns, curve: Curve) -> list[Line2D]:
     """One line per run, points evenly spaced; the dots of the runs are shifted slightly."""
     lines = []
     for place, (number, view) in enumerate(runs):
-        look = look_of(number)
+        look = style_of(number)
         shift = min(0.09, _SPREAD / len(runs)) * (place - (len(runs) - 1) / 2)
         rows = [(at + shift, view.row(measure)) for at, (_, measure) in enumerate(curve.points)]
         known = [(x, row, row.mean) for x, row in rows if row is not None and row.mean is not None]

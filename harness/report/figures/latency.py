@@ -11,7 +11,7 @@ from harness.display import Drawing, format_value, printable
 from harness.display.plotting import GREY, tell
 from harness.display.text_format import number
 from harness.report.aggregates import cost_quantity, population
-from harness.report.figures.marks import Look, alt_of, dot, look_of, n_of, name_of
+from harness.report.figures.marks import RunStyle, alt_of, dot, n_of, name_of, style_of
 from harness.report.figures.rows import LETTERS_PT, leave_room, name_ticks, print_nothing, row_panels, spoken
 from harness.report.tables.cost import THROTTLED, restricted
 from harness.report.view import Group, RunView
@@ -83,8 +83,8 @@ def _distributions(axes: Axes, views: Sequence[RunView], timed: Mapping[int, Seq
             print_nothing(axes, place)
             continue
         if _n_dots(timed):
-            _dots(axes, values, place, look_of(place))
-        _quantiles(axes, values, place, look_of(place), name_of(view))
+            _dots(axes, values, place, style_of(place))
+        _quantiles(axes, values, place, style_of(place), name_of(view))
         _print_median(axes, view, place)
     _limits(axes, [max(value, _SHORTEST_S) for values in timed.values() for value in values])
     axes.set_xlabel("seconds a query, throttling apart", fontsize=8)
@@ -93,7 +93,7 @@ def _distributions(axes: Axes, views: Sequence[RunView], timed: Mapping[int, Seq
     )
 
 
-def _dots(axes: Axes, values: Sequence[float], place: int, look: Look) -> None:
+def _dots(axes: Axes, values: Sequence[float], place: int, look: RunStyle) -> None:
     # Labels below the line at three alternating heights, so that they do not overlap.
     heights = [place + 0.2 + 0.07 * (number % 3) for number in range(len(values))]
     axes.plot(
@@ -101,7 +101,7 @@ def _dots(axes: Axes, values: Sequence[float], place: int, look: Look) -> None:
     )
 
 
-def _quantiles(axes: Axes, values: Sequence[float], place: int, look: Look, name: str) -> None:
+def _quantiles(axes: Axes, values: Sequence[float], place: int, look: RunStyle, name: str) -> None:
     p5, p25, p50, p75, p95 = (float(value) for value in np.quantile(values, _SHOWN))
     axes.plot([p5, p95], [place, place], color=look.color, linewidth=1.0)
     box: dict[str, Any] = {"linewidth": 4.5, "alpha": 0.55, "solid_capstyle": "butt"}
@@ -142,7 +142,7 @@ def _throttling(axes: Axes, views: Sequence[RunView]) -> None:
         if row is None or row.mean is None:
             print_nothing(axes, place)
             continue
-        dot(axes, row, place, look_of(place))
+        dot(axes, row, place, style_of(place))
         highest = max(highest, row.mean, row.ci_high or 0.0)
     leave_room(axes, highest, 0.29, letters=1)
     axes.set_xlabel("throttled, s a query\n(mean, 95 % CI)", fontsize=8)

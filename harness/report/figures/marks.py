@@ -32,7 +32,7 @@ DrawnRuns = Sequence[tuple[int, RunView]]
 
 
 @dataclass(frozen=True)
-class Look:
+class RunStyle:
     """How a run is drawn; marker, hatch and line style distinguish it without colours."""
 
     color: str
@@ -41,10 +41,10 @@ class Look:
     linestyle: str
 
 
-def look_of(number: int) -> Look:
+def style_of(number: int) -> RunStyle:
     """Of the run at that place of its group, 0 first; colour and marker together first repeat after 63 runs."""
     looks = (_COLORS, _MARKERS, _HATCHES, _LINESTYLES)
-    return Look(*(kind[number % len(kind)] for kind in looks))
+    return RunStyle(*(kind[number % len(kind)] for kind in looks))
 
 
 def runs_with(group: Group, measures: Iterable[str]) -> DrawnRuns:
@@ -102,7 +102,7 @@ def queries_of(views: Iterable[RunView], rows: Iterable[Aggregate | None]) -> st
     return f"n = {n_of(rows)} {counted_in(views)}"
 
 
-def dot(axes: Axes, row: Aggregate, height: float, look: Look) -> None:
+def dot(axes: Axes, row: Aggregate, height: float, look: RunStyle) -> None:
     """The mean of `row` as a marker on a line that is its interval, at `height`; nothing without a mean."""
     if row.mean is None:
         return
@@ -124,7 +124,7 @@ def key_of(runs: DrawnRuns, texts: Sequence[str] = ()) -> tuple[list[Any], list[
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], color=(look := look_of(number)).color, marker=look.marker, linestyle="", markersize=4.5)
+        Line2D([], [], color=(look := style_of(number)).color, marker=look.marker, linestyle="", markersize=4.5)
         for number, _ in runs
     ]
     return handles, legend_names(texts or [name_of(view) for _, view in runs])

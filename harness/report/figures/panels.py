@@ -16,9 +16,9 @@ from harness.report.figures.marks import (
     dot,
     extremes,
     interval_of,
-    look_of,
     name_of,
     queries_of,
+    style_of,
     wrapped,
 )
 from harness.report.view import RunView
@@ -129,7 +129,7 @@ def _panel(axes: Axes, runs: DrawnRuns, panel: Subplot, limits: Limits) -> None:
         if row is None or row.mean is None:
             _nothing(axes, height)
             continue
-        dot(axes, row, height, look_of(number))
+        dot(axes, row, height, style_of(number))
         if not same:
             _beside(axes, row, height)
     if not same:
@@ -157,7 +157,7 @@ def _one_run(new_figure: NewFigure, run: tuple[int, RunView], panels: Sequence[S
     for place, panel in enumerate(panels):
         row = view.row(panel.measure)
         if row is not None:
-            dot(axes, row, place, look_of(number))
+            dot(axes, row, place, style_of(number))
             _beside(axes, row, place)
     _n_above(axes)
     axes.set_title(wrapped(name_of(view), 48), fontsize=8)

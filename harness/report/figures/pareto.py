@@ -14,9 +14,9 @@ from harness.report.comparable_costs import listed_apart, self_reported_mark, se
 from harness.report.figures.marks import alt_of, interval_of, queries_of
 from harness.report.figures.scales import Scale
 from harness.report.figures.scatter import (
+    Extent,
     ScatterPoint,
     Segment,
-    Stretch,
     draw_points,
     key_height,
     name_points,
@@ -158,13 +158,13 @@ def _outside(points: Sequence[ScatterPoint], apart: Mapping[int, str]) -> str:
     return f" Outside the frontier: {named}." if named else ""
 
 
-def _stretch(row: Aggregate | None) -> Stretch | None:
+def _stretch(row: Aggregate | None) -> Extent | None:
     if row is None or row.mean is None:
         return None
-    return Stretch(row.mean, *(interval_of(row) or (row.mean, row.mean)))
+    return Extent(row.mean, *(interval_of(row) or (row.mean, row.mean)))
 
 
-def _spent(row: Aggregate | None) -> Stretch | None:
+def _spent(row: Aggregate | None) -> Extent | None:
     """The cost of a query with its interval."""
     found = _stretch(row)
     return found._replace(at_least=is_lower_bound(row)) if found and row else None

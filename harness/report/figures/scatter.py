@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.display import Quantity, format_value
 from harness.display.plotting import GREY, LIGHT, settle, tell
-from harness.report.figures.marks import DrawnRuns, cells, columns_of, key_of, look_of, name_of, wrapped
+from harness.report.figures.marks import DrawnRuns, cells, columns_of, key_of, name_of, style_of, wrapped
 from harness.report.view import RunView
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _LEADER_FROM_PT = 9
 _MARKER_PT = 3.5
 
 
-class Stretch(NamedTuple):
+class Extent(NamedTuple):
     """A value and its 95 % interval; without one, both limits are the value."""
 
     value: float
@@ -58,8 +58,8 @@ class ScatterPoint:
 
     number: int
     view: RunView
-    x: Stretch
-    y: Stretch
+    x: Extent
+    y: Extent
     remark: str = ""
     """A caveat; the marker is drawn hollow."""
 
@@ -108,7 +108,7 @@ def key_height(points: Sequence[ScatterPoint]) -> float:
 def draw_points(axes: Axes, points: Sequence[ScatterPoint]) -> None:
     """A marker at each point, its intervals as a cross; of several at one place, the first is the largest."""
     for place, point in enumerate(points):
-        look = look_of(point.number)
+        look = style_of(point.number)
         above = min(3, sum(_place_of(other) == _place_of(point) for other in points[place + 1 :]))
         axes.plot(point.x.limits, (point.y.value,) * 2, color=look.color, linewidth=0.9, alpha=0.75)
         axes.plot((point.x.value,) * 2, point.y.limits, color=look.color, linewidth=0.9, alpha=0.75)

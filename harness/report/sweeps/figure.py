@@ -11,7 +11,7 @@ from harness.display.plotting import GREY, LIGHT, WIDTH_IN, tell
 from harness.display.text_format import file_name, number
 from harness.report.aggregates import cost_quantity
 from harness.report.comparable_costs import listed_apart
-from harness.report.figures.marks import alt_of, interval_of, look_of, n_of, tip_of
+from harness.report.figures.marks import alt_of, interval_of, n_of, style_of, tip_of
 from harness.report.sweeps.axes import Sweep, SweepLine, find_sweeps
 from harness.report.verdict.findings import Findings
 from harness.report.verdict.standings import BASELINE, aside_of
@@ -134,7 +134,7 @@ def _draw(stand: _Stand, sweep: Sweep, panels: list[_Panel], new_figure: NewFigu
 
 def _curve(axes: Axes, stand: _Stand, named: tuple[SweepLine, int], measure: str) -> None:
     line, place = named
-    look = look_of(place)
+    look = style_of(place)
     rows = stand.points(line, measure)
     banded = [(value, limits) for value, row in rows if (limits := interval_of(row))]
     if banded:

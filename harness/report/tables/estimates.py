@@ -11,7 +11,7 @@ from harness.report.aggregates import plain
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
 from harness.statistics.cost import is_lower_bound
-from harness.statistics.estimates import Spent, index_spent
+from harness.statistics.estimates import MeasuredCost, index_spent
 from harness.statistics.estimates.remaining_cost import totals
 
 _QUANTITIES = ("calls", "input_tokens", "output_tokens", "usd", "minutes")
@@ -67,7 +67,7 @@ def _predicted(phase: PhaseEstimate) -> AmountByName:
     return {**values, "minutes": _minutes(values["seconds"])}
 
 
-def _actual(spent: Spent, usd: Aggregate | None) -> AmountByName:
+def _actual(spent: MeasuredCost, usd: Aggregate | None) -> AmountByName:
     """None for what is only a lower bound. Dollars are not compared if vectors were paid once for several
     answers.
     """

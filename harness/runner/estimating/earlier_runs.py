@@ -126,7 +126,7 @@ class EarlierRun:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SimilarityKey:
     """The properties of a cell by which similar earlier runs are selected."""
 
     system: str
@@ -151,17 +151,17 @@ class EarlierRuns:
         self._rates: dict[tuple[str, int, Phase], Rates] = {}
         self._runs = [run for run in _found(results) if run.run.run_id not in without]
 
-    def alike(self, wanted: Wanted) -> list[EarlierRun]:
+    def alike(self, wanted: SimilarityKey) -> list[EarlierRun]:
         """The latest runs of the same system with the same generator."""
         own = [run for run in self._served_by(wanted) if run.system.get("name") == wanted.system]
         return own[:_MOST_RUNS]
 
-    def same_kind(self, wanted: Wanted) -> list[EarlierRun]:
+    def same_kind(self, wanted: SimilarityKey) -> list[EarlierRun]:
         """The latest runs with the same generator and the same kind of index."""
         own = [run for run in self._served_by(wanted) if run.index_kind == wanted.index_kind]
         return own[:_MOST_RUNS]
 
-    def rates(self, wanted: Wanted, phase: Phase) -> Rates:
+    def rates(self, wanted: SimilarityKey, phase: Phase) -> Rates:
         """The measured rates of the generator. The speed of a local one comes from runs on this machine, that of
         others from runs with the same concurrency.
         """
@@ -170,7 +170,7 @@ class EarlierRuns:
             self._rates[key] = self._measure(wanted, phase)
         return self._rates[key]
 
-    def _measure(self, wanted: Wanted, phase: Phase) -> Rates:
+    def _measure(self, wanted: SimilarityKey, phase: Phase) -> Rates:
         runs = self._served_by(wanted)[:_MOST_RUNS]
         index_calls = self._index_calls({run.run.run_id for run in runs})
         answer_calls = [run.calls for run in runs]
@@ -182,7 +182,7 @@ class EarlierRuns:
             timed = [index_calls, *timed]
         return replace(rates, seconds=rates_of(timed).seconds)
 
-    def index_phases(self, wanted: Wanted, *, per_document: bool) -> list[Earlier]:
+    def index_phases(self, wanted: SimilarityKey, *, per_document: bool) -> list[Earlier]:
         """Earlier index builds, each once. `per_document`: the unit is a document instead of a whole index, for
         systems that give no expectation.
         """
@@ -204,7 +204,7 @@ class EarlierRuns:
             )
         return list(found.values())
 
-    def answer_phases(self, wanted: Wanted) -> list[Earlier]:
+    def answer_phases(self, wanted: SimilarityKey) -> list[Earlier]:
         """The answers of the few most similar runs; reading more records would take too long."""
         phases: list[Earlier] = []
         halves = ("index", "answer")
@@ -221,7 +221,7 @@ class EarlierRuns:
                 phases.append(Earlier(spent, work, size=spent.units, closeness=closeness))
         return phases
 
-    def index_times(self, wanted: Wanted, *, per_document: bool) -> list[tuple[float, float]]:
+    def index_times(self, wanted: SimilarityKey, *, per_document: bool) -> list[tuple[float, float]]:
         """(texts or documents, seconds outside of model calls) of indexes built on this machine."""
         found: dict[str, tuple[float, float]] = {}
         for run in self.same_kind(wanted):
@@ -234,7 +234,7 @@ class EarlierRuns:
                 found[record.index_id] = (size, seconds)
         return list(found.values())
 
-    def answer_times(self, wanted: Wanted) -> list[tuple[float, float]]:
+    def answer_times(self, wanted: SimilarityKey) -> list[tuple[float, float]]:
         """(answers, seconds outside of model calls) of runs on this machine, of other systems only if needed."""
         for runs in (self.alike(wanted), self._runs[:_MOST_RUNS]):
             timed = [run for run in runs if _is_here(run, wanted)][:_MOST_READ]
@@ -264,10 +264,10 @@ class EarlierRuns:
                     found.setdefault(near, []).append((record, done.n_ok))
         return found[max(found)][:_MOST_RUNS] if found else []
 
-    def _served_by(self, wanted: Wanted) -> list[EarlierRun]:
+    def _served_by(self, wanted: SimilarityKey) -> list[EarlierRun]:
         return [run for run in self._runs if run.server == wanted.server]
 
-    def _is_as_fast(self, run: EarlierRun, wanted: Wanted) -> bool:
+    def _is_as_fast(self, run: EarlierRun, wanted: SimilarityKey) -> bool:
         if wanted.is_local:
             return _is_here(run, wanted)
         return (run.identity.get("limits") or {}).get("concurrency") == wanted.concurrency
@@ -309,13 +309,13 @@ def _stored_corpus(results: Path, digest: str) -> Corpus | None:
     return Corpus(digest, documents)
 
 
-def _closeness(run: EarlierRun, wanted: Wanted, halves: Sequence[str]) -> int:
+def _closeness(run: EarlierRun, wanted: SimilarityKey, halves: Sequence[str]) -> int:
     same_params = all(run.system.get(half) == getattr(wanted, half) for half in halves)
     same_dataset = (run.identity.get("dataset") or {}).get("name") == wanted.dataset
     return SAME_PARAMETERS * same_params + same_dataset
 
 
-def _is_here(run: EarlierRun, wanted: Wanted) -> bool:
+def _is_here(run: EarlierRun, wanted: SimilarityKey) -> bool:
     return all(run.manifest.machine.get(key) == wanted.machine.get(key) for key in ("processor", "cores"))
 
 

@@ -10,7 +10,7 @@ from harness.config import ModelConfig
 from harness.core.records import Estimate, EvaluationRecord, Expected, PhaseEstimate, Usage, Work
 from harness.models.providers import provider_of
 from harness.protocols import Corpus, Workload
-from harness.runner.estimating.earlier_runs import EarlierRuns, Wanted, server_of
+from harness.runner.estimating.earlier_runs import EarlierRuns, SimilarityKey, server_of
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
 from harness.runner.executing.run_status import index_dirs
 from harness.runner.machine_info import describe_machine
@@ -53,7 +53,7 @@ class Estimator:
         """The estimate of the whole run, with the number of answers that are left."""
         n_answers, expected = cell.n_answers, _expected(cell)
         run = RunDir(self._results / cell.run_id)
-        n_left = n_answers - len(run.whole_endings())
+        n_left = n_answers - len(run.intact_statuses())
         return Estimate(
             run_id=cell.run_id,
             index=self._index(cell, expected),
@@ -119,9 +119,9 @@ class Estimator:
     def _usd(self, cell: Cell, usage: Mapping[str, Usage]) -> float | None:
         return usage_usd(self._prices, cell.identity["models"], usage)
 
-    def _wanted(self, cell: Cell) -> Wanted:
+    def _wanted(self, cell: Cell) -> SimilarityKey:
         system = cell.identity["system"]
-        return Wanted(
+        return SimilarityKey(
             system=cell.spec.name,
             index_kind=cell.spec.stored_index_kind,
             index=system["index"],
@@ -246,7 +246,7 @@ def say_total(cells: Sequence[Cell], estimator: Estimator, reporter: Reporter) -
 def keep_estimate(cell: Cell, run: RunDir, prices: Prices, reporter: Reporter) -> None:
     """Estimate a run that begins, save the estimate in the run and print it. Never raises."""
     with _as_a_courtesy(reporter):
-        if run.estimate() is None and not run.whole_endings():
+        if run.estimate() is None and not run.intact_statuses():
             estimate = Estimator(run.path.parent, prices).estimate(cell)
             run.write_estimate(estimate)
             judged = " without judges" if estimate.judging else ""

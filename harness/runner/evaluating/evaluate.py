@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-from harness.core.errors import BudgetReached, HarnessError
+from harness.core.errors import BudgetExhausted, HarnessError
 from harness.core.process_info import Stopwatch
 from harness.core.records import NO_ROW, Cost, EvaluationRecord, Score, Usage
 from harness.evaluators.base import Scorer
@@ -15,7 +15,7 @@ from harness.models.budget import Budget
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
-from harness.runner.evaluating.scoring import Elsewhere, Scoring, ScoringHere, no_executor
+from harness.runner.evaluating.scoring import LocalScoring, RemoteScoring, Scoring, no_executor
 from harness.runner.progress import Reporter
 from harness.statistics.prices import usage_usd
 from harness.store import RunDir
@@ -57,9 +57,9 @@ class EvaluationOutcome:
     """Evaluators that could not run at all, with the reason; the others continued."""
 
     @property
-    def stopped(self) -> BudgetReached | None:
+    def stopped(self) -> BudgetExhausted | None:
         """The budget limit that was reached; the evaluators it stopped have written nothing for that run."""
-        return next((error for _, error in self.refusals if isinstance(error, BudgetReached)), None)
+        return next((error for _, error in self.refusals if isinstance(error, BudgetExhausted)), None)
 
 
 def evaluate_runs(
@@ -68,7 +68,7 @@ def evaluate_runs(
     results: Path,
     reporter: Reporter,
     spending: BudgetTracker | None = None,
-    elsewhere: Elsewhere = no_executor,
+    elsewhere: RemoteScoring = no_executor,
 ) -> EvaluationOutcome:
     """Score every run with every evaluator and write the scores. The outcome lists what could not be scored.
 
@@ -87,7 +87,7 @@ class _Evaluation:
         plan: EvaluationPlan,
         reporter: Reporter,
         spending: BudgetTracker,
-        elsewhere: Elsewhere,
+        elsewhere: RemoteScoring,
     ) -> None:
         self._runs, self._plan, self._elsewhere = runs, plan, elsewhere
         self._reporter, self._spending = reporter, spending
@@ -132,7 +132,7 @@ class _Evaluation:
             runtime = MeteredEvaluation(models, tell)
             with closing(planned.spec.build(planned.params, runtime)) as evaluator:
                 scorer = Scorer(planned.spec.name, planned.measures, evaluator)
-                scoring = ScoringHere(scorer, runtime, self._budget)
+                scoring = LocalScoring(scorer, runtime, self._budget)
                 yield scoring
 
     async def _score(

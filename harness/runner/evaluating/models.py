@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.config import JudgeConfig, JudgeEmbedderConfig
 from harness.models.budget import Budget
-from harness.models.clients import AnySeam, OpenAIChat, build_chat
+from harness.models.clients import AnyCallContext, OpenAIChat, build_chat
 from harness.models.embedders import CachedEmbedder, build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.llama_server import ServerAccess
@@ -22,7 +22,7 @@ from harness.models.metering import Meter, metered_apart
 from harness.models.model_identity import server_digests
 from harness.models.providers import provider_of
 from harness.models.remote_call_server import RemoteCallServer
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.models.weights import cache_dir
 from harness.protocols import ChatModel, Embedder
 from harness.runner.evaluating.plan import EvaluationPlan
@@ -54,8 +54,8 @@ class OpenedModels(ABC):
         ...
 
     @abstractmethod
-    def _open_seam(self) -> AnySeam:
-        """A seam for the calls of one model."""
+    def _open_call_context(self) -> AnyCallContext:
+        """A call context for the calls of one model."""
         ...
 
     @property
@@ -74,7 +74,7 @@ class OpenedModels(ABC):
     @cached_property
     def judge(self) -> ChatModel:
         """The judge, opened at first use."""
-        chat = build_chat(self._judge_config, self._open_seam(), self.server)
+        chat = build_chat(self._judge_config, self._open_call_context(), self.server)
         assert chat is not None  # noqa: S101 - the plan checked that there is a judge
         self._connected.append(chat)
         return chat
@@ -83,7 +83,7 @@ class OpenedModels(ABC):
     def embedder(self) -> Embedder:
         """The embedder, opened at first use. Cached vectors are reused."""
         self._fetch(self._embedder_config)
-        embedder = build_embedder(self._embedder_config, self._open_seam(), self._cache)
+        embedder = build_embedder(self._embedder_config, self._open_call_context(), self._cache)
         self._connected.append(embedder)
         return embedder
 
@@ -147,8 +147,8 @@ class EvaluationModels(OpenedModels):
         """
         models = (self._plan.judge, self._plan.embedder)
         called = {one.role: one for one in models if one.role in roles and provider_of(one).encoder is None}
-        seam = self._seam(self._opened_journal())
-        return RemoteCallServer(seam, called, {self._plan.judge.role: server} if server else {}, loop)
+        call_context = self._call_context(self._opened_journal())
+        return RemoteCallServer(call_context, called, {self._plan.judge.role: server} if server else {}, loop)
 
     def begin(self, run_id: str) -> None:
         """Record calls from now on as paid by this run."""
@@ -165,13 +165,13 @@ class EvaluationModels(OpenedModels):
         self._journals.append(Journal(path, payer=self._payer, shared=True, tell=self._reporter.warn))
         return self._journals[-1]
 
-    def _open_seam(self) -> Seam:
-        return self._seam(self._journal)
+    def _open_call_context(self) -> CallContext:
+        return self._call_context(self._journal)
 
-    def _seam(self, journal: Journal) -> Seam:
-        # A seam for each model: if one server is down, calls to the other continue.
+    def _call_context(self, journal: Journal) -> CallContext:
+        # A call context for each model: if one server is down, calls to the other continue.
         servers = server_digests(self._plan.models)
-        return Seam(
+        return CallContext(
             journal,
             servers,
             dialects=Dialects.under(self._folder.parent),

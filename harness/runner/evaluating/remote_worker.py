@@ -8,12 +8,12 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import BinaryIO
 
-from harness.core.errors import BudgetReached, ConfigError
+from harness.core.errors import BudgetExhausted, ConfigError
 from harness.core.process_info import Stopwatch
 from harness.evaluators.base import Scorer
 from harness.evaluators.run_answers import RunAnswers
 from harness.models.metering import metered_apart
-from harness.models.remote_calls import RemoteCall, RemoteCallClient, RemoteSeam
+from harness.models.remote_calls import RemoteCall, RemoteCallClient, RemoteCallContext
 from harness.protocols import EvaluatorSpec
 from harness.registry import EVALUATORS
 from harness.runner.costs import cost_of
@@ -37,16 +37,16 @@ class ScoringWorker:
         job, spec = self._job, _spec_of(self._job)
         params = spec.params.model_validate(job.params)
         with ExitStack() as stack:
-            models = _RelayedModels(job, RemoteSeam(self.relay), stack)
-            runtime = _RelayedEvaluation(models, _untold, self.relay)
+            models = _RelayedModels(job, RemoteCallContext(self.relay), stack)
+            runtime = _RelayedEvaluation(models, _ignore_progress, self.relay)
             evaluator = stack.enter_context(closing(spec.build(params, runtime)))
             scorer = Scorer(spec.name, spec.measures(params), evaluator)
             turn = Turn(of_run=job.of_run, todo=job.todo)
             while turn.todo:
                 await self._score(scorer, turn, runtime)
-                if models.seam.fatal and isinstance(models.seam.fatal, BudgetReached):
+                if models.call_context.fatal and isinstance(models.call_context.fatal, BudgetExhausted):
                     # Some evaluators catch this error and record failed scores. It is not a failure of the judge.
-                    raise models.seam.fatal
+                    raise models.call_context.fatal
                 if not job.stays:
                     break
                 self._tell(Event(kind="waiting"))
@@ -79,9 +79,9 @@ class ScoringWorker:
 class _RelayedModels(OpenedModels):
     """Model calls are made by the process that started this worker; an encoder runs here."""
 
-    def __init__(self, job: ScoringJob, seam: RemoteSeam, stack: ExitStack) -> None:
+    def __init__(self, job: ScoringJob, call_context: RemoteCallContext, stack: ExitStack) -> None:
         super().__init__(job.judge, job.embedder, stack)
-        self.seam, self._concurrency = seam, job.concurrency
+        self.call_context, self._concurrency = call_context, job.concurrency
 
     @property
     def concurrency(self) -> int:
@@ -91,8 +91,8 @@ class _RelayedModels(OpenedModels):
     def check_time(self) -> None:
         """Does nothing: the process that started this worker checks the time."""
 
-    def _open_seam(self) -> RemoteSeam:
-        return self.seam
+    def _open_call_context(self) -> RemoteCallContext:
+        return self.call_context
 
 
 class _RelayedEvaluation(MeteredEvaluation):
@@ -115,7 +115,7 @@ class _RelayedEvaluation(MeteredEvaluation):
             self._relay.end_block(SCOPE, block)
 
 
-def _untold(_done: int, _total: int, _doing: str) -> None:
+def _ignore_progress(_done: int, _total: int, _doing: str) -> None:
     """Progress is counted by the process that distributes the answers."""
 
 

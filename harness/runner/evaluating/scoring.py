@@ -37,7 +37,7 @@ class Scoring(Protocol):
         ...
 
 
-Elsewhere = Callable[[PlannedEvaluator, EvaluationModels, Tell], AbstractContextManager[Scoring] | None]
+RemoteScoring = Callable[[PlannedEvaluator, EvaluationModels, Tell], AbstractContextManager[Scoring] | None]
 """Scores on other machines; returns None for an evaluator that this process is to run."""
 
 
@@ -47,11 +47,11 @@ def is_worth_a_worker(planned: PlannedEvaluator) -> bool:
 
 
 def no_executor(_planned: PlannedEvaluator, _models: EvaluationModels, _tell: Tell) -> None:
-    """An `Elsewhere` that leaves all scoring to this process."""
+    """An `RemoteScoring` that leaves all scoring to this process."""
 
 
 @dataclass(frozen=True)
-class ScoringHere:
+class LocalScoring:
     """Scores in this process."""
 
     scorer: Scorer

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness.config import GeneratorConfig, ModelConfig
-from harness.core.errors import BudgetReached
+from harness.core.errors import BudgetExhausted
 from harness.core.records import RaceRecord
 from harness.models.entailment import check_entailment
 from harness.models.llama_server import LocalServer
@@ -38,11 +38,11 @@ class CellResult:
     n_error: int
     reason: str = ""
     """Why it failed: an error of the system outside of any query."""
-    stopped: BudgetReached | None = None
+    stopped: BudgetExhausted | None = None
     """The limit that was reached."""
     n_left: int = 0
     """If done: number of queries that were not asked, because the run was closed early."""
-    ended_by: BudgetReached | None = None
+    ended_by: BudgetExhausted | None = None
     """The limit that closed the run early, in an interleaved schedule."""
 
 
@@ -116,7 +116,7 @@ def carry_out(cell: Cell, context: RunContext, make: Callable[..., Execution]) -
                     execution.answer(todo)
         except SystemBroken as broken:
             return broken_result(run, broken)
-        except BudgetReached as reached:
+        except BudgetExhausted as reached:
             run.repair()
             return replace(result_of(run), status="stopped", stopped=reached)
         return close_run(cell, run)

@@ -14,7 +14,7 @@ from random import Random
 import psutil
 
 from harness.config import ModelConfig
-from harness.core.errors import BudgetReached
+from harness.core.errors import BudgetExhausted
 from harness.models.llama_server import LocalServer
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import EvaluationPlan
@@ -70,11 +70,11 @@ def run_in_turns(
     turns, and its run stays open. After an interruption, the next call resumes.
     """
     with ExitStack() as stack:
-        table = _Table(cells, options, reporter, spending, stack)
+        table = InterleavedScheduler(cells, options, reporter, spending, stack)
         return table.run()
 
 
-class _Table:
+class InterleavedScheduler:
     """The scheduler of one command."""
 
     def __init__(
@@ -108,7 +108,7 @@ class _Table:
                 if self._referee is None or any(self._wanted(seat, self._order_of(seat))):
                     self._build(seat)
             self._answer()
-        except BudgetReached as reached:
+        except BudgetExhausted as reached:
             stopped = reached
         results = [*self._closed(stopped)]
         return [next(one for one in results if one.run.run_id == cell.run_id) for cell in self._cells]
@@ -249,7 +249,7 @@ class _Table:
                 return
             max(waiting, key=lambda one: sizes[one]).leave()
 
-    def _closed(self, stopped: BudgetReached | None) -> Iterator[CellResult]:
+    def _closed(self, stopped: BudgetExhausted | None) -> Iterator[CellResult]:
         """Close every run over the queries that all its rivals have answered, or over those the race asked."""
         for seat in (*self._seats, *self._finished):
             seat.execution.run.repair()
@@ -274,19 +274,19 @@ class _Table:
                 found = close_run(seat.execution.cell, run, *((reach, why) if is_part else ()), race=race)
                 yield replace(found, ended_by=stopped if is_part else None)
 
-    def _left_open(self, run: RunDir, stopped: BudgetReached | None) -> CellResult:
+    def _left_open(self, run: RunDir, stopped: BudgetExhausted | None) -> CellResult:
         """The result of a run that has not answered all queries over which it would be closed."""
         if stopped:
             return replace(result_of(run), status="stopped", stopped=stopped)
         return replace(result_of(run), status="failed", reason="it waits for a system that is broken")
 
-    def _why(self, stopped: BudgetReached | None) -> str:
+    def _why(self, stopped: BudgetExhausted | None) -> str:
         """The reason why a run ends before its last query."""
         if stopped:
             return stopped.what
         return "a system of the race is broken" if self._is_broken else "the race is decided"
 
-    def _n_reached(self, digest: str, stopped: BudgetReached | None) -> int:
+    def _n_reached(self, digest: str, stopped: BudgetExhausted | None) -> int:
         order = self._orders[digest]
         if self._referee is not None:
             return self._referee.race.n_queries
@@ -299,7 +299,7 @@ class _Table:
         ]
         return _n_common(order, seats)
 
-    def _ended(self, stopped: BudgetReached | None) -> Ended:
+    def _ended(self, stopped: BudgetExhausted | None) -> Ended:
         if self._referee and self._referee.is_over:
             return "queries"
         return "budget" if stopped else "broken"
@@ -315,7 +315,9 @@ def _blocks(order: Sequence[str], size: int) -> list[Sequence[str]]:
 
 def _n_common(order: Sequence[str], seats: Sequence[InterleavedRun]) -> int:
     """The number of queries at the start of the order that all cells have answered."""
-    answered = [(seat.execution.run.whole_endings().keys(), seat.execution.cell.config.repeats) for seat in seats]
+    answered = [
+        (seat.execution.run.intact_statuses().keys(), seat.execution.cell.config.repeats) for seat in seats
+    ]
     for place, query_id in enumerate(order):
         if not all((query_id, repeat) in keys for keys, repeats in answered for repeat in range(repeats)):
             return place

@@ -69,7 +69,7 @@ class ScoringJob(WorkerJob):
     """The number of judgements to run in parallel."""
 
 
-class ReadingJob(WorkerJob):
+class ExtractionJob(WorkerJob):
     """Extract triplets by rules, for an index that a worker on another machine builds."""
 
     texts: str
@@ -113,7 +113,7 @@ class Job(WorkerJob):
     writes only into the store of an index there."""
 
 
-AnyJob = Job | ScoringJob | ReadingJob
+AnyJob = Job | ScoringJob | ExtractionJob
 
 
 class Turn(WorkerMessage):

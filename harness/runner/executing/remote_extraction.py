@@ -11,16 +11,16 @@ from harness.extraction.nlp_found import FoundLine
 from harness.extraction.remote_extraction import TextsRead, TextsToRead
 from harness.models.metering import current_meter
 from harness.models.remote_calls import RemoteCall, RemoteCallClient
-from harness.runner.executing.messages import Event, ReadingJob, Turn
+from harness.runner.executing.messages import Event, ExtractionJob, Turn
 
 RULES = "rules"
 """Used in place of a model role, because extraction requests are relayed like model calls."""
 
 
-class ReadingWorker:
+class ExtractionWorker:
     """A worker that extracts triplets, turn by turn."""
 
-    def __init__(self, job: ReadingJob, events: BinaryIO, turns: "SimpleQueue[Turn] | None" = None) -> None:
+    def __init__(self, job: ExtractionJob, events: BinaryIO, turns: "SimpleQueue[Turn] | None" = None) -> None:
         self._job, self._events = job, events
         self._turns: SimpleQueue[Turn] = turns or SimpleQueue()
         self._extractors: dict[tuple[str, bool], NlpExtractor] = {}

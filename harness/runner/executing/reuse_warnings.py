@@ -34,7 +34,7 @@ def reuse_lines(cell: Cell, run: RunDir, again: RerunOptions) -> Iterator[str]:
 def changed_lines(cell: Cell, run: RunDir) -> Iterator[str]:
     """A warning if a new run differs from an existing one only because files in the folder changed."""
     place = cell.config.dataset.path
-    if place is None or run.whole_endings():
+    if place is None or run.intact_statuses():
         return
     own = {**cell.identity, "dataset": None}
     for path in sorted(run.path.parent.glob(f"{cell.dataset.name}--*/manifest.json"), reverse=True):

@@ -13,7 +13,7 @@ from harness.config import EmbedderConfig
 from harness.core.errors import ConfigError, HarnessError
 from harness.core.records import Cost, Evidence, Failure, Prediction, Query, RunStatus
 from harness.core.sanitize import cleaned
-from harness.models.clients import AnySeam, build_chat
+from harness.models.clients import AnyCallContext, build_chat
 from harness.models.embedders import CachedEmbedder, build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.metering import Meter, metered
@@ -54,10 +54,10 @@ class Connected(Protocol):
 
 @dataclass(frozen=True)
 class OpenedSystem:
-    """A system with its models and their seam."""
+    """A system with its models and their call context."""
 
     system: System
-    seam: AnySeam
+    call_context: AnyCallContext
     lending: ModelProxyServer
     is_elsewhere: bool
     embedder_rss_bytes: int | None
@@ -77,8 +77,8 @@ class OpenedSystem:
         """
         predicted = await self._predicted(query, meter, limit_s, extended)
         await self.lending.end(meter)
-        if self.seam.fatal:
-            raise self.seam.fatal
+        if self.call_context.fatal:
+            raise self.call_context.fatal
         return predicted
 
     async def _predicted(
@@ -110,18 +110,20 @@ class OpenedSystem:
 
 
 @contextmanager
-def open_system(job: Job, index_dir: IndexDir, seam: AnySeam, around: WorkerContext) -> Iterator[OpenedSystem]:
+def open_system(
+    job: Job, index_dir: IndexDir, call_context: AnyCallContext, around: WorkerContext
+) -> Iterator[OpenedSystem]:
     """The system of a job, built but not loaded. It, its models and the journal are closed after the block.
 
     ConfigError if its version differs from that of the job.
     """
     spec = SYSTEMS.load(job.system)
     check_version(spec, job.system_version)
-    with closing(seam), _embedder(job, seam, around) as (vectors, rss_bytes):
+    with closing(call_context), _embedder(job, call_context, around) as (vectors, rss_bytes):
         index_params = spec.index_params.model_validate(job.index_params)
         answer_params = spec.answer_params.model_validate(job.answer_params)
-        chat = build_chat(job.generator, seam, job.server) if job.generator else None
-        lending = ModelProxyServer(ProxiedModels(chat, _or_none(vectors), seam.stop, around.warn))
+        chat = build_chat(job.generator, call_context, job.server) if job.generator else None
+        lending = ModelProxyServer(ProxiedModels(chat, _or_none(vectors), call_context.stop, around.warn))
         answers = job.phase == "answer"
         runtime = WorkerRuntime(
             index_dir=index_dir.store,
@@ -143,7 +145,7 @@ def open_system(job: Job, index_dir: IndexDir, seam: AnySeam, around: WorkerCont
             }
             system = opened.enter_context(closing(spec.build(index_params, answer_params, runtime)))
             models = tuple(one for one in (chat, _or_none(vectors)) if one is not None)
-            yield OpenedSystem(system, seam, lending, spec.is_elsewhere, rss_bytes, models)
+            yield OpenedSystem(system, call_context, lending, spec.is_elsewhere, rss_bytes, models)
 
 
 def _lent(lent: RoutedJob, results: str, runtime: WorkerRuntime) -> AbstractContextManager[System]:
@@ -175,7 +177,7 @@ def error_text(error: BaseException) -> str:
 
 @contextmanager
 def _embedder(
-    job: Job, seam: AnySeam, around: WorkerContext
+    job: Job, call_context: AnyCallContext, around: WorkerContext
 ) -> Iterator[tuple[CachedEmbedder | Unnamed, int | None]]:
     """The embedder, and the memory it uses if it runs in this process."""
     config: EmbedderConfig | None = job.embedder
@@ -186,7 +188,9 @@ def _embedder(
     key = embedder_cache_key(config) + (f"/{job.run_id}" if job.is_fresh else "")
     with closing(EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=around.payer)) as cache:
         before = psutil.Process().memory_info().rss
-        made = build_embedder(config, seam, cache, lambda done, total: around.progress(done, total, "embedding"))
+        made = build_embedder(
+            config, call_context, cache, lambda done, total: around.progress(done, total, "embedding")
+        )
         is_here = provider_of(config).encoder is not None
         yield made, max(0, psutil.Process().memory_info().rss - before) if is_here else None
 

@@ -122,7 +122,7 @@ class WorkerRuntime:
         """Record the usage that a pipeline reports, unless the same calls were metered."""
         meter = current_meter()
         writes = meter.scope.startswith("answer/") and not self.retrieves_only
-        meter.tell_own(usage, beside={"embedder"} if writes else ())
+        meter.report_unmetered_usage(usage, beside={"embedder"} if writes else ())
 
     def warn(self, line: str) -> None:
         """Show a line to the user."""

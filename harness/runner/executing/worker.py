@@ -23,7 +23,7 @@ from typing import BinaryIO, Protocol
 
 from pydantic import TypeAdapter
 
-from harness.core.errors import BudgetReached, HarnessError, StoreError
+from harness.core.errors import BudgetExhausted, HarnessError, StoreError
 from harness.core.process_info import Stopwatch, count_stops
 from harness.core.records import (
     OWN_MODELS,
@@ -35,12 +35,21 @@ from harness.core.records import (
 )
 from harness.core.sanitize import keep_secret
 from harness.models.budget import Amount, Budget
-from harness.models.clients import AnySeam
+from harness.models.clients import AnyCallContext
 from harness.models.metering import LOADING, Meter, current_meter, metered
-from harness.models.remote_calls import RemoteCall, RemoteCallClient, RemoteSeam
-from harness.models.transport import Seam
+from harness.models.remote_calls import RemoteCall, RemoteCallClient, RemoteCallContext
+from harness.models.transport import CallContext
 from harness.registry import SYSTEMS
-from harness.runner.executing.messages import AnyJob, Event, Job, QueryTask, ReadingJob, ScoringJob, ToWorker, Turn
+from harness.runner.executing.messages import (
+    AnyJob,
+    Event,
+    ExtractionJob,
+    Job,
+    QueryTask,
+    ScoringJob,
+    ToWorker,
+    Turn,
+)
 from harness.runner.executing.process_launcher import EVENTS_ENV
 from harness.runner.executing.query_time_limit import SuspendableLoop
 from harness.runner.executing.record_writer import RecordWriter
@@ -80,23 +89,23 @@ class Worker:
     async def _index(self) -> None:
         corpus = Corpora(Path(self._job.results)).documents(self._job.corpus_digest)
         self._index_dir.begin()
-        seam = self._seam(self._index_dir.journal_path, self._job.servers)
+        call_context = self._call_context(self._index_dir.journal_path, self._job.servers)
         scope = f"index/{self._job.run_id}" if self._job.is_fresh else "index"
-        with self._system(seam) as opened, metered(Meter(scope)) as meter, self._readers():
+        with self._system(call_context) as opened, metered(Meter(scope)) as meter, self._readers():
             watch = Stopwatch()
             try:
                 stats = await opened.system.index(corpus)
             except Exception:
-                if seam.fatal:
-                    raise seam.fatal from None
+                if call_context.fatal:
+                    raise call_context.fatal from None
                 raise
             cost = opened.cost(meter, watch.wall_s, watch.cpu_s + meter.cpu_elsewhere_s)
         if meter.cpu_elsewhere_s:
             stats = stats.model_copy(update={"notes": (*stats.notes, _READ_ELSEWHERE)})
         if stats.is_elsewhere:
             cost = Cost(wall_s=None, throttled_s=None, usage={OWN_MODELS: Usage(unmetered_calls=1)})
-        if seam.fatal:
-            raise seam.fatal
+        if call_context.fatal:
+            raise call_context.fatal
         self._tell(Event(kind="indexed", stats=stats, cost=cost))
 
     @contextmanager
@@ -116,7 +125,7 @@ class Worker:
 
     async def _answer_all(self) -> None:
         queries = {row.query.query_id: row.query for row in self._run.sample()}
-        with self._system(self._seam(self._run.journal_path)) as opened:
+        with self._system(self._call_context(self._run.journal_path)) as opened:
             with metered(Meter(LOADING)):
                 await opened.system.load()
             self._note_opened()
@@ -181,7 +190,7 @@ class Worker:
             await self._records.append(record)
             self._tell(finished.model_copy(update={"spent": self._budget.spent}))
 
-    def _system(self, seam: AnySeam) -> AbstractContextManager[OpenedSystem]:
+    def _system(self, call_context: AnyCallContext) -> AbstractContextManager[OpenedSystem]:
         sees_gold = SYSTEMS.load(self._job.system).sees_gold
         around = WorkerContext(
             payer=self._job.run_id,
@@ -189,13 +198,13 @@ class Worker:
             progress=self._progress,
             gold=self._gold() if sees_gold else {},
         )
-        return open_system(self._job, self._index_dir, seam, around)
+        return open_system(self._job, self._index_dir, call_context, around)
 
-    def _seam(self, journal: Path, servers: Mapping[str, str] | None = None) -> AnySeam:
+    def _call_context(self, journal: Path, servers: Mapping[str, str] | None = None) -> AnyCallContext:
         """`servers`: of the journal that indexes share."""
         if self._job.is_relayed:
-            return RemoteSeam(self.relay)
-        return Seam(
+            return RemoteCallContext(self.relay)
+        return CallContext(
             Journal(journal, payer=self._job.run_id, shared=servers is not None, tell=self._warn),
             servers or {},
             dialects=Dialects.under(Path(self._job.results)),
@@ -260,7 +269,7 @@ def _first_harness_error(error: BaseException) -> HarnessError | None:
 
 
 def _event_of(error: HarnessError) -> Event:
-    if isinstance(error, BudgetReached):
+    if isinstance(error, BudgetExhausted):
         return Event(kind="stopped", what=error.what, needed=Amount(usd=error.usd, tokens=error.tokens))
     return Event(kind="refused", what=error.what, fix=error.fix)
 
@@ -291,10 +300,10 @@ def worker_of(job: AnyJob, events: BinaryIO, turns: "SimpleQueue[Turn]") -> AnyW
         from harness.runner.evaluating.remote_worker import ScoringWorker
 
         return ScoringWorker(job, events, turns)
-    if isinstance(job, ReadingJob):
-        from harness.runner.executing.remote_extraction import ReadingWorker
+    if isinstance(job, ExtractionJob):
+        from harness.runner.executing.remote_extraction import ExtractionWorker
 
-        return ReadingWorker(job, events, turns)
+        return ExtractionWorker(job, events, turns)
     return Worker(job, events, turns)
 
 

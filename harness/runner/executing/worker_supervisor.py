@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.core.errors import BudgetReached, HarnessError
+from harness.core.errors import BudgetExhausted, HarnessError
 from harness.runner.executing.messages import Event, QueryTask, ToWorker, Turn, WorkerJob
 from harness.runner.executing.process_launcher import HERE, WorkerLauncher, WorkerLink
 from harness.runner.executing.resources import Sampler, is_suspended
@@ -206,13 +206,13 @@ class Supervisor:
 
     def _check_time(self) -> None:
         if time.monotonic() >= self._end_by:
-            raise BudgetReached("the time is over")
+            raise BudgetExhausted("the time is over")
 
     def _conclude(self, code: int, lost: str = "") -> WorkerEnd:
         if self._refusal is not None:
             if self._refusal.kind == "stopped":
                 needed = self._refusal.needed
-                raise BudgetReached(self._refusal.what, usd=needed.usd, tokens=needed.tokens)
+                raise BudgetExhausted(self._refusal.what, usd=needed.usd, tokens=needed.tokens)
             if self._refusal.kind == "broken":
                 raise SystemBroken(self._refusal.what)
             raise HarnessError(self._refusal.what, self._refusal.fix)

@@ -31,7 +31,7 @@ class ImportResult:
     """The result of an import."""
 
     run: RunDir
-    was_there: bool
+    was_complete: bool
     """The run was already finished, and nothing was written."""
     n_answers: int
     n_failed: int
@@ -63,10 +63,10 @@ def import_run(request: ImportRequest, results: Path) -> ImportResult:
     mended: list[str] = []
     run = RunDir.create(results, manifest, imported.sample(), mended.append)
     records = list(imported.records(manifest.created_at))
-    was_there = _write(run, records, mended)
+    was_complete = _write(run, records, mended)
     n_failed = sum(record.status != "ok" for record in records)
     notes = (*manifest.notes, *(() if request.like else dataset.notes))
-    return ImportResult(run, was_there, len(matched.rows), n_failed, notes, tuple(mended))
+    return ImportResult(run, was_complete, len(matched.rows), n_failed, notes, tuple(mended))
 
 
 def _check_words(request: ImportRequest) -> tuple[dict[str, str], tuple[str, ...]]:

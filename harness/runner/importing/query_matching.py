@@ -42,7 +42,7 @@ def match_rows(
     collapsed white space. DataError for an unknown query (unless such rows are skipped), a text that several
     queries share, an id with another text, a query that is answered twice, a gap in the repeats, or no match.
     """
-    book = _QueryBook(known, holder)
+    book = QueryIndex(known, holder)
     found: dict[AnswerKey, ImportedRow] = {}
     unknown = []
     for row in rows:
@@ -61,7 +61,7 @@ def match_rows(
     return Matched({key: found[key] for key in keys}, len(unknown))
 
 
-class _QueryBook:
+class QueryIndex:
     """Queries by id and by text."""
 
     def __init__(self, queries: Sequence[Query], holder: str) -> None:

@@ -11,7 +11,7 @@ GENERATOR, EMBEDDER = "generator", "embedder"
 
 
 @dataclass(frozen=True)
-class Spent:
+class MeasuredCost:
     """Cost of one index, or of a number of answers."""
 
     units: int
@@ -36,11 +36,11 @@ class Spent:
         return not any(usage.unmetered_calls for usage in self.usage.values())
 
 
-def index_spent(record: IndexRecord) -> Spent:
+def index_spent(record: IndexRecord) -> MeasuredCost:
     """What an index cost, whoever paid."""
     cost = record.cost
     live = not (cost.replayed_calls or cost.cached_texts)
-    return Spent(
+    return MeasuredCost(
         units=1,
         usage=cost.usage,
         seconds=cost.wall_s if live else None,
@@ -48,7 +48,7 @@ def index_spent(record: IndexRecord) -> Spent:
     )
 
 
-def answers_spent(records: Iterable[RunRecord]) -> Spent:
+def answers_spent(records: Iterable[RunRecord]) -> MeasuredCost:
     """What these answers cost, failed ones included.
 
     Seconds in which any of them was running; answers that were not made live, as after an interruption, are
@@ -66,7 +66,7 @@ def answers_spent(records: Iterable[RunRecord]) -> Spent:
         if span := live_span(record):
             live.append(span)
     seconds = covered_seconds(live) * n / len(live) if live else None
-    return Spent(units=n, usage=usage, seconds=seconds, texts=texts, shares_vectors=shares_vectors)
+    return MeasuredCost(units=n, usage=usage, seconds=seconds, texts=texts, shares_vectors=shares_vectors)
 
 
 def live_span(record: RunRecord) -> BusyTime | None:

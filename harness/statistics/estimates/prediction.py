@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.core.records import PhaseEstimate, Usage, Work
-from harness.statistics.estimates.measured_cost import EMBEDDER, GENERATOR, Spent
+from harness.statistics.estimates.measured_cost import EMBEDDER, GENERATOR, MeasuredCost
 from harness.statistics.estimates.rates import CHARACTERS_PER_TOKEN, Rates
 from harness.statistics.estimates.timing import UNLIMITED, Allowed, SecondsFit, least_squares
 
 PriceUsage = Callable[[Mapping[str, Usage]], float | None]
 """Usage by role -> USD; None: no price."""
-_FAR = 10
+_EXTRAPOLATION_FACTOR = 10
 """Ratio of the number of texts to the largest timed index from which on the estimate says that it extrapolates."""
 _MATTERS = 0.1
 """Minimum share of a phase's seconds for a note on how they were extrapolated."""
@@ -25,7 +25,7 @@ SAME_PARAMETERS = 2
 class Earlier:
     """One phase of an earlier run of the same system with the same generator."""
 
-    spent: Spent
+    spent: MeasuredCost
     work: Work | None
     """The formula's result for one unit; None if it has none, or its corpus no longer exists."""
     size: float = 0.0
@@ -149,7 +149,7 @@ def _timed(task: Task) -> PhaseEstimate:
     )
 
 
-def _amounts(spent: Spent) -> Amounts:
+def _amounts(spent: MeasuredCost) -> Amounts:
     asked, embedded = spent.generator, spent.usage.get(EMBEDDER, Usage())
     tokens = (asked.input_tokens, asked.output_tokens, asked.cached_tokens)
     return Amounts(asked.calls, *tokens, embedded.input_tokens)
@@ -237,7 +237,7 @@ def _other_seconds(timed: Sequence[tuple[float, float]], size: float) -> float |
 def _reach(task: Task, share: float) -> list[str]:
     """A note if seconds outside of calls matter and nothing of this size was timed."""
     largest = max((each for each, _ in task.timed), default=0.0)
-    if share < _MATTERS or not largest or task.size <= _FAR * largest:
+    if share < _MATTERS or not largest or task.size <= _EXTRAPOLATION_FACTOR * largest:
         return []
     return [f"seconds outside of calls are scaled up from {largest:,.0f} to {task.size:,.0f}: probably too high"]
 

@@ -1,4 +1,4 @@
-"""An evaluator with the fake judge and the fake embedder behind the real seam, over one journal."""
+"""An evaluator with the fake judge and the fake embedder behind the real call context, over one journal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A system as `harness.runner.executing.worker` opens it, with the fake provider behind the real seam.
+"""A system as `harness.runner.executing.worker` opens it, with the fake provider behind the real call context.
 
 Each opening has a journal of its own, so no answer is replayed from an earlier one.
 """
@@ -26,7 +26,7 @@ from harness.models.embedders import build_embedder
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.metering import Meter, metered
 from harness.models.providers import resolve_embedder, resolve_generator
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.protocols import Params, Roles, System, SystemSpec
 from harness.registry import DATASETS, SYSTEMS
 from harness.runner.executing.system_runtime import Unnamed, WorkerRuntime
@@ -95,14 +95,18 @@ def opened(chosen: ChosenSystem, folder: Path, how: Opening | None = None) -> It
     (folder / "store").mkdir(parents=True, exist_ok=True)
     journal = how.journal(folder / "harness" / f"calls-{os.getpid()}-{next(_numbers)}.sqlite")
     cached = EmbeddingCache(folder / "harness" / "embeddings.sqlite", "fake")
-    seam = Seam(journal)
-    chat = build_chat(resolve_generator(how.generator), seam) if "generator" in named else Unnamed("generator")
+    call_context = CallContext(journal)
+    chat = (
+        build_chat(resolve_generator(how.generator), call_context)
+        if "generator" in named
+        else Unnamed("generator")
+    )
     embedder = resolve_embedder(EmbedderConfig(provider="fake"))
     runtime = WorkerRuntime(
         index_dir=folder / "store",
         seed=SEED,
         generator=chat,
-        vectors=build_embedder(embedder, seam, cached) if "embedder" in named else Unnamed("embedder"),
+        vectors=build_embedder(embedder, call_context, cached) if "embedder" in named else Unnamed("embedder"),
         answer_style=how.style,
         gold=_demo_gold() if chosen.spec.sees_gold else {},
         reranks_with=chosen.spec.own_reranker(chosen.params[1]) if how.phase == "answer" else None,

@@ -23,7 +23,7 @@ def found_in(text: str) -> TextFinds:
     return TextFinds(entities={entity: None}, others={entity_id(text): entity}, statements={said: None})
 
 
-class Elsewhere:
+class RemoteScoring:
     """Reads every batch but those of which `lost` says so; some come late."""
 
     def __init__(self, n: int, lost: Sequence[int] = (), late_s: float = 0.0) -> None:
@@ -48,7 +48,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remote_extraction, "_AGAIN_S", 0.001)
 
 
-async def shared(readers: Elsewhere) -> tuple[list[TextFinds], list[str], list[int]]:
+async def shared(readers: RemoteScoring) -> tuple[list[TextFinds], list[str], list[int]]:
     """What was found, what was read here, and how many texts were told to be read after each batch."""
     here: list[str] = []
     told: list[int] = []
@@ -64,9 +64,15 @@ async def shared(readers: Elsewhere) -> tuple[list[TextFinds], list[str], list[i
 
 @pytest.mark.parametrize(
     "readers",
-    [Elsewhere(3), Elsewhere(0), Elsewhere(3, range(1, 100)), Elsewhere(3, (1, 3)), Elsewhere(2, late_s=60.0)],
+    [
+        RemoteScoring(3),
+        RemoteScoring(0),
+        RemoteScoring(3, range(1, 100)),
+        RemoteScoring(3, (1, 3)),
+        RemoteScoring(2, late_s=60.0),
+    ],
 )
-async def test_every_text_is_read_once_in_its_place_whatever_becomes_of_others(readers: Elsewhere) -> None:
+async def test_every_text_is_read_once_in_its_place_whatever_becomes_of_others(readers: RemoteScoring) -> None:
     async with asyncio.timeout(10):
         found, _, told = await shared(readers)
     assert found == list(map(found_in, TEXTS))
@@ -76,7 +82,7 @@ async def test_every_text_is_read_once_in_its_place_whatever_becomes_of_others(r
 
 
 async def test_what_others_read_is_not_read_here() -> None:
-    readers = Elsewhere(3, late_s=0.001)
+    readers = RemoteScoring(3, late_s=0.001)
     _, here, _ = await shared(readers)
     assert readers.batches
     assert len(here) < len(TEXTS)
@@ -84,7 +90,7 @@ async def test_what_others_read_is_not_read_here() -> None:
 
 
 async def test_what_ends_the_reading_here_ends_it_there_and_is_raised_as_it_is() -> None:
-    readers = Elsewhere(3, late_s=60.0)
+    readers = RemoteScoring(3, late_s=60.0)
 
     async def read(_: Sequence[str]) -> list[TextFinds]:
         await asyncio.sleep(0.002)
@@ -97,7 +103,7 @@ async def test_what_ends_the_reading_here_ends_it_there_and_is_raised_as_it_is()
 
 
 async def test_nothing_to_read_asks_nobody() -> None:
-    readers = Elsewhere(3)
+    readers = RemoteScoring(3)
 
     async def read(_: Sequence[str]) -> list[TextFinds]:
         raise AssertionError

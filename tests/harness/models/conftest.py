@@ -14,7 +14,7 @@ from harness.models.clients import OpenAIChat, open_client
 from harness.models.fake_faults import Reply
 from harness.models.fake_model import FakeModel, FakeScript
 from harness.models.fake_server import FakeServer
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.store import Journal
 
 Respond = Callable[[str, bytes], Reply]
@@ -55,14 +55,16 @@ def serve() -> Iterator[Callable[..., FakeServer]]:
 
 
 @pytest.fixture
-def open_seam(tmp_path: Path) -> Iterator[Callable[[], Seam]]:
+def open_seam(tmp_path: Path) -> Iterator[Callable[[], CallContext]]:
     """open_seam() -> a seam over the journal of this test, as each new worker process opens it; backs off 0 s."""
     with ExitStack() as stack:
-        yield lambda: Seam(stack.enter_context(closing(Journal(tmp_path / "calls.sqlite"))), backoff=_AtOnce(0))
+        yield lambda: CallContext(
+            stack.enter_context(closing(Journal(tmp_path / "calls.sqlite"))), backoff=_AtOnce(0)
+        )
 
 
 @pytest.fixture
-def seam(open_seam: Callable[[], Seam]) -> Seam:
+def call_context(open_seam: Callable[[], CallContext]) -> CallContext:
     return open_seam()
 
 
@@ -74,14 +76,14 @@ def no_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def connect(seam: Seam, no_tls: None) -> AsyncIterator[Callable[..., OpenAIChat]]:
+async def connect(call_context: CallContext, no_tls: None) -> AsyncIterator[Callable[..., OpenAIChat]]:
     """connect(url, seam=..., **config) -> a chat model over the real openai client, closed with the test."""
     async with AsyncExitStack() as stack:
 
-        def start(base_url: str, seam: Seam = seam, **config: Any) -> OpenAIChat:
+        def start(base_url: str, call_context: CallContext = call_context, **config: Any) -> OpenAIChat:
             fields = {"provider": "openai-compatible", "model": "fake-1", "max_retries": 0, **config}
             resolved = GeneratorConfig(base_url=base_url, **fields)
-            client = open_client(resolved, seam)
+            client = open_client(resolved, call_context)
             stack.push_async_callback(client.close)
             return OpenAIChat(resolved, client)
 

@@ -18,7 +18,7 @@ from harness.models.embedding_cache import EmbeddingCache
 from harness.models.metering import Meter, metered
 from harness.models.model_identity import model_identity
 from harness.models.providers import resolve_embedder, resolve_generator
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.protocols import Message
 
 pytestmark = pytest.mark.usefixtures("no_tls", "keys")
@@ -46,7 +46,7 @@ def at_anthropic() -> Iterator[StrictServer]:
 
 
 @pytest.fixture
-async def ask(seam: Seam) -> AsyncIterator[Callable[..., Any]]:
+async def ask(call_context: CallContext) -> AsyncIterator[Callable[..., Any]]:
     """ask(server, provider=..., schema=None, **config) -> (reply, usage), over the whole way of a call."""
     async with AsyncExitStack() as stack:
 
@@ -54,7 +54,7 @@ async def ask(seam: Seam) -> AsyncIterator[Callable[..., Any]]:
             names = {"azure": "my-gpt", "anthropic": "claude-x"}
             fields = {"base_url": server.url, "model": names[config["provider"]], "max_retries": 2, **config}
             resolved = resolve_generator(GeneratorConfig.model_validate(fields))
-            client = open_client(resolved, seam)
+            client = open_client(resolved, call_context)
             stack.push_async_callback(client.close)
             with metered(Meter("answer/q/0/1")) as meter:
                 reply = await OpenAIChat(resolved, client).complete(PROMPT, json_schema=schema)
@@ -75,10 +75,10 @@ async def test_azure_is_asked_for_a_deployment_with_a_version_and_the_key_in_its
     assert usage == Usage(calls=1, input_tokens=30, output_tokens=9, cached_tokens=10, reasoning_tokens=7)
 
 
-async def test_azure_embeds(on_azure: StrictServer, seam: Seam, tmp_path: Path) -> None:
+async def test_azure_embeds(on_azure: StrictServer, call_context: CallContext, tmp_path: Path) -> None:
     config = resolve_embedder(EmbedderConfig(provider="azure", base_url=on_azure.url, model="my-vectors"))
     cache = EmbeddingCache(tmp_path / "embeddings.sqlite", "key")
-    embedder = build_embedder(config, seam, cache)
+    embedder = build_embedder(config, call_context, cache)
     with metered(Meter("index")) as meter:
         assert (await embedder.embed_documents(["one", "two"])).tolist() == [[1.0, 0.0]] * 2
     await embedder.close()

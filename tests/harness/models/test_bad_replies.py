@@ -20,12 +20,12 @@ from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
 from harness.models.reply_parsing import UnreadableReply
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.protocols import Message
 
 Serve = Callable[..., FakeServer]
 Connect = Callable[..., OpenAIChat]
-OpenSeam = Callable[[], Seam]
+OpenSeam = Callable[[], CallContext]
 
 ASKED = [Message("user", "Who was Ada?")]
 DAMAGED = ["malformed", "truncated", "reset", "gzip_bomb", "endless"]
@@ -74,11 +74,11 @@ async def test_a_header_that_is_none_is_tried_again(serve: Serve, connect: Conne
     ],
 )
 async def test_a_reply_that_never_gets_better_fails_its_call_in_one_line(
-    serve: Serve, connect: Connect, seam: Seam, fault: str, said: str
+    serve: Serve, connect: Connect, call_context: CallContext, fault: str, said: str
 ) -> None:
     with pytest.raises(UnreadableReply, match=f"^{said}$"):
         await asked(connect(serve(FakeScript(fault=fault)).base_url, max_retries=1))
-    assert seam.fatal is None
+    assert call_context.fatal is None
 
 
 @pytest.mark.parametrize("coding", ["br", "gzip, gzip", "zstd"])
@@ -111,11 +111,11 @@ async def test_usage_that_cannot_be_is_no_usage_and_the_answer_is_kept(
 
 @pytest.mark.parametrize("fault", ["usage_negative", "usage_huge"])
 async def test_under_a_budget_usage_that_cannot_be_counts_as_the_most_it_may_have_been(
-    serve: Serve, connect: Connect, seam: Seam, fault: str
+    serve: Serve, connect: Connect, call_context: CallContext, fault: str
 ) -> None:
-    seam.budget = Budget(Allowance(tokens=1_000))
+    call_context.budget = Budget(Allowance(tokens=1_000))
     await asked(connect(serve(FakeScript(reply="yes", fault=fault)).base_url, max_tokens=100))
-    assert 100 < seam.budget.spent.tokens < 1_000
+    assert 100 < call_context.budget.spent.tokens < 1_000
 
 
 async def test_content_in_parts_is_read_as_their_text(serve: Serve, connect: Connect) -> None:
@@ -148,12 +148,12 @@ async def test_a_wait_beyond_the_cap_is_cut_to_it_and_said_once(
     serve: Serve, connect: Connect, open_seam: OpenSeam
 ) -> None:
     said: list[str] = []
-    seam = open_seam()
-    seam.say = said.append
+    call_context = open_seam()
+    call_context.say = said.append
     server = serve(FakeScript(reply="yes", fault="retry_after_huge", fault_times=2))
     began = time.monotonic()
     with metered(Meter("index")) as meter:
-        assert await connect(server.base_url, seam, max_retry_after_s=0.1).complete(ASKED) == "yes"
+        assert await connect(server.base_url, call_context, max_retry_after_s=0.1).complete(ASKED) == "yes"
     assert 0.2 <= meter.throttled_s <= time.monotonic() - began < 30
     assert said == [
         f"the generator at {server.base_url} asks to wait 999,999,999 s: asked again after 0.1 s "
@@ -162,11 +162,11 @@ async def test_a_wait_beyond_the_cap_is_cut_to_it_and_said_once(
 
 
 async def test_a_server_that_lets_nothing_through_stops_the_run_and_loses_no_query(
-    serve: Serve, connect: Connect, seam: Seam
+    serve: Serve, connect: Connect, call_context: CallContext
 ) -> None:
     chat = connect(
         serve(FakeScript(fault="retry_after_huge")).base_url, max_retry_after_s=0.05, max_throttled_s=0.2
     )
     with pytest.raises(ModelUnavailable, match=r"has refused every request for 0.2 s \(HTTP 429\): run the same"):
         await asked(chat)
-    assert isinstance(seam.fatal, ModelUnavailable)
+    assert isinstance(call_context.fatal, ModelUnavailable)

@@ -1,4 +1,4 @@
-"""A budget at the seam: never passed, nothing that was paid is lost, what was cut off counts."""
+"""A budget at the call context: never passed, nothing that was paid is lost, what was cut off counts."""
 
 import asyncio
 import random
@@ -11,17 +11,17 @@ import httpx2
 import pytest
 from journals import usage_by_role
 
-from harness.core.errors import BudgetReached, HarnessError
+from harness.core.errors import BudgetExhausted, HarnessError
 from harness.core.records import Usage
 from harness.models.budget import Allowance, Amount, Budget, Call
 from harness.models.fake_model import FakeScript, FakeTransport
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, metered
 from harness.models.model_endpoint import Endpoint
-from harness.models.transport import MeteredTransport, Seam
+from harness.models.transport import CallContext, MeteredTransport
 from harness.store.journal import paid_by_runs
 
-OpenSeam = Callable[[], Seam]
+OpenSeam = Callable[[], CallContext]
 
 
 def priced(_role: str, usage: Usage) -> float:
@@ -52,9 +52,9 @@ class Serving(FakeTransport):
         return Usage(input_tokens=self.served["input_tokens"], output_tokens=self.served["output_tokens"])
 
 
-def transport(seam: Seam, inner: httpx2.AsyncBaseTransport, **endpoint: Any) -> MeteredTransport:
+def transport(call_context: CallContext, inner: httpx2.AsyncBaseTransport, **endpoint: Any) -> MeteredTransport:
     fields = {"role": "generator", "base_url": "", "max_retries": 0, "limiter": AdaptiveLimiter(8), "fix": ""}
-    return MeteredTransport(seam, Endpoint(**{**fields, **endpoint}), inner)
+    return MeteredTransport(call_context, Endpoint(**{**fields, **endpoint}), inner)
 
 
 async def ask(over: MeteredTransport, text: str, max_tokens: int | None = 20) -> httpx2.Response:
@@ -74,7 +74,7 @@ async def ask_all(over: MeteredTransport, texts: list[str], workers: int = 8) ->
             try:
                 await ask(over, text)
                 answered += 1
-            except BudgetReached:
+            except BudgetExhausted:
                 refused += 1
                 return
 
@@ -103,10 +103,10 @@ async def test_no_limit_is_ever_passed_and_most_of_it_is_used(
 ) -> None:
     draw = random.Random(seed)
     limit = draw.choice([4_000, 9_000, 15_000])
-    seam, server = open_seam(), Serving(draw)
+    call_context, server = open_seam(), Serving(draw)
     allowance = Allowance(tokens=limit) if limited == "tokens" else Allowance(usd=limit / 1000)
-    seam.budget = Budget(allowance, priced)
-    answered, refused = await ask_all(transport(seam, server), random_texts(draw, 2_000))
+    call_context.budget = Budget(allowance, priced)
+    answered, refused = await ask_all(transport(call_context, server), random_texts(draw, 2_000))
     assert answered > 0
     assert refused == 8
     spent = server.usage.input_tokens + server.usage.output_tokens
@@ -118,7 +118,7 @@ async def test_no_limit_is_ever_passed_and_most_of_it_is_used(
     # Nothing that was served is missing from the journal, and no reservation is left.
     assert usage_by_role(tmp_path / "calls.sqlite")["generator"].output_tokens == server.served["output_tokens"]
     assert paid(tmp_path).input_tokens == server.served["input_tokens"]
-    assert (paid(tmp_path).calls, seam.budget.spent.tokens) == (answered, sum_tokens(server.usage))
+    assert (paid(tmp_path).calls, call_context.budget.spent.tokens) == (answered, sum_tokens(server.usage))
 
 
 def sum_tokens(usage: Usage) -> int:
@@ -127,12 +127,12 @@ def sum_tokens(usage: Usage) -> int:
 
 async def test_what_was_paid_is_replayed_for_nothing_and_a_larger_budget_goes_on(open_seam: OpenSeam) -> None:
     texts = [f"question {number} " + "word " * 30 for number in range(30)]
-    server, seam = Serving(), open_seam()
-    seam.budget = Budget(Allowance(tokens=900))
-    answered, _ = await ask_all(transport(seam, server), texts)
+    server, call_context = Serving(), open_seam()
+    call_context.budget = Budget(Allowance(tokens=900))
+    answered, _ = await ask_all(transport(call_context, server), texts)
     assert 0 < answered < 30
     same = open_seam()
-    same.budget = Budget(Allowance(tokens=900 - seam.budget.spent.tokens))
+    same.budget = Budget(Allowance(tokens=900 - call_context.budget.spent.tokens))
     assert (await ask_all(transport(same, server), texts))[0] == answered
     assert server.served["calls"] == answered
     larger = open_seam()
@@ -142,80 +142,82 @@ async def test_what_was_paid_is_replayed_for_nothing_and_a_larger_budget_goes_on
 
 
 async def test_a_call_that_fits_once_another_has_ended_waits_for_it(open_seam: OpenSeam) -> None:
-    seam, server = open_seam(), Serving(latency_s=0.01)
+    call_context, server = open_seam(), Serving(latency_s=0.01)
     # Two bounds do not fit at once, three real usages do.
-    seam.budget = Budget(Allowance(tokens=300))
-    assert await ask_all(transport(seam, server), ["word " * 20 + str(n) for n in range(3)], workers=3) == (3, 0)
+    call_context.budget = Budget(Allowance(tokens=300))
+    assert await ask_all(
+        transport(call_context, server), ["word " * 20 + str(n) for n in range(3)], workers=3
+    ) == (3, 0)
     assert server.most_at_once == 1
 
 
 async def test_what_is_under_way_ends_before_anybody_is_refused(open_seam: OpenSeam) -> None:
-    seam, server = open_seam(), Serving(latency_s=0.05)
-    seam.budget = Budget(Allowance(tokens=400))
-    over = transport(seam, server)
+    call_context, server = open_seam(), Serving(latency_s=0.05)
+    call_context.budget = Budget(Allowance(tokens=400))
+    over = transport(call_context, server)
     with metered(Meter("index")):
         async with asyncio.TaskGroup() as group:
             first = group.create_task(ask(over, "short"))
             await asyncio.sleep(0.01)
-            with pytest.raises(BudgetReached, match="generator call may take up to 1,0"):
+            with pytest.raises(BudgetExhausted, match="generator call may take up to 1,0"):
                 await ask(over, "x" * 1000)
             assert server.under_way == 0
     assert first.result().status_code == 200
-    assert isinstance(seam.fatal, BudgetReached)
+    assert isinstance(call_context.fatal, BudgetExhausted)
 
 
 async def test_calls_to_retry_give_up_their_room_and_no_call_waits_for_ever(open_seam: OpenSeam) -> None:
-    seam, server = open_seam(), Serving(fault="http_500", fault_times=2)
-    seam.budget = Budget(Allowance(tokens=330))
-    over = transport(seam, server, max_retries=3, limiter=AdaptiveLimiter(2))
+    call_context, server = open_seam(), Serving(fault="http_500", fault_times=2)
+    call_context.budget = Budget(Allowance(tokens=330))
+    over = transport(call_context, server, max_retries=3, limiter=AdaptiveLimiter(2))
     async with asyncio.timeout(5):
         answered, refused = await ask_all(over, [f"q{number}" for number in range(4)])
     assert (answered, refused) == (4, 0)
 
 
 async def test_a_refused_request_costs_nothing(open_seam: OpenSeam, tmp_path: Path) -> None:
-    seam = open_seam()
-    seam.budget = Budget(Allowance(tokens=1000))
+    call_context = open_seam()
+    call_context.budget = Budget(Allowance(tokens=1000))
     with metered(Meter("index")):
-        assert (await ask(transport(seam, Serving(fault="http_500")), "a")).status_code == 500
-    assert (paid(tmp_path), seam.budget.spent) == (Usage(), Amount())
+        assert (await ask(transport(call_context, Serving(fault="http_500")), "a")).status_code == 500
+    assert (paid(tmp_path), call_context.budget.spent) == (Usage(), Amount())
 
 
 @pytest.mark.parametrize("fault", ["no_usage", "malformed"])
 async def test_an_answer_nobody_counted_counts_with_its_upper_bound(
     open_seam: OpenSeam, tmp_path: Path, fault: str
 ) -> None:
-    seam = open_seam()
-    seam.budget = Budget(Allowance(tokens=1000))
+    call_context = open_seam()
+    call_context.budget = Budget(Allowance(tokens=1000))
     with metered(Meter("index")):
-        await ask(transport(seam, Serving(fault=fault)), "a" * 100)
+        await ask(transport(call_context, Serving(fault=fault)), "a" * 100)
     assert 150 < sum_tokens(paid(tmp_path)) < 250
-    assert seam.budget.spent.tokens == sum_tokens(paid(tmp_path))
+    assert call_context.budget.spent.tokens == sum_tokens(paid(tmp_path))
 
 
 async def test_a_call_that_was_cut_off_counts_with_its_upper_bound(open_seam: OpenSeam, tmp_path: Path) -> None:
-    seam = open_seam()
-    seam.budget = Budget(Allowance(tokens=1000))
+    call_context = open_seam()
+    call_context.budget = Budget(Allowance(tokens=1000))
     with metered(Meter("index")), pytest.raises(TimeoutError):
         async with asyncio.timeout(0.02):
-            await ask(transport(seam, Serving(fault="hang")), "a" * 100)
-    assert 120 < sum_tokens(paid(tmp_path)) == seam.budget.spent.tokens
-    assert seam.fatal is None
+            await ask(transport(call_context, Serving(fault="hang")), "a" * 100)
+    assert 120 < sum_tokens(paid(tmp_path)) == call_context.budget.spent.tokens
+    assert call_context.fatal is None
 
 
 async def test_a_time_limit_that_runs_out_in_the_queue_stops_the_run_and_fails_no_query(
     open_seam: OpenSeam,
 ) -> None:
-    seam = open_seam()
-    seam.budget = Budget(Allowance(tokens=350))
-    over = transport(seam, Serving(latency_s=0.2))
+    call_context = open_seam()
+    call_context.budget = Budget(Allowance(tokens=350))
+    over = transport(call_context, Serving(latency_s=0.2))
     with metered(Meter("index")):
         first = asyncio.create_task(ask(over, "one"))
         await asyncio.sleep(0.01)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.02):
                 await ask(over, "two" * 80)
-        assert isinstance(seam.fatal, BudgetReached)
+        assert isinstance(call_context.fatal, BudgetExhausted)
         await first
 
 
@@ -229,22 +231,22 @@ async def test_a_server_that_counts_more_than_bytes_is_reserved_for_accordingly(
 
 
 async def test_no_call_without_a_bound_on_its_output_is_made_under_a_budget(open_seam: OpenSeam) -> None:
-    seam, server = open_seam(), Serving()
-    seam.budget = Budget(Allowance(tokens=1000))
+    call_context, server = open_seam(), Serving()
+    call_context.budget = Budget(Allowance(tokens=1000))
     with metered(Meter("index")), pytest.raises(HarnessError, match="sets no max_tokens"):
-        await ask(transport(seam, server), "a", max_tokens=None)
+        await ask(transport(call_context, server), "a", max_tokens=None)
     assert server.served["calls"] == 0
     with metered(Meter("index")):
         assert (await ask(transport(open_seam(), server), "a", max_tokens=None)).status_code == 200
 
 
 async def test_no_call_is_begun_after_the_time(open_seam: OpenSeam) -> None:
-    seam, server = open_seam(), Serving()
-    seam.budget = Budget(Allowance(begin_until=time.monotonic() + 0.05))
-    over = transport(seam, server)
+    call_context, server = open_seam(), Serving()
+    call_context.budget = Budget(Allowance(begin_until=time.monotonic() + 0.05))
+    over = transport(call_context, server)
     with metered(Meter("index")):
         await ask(over, "in time")
         await asyncio.sleep(0.06)
-        with pytest.raises(BudgetReached, match="the time is over"):
+        with pytest.raises(BudgetExhausted, match="the time is over"):
             await ask(over, "late")
     assert server.served["calls"] == 1

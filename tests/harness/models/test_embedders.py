@@ -27,7 +27,7 @@ from harness.models.fake_model import EMBEDDING_DIM, FakeScript, bag_of_words
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered, metered_apart
 from harness.models.providers.sentence_transformers import SentenceTransformerEncoder
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.models.vectors import unit_rows
 
 pytestmark = pytest.mark.usefixtures("no_tls")
@@ -94,12 +94,12 @@ async def test_documents_are_embedded_once_and_later_come_from_the_cache(
 
 
 async def test_an_encoder_within_the_process_is_work_beside_a_call_that_waits(
-    open_cache: Callable[..., EmbeddingCache], seam: Seam, monkeypatch: pytest.MonkeyPatch
+    open_cache: Callable[..., EmbeddingCache], call_context: CallContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Or a query that embeds for a second beside a throttled call would have taken no time."""
     slow = Encoder(takes_s=0.2)
     monkeypatch.setattr("harness.models.embedders.provider_of", lambda _: SimpleNamespace(encoder=lambda _: slow))
-    embedder = build_embedder(EmbedderConfig(provider="fake", model="m"), seam, open_cache())
+    embedder = build_embedder(EmbedderConfig(provider="fake", model="m"), call_context, open_cache())
     with metered(Meter("answer/q1/0/1")) as meter, meter.call() as call:
         call.turn(waits=True)
         await embedder.embed_query("who?")
@@ -193,14 +193,14 @@ async def test_embedding_outside_any_scope_is_a_bug(open_cache: Callable[..., Em
 
 
 @pytest.fixture
-async def connect_embedder(seam: Seam) -> AsyncIterator[Callable[..., OpenAIEmbedding]]:
+async def connect_embedder(call_context: CallContext) -> AsyncIterator[Callable[..., OpenAIEmbedding]]:
     """connect_embedder(url, **config) -> the encoder over the real openai client."""
     async with AsyncExitStack() as stack:
 
         def start(base_url: str, **config: Any) -> OpenAIEmbedding:
             fields = {"provider": "openai-compatible", "model": "fake-1", "max_retries": 0, **config}
             resolved = EmbedderConfig(base_url=base_url, **fields)
-            client = open_client(resolved, seam)
+            client = open_client(resolved, call_context)
             stack.push_async_callback(client.close)
             return OpenAIEmbedding(resolved, client)
 
@@ -259,7 +259,7 @@ async def test_vectors_that_cannot_be_are_an_error_and_not_silently_kept(
 
 @pytest.mark.parametrize("body", [b"{}", b'{"data": null}', b'{"data": [{"index": 0}]}', b"[]", b"3"])
 async def test_an_answer_without_embeddings_is_an_error_of_that_call_in_words(
-    serve: Serve, connect_embedder: Callable[..., OpenAIEmbedding], seam: Seam, body: bytes
+    serve: Serve, connect_embedder: Callable[..., OpenAIEmbedding], call_context: CallContext, body: bytes
 ) -> None:
     encoder = connect_embedder(serve(respond=lambda path, request: Reply(200, body)).base_url)
     with (
@@ -267,11 +267,11 @@ async def test_an_answer_without_embeddings_is_an_error_of_that_call_in_words(
         pytest.raises(ValueError, match=r"the embedder's reply holds no embeddings|came back"),
     ):
         await encoder.embed(["a"])
-    assert seam.fatal is None
+    assert call_context.fatal is None
 
 
 async def test_an_embedder_that_is_down_stops_the_run(
-    connect_embedder: Callable[..., OpenAIEmbedding], seam: Seam, monkeypatch: pytest.MonkeyPatch
+    connect_embedder: Callable[..., OpenAIEmbedding], call_context: CallContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     encoder = connect_embedder("http://127.0.0.1:9/v1", provider="ollama")
     with (
@@ -279,14 +279,14 @@ async def test_an_embedder_that_is_down_stops_the_run(
         pytest.raises(ModelUnavailable, match=r"cannot reach the embedder at .*ollama serve"),
     ):
         await encoder.embed(["a"])
-    assert seam.fatal is not None
+    assert call_context.fatal is not None
 
 
 async def test_the_fake_embedder_is_built_from_its_config(
-    seam: Seam, open_cache: Callable[..., EmbeddingCache]
+    call_context: CallContext, open_cache: Callable[..., EmbeddingCache]
 ) -> None:
     config = EmbedderConfig(provider="fake", model="fake", batch_size=2)
-    embedder = build_embedder(config, seam, open_cache())
+    embedder = build_embedder(config, call_context, open_cache())
     with metered(Meter("index")) as meter:
         vectors = await embedder.embed_documents(["a", "b b", "c c c"])
     assert vectors.shape == (3, EMBEDDING_DIM)
@@ -294,7 +294,7 @@ async def test_the_fake_embedder_is_built_from_its_config(
 
 
 async def test_what_a_server_was_paid_for_vectors_that_are_there_is_counted_and_said_by_whom(
-    seam: Seam, tmp_path: Path
+    call_context: CallContext, tmp_path: Path
 ) -> None:
     """An index costs what it needs of models, whoever paid: an interruption makes it no cheaper."""
     config = EmbedderConfig(provider="fake", model="fake", batch_size=2)
@@ -305,7 +305,7 @@ async def test_what_a_server_was_paid_for_vectors_that_are_there_is_counted_and_
             closing(EmbeddingCache(tmp_path / "e.sqlite", "m", payer=run)) as cache,
             metered(Meter("index")) as meter,
         ):
-            await build_embedder(config, seam, cache).embed_documents(asked)
+            await build_embedder(config, call_context, cache).embed_documents(asked)
         used.append(meter)
     killed, whole, third = used
     assert whole.usage == third.usage == {"embedder": Usage(calls=3, input_tokens=15)}
@@ -316,10 +316,10 @@ async def test_what_a_server_was_paid_for_vectors_that_are_there_is_counted_and_
 
 
 async def test_a_cached_text_costs_a_query_once_however_often_it_is_wanted(
-    seam: Seam, open_cache: Callable[..., EmbeddingCache]
+    call_context: CallContext, open_cache: Callable[..., EmbeddingCache]
 ) -> None:
     """As one that it computed: an answer costs the same, whichever query came first."""
-    embedder = build_embedder(EmbedderConfig(provider="fake", model="fake"), seam, open_cache())
+    embedder = build_embedder(EmbedderConfig(provider="fake", model="fake"), call_context, open_cache())
     meters = []
     for query in ("q1", "q2"):
         with metered(Meter(f"answer/{query}/0/1")) as meter:
@@ -333,9 +333,9 @@ async def test_a_cached_text_costs_a_query_once_however_often_it_is_wanted(
 
 
 async def test_judgements_of_one_evaluation_count_a_vector_that_they_share_once(
-    seam: Seam, open_cache: Callable[..., EmbeddingCache]
+    call_context: CallContext, open_cache: Callable[..., EmbeddingCache]
 ) -> None:
-    embedder = build_embedder(EmbedderConfig(provider="fake", model="fake"), seam, open_cache())
+    embedder = build_embedder(EmbedderConfig(provider="fake", model="fake"), call_context, open_cache())
     total = Meter("judge")
     for _ in range(3):
         with metered_apart("judge", total):
@@ -404,7 +404,9 @@ def test_a_row_of_zeros_nan_or_infinity_is_refused(bad: float) -> None:
 # What is not installed
 
 
-def test_an_optional_package_that_is_missing_is_one_line(monkeypatch: pytest.MonkeyPatch, seam: Seam) -> None:
+def test_an_optional_package_that_is_missing_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, call_context: CallContext
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
     with pytest.raises(
         MissingDependency, match=r"sentence_transformers is not installed: pip install '.*\[provider-"
@@ -414,7 +416,7 @@ def test_an_optional_package_that_is_missing_is_one_line(monkeypatch: pytest.Mon
     with pytest.raises(
         MissingDependency, match=r"openai is not installed: pip install 'rag-bench-harness\[provider-openai\]'"
     ):
-        clients.open_client(EmbedderConfig(provider="fake"), seam)
+        clients.open_client(EmbedderConfig(provider="fake"), call_context)
 
 
 def test_the_cache_is_closed_with_its_file(tmp_path: Path) -> None:

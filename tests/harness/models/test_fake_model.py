@@ -20,7 +20,7 @@ from harness.models.clients import OpenAIChat, build_chat, open_client
 from harness.models.fake_model import EMBEDDING_DIM, FakeModel, FakeScript, FakeTransport, bag_of_words
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.protocols import Message
 from harness.store import Journal
 
@@ -63,7 +63,7 @@ async def outcomes(chat: OpenAIChat, meter: Meter) -> list[Any]:
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: str(script.model_dump(exclude_defaults=True)))
 async def test_the_same_script_gives_the_same_records_over_http_and_in_this_process(
-    serve: Serve, seam: Seam, tmp_path: Path, script: FakeScript
+    serve: Serve, call_context: CallContext, tmp_path: Path, script: FakeScript
 ) -> None:
     server = serve(script)
     over_http = GeneratorConfig(
@@ -74,7 +74,10 @@ async def test_the_same_script_gives_the_same_records_over_http_and_in_this_proc
     )
     with closing(Journal(tmp_path / "other.sqlite")) as journal:
         found = []
-        for config, kept in ((over_http, seam), (in_process, Seam(journal, backoff=seam.backoff))):
+        for config, kept in (
+            (over_http, call_context),
+            (in_process, CallContext(journal, backoff=call_context.backoff)),
+        ):
             client = open_client(config, kept)
             async with client:
                 found.append(await outcomes(OpenAIChat(config, client), Meter("index")))
@@ -127,7 +130,7 @@ def test_a_fault_that_there_is_not_is_refused(name: str) -> None:
         FakeScript(fault=name)
 
 
-async def test_an_in_process_server_that_hangs_does_not_block_the_others(seam: Seam) -> None:
+async def test_an_in_process_server_that_hangs_does_not_block_the_others(call_context: CallContext) -> None:
     transport = FakeTransport(FakeScript(fault="hang", fault_match="slow"))
     async with httpx2.AsyncClient(transport=transport, base_url="http://fake.invalid") as client:
         slow = asyncio.create_task(client.post("/chat/completions", content=chat_request("slow")))
@@ -139,12 +142,12 @@ async def test_an_in_process_server_that_hangs_does_not_block_the_others(seam: S
             await slow
 
 
-def test_a_run_without_a_generator_has_no_chat_model(seam: Seam) -> None:
-    assert build_chat(GeneratorConfig(provider="none"), seam) is None
+def test_a_run_without_a_generator_has_no_chat_model(call_context: CallContext) -> None:
+    assert build_chat(GeneratorConfig(provider="none"), call_context) is None
 
 
-async def test_the_fake_needs_no_url_and_no_key(seam: Seam) -> None:
-    chat = build_chat(GeneratorConfig(provider="fake", options={"reply": "yes"}), seam)
+async def test_the_fake_needs_no_url_and_no_key(call_context: CallContext) -> None:
+    chat = build_chat(GeneratorConfig(provider="fake", options={"reply": "yes"}), call_context)
     assert chat is not None
     with metered(Meter("index")):
         assert await chat.complete([Message("user", "Who?")]) == "yes"

@@ -1,4 +1,4 @@
-"""A server that says the keys it was given: none of them is in what the seam hands on, keeps or raises."""
+"""A server that says the keys it was given: none of them is in what the call context hands on, keeps or raises."""
 
 import traceback
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from echoing_server import WAYS, EchoingServer, files_with_keys, keys_in, serve_
 
 from harness.models.clients import OpenAIChat
 from harness.models.metering import Meter, metered
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.protocols import Message
 
 Connect = Callable[..., OpenAIChat]
@@ -26,7 +26,7 @@ async def test_no_key_comes_back_from_a_server(
     way: str,
     echoing: EchoingServer,
     connect: Connect,
-    open_seam: Callable[[], Seam],
+    open_seam: Callable[[], CallContext],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:

@@ -20,7 +20,7 @@ from harness.models.clients import OpenAIChat, open_client
 from harness.models.llama_server import LocalServer, serve_local
 from harness.models.metering import Meter, metered
 from harness.models.providers import resolve_generator
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.protocols import Message
 from harness.store import Journal
 
@@ -65,43 +65,49 @@ def server(log: Path) -> Iterator[LocalServer]:
     assert is_gone(running.pid, within_s=10)
 
 
-async def ask(server: LocalServer, seam: Seam, meter: Meter, schema: dict[str, object] | None = None) -> str:
-    async with open_client(CONFIG, seam, server.access) as client:
+async def ask(
+    server: LocalServer, call_context: CallContext, meter: Meter, schema: dict[str, object] | None = None
+) -> str:
+    async with open_client(CONFIG, call_context, server.access) as client:
         with metered(meter):
             return await OpenAIChat(CONFIG, client).complete(QUESTION, json_schema=schema)
 
 
-async def test_it_answers_counts_tokens_and_is_replayed_from_the_journal(server: LocalServer, seam: Seam) -> None:
+async def test_it_answers_counts_tokens_and_is_replayed_from_the_journal(
+    server: LocalServer, call_context: CallContext
+) -> None:
     first, again = Meter("index"), Meter("index")
-    answer = await ask(server, seam, first)
+    answer = await ask(server, call_context, first)
     assert "Paris" in answer
     usage = first.usage["generator"]
     assert (usage.calls, usage.unmetered_calls) == (1, 0)
     assert usage.input_tokens > 10
     assert 0 < usage.output_tokens <= 24
-    assert await ask(server, seam, again) == answer
+    assert await ask(server, call_context, again) == answer
     assert (again.replayed_calls, again.usage) == (1, first.usage)
 
 
-async def test_the_same_question_has_the_same_answer_at_temperature_zero(server: LocalServer, seam: Seam) -> None:
-    answers = {await ask(server, seam, Meter(f"answer/q/{repeat}/1")) for repeat in range(3)}
+async def test_the_same_question_has_the_same_answer_at_temperature_zero(
+    server: LocalServer, call_context: CallContext
+) -> None:
+    answers = {await ask(server, call_context, Meter(f"answer/q/{repeat}/1")) for repeat in range(3)}
     assert len(answers) == 1
 
 
-async def test_a_json_schema_constrains_the_reply(server: LocalServer, seam: Seam) -> None:
-    reply = json.loads(await ask(server, seam, Meter("index"), SCHEMA))
+async def test_a_json_schema_constrains_the_reply(server: LocalServer, call_context: CallContext) -> None:
+    reply = json.loads(await ask(server, call_context, Meter("index"), SCHEMA))
     assert set(reply) == {"city", "sure"}
     assert isinstance(reply["city"], str)
     assert isinstance(reply["sure"], bool)
 
 
 async def test_tokens_of_the_chat_template_in_a_text_begin_and_end_no_turn(
-    server: LocalServer, seam: Seam
+    server: LocalServer, call_context: CallContext
 ) -> None:
-    """The engine finds them wherever they stand: a request past the seam has one token for each."""
+    """The engine finds them wherever they stand: a request past the call context has one token for each."""
 
     async def n_tokens(text: str) -> int:
-        async with open_client(CONFIG, seam, server.access) as client:
+        async with open_client(CONFIG, call_context, server.access) as client:
             with metered(Meter("index")) as meter:
                 await OpenAIChat(CONFIG, client).complete([Message("user", text)], max_tokens=1)
         return meter.usage["generator"].input_tokens
@@ -171,7 +177,7 @@ def test_its_key_is_in_no_log_no_journal_and_no_list_of_processes(
     server: LocalServer, log: Path, tmp_path: Path
 ) -> None:
     journal = Journal(tmp_path / "own.sqlite")
-    asyncio.run(ask(server, Seam(journal), Meter("index")))
+    asyncio.run(ask(server, CallContext(journal), Meter("index")))
     journal.close()
     key = server.access.api_key
     assert key[-4:].encode() not in log.read_bytes(), "llama.cpp can show the end of keys"
@@ -219,6 +225,6 @@ with serve_local(config, Path(sys.argv[1])) as server:
 
 def test_a_journal_of_its_calls_holds_no_path_of_this_machine(tmp_path: Path, server: LocalServer) -> None:
     journal = Journal(tmp_path / "own.sqlite")
-    asyncio.run(ask(server, Seam(journal), Meter("index")))
+    asyncio.run(ask(server, CallContext(journal), Meter("index")))
     journal.close()
     assert str(Path.home()).encode() not in (tmp_path / "own.sqlite").read_bytes()

@@ -73,7 +73,7 @@ def test_what_turns_out_to_have_been_waiting_is_throttled_from_then_on(monkeypat
     meter, clock = Meter("index"), Clock(monkeypatch)
     with meter.call() as call:
         clock.now = 3.0
-        call.waited_since(1.0)
+        call.mark_waiting_since(1.0)
         clock.now = 4.0
     assert meter.throttled_s == 2.0
 

@@ -20,7 +20,7 @@ from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.metering import LOADING, Meter, metered
 from harness.models.model_proxy_server import ModelProxyServer, ProxiedModels
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.protocols import ModelProxy
 from harness.runner.costs import cost_of
 
@@ -31,11 +31,11 @@ Opened = tuple[ModelProxyServer, ModelProxy]
 class Lender:
     """A lending server over the scripted model, and what it stopped for and said."""
 
-    def __init__(self, seam: Seam, *, chat: bool = True) -> None:
+    def __init__(self, call_context: CallContext, *, chat: bool = True) -> None:
         self.stopped: list[HarnessError] = []
         self.said: list[str] = []
         config = GeneratorConfig(provider="fake", model="fake", options={"reply": "yes"}, max_tokens=77)
-        model = build_chat(config, seam) if chat else None
+        model = build_chat(config, call_context) if chat else None
         self.server = ModelProxyServer(ProxiedModels(model, Embedder(), self.stopped.append, self.said.append))
 
 
@@ -56,7 +56,7 @@ async def called(lent: ModelProxy, body: Any, *, path: str = "/chat/completions"
 
 
 @pytest.fixture
-def lender(open_seam: Callable[[], Seam]) -> Lender:
+def lender(open_seam: Callable[[], CallContext]) -> Lender:
     return Lender(open_seam())
 
 
@@ -103,7 +103,7 @@ def test_the_url_of_a_question_that_has_ended_and_a_wrong_key_open_nothing(lende
 
 
 def test_a_call_that_outlasts_its_question_is_counted_as_made_and_not_for_the_next(
-    open_seam: Callable[[], Seam], serve: Callable[..., FakeServer]
+    open_seam: Callable[[], CallContext], serve: Callable[..., FakeServer]
 ) -> None:
     slow = serve(FakeScript(latency_s=30))
     config = GeneratorConfig(provider="openai-compatible", model="fake", base_url=slow.base_url)
@@ -166,7 +166,7 @@ def test_a_generator_is_refused_where_its_calls_would_be_nobodys_cost(lender: Le
     assert lender.said == [f"a call of the pipeline was refused: {message}"]
 
 
-def test_what_is_not_lent_is_refused(open_seam: Callable[[], Seam]) -> None:
+def test_what_is_not_lent_is_refused(open_seam: Callable[[], CallContext]) -> None:
     lender = Lender(open_seam(), chat=False)
 
     async def run() -> list[Any]:
@@ -185,8 +185,8 @@ REPORTED = Usage(calls=2, input_tokens=30, output_tokens=4)
 def test_what_a_pipeline_reports_counts_as_a_bound_and_only_where_nothing_was_metered() -> None:
     alone, beside = Meter("answer/q/0/1"), Meter("answer/r/0/1")
     for meter in (alone, beside):
-        meter.tell_own(None, beside={"embedder"})
-        meter.tell_own(REPORTED, beside={"embedder"})
+        meter.report_unmetered_usage(None, beside={"embedder"})
+        meter.report_unmetered_usage(REPORTED, beside={"embedder"})
         meter.add_call("embedder", Usage(calls=1))
     beside.add_call("generator", Usage(calls=1, input_tokens=9))
     assert cost_of(alone, 1.0, None).usage[OWN_MODELS] == REPORTED.model_copy(update={"unmetered_calls": 2})
@@ -195,5 +195,5 @@ def test_what_a_pipeline_reports_counts_as_a_bound_and_only_where_nothing_was_me
 
 def test_a_pipeline_that_says_nothing_used_what_nobody_knows_and_not_nothing() -> None:
     meter = Meter("answer/q/0/1")
-    meter.tell_own(None)
+    meter.report_unmetered_usage(None)
     assert cost_of(meter, 1.0, None).usage == {OWN_MODELS: Usage(unmetered_calls=1)}

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from harness.core.errors import BudgetReached, ModelUnavailable
+from harness.core.errors import BudgetExhausted, ModelUnavailable
 from harness.models.budget import Allowance, Budget
 from harness.models.clients import OpenAIChat
 from harness.models.fake_faults import Reply, refusal_of
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.protocols import Message
 from harness.store import Dialect, Dialects
 
@@ -51,19 +51,19 @@ async def answer(chat: OpenAIChat, text: str, scope: str = "answer/q/0/1", **mor
     return meter
 
 
-def among(seam: Seam, results: Path) -> Seam:
+def among(call_context: CallContext, results: Path) -> CallContext:
     """As a process of that folder of results opens it."""
-    seam.dialects = Dialects.under(results)
-    return seam
+    call_context.dialects = Dialects.under(results)
+    return call_context
 
 
 async def test_of_64_calls_at_once_each_parameter_is_refused_once_and_none_fails(
-    serve: Serve, connect: Connect, tmp_path: Path, seam: Seam
+    serve: Serve, connect: Connect, tmp_path: Path, call_context: CallContext
 ) -> None:
     server, lines = serve(REFUSES), list[str]()
-    seam = among(seam, tmp_path)
-    seam.say = lines.append
-    chat = connect(server.base_url, seam, max_concurrency=64)
+    call_context = among(call_context, tmp_path)
+    call_context.say = lines.append
+    chat = connect(server.base_url, call_context, max_concurrency=64)
     meters = await asyncio.gather(*(answer(chat, f"Is it {n}?") for n in range(64)))
     assert (server.model.served["calls"], server.model.served["faults"]) == (64, 2)
     assert [meter.usage["generator"].calls for meter in meters] == [1] * 64
@@ -74,7 +74,7 @@ async def test_of_64_calls_at_once_each_parameter_is_refused_once_and_none_fails
 
 
 async def test_who_waited_until_a_parameter_was_found_out_asks_beside_the_others(
-    serve: Serve, connect: Connect, tmp_path: Path, seam: Seam
+    serve: Serve, connect: Connect, tmp_path: Path, call_context: CallContext
 ) -> None:
     under_way, most = 0, 0
     lock = threading.Lock()
@@ -89,13 +89,13 @@ async def test_who_waited_until_a_parameter_was_found_out_asks_beside_the_others
             under_way -= 1
         return Reply(200, ANSWER)
 
-    chat = connect(serve(respond=answered_late).base_url, among(seam, tmp_path), max_concurrency=8)
+    chat = connect(serve(respond=answered_late).base_url, among(call_context, tmp_path), max_concurrency=8)
     await asyncio.gather(*(answer(chat, f"Is it {n}?", json_schema=SCHEMA) for n in range(8)))
     assert most > 3
 
 
 async def test_the_next_process_asks_as_the_model_wants_from_its_first_call_on(
-    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], Seam]
+    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], CallContext]
 ) -> None:
     server = serve(REFUSES)
     for process in range(3):
@@ -104,12 +104,12 @@ async def test_the_next_process_asks_as_the_model_wants_from_its_first_call_on(
 
 
 async def test_the_journal_knows_a_call_as_it_was_asked_whatever_is_learnt_later(
-    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], Seam]
+    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], CallContext]
 ) -> None:
     took, refused = serve(), serve(REFUSES)
     await answer(connect(took.base_url, open_seam()), "Is it so?")
-    seam = among(open_seam(), tmp_path)
-    chat = connect(refused.base_url, seam)
+    call_context = among(open_seam(), tmp_path)
+    chat = connect(refused.base_url, call_context)
     await answer(chat, "Is it another?")
     assert (await answer(chat, "Is it so?")).replayed_calls == 1
     assert refused.model.served["calls"] == 1
@@ -129,7 +129,7 @@ async def test_what_the_config_says_is_sent_so_from_the_beginning(serve: Serve, 
 
 
 async def test_a_temperature_that_is_refused_does_not_keep_another_from_being_sent(
-    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], Seam]
+    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], CallContext]
 ) -> None:
     server = Server(lambda request: refusal_of("temperature") if request.get("temperature") == 0 else None)
     url = serve(respond=server).base_url
@@ -139,7 +139,7 @@ async def test_a_temperature_that_is_refused_does_not_keep_another_from_being_se
 
 
 async def test_what_a_model_takes_may_hang_on_what_else_it_is_sent(
-    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], Seam]
+    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], CallContext]
 ) -> None:
     thinks = {"reasoning_effort": "high"}
     server = Server(
@@ -152,23 +152,23 @@ async def test_what_a_model_takes_may_hang_on_what_else_it_is_sent(
 
 
 async def test_a_schema_that_is_refused_is_asked_for_in_words_from_then_on(
-    serve: Serve, connect: Connect, tmp_path: Path, seam: Seam
+    serve: Serve, connect: Connect, tmp_path: Path, call_context: CallContext
 ) -> None:
     server = Server(lambda request: refusal_of("response_format") if "response_format" in request else None)
-    chat = connect(serve(respond=server).base_url, among(seam, tmp_path))
+    chat = connect(serve(respond=server).base_url, among(call_context, tmp_path))
     for n in range(3):
         await answer(chat, f"Is it {n}?", json_schema=SCHEMA)
     assert ["response_format" in sent for sent in server.sent] == [True, False, False, False]
 
 
 async def test_what_does_not_help_is_not_remembered(
-    serve: Serve, connect: Connect, tmp_path: Path, seam: Seam
+    serve: Serve, connect: Connect, tmp_path: Path, call_context: CallContext
 ) -> None:
     # Such as a refusal that quotes its prompt, in which the name of a parameter stands.
-    seam = among(seam, tmp_path)
+    call_context = among(call_context, tmp_path)
     quoted = b'{"error": {"message": "not supported: What is the temperature of the sea?"}}'
     server = Server(lambda _request: Reply(400, quoted))
-    chat = connect(serve(respond=server).base_url, seam)
+    chat = connect(serve(respond=server).base_url, call_context)
     with pytest.raises(Exception, match="not supported: What"):
         await answer(chat, "What is the temperature of the sea?")
     server.refuse = lambda _request: None
@@ -177,30 +177,30 @@ async def test_what_does_not_help_is_not_remembered(
 
 
 async def test_what_a_run_was_begun_with_it_keeps_though_the_folder_forgot_it(
-    serve: Serve, connect: Connect, seam: Seam
+    serve: Serve, connect: Connect, call_context: CallContext
 ) -> None:
     server = Server(lambda _request: None)
-    seam.begun_in = {"generator": Dialect(sent_as={"temperature=0.0": None})}
-    await answer(connect(serve(respond=server).base_url, seam), "Is it so?")
+    call_context.begun_in = {"generator": Dialect(sent_as={"temperature=0.0": None})}
+    await answer(connect(serve(respond=server).base_url, call_context), "Is it so?")
     assert ["temperature" in sent for sent in server.sent] == [False]
 
 
 async def test_a_refusal_that_comes_late_stops_the_run_which_would_have_two_ways_of_decoding(
-    serve: Serve, connect: Connect, tmp_path: Path, seam: Seam
+    serve: Serve, connect: Connect, tmp_path: Path, call_context: CallContext
 ) -> None:
     server = Server(lambda _request: None)
-    chat = connect(serve(respond=server).base_url, among(seam, tmp_path))
+    chat = connect(serve(respond=server).base_url, among(call_context, tmp_path))
     await answer(chat, "Is it so?")
     server.refuse = lambda request: refusal_of("temperature") if "temperature" in request else None
     with pytest.raises(
         ModelUnavailable, match=r"refuses temperature=0\.0 now.*models\.generator\.temperature=null"
     ):
         await answer(chat, "Is it another?")
-    assert isinstance(seam.fatal, ModelUnavailable)
+    assert isinstance(call_context.fatal, ModelUnavailable)
 
 
 async def test_tokens_of_hidden_reasoning_are_counted_and_replayed(
-    serve: Serve, connect: Connect, open_seam: Callable[[], Seam]
+    serve: Serve, connect: Connect, open_seam: Callable[[], CallContext]
 ) -> None:
     server = serve(FakeScript(reply="yes", reasoning_tokens=40))
     meters = [await answer(connect(server.base_url, open_seam()), "Is it so?") for _ in range(2)]
@@ -210,7 +210,7 @@ async def test_tokens_of_hidden_reasoning_are_counted_and_replayed(
 
 
 async def test_room_for_reasoning_is_added_to_what_any_call_asks_for_and_to_no_call_of_the_journal(
-    serve: Serve, connect: Connect, open_seam: Callable[[], Seam]
+    serve: Serve, connect: Connect, open_seam: Callable[[], CallContext]
 ) -> None:
     server = serve(FakeScript(reply="yes", reasoning_tokens=500))
     for _ in range(2):
@@ -222,11 +222,13 @@ async def test_room_for_reasoning_is_added_to_what_any_call_asks_for_and_to_no_c
     assert meter.usage["generator"].output_tokens == 501
 
 
-async def test_room_for_reasoning_counts_against_a_budget(serve: Serve, connect: Connect, seam: Seam) -> None:
+async def test_room_for_reasoning_counts_against_a_budget(
+    serve: Serve, connect: Connect, call_context: CallContext
+) -> None:
     server = serve()
-    seam.budget = Budget(Allowance(tokens=1000))
-    chat = connect(server.base_url, seam, reasoning_tokens=5000)
-    with pytest.raises(BudgetReached):
+    call_context.budget = Budget(Allowance(tokens=1000))
+    chat = connect(server.base_url, call_context, reasoning_tokens=5000)
+    with pytest.raises(BudgetExhausted):
         await answer(chat, "Is it so?", max_tokens=20)
     assert server.model.served["calls"] == 0
 

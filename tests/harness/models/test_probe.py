@@ -12,7 +12,7 @@ from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.probe import ask_once, is_asked
 from harness.models.providers import resolve_embedder, resolve_generator
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 
 pytestmark = pytest.mark.usefixtures("no_tls")
 Serve = Callable[..., FakeServer]
@@ -27,43 +27,51 @@ def generator(server: FakeServer, **more: Any) -> GeneratorConfig:
     "fault",
     ["http_500", "http_529", "malformed", "gzip_bomb", "usage_huge", "no_usage", "list_content"],
 )
-async def test_a_server_that_falters_is_left_to_who_calls_it_next(serve: Serve, seam: Seam, fault: str) -> None:
-    await ask_once(generator(serve(FakeScript(fault=fault))), seam, "preflight/today")
-    assert seam.fatal is None
+async def test_a_server_that_falters_is_left_to_who_calls_it_next(
+    serve: Serve, call_context: CallContext, fault: str
+) -> None:
+    await ask_once(generator(serve(FakeScript(fault=fault))), call_context, "preflight/today")
+    assert call_context.fatal is None
 
 
-async def test_one_that_hangs_is_not_waited_for(serve: Serve, seam: Seam, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_that_hangs_is_not_waited_for(
+    serve: Serve, call_context: CallContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("harness.models.probe._LONGEST_S", 0.1)
-    await ask_once(generator(serve(FakeScript(fault="hang"))), seam, "preflight/today")
+    await ask_once(generator(serve(FakeScript(fault="hang"))), call_context, "preflight/today")
 
 
 @pytest.mark.parametrize("fault", ["http_400", "http_402", "http_403", "http_404", "http_422"])
-async def test_what_is_refused_for_good_is_one_line(serve: Serve, seam: Seam, fault: str) -> None:
+async def test_what_is_refused_for_good_is_one_line(serve: Serve, call_context: CallContext, fault: str) -> None:
     with pytest.raises(ModelUnavailable, match=fault.removeprefix("http_") if fault != "http_402" else "quota"):
-        await ask_once(generator(serve(FakeScript(fault=fault))), seam, "preflight/today")
+        await ask_once(generator(serve(FakeScript(fault=fault))), call_context, "preflight/today")
 
 
-async def test_an_embedder_is_asked_with_what_its_texts_are_sent_with(serve: Serve, seam: Seam) -> None:
+async def test_an_embedder_is_asked_with_what_its_texts_are_sent_with(
+    serve: Serve, call_context: CallContext
+) -> None:
     server = serve(FakeScript(refuses=("dimensions",)))
     fields = {"provider": "openai-compatible", "model": "m", "base_url": server.base_url}
     plain = EmbedderConfig.model_validate(fields)
-    await ask_once(resolve_embedder(plain), seam, "preflight/today")
+    await ask_once(resolve_embedder(plain), call_context, "preflight/today")
     short = EmbedderConfig.model_validate({**fields, "extra": {"dimensions": 8}})
     with pytest.raises(ModelUnavailable, match=r"the embedder m at .*'dimensions'.*\(it is sent dimensions\)"):
-        await ask_once(resolve_embedder(short), seam, "preflight/today")
+        await ask_once(resolve_embedder(short), call_context, "preflight/today")
 
 
-async def test_it_is_made_once_a_day(serve: Serve, open_seam: Callable[[], Seam]) -> None:
+async def test_it_is_made_once_a_day(serve: Serve, open_seam: Callable[[], CallContext]) -> None:
     server = serve()
     for day in ("today", "today", "tomorrow"):
         await ask_once(generator(server), open_seam(), f"preflight/{day}")
     assert server.model.served["calls"] == 2
 
 
-async def test_a_budget_that_cannot_hold_it_is_left_to_stop_the_run(serve: Serve, seam: Seam) -> None:
+async def test_a_budget_that_cannot_hold_it_is_left_to_stop_the_run(
+    serve: Serve, call_context: CallContext
+) -> None:
     server = serve()
-    seam.budget = Budget(Allowance(tokens=10))
-    await ask_once(generator(server), seam, "preflight/today")
+    call_context.budget = Budget(Allowance(tokens=10))
+    await ask_once(generator(server), call_context, "preflight/today")
     assert server.model.served["calls"] == 0
 
 

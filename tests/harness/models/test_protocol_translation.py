@@ -1,4 +1,4 @@
-"""A provider whose server speaks another protocol: over the seam it is like any other."""
+"""A provider whose server speaks another protocol: over the call context it is like any other."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ from harness.models.model_identity import model_identity
 from harness.models.protocol_translation import ServerRefused, Translation, chat_reply, embeddings_reply
 from harness.models.providers import provider_of, resolve_embedder, resolve_generator
 from harness.models.reply_parsing import read_usage
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.protocols import ChatModel, Message
 
 pytestmark = pytest.mark.usefixtures("no_tls", "teller")
@@ -44,8 +44,8 @@ def generator(server: TellerServer, **more: Any) -> GeneratorConfig:
     return resolve_generator(GeneratorConfig(provider="teller", base_url=server.base_url, **more))
 
 
-def connect(server: TellerServer, seam: Seam, **more: Any) -> ChatModel:
-    chat = build_chat(generator(server, **more), seam)
+def connect(server: TellerServer, call_context: CallContext, **more: Any) -> ChatModel:
+    chat = build_chat(generator(server, **more), call_context)
     assert chat is not None
     return chat
 
@@ -62,7 +62,7 @@ def test_it_resolves_and_is_identified_as_any_provider_behind_a_url(teller_serve
 
 
 async def test_a_call_is_counted_as_its_server_counts_and_replayed_in_the_next_process(
-    teller_server: TellerServer, open_seam: Callable[[], Seam]
+    teller_server: TellerServer, open_seam: Callable[[], CallContext]
 ) -> None:
     meters = []
     for _ in range(2):
@@ -76,23 +76,23 @@ async def test_a_call_is_counted_as_its_server_counts_and_replayed_in_the_next_p
 
 
 async def test_embeddings_are_unit_rows_in_the_order_of_the_texts_and_counted(
-    teller_server: TellerServer, seam: Seam, tmp_path: Path
+    teller_server: TellerServer, call_context: CallContext, tmp_path: Path
 ) -> None:
     config = resolve_embedder(EmbedderConfig(provider="teller", base_url=teller_server.base_url, batch_size=2))
     texts = ["one", "two three", "four five six"]
     with closing(EmbeddingCache(tmp_path / "e.sqlite", "teller")) as cache, metered(Meter("index")) as meter:
-        vectors = await build_embedder(config, seam, cache).embed_documents(texts)
+        vectors = await build_embedder(config, call_context, cache).embed_documents(texts)
     np.testing.assert_allclose(vectors, [bag_of_words(text) for text in texts], atol=1e-6)
     assert meter.usage == {"embedder": Usage(calls=2, input_tokens=6)}
 
 
 @pytest.mark.parametrize("faults", [[429], [500], [503, 429]])
 async def test_what_may_pass_is_tried_again_and_counted_once(
-    teller_server: TellerServer, seam: Seam, faults: list[int]
+    teller_server: TellerServer, call_context: CallContext, faults: list[int]
 ) -> None:
     teller_server.faults = list(faults)
     with metered(Meter("answer/q/0/1")) as meter:
-        assert await connect(teller_server, seam).complete(PROMPT) == "so it is"
+        assert await connect(teller_server, call_context).complete(PROMPT) == "so it is"
     assert (teller_server.asked, teller_server.faults) == (["tell"], [])
     assert meter.usage["generator"].calls == 1
     assert (meter.throttled_s > 0) == (429 in faults)
@@ -100,42 +100,42 @@ async def test_what_may_pass_is_tried_again_and_counted_once(
 
 @pytest.mark.parametrize("status", [401, 403, 404])
 async def test_a_refusal_stops_the_run_in_the_servers_own_words(
-    teller_server: TellerServer, seam: Seam, status: int
+    teller_server: TellerServer, call_context: CallContext, status: int
 ) -> None:
     teller_server.refuses = status
     with metered(Meter("answer/q/0/1")), pytest.raises(ModelUnavailable, match=f"the script asked for {status}"):
-        await connect(teller_server, seam).complete(PROMPT)
-    assert seam.fatal is not None
+        await connect(teller_server, call_context).complete(PROMPT)
+    assert call_context.fatal is not None
 
 
-async def test_a_server_that_is_gone_stops_the_run(teller_server: TellerServer, seam: Seam) -> None:
+async def test_a_server_that_is_gone_stops_the_run(teller_server: TellerServer, call_context: CallContext) -> None:
     url = "http://127.0.0.1:9"
     config = resolve_generator(GeneratorConfig(provider="teller", base_url=url, max_retries=0))
-    chat = build_chat(config, seam)
+    chat = build_chat(config, call_context)
     assert chat is not None
     with metered(Meter("answer/q/0/1")), pytest.raises(ModelUnavailable, match=f"cannot reach the .* at {url}"):
         await chat.complete(PROMPT)
 
 
 async def test_a_reply_that_cannot_be_translated_is_an_error_of_that_call_alone(
-    teller_server: TellerServer, seam: Seam, monkeypatch: pytest.MonkeyPatch
+    teller_server: TellerServer, call_context: CallContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chat = connect(teller_server, seam)
+    chat = connect(teller_server, call_context)
     monkeypatch.setattr(teller_server, "reply", lambda what, body: (200, {"other": "words"}))
     with metered(Meter("answer/q/0/1")) as meter, pytest.raises(KeyError, match="said"):
         await chat.complete(PROMPT)
-    assert seam.fatal is None
+    assert call_context.fatal is None
     monkeypatch.undo()
     with metered(meter):
         assert await chat.complete(PROMPT) == "so it is"
 
 
 async def test_a_server_that_hangs_is_tried_again_when_the_time_of_a_request_is_over(
-    teller_server: TellerServer, seam: Seam
+    teller_server: TellerServer, call_context: CallContext
 ) -> None:
     teller_server.hangs = 1
     with metered(Meter("answer/q/0/1")) as meter:
-        chat = connect(teller_server, seam, timeout_s=0.3)
+        chat = connect(teller_server, call_context, timeout_s=0.3)
         assert await chat.complete(PROMPT) == "so it is"
     assert meter.throttled_s == 0.0
     assert meter.usage["generator"].calls == 1

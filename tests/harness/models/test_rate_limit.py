@@ -18,9 +18,9 @@ from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, metered
 from harness.models.model_endpoint import Endpoint
 from harness.models.rate_limit import Pace
-from harness.models.transport import MeteredTransport, Seam
+from harness.models.transport import CallContext, MeteredTransport
 
-OpenSeam = Callable[[], Seam]
+OpenSeam = Callable[[], CallContext]
 
 REQUESTS, TOKENS = 60, 20_000
 LARGE, SMALL = (200, 800), (50, 250)
@@ -40,12 +40,12 @@ async def _ask(over: MeteredTransport, worker: int, words: tuple[int, int], fail
 
 
 async def _asked(
-    seam: Seam, limits: FakeLimits, at_once: int, words: tuple[int, int]
+    call_context: CallContext, limits: FakeLimits, at_once: int, words: tuple[int, int]
 ) -> tuple[list[Arrival], int]:
     """What the server saw from the second minute on, and how many calls failed."""
     inner = FakeTransport(FakeScript(reply="yes", latency_s=0.1, limits=limits))
     endpoint = Endpoint("generator", "", 6, AdaptiveLimiter(at_once), "")
-    over, failed, began = MeteredTransport(seam, endpoint, inner), list[int](), time.monotonic()
+    over, failed, began = MeteredTransport(call_context, endpoint, inner), list[int](), time.monotonic()
     tasks = [asyncio.create_task(_ask(over, worker, words, failed)) for worker in range(at_once)]
     await asyncio.wait(tasks, timeout=60 * MINUTES)
     assert inner.limit is not None
@@ -82,9 +82,9 @@ def test_most_of_an_allowance_is_used_hardly_anything_refused_and_nothing_lost(
         says_retry_after=says in {"retry-after", "both"},
         says_headers=says in {"headers", "both"},
     )
-    seam = open_seam()
-    seam.backoff = random.Random(0)
-    seen, failed = run_in_virtual_time(_asked(seam, limits, at_once, words))
+    call_context = open_seam()
+    call_context.backoff = random.Random(0)
+    seen, failed = run_in_virtual_time(_asked(call_context, limits, at_once, words))
     refused = sum(not one.was_let_through for one in seen)
     assert _used(seen) >= 0.9
     assert refused / len(seen) < 0.02

@@ -12,7 +12,7 @@ import pytest
 from journals import usage_by_role
 
 from harness.config import GeneratorConfig
-from harness.core.errors import BudgetReached, HarnessError, ModelUnavailable
+from harness.core.errors import BudgetExhausted, HarnessError, ModelUnavailable
 from harness.core.records import Usage
 from harness.models.budget import Allowance, Budget
 from harness.models.clients import OpenAIChat, build_chat
@@ -22,26 +22,26 @@ from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
 from harness.models.remote_call_errors import RemoteCallError
 from harness.models.remote_call_server import RemoteCallServer, RemoteCallSession
-from harness.models.remote_calls import CallUpdate, RemoteCall, RemoteCallClient, RemoteSeam
-from harness.models.transport import Seam
+from harness.models.remote_calls import CallUpdate, RemoteCall, RemoteCallClient, RemoteCallContext
+from harness.models.transport import CallContext
 from harness.protocols import Message
 
 Serve = Callable[..., FakeServer]
 Connect = Callable[..., OpenAIChat]
-OpenSeam = Callable[[], Seam]
+OpenSeam = Callable[[], CallContext]
 OpenFar = Callable[..., "Far"]
 
 
 class Far:
     """A desk and the workers for which it calls, in one loop; every line between them is JSON on the way."""
 
-    def __init__(self, seam: Seam, config: GeneratorConfig) -> None:
-        self.seam, self.config = seam, config
-        self.desk = RemoteCallServer(seam, {"generator": config}, {}, asyncio.get_running_loop())
+    def __init__(self, call_context: CallContext, config: GeneratorConfig) -> None:
+        self.call_context, self.config = call_context, config
+        self.desk = RemoteCallServer(call_context, {"generator": config}, {}, asyncio.get_running_loop())
         self.heard: list[CallUpdate] = []
         self.chats: list[OpenAIChat] = []
 
-    def worker(self) -> tuple[OpenAIChat, RemoteSeam]:
+    def worker(self) -> tuple[OpenAIChat, RemoteCallContext]:
         relay: RemoteCallClient
 
         def tell(news: CallUpdate) -> None:
@@ -50,11 +50,11 @@ class Far:
 
         session: RemoteCallSession = self.desk.open(tell)
         relay = RemoteCallClient(lambda call: session.take(RemoteCall.model_validate_json(call.model_dump_json())))
-        seam = RemoteSeam(relay)
-        chat = build_chat(self.config, seam)
+        call_context = RemoteCallContext(relay)
+        chat = build_chat(self.config, call_context)
         assert chat is not None
         self.chats.append(chat)
-        return chat, seam
+        return chat, call_context
 
     async def close(self) -> None:
         for chat in self.chats:
@@ -67,9 +67,9 @@ async def afar(open_seam: OpenSeam, no_tls: None) -> AsyncIterator[OpenFar]:
     """afar(server, seam=None, **config) -> a desk over the journal of this test, closed with it."""
     async with AsyncExitStack() as stack:
 
-        def start(server: FakeServer, seam: Seam | None = None, **settings: Any) -> Far:
+        def start(server: FakeServer, call_context: CallContext | None = None, **settings: Any) -> Far:
             fields = {"provider": "openai-compatible", "model": "m", "base_url": server.base_url, **settings}
-            far = Far(seam or open_seam(), GeneratorConfig(**fields))
+            far = Far(call_context or open_seam(), GeneratorConfig(**fields))
             stack.push_async_callback(far.close)
             return far
 
@@ -148,11 +148,11 @@ async def test_a_refused_key_stops_the_worker_with_the_line_that_it_would_have_s
     serve: Serve, afar: OpenFar
 ) -> None:
     far = afar(serve(key="another"))
-    chat, seam = far.worker()
+    chat, call_context = far.worker()
     with metered(Meter("answer/q/0/1")), pytest.raises(ModelUnavailable, match="refused the key"):
         await chat.complete(ask())
-    assert isinstance(seam.fatal, ModelUnavailable)
-    assert seam.fatal.fix == "set a valid key"
+    assert isinstance(call_context.fatal, ModelUnavailable)
+    assert call_context.fatal.fix == "set a valid key"
 
 
 async def test_a_reply_that_is_an_error_is_that_error_there(serve: Serve, afar: OpenFar) -> None:
@@ -164,9 +164,9 @@ async def test_a_reply_that_is_an_error_is_that_error_there(serve: Serve, afar: 
 
 async def test_workers_keep_one_budget(serve: Serve, afar: OpenFar, open_seam: OpenSeam) -> None:
     server = serve(FakeScript(latency_s=0.05))
-    seam = open_seam()
-    seam.budget = Budget(Allowance(tokens=350))
-    far = afar(server, seam, max_tokens=200)
+    call_context = open_seam()
+    call_context.budget = Budget(Allowance(tokens=350))
+    far = afar(server, call_context, max_tokens=200)
     workers = [far.worker() for _ in range(3)]
 
     async def one(number: int, chat: OpenAIChat) -> None:
@@ -177,8 +177,8 @@ async def test_workers_keep_one_budget(serve: Serve, afar: OpenFar, open_seam: O
     ends = await asyncio.gather(*calls, return_exceptions=True)
     counted = server.model.served
     assert counted["input_tokens"] + counted["output_tokens"] <= 350
-    assert any(isinstance(end, BudgetReached) and end.tokens for end in ends)
-    assert seam.budget.spent.tokens <= 350
+    assert any(isinstance(end, BudgetExhausted) and end.tokens for end in ends)
+    assert call_context.budget.spent.tokens <= 350
 
 
 async def test_waiting_for_a_provider_is_throttled_time_at_the_worker_too(serve: Serve, afar: OpenFar) -> None:
@@ -202,7 +202,7 @@ async def test_what_is_paid_stands_in_the_journal_of_the_desk(serve: Serve, afar
 @pytest.mark.parametrize(
     "error",
     [
-        BudgetReached("no room", usd=1.5, tokens=7),
+        BudgetExhausted("no room", usd=1.5, tokens=7),
         ModelUnavailable("gone", "start it"),
         HarnessError("x", "y"),
         ValueError("no JSON"),

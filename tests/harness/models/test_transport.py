@@ -24,12 +24,12 @@ from harness.models.fake_faults import Reply
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.protocols import Message
 
 Serve = Callable[..., FakeServer]
 Connect = Callable[..., OpenAIChat]
-OpenSeam = Callable[[], Seam]
+OpenSeam = Callable[[], CallContext]
 
 SECRET = "sk-proj-hunter2hunter2hunter2"
 GENERATOR = "generator"
@@ -156,10 +156,10 @@ async def test_in_a_shared_journal_the_same_request_to_another_server_is_another
 ) -> None:
     server = serve()
     for weights, calls in (("7b", 1), ("70b", 2), ("7b", 2)):
-        seam = open_seam()
-        seam.servers = {GENERATOR: weights, "embedder": "of no matter"}
+        call_context = open_seam()
+        call_context.servers = {GENERATOR: weights, "embedder": "of no matter"}
         with metered(Meter("index")) as meter:
-            await connect(server.base_url, seam).complete(ask("Who was Ada?"))
+            await connect(server.base_url, call_context).complete(ask("Who was Ada?"))
         assert server.model.served["calls"] == calls
     assert meter.replayed_calls == 1
     assert meter.replayed_from == {"": meter.usage}
@@ -268,7 +268,7 @@ async def test_a_cancelled_call_is_not_journaled_and_frees_its_place(
 
 
 async def test_a_journal_that_cannot_be_written_stops_the_run_in_one_line(
-    serve: Serve, connect: Connect, seam: Seam, tmp_path: Path
+    serve: Serve, connect: Connect, call_context: CallContext, tmp_path: Path
 ) -> None:
     """The client wraps what its transport raises; a full disk must not become one failed query after another."""
     chat = connect(serve().base_url)
@@ -276,7 +276,7 @@ async def test_a_journal_that_cannot_be_written_stops_the_run_in_one_line(
         db.execute("DROP TABLE calls")
     with metered(Meter("index")), pytest.raises(StoreError, match=r"calls\.sqlite is damaged"):
         await chat.complete(ask("Who?"))
-    assert isinstance(seam.fatal, StoreError)
+    assert isinstance(call_context.fatal, StoreError)
 
 
 # What passes and what does not
@@ -346,12 +346,12 @@ async def test_a_proxy_in_the_environment_does_not_lead_around_the_seam(
     ],
 )
 async def test_a_reply_without_text_is_an_error_of_that_call(
-    serve: Serve, connect: Connect, seam: Seam, body: object
+    serve: Serve, connect: Connect, call_context: CallContext, body: object
 ) -> None:
     chat = connect(serve(respond=lambda path, request: Reply(200, json.dumps(body).encode())).base_url)
     with metered(Meter("index")), pytest.raises(ValueError, match="the model's reply holds no text"):
         await chat.complete(ask("Who?"))
-    assert seam.fatal is None
+    assert call_context.fatal is None
 
 
 async def test_half_an_emoji_at_the_end_of_a_reply_is_replaced(serve: Serve, connect: Connect) -> None:
@@ -496,43 +496,43 @@ async def test_a_passing_fault_is_retried_until_the_server_answers(
 
 
 async def test_a_fault_that_lasts_is_the_client_s_exception_and_nothing_is_journaled(
-    serve: Serve, connect: Connect, seam: Seam, tmp_path: Path
+    serve: Serve, connect: Connect, call_context: CallContext, tmp_path: Path
 ) -> None:
     server = serve(FakeScript(fault="http_500"))
     with metered(Meter("index")) as meter, pytest.raises(openai.InternalServerError):
         await connect(server.base_url, max_retries=2).complete(ask("Who?"))
     assert server.model.served["faults"] == 3
-    assert (meter.usage, journaled(tmp_path), seam.fatal) == ({}, [], None)
+    assert (meter.usage, journaled(tmp_path), call_context.fatal) == ({}, [], None)
 
 
 @pytest.mark.parametrize(
     ("status", "kind"), [(400, openai.BadRequestError), (422, openai.UnprocessableEntityError)]
 )
 async def test_a_request_that_the_server_finds_wrong_is_not_sent_again(
-    serve: Serve, connect: Connect, seam: Seam, status: int, kind: type[Exception]
+    serve: Serve, connect: Connect, call_context: CallContext, status: int, kind: type[Exception]
 ) -> None:
     server = serve(FakeScript(fault=f"http_{status}"))
     with metered(Meter("index")), pytest.raises(kind, match="the script asked for"):
         await connect(server.base_url, max_retries=3).complete(ask("Who?"))
     assert server.model.served["faults"] == 1
-    assert seam.fatal is None
+    assert call_context.fatal is None
 
 
 async def test_a_garbled_body_is_the_client_s_exception_and_is_asked_again_on_resume(
-    serve: Serve, connect: Connect, seam: Seam, tmp_path: Path
+    serve: Serve, connect: Connect, call_context: CallContext, tmp_path: Path
 ) -> None:
     server = serve(FakeScript(fault="malformed", fault_times=1))
     with metered(Meter("index")) as meter, pytest.raises(json.JSONDecodeError):
         await connect(server.base_url).complete(ask("Who?"))
     assert meter.usage == {GENERATOR: Usage(calls=1, unmetered_calls=1)}
-    assert (journaled(tmp_path), seam.fatal) == ([], None)
+    assert (journaled(tmp_path), call_context.fatal) == ([], None)
     with metered(Meter("index")) as resumed:
         assert await connect(server.base_url).complete(ask("Who?"))
     assert resumed.replayed_calls == 0
 
 
 async def test_a_server_that_does_not_answer_in_time_fails_that_call_alone(
-    serve: Serve, connect: Connect, seam: Seam, tmp_path: Path
+    serve: Serve, connect: Connect, call_context: CallContext, tmp_path: Path
 ) -> None:
     server = serve(FakeScript(fault="hang", fault_match="slow"))
     chat = connect(server.base_url, timeout_s=0.3, max_retries=1)
@@ -540,7 +540,7 @@ async def test_a_server_that_does_not_answer_in_time_fails_that_call_alone(
         with pytest.raises(openai.APITimeoutError):
             await chat.complete(ask("slow"))
         assert await chat.complete(ask("quick"))
-    assert seam.fatal is None
+    assert call_context.fatal is None
     assert meter.usage[GENERATOR].calls == 1
     assert meter.throttled_s == 0.0, "the first try took the time of a user who waits"
     assert [reason for _, _, reason, _ in faults(tmp_path)] == ["ReadTimeout"]
@@ -569,25 +569,29 @@ def free_port() -> int:
     return port
 
 
-async def unavailable(chat: OpenAIChat, seam: Seam) -> str:
+async def unavailable(chat: OpenAIChat, call_context: CallContext) -> str:
     """The one line with which the run stops."""
     with metered(Meter("index")), pytest.raises(ModelUnavailable) as caught:
         await chat.complete(ask("Who?"))
-    assert seam.fatal is caught.value
+    assert call_context.fatal is caught.value
     line = str(caught.value)
     assert len(line.splitlines()) == 1
     assert SECRET not in "".join(traceback.format_exception(caught.value))
     return line
 
 
-async def test_a_server_that_is_down_stops_the_run_and_says_how_to_start_it(connect: Connect, seam: Seam) -> None:
+async def test_a_server_that_is_down_stops_the_run_and_says_how_to_start_it(
+    connect: Connect, call_context: CallContext
+) -> None:
     url = f"http://127.0.0.1:{free_port()}/v1"
-    line = await unavailable(connect(url, provider="vllm", max_retries=1), seam)
+    line = await unavailable(connect(url, provider="vllm", max_retries=1), call_context)
     assert line.startswith(f"cannot reach the generator at {url} (")
     assert line.endswith("start it (vllm serve MODEL)")
 
 
-async def test_a_server_that_hangs_up_without_an_answer_stops_the_run(connect: Connect, seam: Seam) -> None:
+async def test_a_server_that_hangs_up_without_an_answer_stops_the_run(
+    connect: Connect, call_context: CallContext
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def hang_up() -> None:
@@ -597,7 +601,7 @@ async def test_a_server_that_hangs_up_without_an_answer_stops_the_run(connect: C
 
         thread = threading.Thread(target=hang_up)
         thread.start()
-        line = await unavailable(connect(f"http://127.0.0.1:{listening.getsockname()[1]}/v1"), seam)
+        line = await unavailable(connect(f"http://127.0.0.1:{listening.getsockname()[1]}/v1"), call_context)
         thread.join()
     assert line.startswith("cannot reach the generator at ")
 
@@ -606,7 +610,7 @@ async def test_a_server_that_hangs_up_without_an_answer_stops_the_run(connect: C
 async def test_a_refused_key_stops_the_run_and_is_kept_nowhere(
     serve: Serve,
     connect: Connect,
-    seam: Seam,
+    call_context: CallContext,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     status: HTTPStatus,
@@ -614,7 +618,7 @@ async def test_a_refused_key_stops_the_run_and_is_kept_nowhere(
     """Also where the server quotes the key it refuses."""
     monkeypatch.setenv("MY_KEY", f"{SECRET}\n")
     server = serve(respond=refusing(status, f"Incorrect API key provided: {SECRET}."))
-    line = await unavailable(connect(server.base_url, api_key_env="MY_KEY", max_retries=3), seam)
+    line = await unavailable(connect(server.base_url, api_key_env="MY_KEY", max_retries=3), call_context)
     assert f"generator at {server.base_url} refused the key (HTTP {status.value}: Incorrect API key" in line
     assert line.endswith("set a valid key")
     assert SECRET not in line
@@ -636,10 +640,10 @@ async def test_the_right_key_opens_the_server_and_is_kept_nowhere(
 
 
 async def test_a_wrong_key_is_refused_by_the_server_and_stops_the_run(
-    serve: Serve, connect: Connect, seam: Seam, monkeypatch: pytest.MonkeyPatch
+    serve: Serve, connect: Connect, call_context: CallContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_KEY", SECRET)
-    line = await unavailable(connect(serve(key="another").base_url, api_key_env="MY_KEY"), seam)
+    line = await unavailable(connect(serve(key="another").base_url, api_key_env="MY_KEY"), call_context)
     assert "refused the key (HTTP 401: invalid key)" in line
 
 
@@ -661,18 +665,18 @@ async def test_a_key_that_a_server_quotes_in_any_answer_is_left_out_of_it(
         assert await chat.complete(ask("Who?")) == "you are ***"
 
 
-async def test_an_unknown_model_stops_the_run(serve: Serve, connect: Connect, seam: Seam) -> None:
+async def test_an_unknown_model_stops_the_run(serve: Serve, connect: Connect, call_context: CallContext) -> None:
     server = serve(respond=refusing(404, "model 'fake-1' not found"))
-    line = await unavailable(connect(server.base_url, provider="ollama", max_retries=3), seam)
+    line = await unavailable(connect(server.base_url, provider="ollama", max_retries=3), call_context)
     assert "has no such model or path (HTTP 404: model 'fake-1' not found)" in line
     assert "ollama pull" in line
 
 
 @pytest.mark.parametrize("code", ["insufficient_quota", "billing_hard_limit_reached"])
 async def test_a_quota_that_is_used_up_stops_the_run_without_a_retry(
-    serve: Serve, connect: Connect, seam: Seam, tmp_path: Path, code: str
+    serve: Serve, connect: Connect, call_context: CallContext, tmp_path: Path, code: str
 ) -> None:
     server = serve(respond=refusing(429, "You exceeded your current quota", code))
-    line = await unavailable(connect(server.base_url, max_retries=3), seam)
+    line = await unavailable(connect(server.base_url, max_retries=3), call_context)
     assert "refused: the quota is used up (You exceeded your current quota): add credit, then run again" in line
     assert faults(tmp_path) == []

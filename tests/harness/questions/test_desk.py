@@ -80,7 +80,7 @@ def test_a_lucky_guess_between_two_drops_nothing_and_is_told() -> None:
     (one,) = worked(Models(Chat(lambda _: reply), judge(lambda _: "The Tarnby yard")), [site("single_fact", YARD)])
     assert said(one)["closed_book"] is None
     assert one.survives
-    assert shares_of([one])[-1].untold == 1
+    assert shares_of([one])[-1].undecided == 1
 
 
 def test_a_bridge_that_one_document_answers_is_none() -> None:

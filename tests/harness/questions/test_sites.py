@@ -11,7 +11,7 @@ from harness.core.records import Document
 from harness.extensions.testset.document_dates import date_of
 from harness.extensions.testset.excerpts import passages_of, sentences_of
 from harness.extensions.testset.question_counts import Orders, WantedQuestions, parse_kinds, plan_orders
-from harness.extensions.testset.question_slots import WritingSources, sites_of
+from harness.extensions.testset.question_slots import WritingSources, slots_of
 from harness.extensions.testset.shared_entities import Pair, linked_pairs
 from harness.extensions.testset.types import KINDS, QuestionKind
 
@@ -32,7 +32,7 @@ def orders(documents: list[Document], wanted: WantedQuestions) -> Orders:
 
 
 def test_no_document_is_asked_about_twice_before_every_one_was_once() -> None:
-    sites = sites_of("single_fact", WritingSources(LONG, [], seed=3), 12)
+    sites = slots_of("single_fact", WritingSources(LONG, [], seed=3), 12)
     asked = [site.doc_ids[0] for site in sites]
     assert sorted(asked[:5]) == sorted(asked[5:10]) == [document.doc_id for document in LONG]
     assert len({(site.excerpts[0].sentences, site.doc_ids, site.focus) for site in sites}) == 12
@@ -40,26 +40,26 @@ def test_no_document_is_asked_about_twice_before_every_one_was_once() -> None:
 
 
 def test_each_sentence_is_asked_about_once_and_then_there_are_no_more() -> None:
-    sites = sites_of("single_fact", WritingSources([FERRY], [], seed=3), 99)
+    sites = slots_of("single_fact", WritingSources([FERRY], [], seed=3), 99)
     assert sorted(site.focus for site in sites) == sorted(sentences_of(FERRY.text))
 
 
 def test_pairs_spread_over_the_documents_as_far_as_they_share_something() -> None:
     pairs = [Pair(first, second, "Corrie", (0, 0), True) for first in range(5) for second in range(first + 1, 5)]
-    sites = sites_of("bridge", WritingSources(LONG, pairs, seed=1), 5)
+    sites = slots_of("bridge", WritingSources(LONG, pairs, seed=1), 5)
     used = Counter(doc_id for site in sites for doc_id in site.doc_ids)
     assert used == dict.fromkeys((document.doc_id for document in LONG), 2)
 
 
 def test_the_seed_alone_draws_them() -> None:
-    first, again, other = (sites_of("single_fact", WritingSources(LONG, [], seed), 9) for seed in (1, 1, 2))
+    first, again, other = (slots_of("single_fact", WritingSources(LONG, [], seed), 9) for seed in (1, 1, 2))
     assert first == again
     assert first != other
 
 
 def test_more_questions_begin_where_fewer_do() -> None:
     sources = WritingSources(LONG, [], seed=1)
-    assert sites_of("unanswerable", sources, 9)[:4] == sites_of("unanswerable", sources, 4)
+    assert slots_of("unanswerable", sources, 9)[:4] == slots_of("unanswerable", sources, 4)
 
 
 @pytest.mark.parametrize(

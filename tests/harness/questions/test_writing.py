@@ -103,7 +103,7 @@ def test_the_same_command_again_does_nothing(out: Path) -> None:
     first = written(out)
     before = out.stat().st_mtime_ns
     again = written(out)
-    assert again.was_there
+    assert again.was_complete
     assert again.candidates == first.candidates
     assert out.stat().st_mtime_ns == before
 
@@ -112,7 +112,7 @@ def test_a_file_that_was_lost_is_written_again_from_the_journal(out: Path) -> No
     written(out)
     text, calls = out.read_text(), paid(out)
     out.unlink()
-    assert not written(out).was_there
+    assert not written(out).was_complete
     assert out.read_text() == text
     assert paid(out) == calls
 
@@ -138,11 +138,11 @@ def test_a_file_that_somebody_changed_is_never_overwritten(out: Path) -> None:
     assert file_digest(out) == digest
 
 
-@pytest.mark.parametrize("was_there", [True, False])
+@pytest.mark.parametrize("was_complete", [True, False])
 def test_a_file_that_is_changed_while_questions_are_written_is_left_alone_and_both_are_kept(
-    out: Path, monkeypatch: pytest.MonkeyPatch, was_there: bool
+    out: Path, monkeypatch: pytest.MonkeyPatch, was_complete: bool
 ) -> None:
-    if was_there:
+    if was_complete:
         written(out, total=1)
 
     def changed_meanwhile(*words: Any) -> Any:
@@ -155,7 +155,7 @@ def test_a_file_that_is_changed_while_questions_are_written_is_left_alone_and_bo
     with pytest.raises(ConfigError):
         write_questions(plan, QUIET)
     monkeypatch.undo()
-    assert [json.loads(line)["question"] for line in out.read_text().splitlines()][was_there:] == [
+    assert [json.loads(line)["question"] for line in out.read_text().splitlines()][was_complete:] == [
         "What did I add by hand?"
     ]
     kept = WorkFolder(out).path / "written.jsonl"

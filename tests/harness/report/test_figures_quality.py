@@ -13,10 +13,10 @@ from harness.display import Drawing, Picture
 from harness.display.plotting import NewFigure, plotting, publish
 from harness.registry import EVALUATORS
 from harness.report.figures.by_type import draw_by_type
-from harness.report.figures.marks import alt_of, look_of
+from harness.report.figures.marks import alt_of, style_of
 from harness.report.figures.measure_figures import draw_measured
 from harness.report.figures.pareto import draw_pareto, frontier
-from harness.report.figures.scatter import ScatterPoint, Stretch
+from harness.report.figures.scatter import Extent, ScatterPoint
 from harness.report.view import Group, load_groups
 from harness.statistics.prices import load_prices
 
@@ -92,8 +92,8 @@ def test_accuracy_is_sorted_and_each_run_keeps_its_look(group_of: Callable[..., 
     overall = drawn(accuracy, group)["accuracy_overall"]
     (axes,) = overall.figure.axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["high", "low"]
-    assert dots(axes, look_of(0).marker) == [(0.25, 1.0)]
-    assert dots(axes, look_of(1).marker) == [(0.75, 0.0)]
+    assert dots(axes, style_of(0).marker) == [(0.25, 1.0)]
+    assert dots(axes, style_of(1).marker) == [(0.75, 0.0)]
     assert "75.0 [30.1, 95.4]" in texts(overall)
     assert "n = 4" in overall.caption
     assert overall.alt.index("high 75.0") < overall.alt.index("low 25.0")
@@ -126,7 +126,7 @@ def test_pareto_sums_tokens_and_frees_the_frontier_of_what_is_beaten(group_of: C
     assert list(pictures) == ["pareto_tokens", "pareto_usd", "pareto_latency"]
     (axes,) = pictures["pareto_tokens"].figure.axes
     # 100 and 101 input tokens, 5 output tokens each.
-    assert dots(axes, look_of(0).marker) == [(105.5, 0.5)]
+    assert dots(axes, style_of(0).marker) == [(105.5, 0.5)]
     assert axes.get_xscale() == "log"
     steps: Any
     (steps,) = (line for line in axes.get_lines() if line.get_linestyle() == "--")
@@ -136,7 +136,7 @@ def test_pareto_sums_tokens_and_frees_the_frontier_of_what_is_beaten(group_of: C
 def test_the_frontier_keeps_equals_and_drops_what_is_dearer_or_worse() -> None:
     places = [(1, 0.5), (1, 0.5), (1, 0.4), (2, 0.5), (3, 0.6), (4, 0.55)]
     view: Any = None
-    points = [ScatterPoint(n, view, Stretch(x, x, x), Stretch(y, y, y)) for n, (x, y) in enumerate(places)]
+    points = [ScatterPoint(n, view, Extent(x, x, x), Extent(y, y, y)) for n, (x, y) in enumerate(places)]
     assert [point.number for point in frontier(points)] == [0, 1, 4]
 
 
@@ -146,7 +146,7 @@ def test_retrieval_runs_over_k_and_becomes_rows_for_many_runs(group_of: Callable
     assert list(few) == ["retrieval_at_k", "retrieval_ranking"]
     (axes,) = few["retrieval_at_k"].figure.axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "4", "10"]
-    assert [y for _, y in dots(axes, look_of(0).marker)] == [0.0, 0.5, 1.0]
+    assert [y for _, y in dots(axes, style_of(0).marker)] == [0.0, 0.5, 1.0]
     many = drawn(measured, group_of(**{f"s{n}": scores for n in range(7)}))["retrieval_at_k"]
     assert [axes.get_title() for axes in many.figure.axes] == ["documents\nHit@10\nn = 2"]
 
@@ -174,7 +174,7 @@ def test_one_run_has_a_row_for_each_measure(
     (drawing,) = drawn(measured, group_of(naive=scores)).values()
     (axes,) = drawing.figure.axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["multi-hop: answer in contexts"]
-    assert dots(axes, look_of(0).marker) == [(0.25, 0.0)]
+    assert dots(axes, style_of(0).marker) == [(0.25, 0.0)]
 
 
 @pytest.mark.parametrize("draw", EVERY_KIND)
@@ -200,7 +200,7 @@ def test_hostile_names_stay_text_and_the_bytes_are_the_same_each_time(
 
 
 def test_sixty_runs_look_different_without_a_word() -> None:
-    looks = [(look.color, look.marker) for look in map(look_of, range(60))]
+    looks = [(look.color, look.marker) for look in map(style_of, range(60))]
     assert len(set(looks)) == 60
 
 

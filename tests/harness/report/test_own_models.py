@@ -31,7 +31,7 @@ def group(tmp_path: Path) -> Group:
     return written(
         tmp_path,
         ScoredRun("told", {"accuracy": right(140)}, usage={OWN_MODELS: TOLD}),
-        ScoredRun("untold", {"accuracy": right(140)}, usage={OWN_MODELS: UNTOLD}),
+        ScoredRun("undecided", {"accuracy": right(140)}, usage={OWN_MODELS: UNTOLD}),
         ScoredRun("naive", {"accuracy": right(140)}),
         ScoredRun("kg", {"accuracy": right(140)}, input_tokens=900),
     )
@@ -47,7 +47,7 @@ def test_a_table_shows_what_it_reported_as_reported_and_what_it_did_not_as_unkno
         shown = {str(row[0]): said(row[at]) for row in table.rows}
         assert shown["told"].startswith("≥ ")
         assert shown["told"].endswith(" as reported")
-        assert shown["untold"] == NOTHING
+        assert shown["undecided"] == NOTHING
         assert "reported" not in shown["naive"]
     assert "as reported: by a pipeline itself" in query_cost_table(group).note
 
@@ -78,8 +78,8 @@ def test_it_is_on_no_frontier_and_in_no_break_even(group: Group) -> None:
 
 
 def test_a_note_says_what_is_not_known(group: Group) -> None:
-    told, untold, naive, _ = group.views
+    told, undecided, naive, _ = group.views
     assert any("tokens are as reported by the pipeline itself, dollars unknown" in note for note in told.notes)
-    assert any("tokens are unknown, dollars unknown" in note for note in untold.notes)
+    assert any("tokens are unknown, dollars unknown" in note for note in undecided.notes)
     assert not any("metered here" in note for note in naive.notes)
     assert not any("No price" in note for view in group.views for note in view.notes)

@@ -12,7 +12,7 @@ from harness.core.records import Cost, EvaluationRecord
 from harness.display import Drawing
 from harness.display.plotting import plotting
 from harness.report.chapter import load_chapters
-from harness.report.figures.marks import look_of
+from harness.report.figures.marks import style_of
 from harness.report.sections import Reported
 from harness.statistics.prices import load_prices
 
@@ -76,7 +76,7 @@ def test_each_measure_has_a_panel_on_which_every_value_lies(drawn: Draw) -> None
     for axes, means in zip(panels.values(), ((4.5, 1.5), (-0.6, 0.2)), strict=True):
         low, high = axes.get_xlim()
         for number, mean in enumerate(means):
-            (dot,) = [line for line in axes.get_lines() if line.get_marker() == look_of(number).marker]
+            (dot,) = [line for line in axes.get_lines() if line.get_marker() == style_of(number).marker]
             assert np.asarray(dot.get_xdata()).tolist() == pytest.approx([mean])
             assert low < mean < high
         assert low < 0 < high

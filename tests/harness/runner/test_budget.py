@@ -13,7 +13,7 @@ from journals import usage_by_role
 from paired_runs import ScoredRun, write_run
 
 from harness.config import BudgetConfig, JudgeConfig, JudgeEmbedderConfig
-from harness.core.errors import BudgetReached, ConfigError
+from harness.core.errors import BudgetExhausted, ConfigError
 from harness.core.records import Score, Usage
 from harness.evaluators.answer import SPEC as ANSWER
 from harness.evaluators.judge_calls import judge_each
@@ -54,7 +54,7 @@ class Grader:
     async def _grade(self, case: ScoringInput, measure: Measure) -> tuple[float, str]:
         try:
             reply = await self._judge.complete([Message("user", f"Grade {case.record.query_id}.")])
-        except BudgetReached as error:
+        except BudgetExhausted as error:
             if self._tolerant:
                 raise ValueError("no reply") from error
             raise
@@ -144,15 +144,15 @@ def test_what_is_left_is_what_was_not_spent_and_nothing_begins_where_nothing_is_
     some = spending(results, [run], BudgetConfig(tokens=150))
     some.check()
     assert some.allowance().tokens == 50
-    with pytest.raises(BudgetReached, match=r"budget\.tokens is exhausted"):
+    with pytest.raises(BudgetExhausted, match=r"budget\.tokens is exhausted"):
         spending(results, [run], BudgetConfig(tokens=100)).check()
-    with pytest.raises(BudgetReached, match=r"budget\.usd is exhausted"):
+    with pytest.raises(BudgetExhausted, match=r"budget\.usd is exhausted"):
         spending(results, [run], BudgetConfig(usd=100e-6)).check()
 
 
 def test_the_way_on_has_room_for_the_call_that_did_not_fit(results: Path) -> None:
     both = spending(results, [make_run(results)], BudgetConfig(usd=0.01, tokens=100))
-    reached = BudgetReached("too much", usd=0.0377, tokens=90)
+    reached = BudgetExhausted("too much", usd=0.0377, tokens=90)
     assert both.larger(reached) == "--set budget.usd=0.038 --set budget.tokens=200"
     assert both.report() == "$0.0000 of $0.01, 0 of 100 tokens"
 
@@ -184,7 +184,7 @@ def judged(results: Path) -> int:
 def test_a_judge_stops_before_the_budget_and_leaves_no_failed_scores(results: Path, tolerant: bool) -> None:
     run, plan = make_run(results), plan_with(grader(tolerant=tolerant), ANSWER)
     outcome = evaluate(results, [run], plan, tokens=160)
-    assert isinstance(outcome.stopped, BudgetReached)
+    assert isinstance(outcome.stopped, BudgetExhausted)
     assert 0 < judged(results) < 10
     assert spending(results, [run], BudgetConfig(tokens=160)).spent().tokens <= 250
     assert not (run.path / "scores" / "grader.jsonl").exists()
@@ -227,7 +227,7 @@ def test_no_judgement_is_begun_after_the_time(results: Path) -> None:
     budget = BudgetTracker(BudgetConfig(minutes=0.01), PRICES, results, [], began - 10)
     outcome = evaluate_runs([run], plan, results, Reporter(quiet=True), budget)
     assert str(outcome.stopped) == "the time is over"
-    assert (judged(results), budget.larger(BudgetReached(""))) == (0, "")
+    assert (judged(results), budget.larger(BudgetExhausted(""))) == (0, "")
 
 
 def test_what_is_fetched_first_takes_none_of_the_minutes(results: Path) -> None:
@@ -251,7 +251,7 @@ def test_a_damaged_call_counts_against_the_budget_as_the_most_it_can_have_been_a
     payers = [CostOwner.of(run, run.manifest().identity["models"], plan_with(grader()))]
     budget = BudgetTracker(BudgetConfig(tokens=400), PRICES, results, payers, warn=said.append)
     for _ in range(2):
-        with pytest.raises(BudgetReached, match=r"budget\.tokens is exhausted"):
+        with pytest.raises(BudgetExhausted, match=r"budget\.tokens is exhausted"):
             budget.check()
     assert budget.spent().tokens == 590
     (line,) = said

@@ -159,8 +159,8 @@ def test_each_of_two_types_of_one_weight_may_hide_half_a_difference_more() -> No
     assert of_each == pytest.approx((2 * 150**2 + 15**2) / 900**2)
     assert hidden_variance(differences, weights) == pytest.approx((150**2 + 15**2) / 900**2)
     seen = np.array([1.0] * 20 + [0.0] * 4)[:, None]
-    told, untold = (flips_of(seen, weights, types=own).studentized.errors for own in (types, pooled))
-    assert told > untold
+    told, undecided = (flips_of(seen, weights, types=own).studentized.errors for own in (types, pooled))
+    assert told > undecided
 
 
 def test_types_of_which_each_query_stands_for_as_many_hide_nothing() -> None:

@@ -99,16 +99,16 @@ def test_the_same_rows_give_the_same_race_and_it_stops_asking_where_it_is_decide
 
 def test_a_race_takes_longer_for_smaller_differences_narrower_margins_and_more_pairs() -> None:
     two, four = expected_pace(RULES, 2), expected_pace(RULES, 4)
-    assert [*two.until_worse_leaves] == [0.05, 0.10, 0.20]
-    queries = [n for n in two.until_worse_leaves.values() if n is not None]
+    assert [*two.queries_until_elimination] == [0.05, 0.10, 0.20]
+    queries = [n for n in two.queries_until_elimination.values() if n is not None]
     assert queries == sorted(queries, reverse=True)
-    for step, n in two.until_worse_leaves.items():
-        more = four.until_worse_leaves[step]
+    for step, n in two.queries_until_elimination.items():
+        more = four.queries_until_elimination[step]
         assert n is not None
         assert more is not None
         assert more > n
     wider = expected_pace(RaceRules(margin=10.0, alpha=0.05), 2)
-    assert wider.until_worse_leaves == two.until_worse_leaves
+    assert wider.queries_until_elimination == two.queries_until_elimination
     assert wider.until_within is not None
     assert two.until_within is not None
     assert wider.until_within < two.until_within / 2

@@ -2,18 +2,18 @@ import numpy as np
 import pytest
 
 from harness.extensions.routing.gains import halves, routing_gains, spread_over
-from harness.extensions.routing.learning import Recorded, best_of_queries, best_of_types, learnt_table
+from harness.extensions.routing.learning import RecordedResults, best_of_queries, best_of_types, learnt_table
 
 TOLD = "labels"
 
 
-def recorded(n: int = 80, *, apart: bool) -> Recorded:
+def recorded(n: int = 80, *, apart: bool) -> RecordedResults:
     """Two systems: each right on its own type, or both on half of everything."""
     rng = np.random.default_rng(0)
     types = ["comparison", "temporal"] * (n // 2)
     first = np.array([float(name == "comparison") for name in types]) if apart else rng.integers(2, size=n)
     second = 1.0 - first if apart else rng.integers(2, size=n)
-    return Recorded(np.stack([first, second], axis=1).astype(np.float64), np.ones(n), types)
+    return RecordedResults(np.stack([first, second], axis=1).astype(np.float64), np.ones(n), types)
 
 
 def test_each_type_goes_to_the_system_that_serves_it() -> None:
@@ -27,19 +27,19 @@ def test_a_type_stays_with_the_best_single_system_where_another_is_ahead_by_no_m
 ):
     worth = np.array([[1, 0]] * 20 + [[1, 0], [0, 1], [1, 1], [0, 0], [0, 1], [1, 0], [0, 1]], dtype=np.float64)
     types = ["comparison"] * 20 + ["temporal"] * 7
-    assert set(learnt_table(Recorded(worth, np.ones(27), types)).systems.values()) == {0}
-    assert best_of_types(Recorded(worth, np.ones(27), types)).systems["temporal"] == 1
+    assert set(learnt_table(RecordedResults(worth, np.ones(27), types)).systems.values()) == {0}
+    assert best_of_types(RecordedResults(worth, np.ones(27), types)).systems["temporal"] == 1
 
 
 def test_a_type_with_hardly_a_query_teaches_nothing() -> None:
     worth = np.array([[1, 0]] * 20 + [[0, 1]] * 3, dtype=np.float64)
-    table = learnt_table(Recorded(worth, np.ones(23), ["comparison"] * 20 + ["temporal"] * 3))
+    table = learnt_table(RecordedResults(worth, np.ones(23), ["comparison"] * 20 + ["temporal"] * 3))
     assert table.systems["temporal"] == 0
 
 
 def test_weights_decide_which_system_is_best() -> None:
     worth = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float64)
-    assert Recorded(worth, np.array([0.5, 0.5, 2.0]), ["a"] * 3).best_single() == 1
+    assert RecordedResults(worth, np.array([0.5, 0.5, 2.0]), ["a"] * 3).best_single() == 1
 
 
 @pytest.mark.parametrize("sizes", [[1] * 40, [10, 10, 10, 10], [37, 1, 1, 1]])
@@ -78,7 +78,7 @@ def test_where_types_say_nothing_the_table_gains_nothing_and_the_best_of_each_qu
     assert high is not None
     assert low < 0.0 < high
     assert gains.by_query.gains.mean() > 0.1
-    assert gains.by_query_luck.gains.mean() == pytest.approx(gains.by_query.gains.mean(), abs=0.05)
+    assert gains.by_query_chance.gains.mean() == pytest.approx(gains.by_query.gains.mean(), abs=0.05)
 
 
 def test_what_is_known_before_is_never_worse_than_what_was_learnt() -> None:
@@ -102,4 +102,4 @@ def test_what_does_not_vary_has_no_interval() -> None:
 
 def test_the_best_of_each_query_takes_the_first_of_equals() -> None:
     worth = np.array([[1, 1], [0, 1], [0, 0]], dtype=np.float64)
-    assert best_of_queries(Recorded(worth, np.ones(3), ["a"] * 3)).tolist() == [0, 1, 0]
+    assert best_of_queries(RecordedResults(worth, np.ones(3), ["a"] * 3)).tolist() == [0, 1, 0]

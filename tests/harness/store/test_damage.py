@@ -207,7 +207,7 @@ def test_records_that_done_does_not_close_are_refused_and_what_is_missing_is_ans
     for read in (again.done, again.records, lambda: list(again.iter_records())):
         assert AGAIN in refusal(read)
     assert not again.is_closed()
-    kept = set(again.whole_endings())
+    kept = set(again.intact_statuses())
     assert again.mend()
     # Without the line that stood there twice the records are what was closed.
     assert (again.done() is None) is (how != "a line twice")
@@ -284,7 +284,7 @@ def test_a_reader_sees_a_run_that_is_reopened_meanwhile_as_not_done(
 ) -> None:
     reader = RunDir(run.path)
     run.append_record(make_record("q1", attempt=2))
-    checked = RunDir.whole_endings
+    checked = RunDir.intact_statuses
 
     from harness.store import checksums
 

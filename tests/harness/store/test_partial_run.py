@@ -47,7 +47,7 @@ def test_the_reach_of_another_run_is_one_line_and_no_smaller_sample(run: RunDir,
 def test_it_shows_those_alone_and_says_why(run: RunDir, sample: list[SampleRow]) -> None:
     (_, second) = [row.query.query_id for row in sample]
     assert shown(run) == [[second], [second]]
-    assert len(run.whole_endings()) == 2
+    assert len(run.intact_statuses()) == 2
     reach = run.reach()
     assert reach is not None
     assert (reach.why, reach.looks) == ("the time is over", ())

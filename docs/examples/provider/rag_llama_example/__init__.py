@@ -13,7 +13,9 @@ from harness.models.providers.http import HttpDefaults, http_provider
 
 
 class Completion(Translation):
-    """It lies below the seam, which journals, counts, limits and retries: here only the protocol changes."""
+    """It lies below the call context, which journals, counts, limits and retries: here only the protocol
+    changes.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         self._url, self._http = config.base_url, httpx2.AsyncHTTPTransport()
@@ -35,7 +37,9 @@ class Completion(Translation):
         )
 
     async def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The server's reply; what it refuses is raised with its status, by which the seam knows what may pass."""
+        """The server's reply; what it refuses is raised with its status, by which the call context knows
+        what may pass.
+        """
         asked = httpx2.Request("POST", f"{self._url}/{path}", headers=self._headers, json=body)
         response = await self._http.handle_async_request(asked)
         reply: dict[str, Any] = json.loads(await response.aread())

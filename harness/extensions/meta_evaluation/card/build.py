@@ -14,7 +14,7 @@ from harness.statistics.roc_auc import Auc, QueryScores, auc
 
 
 @dataclass(frozen=True)
-class MeasureWorth:
+class MeasureValidity:
     """How well one metric agrees with people in one dimension."""
 
     measure: MeasuredBy
@@ -49,7 +49,7 @@ class DimensionCard:
     questions: int
     people: Correlation
     """Agreement of people on the same rows; no value for a single person."""
-    measures: tuple[MeasureWorth, ...]
+    measures: tuple[MeasureValidity, ...]
     """The strongest first."""
 
     @property
@@ -85,7 +85,7 @@ def _dimension(values: CardValues, name: str) -> DimensionCard:
     return DimensionCard(name, values.dimensions[name], len(rows), questions, _people(rows), tuple(heard))
 
 
-def _worth(rows: Sequence[LabelledRow], measure: MeasuredBy, *, is_binary: bool) -> MeasureWorth:
+def _worth(rows: Sequence[LabelledRow], measure: MeasuredBy, *, is_binary: bool) -> MeasureValidity:
     name = measure.name
     scored = [row for row in rows if name in row.scores]
     scores, clusters = [row.scores[name] for row in scored], [row.question_id for row in scored]
@@ -93,7 +93,7 @@ def _worth(rows: Sequence[LabelledRow], measure: MeasuredBy, *, is_binary: bool)
     each = [(row.scores[name], label, row.question_id) for row in scored for label in row.labels]
     whole = [row for row in rows if name in row.scores or name in row.filled]
     filled = [row.scores.get(name, row.filled.get(name, 0.0)) for row in whole]
-    return MeasureWorth(
+    return MeasureValidity(
         measure=measure,
         n=len(scored),
         of=len(rows),

@@ -11,7 +11,7 @@ from harness.extensions.meta_evaluation.card.tables import SHOWN, spoken_value
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from harness.extensions.meta_evaluation.card.build import Card, DimensionCard, MeasureWorth
+    from harness.extensions.meta_evaluation.card.build import Card, DimensionCard, MeasureValidity
     from harness.statistics.correlation import Coefficient
 
 _ROW_IN, _FRAME_IN = 0.21, 1.0
@@ -44,11 +44,11 @@ def card_drawing(card: Card, new_figure: NewFigure) -> Drawing | None:
     )
 
 
-def _of(one: DimensionCard, worth: MeasureWorth) -> Coefficient:
+def _of(one: DimensionCard, worth: MeasureValidity) -> Coefficient:
     return worth.one if one.has_people else worth.mean.pearson
 
 
-def _draw(panel: Axes, one: DimensionCard, worths: list[MeasureWorth]) -> None:
+def _draw(panel: Axes, one: DimensionCard, worths: list[MeasureValidity]) -> None:
     people = one.people.pearson if one.has_people else None
     if people is not None and people.value is not None:
         if people.interval.low is not None and people.interval.high is not None:

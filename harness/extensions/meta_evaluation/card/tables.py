@@ -8,7 +8,7 @@ from typing import Any
 from harness.display import Entry, Quantity, Table
 from harness.display.text_format import number
 from harness.display.types import NumberForm
-from harness.extensions.meta_evaluation.card.build import Card, DimensionCard, MeasureWorth
+from harness.extensions.meta_evaluation.card.build import Card, DimensionCard, MeasureValidity
 from harness.statistics.correlation import Coefficient
 
 SHOWN = 12
@@ -123,7 +123,7 @@ def _table(card: Card, one: DimensionCard, most: int | None) -> Table:
     )
 
 
-def _row(worth: MeasureWorth, *, has_people: bool) -> tuple[Entry, ...]:
+def _row(worth: MeasureValidity, *, has_people: bool) -> tuple[Entry, ...]:
     measure = worth.measure
     each = None if measure.evaluator_wall_s is None else measure.evaluator_wall_s / max(1, measure.n_items)
     return (
@@ -148,7 +148,7 @@ def _coefficient(found: Coefficient) -> dict[str, float | None]:
     return {"value": found.value, "low": found.interval.low, "high": found.interval.high}
 
 
-def _worth(worth: MeasureWorth) -> dict[str, Any]:
+def _worth(worth: MeasureValidity) -> dict[str, Any]:
     measure = worth.measure
     return {
         "measure": measure.name,

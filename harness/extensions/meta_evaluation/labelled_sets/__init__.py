@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from harness.core.errors import ConfigError, nearest
 from harness.extensions.meta_evaluation.labelled_sets import clapnq, hard_negatives, neural_bridge, ragchecker
-from harness.extensions.meta_evaluation.labelled_sets.types import HumanSet
+from harness.extensions.meta_evaluation.labelled_sets.types import LabelledSet
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class HumanSetSpec:
 
     name: str
     summary: str
-    load: Callable[[], HumanSet]
+    load: Callable[[], LabelledSet]
     """load() raises DataError, one line, if its file is missing or has other content."""
 
 
@@ -29,7 +29,7 @@ SETS = {
 }
 
 
-def load_set(name: str) -> HumanSet:
+def load_set(name: str) -> LabelledSet:
     """ConfigError: no set of that name."""
     if name not in SETS:
         raise ConfigError(f"--set-name: no set is called '{name}'", nearest(name, SETS))

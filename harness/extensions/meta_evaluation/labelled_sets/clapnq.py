@@ -9,8 +9,18 @@ from collections.abc import Mapping
 
 from harness.datasets.files import read_json_object
 from harness.datasets.row_fields import FileEntry
-from harness.extensions.meta_evaluation.labelled_sets.label_files import Gaps, label_of, labelled_file, score_of
-from harness.extensions.meta_evaluation.labelled_sets.types import HumanSet, Item, Labelled, LabelledDimension
+from harness.extensions.meta_evaluation.labelled_sets.label_files import (
+    MissingLabels,
+    label_of,
+    labelled_file,
+    score_of,
+)
+from harness.extensions.meta_evaluation.labelled_sets.types import (
+    Item,
+    LabelledDimension,
+    LabelledItems,
+    LabelledSet,
+)
 
 _FILE = "human_eval/inspectorraget_clapnq.json"
 _REFERENCE = "target"
@@ -23,20 +33,20 @@ _DIMENSIONS = {
 _STORED = {"Bert-KPrec": "BERT knowledge precision", "RougeL": "ROUGE-L", "Recall": "word recall"}
 
 
-def load() -> HumanSet:
+def load() -> LabelledSet:
     """300 items of 100 questions, three dimensions; metrics are compared with the mean of three people."""
     whole = read_json_object(labelled_file(_FILE))
     tasks = {task.identifier("task_id"): task for task in whole.entries("tasks")}
     results = [one for one in whole.entries("results") if one.identifier("model_id") != _REFERENCE]
-    gaps = Gaps()
+    gaps = MissingLabels()
     items = {_id(one): _item(one, tasks[one.identifier("task_id")]) for one in results if _known(one, tasks, gaps)}
     kept = [one for one in results if _id(one) in items]
     dimensions = tuple(_dimension(name, title, kept, gaps) for name, title in _DIMENSIONS.items())
     note = "the reference itself is left out: measures that read the reference would score it best"
-    return HumanSet("clapnq", "ClapNQ: graded answers", tuple(items.values()), dimensions, (note, *gaps.notes))
+    return LabelledSet("clapnq", "ClapNQ: graded answers", tuple(items.values()), dimensions, (note, *gaps.notes))
 
 
-def _known(result: FileEntry, tasks: Mapping[str, FileEntry], gaps: Gaps) -> bool:
+def _known(result: FileEntry, tasks: Mapping[str, FileEntry], gaps: MissingLabels) -> bool:
     known = result.identifier("task_id") in tasks
     if not known:
         gaps.count("answers whose question the file lacks")
@@ -60,7 +70,7 @@ def _item(result: FileEntry, task: FileEntry) -> Item:
     )
 
 
-def _dimension(name: str, title: str, results: list[FileEntry], gaps: Gaps) -> LabelledDimension:
+def _dimension(name: str, title: str, results: list[FileEntry], gaps: MissingLabels) -> LabelledDimension:
     rows = []
     stored: dict[str, dict[str, float]] = {shown: {} for shown in _STORED.values()}
     for result in results:
@@ -71,7 +81,7 @@ def _dimension(name: str, title: str, results: list[FileEntry], gaps: Gaps) -> L
         if None in labels or not labels:
             gaps.count(f"answers with a missing label of {name}")
         if said := tuple(label for label in labels if label is not None):
-            rows.append(Labelled((_id(result),), result.identifier("task_id"), said))
+            rows.append(LabelledItems((_id(result),), result.identifier("task_id"), said))
         for metric, shown in _STORED.items():
             machine = scores.fields.get(metric)
             value = score_of(_value(machine.get(_MACHINE))) if isinstance(machine, Mapping) else None

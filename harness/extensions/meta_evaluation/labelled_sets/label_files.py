@@ -9,7 +9,7 @@ from harness.datasets.files import ENV, find
 from harness.datasets.row_fields import FIX
 
 
-class Gaps:
+class MissingLabels:
     """Number of missing labels."""
 
     def __init__(self) -> None:

@@ -9,17 +9,27 @@ import ast
 from harness.core.errors import DataError
 from harness.datasets.files import read_csv
 from harness.datasets.row_fields import FIX, FileEntry
-from harness.extensions.meta_evaluation.labelled_sets.label_files import Gaps, label_of, labelled_file, score_of
-from harness.extensions.meta_evaluation.labelled_sets.types import HumanSet, Item, Labelled, LabelledDimension
+from harness.extensions.meta_evaluation.labelled_sets.label_files import (
+    MissingLabels,
+    label_of,
+    labelled_file,
+    score_of,
+)
+from harness.extensions.meta_evaluation.labelled_sets.types import (
+    Item,
+    LabelledDimension,
+    LabelledItems,
+    LabelledSet,
+)
 
 _FILE = "human_eval/neural_bridge_rag_human_eval_100.csv"
 _STORED = {"answer_correctness": "RAGAS answer correctness", "context_relevancy": "RAGAS context relevancy"}
 
 
-def load() -> HumanSet:
+def load() -> LabelledSet:
     """100 items, one dimension, one person: the agreement of people is unknown."""
     rows = read_csv(labelled_file(_FILE), ",")
-    gaps = Gaps()
+    gaps = MissingLabels()
     labelled = []
     stored: dict[str, dict[str, float]] = {shown: {} for shown in _STORED.values()}
     for row in rows:
@@ -28,14 +38,14 @@ def load() -> HumanSet:
         if label is None:
             gaps.count("answers without a label")
             continue
-        labelled.append(Labelled((item,), item, (label,)))
+        labelled.append(LabelledItems((item,), item, (label,)))
         for column, shown in _STORED.items():
             value = score_of(row.fields.get(column))
             if value is not None:
                 stored[shown][item] = value
     dimension = LabelledDimension("quality", "is the answer good", tuple(labelled), stored=stored)
     items = tuple(_item(row) for row in rows)
-    return HumanSet("neural_bridge", "neural-bridge: graded answers", items, (dimension,), gaps.notes)
+    return LabelledSet("neural_bridge", "neural-bridge: graded answers", items, (dimension,), gaps.notes)
 
 
 def _item(row: FileEntry) -> Item:

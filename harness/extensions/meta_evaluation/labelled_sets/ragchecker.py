@@ -9,8 +9,18 @@ from collections.abc import Sequence
 from harness.core.errors import DataError
 from harness.datasets.files import find, read_json_rows
 from harness.datasets.row_fields import FIX, FileEntry
-from harness.extensions.meta_evaluation.labelled_sets.label_files import Gaps, label_of, labelled_file, score_of
-from harness.extensions.meta_evaluation.labelled_sets.types import HumanSet, Item, Labelled, LabelledDimension
+from harness.extensions.meta_evaluation.labelled_sets.label_files import (
+    MissingLabels,
+    label_of,
+    labelled_file,
+    score_of,
+)
+from harness.extensions.meta_evaluation.labelled_sets.types import (
+    Item,
+    LabelledDimension,
+    LabelledItems,
+    LabelledSet,
+)
 
 _LABELS = "human_eval/ragchecker_human_labeled_data.json"
 _OWN = "human_eval/ragchecker_baseline_ragchecker.json"
@@ -22,12 +32,12 @@ _DIMENSIONS = {
 _SIDES = ("model1", "model2")
 
 
-def load() -> HumanSet:
+def load() -> LabelledSet:
     """280 pairs: 560 items, three dimensions."""
     by_pair: dict[str, list[FileEntry]] = {}
     for row in read_json_rows(labelled_file(_LABELS)):
         by_pair.setdefault(row.identifier("instance_id"), []).append(row)
-    gaps = Gaps()
+    gaps = MissingLabels()
     own = find(_OWN)
     stored = _stored(read_json_rows(own)) if own else {}
     dimensions = tuple(
@@ -36,7 +46,7 @@ def load() -> HumanSet:
     )
     items = tuple(_item(pair, rows, side) for pair, rows in by_pair.items() for side in _SIDES)
     absent = () if own else (f"{_OWN} is missing: RAGChecker's own scores are not shown",)
-    return HumanSet("ragchecker", "RAGChecker: pairs of answers", items, dimensions, (*gaps.notes, *absent))
+    return LabelledSet("ragchecker", "RAGChecker: pairs of answers", items, dimensions, (*gaps.notes, *absent))
 
 
 def _item(pair: str, rows: Sequence[FileEntry], side: str) -> Item:
@@ -51,7 +61,7 @@ def _response(row: FileEntry, side: str) -> str:
     return row.entry(side).text("response", blank=True)
 
 
-def _labelled(name: str, by_pair: dict[str, list[FileEntry]], gaps: Gaps) -> list[Labelled]:
+def _labelled(name: str, by_pair: dict[str, list[FileEntry]], gaps: MissingLabels) -> list[LabelledItems]:
     found = []
     for pair, rows in by_pair.items():
         given = [label_of(row.fields.get(f"{name}_label"), -2, 2, row.where) for row in rows]
@@ -59,7 +69,7 @@ def _labelled(name: str, by_pair: dict[str, list[FileEntry]], gaps: Gaps) -> lis
         if len(labels) < len(given):
             gaps.count(f"pairs with a missing label of {name}")
         if labels:
-            found.append(Labelled(tuple(f"{pair}-{side}" for side in _SIDES), pair, labels))
+            found.append(LabelledItems(tuple(f"{pair}-{side}" for side in _SIDES), pair, labels))
     return found
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from harness.core.hashing import short_digest
 from harness.core.records import Context, Cost, Prediction, Query, Reference, RunRecord, Usage
-from harness.extensions.meta_evaluation.labelled_sets.types import HumanSet, Item
+from harness.extensions.meta_evaluation.labelled_sets.types import Item, LabelledSet
 from harness.runner.machine_info import git_commit
 from harness.runner.plan import IDENTITY_SCHEMA
 from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
@@ -14,7 +14,7 @@ from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
 _LABEL = "labelled"
 
 
-def run_of(human: HumanSet, results: Path, tell: Callable[[str], None]) -> RunDir:
+def run_of(human: LabelledSet, results: Path, tell: Callable[[str], None]) -> RunDir:
     """The run with one query per item of the set; an existing one is continued.
 
     Damage is repaired and reported in a line.
@@ -35,7 +35,7 @@ def run_of(human: HumanSet, results: Path, tell: Callable[[str], None]) -> RunDi
     return run
 
 
-def _manifest(human: HumanSet) -> Manifest:
+def _manifest(human: LabelledSet) -> Manifest:
     name = human.name.replace("_", "-")
     identity = {
         "schema": IDENTITY_SCHEMA,

@@ -11,7 +11,7 @@ from harness.core.errors import HarnessError
 from harness.core.records import Score
 from harness.extensions.meta_evaluation.card.values import CardValues, LabelledRow, MeasuredBy
 from harness.extensions.meta_evaluation.labelled_sets.run import run_of
-from harness.extensions.meta_evaluation.labelled_sets.types import HumanSet, Labelled, LabelledDimension
+from harness.extensions.meta_evaluation.labelled_sets.types import LabelledDimension, LabelledItems, LabelledSet
 from harness.protocols import Measure
 from harness.registry import EVALUATORS
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
@@ -55,7 +55,7 @@ def evaluators_here(*, judged: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def score_set(
-    human: HumanSet, config: BenchConfig, results: Path, prices: Prices, reporter: Reporter
+    human: LabelledSet, config: BenchConfig, results: Path, prices: Prices, reporter: Reporter
 ) -> ScoredSet:
     """Score every item with every evaluator of the config that has not done so with the same models and
     parameters; failed scores are tried again, and judgements already made are not paid again.
@@ -83,7 +83,7 @@ def _is_scored(planned: PlannedEvaluator, plan: EvaluationPlan, run: RunDir) -> 
     return not any(score.status == "failed" for score in run.scores() if score.measure in names)
 
 
-def _values(human: HumanSet, run: RunDir, plan: EvaluationPlan, prices: Prices) -> CardValues:
+def _values(human: LabelledSet, run: RunDir, plan: EvaluationPlan, prices: Prices) -> CardValues:
     scores = run.scores()
     found: dict[str, dict[str, float]] = {}
     for score in scores:
@@ -155,14 +155,14 @@ def _rows(
         )
 
 
-def _said(row: Labelled, values: Mapping[str, float]) -> float | None:
+def _said(row: LabelledItems, values: Mapping[str, float]) -> float | None:
     """The score of an item, or the difference second - first of a pair; None if a score is missing."""
     if any(item not in values for item in row.item_ids):
         return None
     return _difference([values[item] for item in row.item_ids])
 
 
-def _filled(row: Labelled, values: Mapping[str, float], worst: float) -> float:
+def _filled(row: LabelledItems, values: Mapping[str, float], worst: float) -> float:
     return _difference([values.get(item, worst) for item in row.item_ids])
 
 

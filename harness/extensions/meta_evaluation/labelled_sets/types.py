@@ -29,7 +29,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledItems:
     """Labels of one item, or of two: then a positive label prefers the second, like a metric whose score of the
     second is higher.
     """
@@ -46,7 +46,7 @@ class LabelledDimension:
 
     name: str
     title: str
-    rows: tuple[Labelled, ...]
+    rows: tuple[LabelledItems, ...]
     is_binary: bool = False
     """Labels are 0 or 1: the metric's AUC is computed too."""
     stored: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class LabelledDimension:
 
 
 @dataclass(frozen=True)
-class HumanSet:
+class LabelledSet:
     """Items with their labels."""
 
     name: str
@@ -74,7 +74,7 @@ class HumanSet:
         said = [[one.item_id, one.query, one.answer, one.reference, list(one.contexts)] for one in self.items]
         return digest(said)
 
-    def drawn(self, n: int | None, seed: int = 0) -> HumanSet:
+    def drawn(self, n: int | None, seed: int = 0) -> LabelledSet:
         """`n` of its questions with all their items, sampled with `seed`; raises ConfigError for fewer than 10,
         DataError if the set has fewer.
         """

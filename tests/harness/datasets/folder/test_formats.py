@@ -33,7 +33,7 @@ def test_a_pdf_is_its_pages_with_the_headings_of_its_outline() -> None:
     made = pdf(
         ["1 Ovens\nBuilt in 1931 (old).", "2 Bread\nRye needs a sour."],
         title="On ovens",
-        outline=[("Ovens", 0), ("2. Bread", 1), ("Elsewhere", 1)],
+        outline=[("Ovens", 0), ("2. Bread", 1), ("RemoteScoring", 1)],
     )
     read = read_pdf(io.BytesIO(made), idle)
     assert read.title == "On ovens"

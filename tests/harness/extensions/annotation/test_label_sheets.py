@@ -9,7 +9,7 @@ from labelled_runs import FORMULA, keep_labels, labelled_run
 
 from harness.core.errors import ConfigError, DataError
 from harness.extensions.annotation.csv_sheet import LabelsTaken, take_label_sheet, write_label_sheet, write_labels
-from harness.extensions.annotation.labelling_session import opened_desk
+from harness.extensions.annotation.labelling_session import open_session
 from harness.extensions.annotation.sampled_answers import draw_answers
 from harness.extensions.meta_evaluation.label_sheet import read_labels
 from harness.store import RunDir
@@ -25,7 +25,7 @@ def run(tmp_path: Path) -> RunDir:
 
 @pytest.fixture
 def sheet(run: RunDir, tmp_path: Path) -> Path:
-    with opened_desk(draw_answers([run], 1.0, 0, "ada"), "ada") as desk:
+    with open_session(draw_answers([run], 1.0, 0, "ada"), "ada") as desk:
         assert write_label_sheet(desk, tmp_path / "sheet.csv") == 4
     return tmp_path / "sheet.csv"
 
@@ -41,7 +41,7 @@ def fill(sheet: Path, change: Callable[[Rows], None]) -> None:
 
 
 def take(run: RunDir, sheet: Path) -> LabelsTaken:
-    with opened_desk(draw_answers([run], 1.0, 0, "ada"), "ada") as desk:
+    with open_session(draw_answers([run], 1.0, 0, "ada"), "ada") as desk:
         return take_label_sheet(desk, sheet)
 
 
@@ -93,7 +93,7 @@ def test_no_cell_is_a_formula_and_no_sheet_is_overwritten(run: RunDir, sheet: Pa
         answers = {row["answer"] for row in csv.DictReader(file)}
     assert f"'{FORMULA}" in answers
     with (
-        opened_desk(draw_answers([run], 1.0, 0, "ada"), "ada") as desk,
+        open_session(draw_answers([run], 1.0, 0, "ada"), "ada") as desk,
         pytest.raises(ConfigError, match="is there already"),
     ):
         write_label_sheet(desk, sheet)
@@ -102,7 +102,7 @@ def test_no_cell_is_a_formula_and_no_sheet_is_overwritten(run: RunDir, sheet: Pa
 def test_a_sheet_takes_back_no_label_that_was_given_on_the_page_since(run: RunDir, tmp_path: Path) -> None:
     keep_labels(run, "ada", "faithfulness", {"q000": 2, "q001": 2})
     sheet = tmp_path / "later.csv"
-    with opened_desk(draw_answers([run], 1.0, 0, "ada"), "ada") as desk:
+    with open_session(draw_answers([run], 1.0, 0, "ada"), "ada") as desk:
         write_label_sheet(desk, sheet)
     keep_labels(run, "ada", "faithfulness", {"q000": 5})
 

@@ -8,7 +8,7 @@ import pytest
 from labelled_runs import keep_labels, labelled_run
 
 from harness.core.errors import ConfigError
-from harness.extensions.annotation.labelling_session import opened_desk
+from harness.extensions.annotation.labelling_session import open_session
 from harness.extensions.annotation.page import annotation_page
 from harness.extensions.annotation.sampled_answers import draw_answers
 from harness.store import RunDir
@@ -50,7 +50,7 @@ def test_without_any_answer_there_is_nothing_to_label(tmp_path: Path) -> None:
 
 
 def test_the_page_is_told_neither_run_nor_system_nor_query(runs: list[RunDir]) -> None:
-    with opened_desk(draw_answers(runs, 1.0, 0, "ada"), "ada") as desk:
+    with open_session(draw_answers(runs, 1.0, 0, "ada"), "ada") as desk:
         page = annotation_page(desk)
         told = json.dumps([page.gets["/items"]({}), *(page.gets["/item"]({"id": one}) for one in _ids(page))])
     assert "d--" not in told
@@ -65,11 +65,11 @@ def _ids(page: object) -> list[str]:
 def test_what_was_said_before_is_found_again_by_whoever_goes_on(runs: list[RunDir]) -> None:
     drawn = draw_answers(runs, 1.0, 0, "ada")
     item = next(one for one in drawn.items if one.run is runs[0])
-    with opened_desk(drawn, "ada") as desk:
+    with open_session(drawn, "ada") as desk:
         desk.keep([desk.label(item, "faithfulness", 4, cannot_tell=False), desk.note(item, "odd")])
         desk.keep([desk.label(item, "response_relevancy", None, cannot_tell=True)])
     keep_labels(runs[0], "grace", "context_relevancy", {item.query_id: 1})
-    with opened_desk(drawn, "ada") as desk:
+    with open_session(drawn, "ada") as desk:
         said = desk.labels_of(item)
         assert set(said) == {"faithfulness", "response_relevancy", None}
         assert not desk.is_complete(item)
@@ -82,7 +82,7 @@ def test_nothing_is_asked_of_contexts_that_are_not_there(tmp_path: Path) -> None
 
     run = write_run(tmp_path, ScoredRun(scores={"m": [1.0] * 4}))
     drawn = draw_answers([run], 1.0, 0, "ada")
-    with opened_desk(drawn, "ada") as desk:
+    with open_session(drawn, "ada") as desk:
         item = drawn.items[0]
         with pytest.raises(ConfigError, match="not asked"):
             desk.label(item, "faithfulness", 4, cannot_tell=False)

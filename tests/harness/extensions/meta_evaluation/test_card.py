@@ -16,7 +16,7 @@ from harness.extensions.meta_evaluation.card.tables import card_json, card_sente
 from harness.extensions.meta_evaluation.card.values import CardValues, LabelledRow, MeasuredBy
 from harness.extensions.meta_evaluation.labelled_sets import load_set
 from harness.extensions.meta_evaluation.labelled_sets.scored import _rows
-from harness.extensions.meta_evaluation.labelled_sets.types import HumanSet
+from harness.extensions.meta_evaluation.labelled_sets.types import LabelledSet
 
 PUBLISHED = {
     "correctness": (0.6367, 0.4966),
@@ -26,7 +26,7 @@ PUBLISHED = {
 """RAGChecker (Ru et al. 2024): one person with another, and its own scores with one person."""
 
 
-def values_of(human: HumanSet) -> CardValues:
+def values_of(human: LabelledSet) -> CardValues:
     """A card of what came with the set alone."""
     stored = dict.fromkeys(name for one in human.dimensions for name in one.stored)
     return CardValues(

@@ -23,9 +23,9 @@ from harness.extensions.meta_evaluation.sensitivity_run import (
 )
 from harness.extensions.meta_evaluation.sensitivity_tables import (
     by_measure,
+    note_on_unread_metrics,
     of_readers,
     overview,
-    said_of_others,
     sensitivity_data,
     verdict_of,
 )
@@ -97,7 +97,7 @@ def test_every_measure_has_a_line_and_a_row(sensed: SensitivityResult) -> None:
 
 def test_a_measure_that_reads_nothing_of_what_was_changed_is_named_in_one_line(tmp_path: Path) -> None:
     sensed = measure_sensitivity(references(tmp_path), options(tmp_path, swaps=("query",)))
-    shown, (said,) = of_readers(sensed.effects), said_of_others(sensed.effects)
+    shown, (said,) = of_readers(sensed.effects), note_on_unread_metrics(sensed.effects)
     kept, named = {one.measure.name for one in shown}, said.partition(": ")[2].split(", ")
     assert said.startswith(f"{len(named)} measures read nothing of what was changed: ")
     assert "token_f1" in named

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.extensions.ray.environment_check import Installed, differs, held_by, installed, other_packages
+from harness.extensions.ray.environment_check import Installed, differs, installed, other_packages, read_if_visible
 
 OURS = Installed("1.0", "ab12", "3.11", {"numpy": "2.2", "chromadb": "1.5.9"})
 
@@ -36,4 +36,4 @@ def test_packages_of_other_versions_are_named_and_those_of_one_machine_alone_are
 
 
 def test_a_file_that_is_not_to_be_seen_holds_nothing(tmp_path: object) -> None:
-    assert held_by(f"{tmp_path}/none") is None
+    assert read_if_visible(f"{tmp_path}/none") is None

@@ -16,7 +16,7 @@ from harness.extensions.ray.remote_worker import WorkerConnection, WorkerLost
 from harness.extensions.ray.worker_pool import WorkerPool
 from harness.models.budget import Allowance
 from harness.models.remote_calls import RemoteCall
-from harness.runner.executing.messages import Event, ReadingJob, Turn
+from harness.runner.executing.messages import Event, ExtractionJob, Turn
 from harness.runner.executing.remote_extraction import RULES
 from harness.runner.executing.resources import NoSampler
 from harness.runner.executing.worker_supervisor import WorkerEnvironment
@@ -31,7 +31,7 @@ class Followed:
     refuses = False
     n_ended = 0
 
-    def __init__(self, _job: ReadingJob, _at: WorkerEnvironment, on_event: Callable[[Event], None]) -> None:
+    def __init__(self, _job: ExtractionJob, _at: WorkerEnvironment, on_event: Callable[[Event], None]) -> None:
         self._on_event, self._killed, self.is_waiting = on_event, threading.Event(), False
 
     def turn(self, turn: Turn) -> None:
@@ -65,7 +65,7 @@ def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPool]:
 
 
 def readers_of(workers: WorkerPool, warned: list[str]) -> RemoteReaders:
-    job = ReadingJob(results="", limits=LimitsConfig(), texts="")
+    job = ExtractionJob(results="", limits=LimitsConfig(), texts="")
     return RemoteReaders(workers, job, WorkerEnvironment(Path("log"), NoSampler(), -1), warned.append)
 
 

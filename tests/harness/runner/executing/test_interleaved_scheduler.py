@@ -8,7 +8,7 @@ import pytest
 from damaging import WorkersHere
 
 from harness.config import BenchConfig
-from harness.core.errors import BudgetReached
+from harness.core.errors import BudgetExhausted
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.executing.execute import CellResult, run_cell
 from harness.runner.executing.interleaved_run import InterleavedRun
@@ -64,7 +64,7 @@ def stop_after(n_turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     def take(self: InterleavedRun, todo: list[QueryTask], tally: Any) -> None:
         seen.append(1)
         if len(seen) > n_turns:
-            raise BudgetReached("the time is over")
+            raise BudgetExhausted("the time is over")
         check(self, todo, tally)
 
     monkeypatch.setattr(InterleavedRun, "take_turn", take)
@@ -103,7 +103,7 @@ def test_a_budget_that_ends_leaves_done_runs_over_the_same_first_queries(
         assert reach.query_ids == tuple(order[:2])
         assert held(result.run) == set(order[:2]) == {query_id for query_id, _ in result.run.records()}
     # One of the two has answered more: that is kept for the next time.
-    assert sorted(len(one.run.whole_endings()) for one in results) == [2, 4]
+    assert sorted(len(one.run.intact_statuses()) for one in results) == [2, 4]
 
 
 def test_the_next_command_goes_on_and_the_earlier_look_is_remembered(

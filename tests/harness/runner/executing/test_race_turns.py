@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.config import BenchConfig
-from harness.core.errors import BudgetReached, ConfigError
+from harness.core.errors import BudgetExhausted, ConfigError
 from harness.core.records import Cost, Failure, Prediction, RaceRecord, RunRecord
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import plan_evaluation
@@ -79,7 +79,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
             answer(self, one)
 
     monkeypatch.setattr(InterleavedRun, "take_turn", take)
-    monkeypatch.setattr(interleaved_scheduler._Table, "_build", lambda _self, _seat: None)
+    monkeypatch.setattr(interleaved_scheduler.InterleavedScheduler, "_build", lambda _self, _seat: None)
     return found
 
 
@@ -270,7 +270,7 @@ def test_a_budget_that_ends_before_the_race_is_said_and_a_larger_one_ends_it(
     tmp_path: Path, asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        raise_after(9, lambda: BudgetReached("the time is over"), patch)
+        raise_after(9, lambda: BudgetExhausted("the time is over"), patch)
         results = go(tmp_path)[1]
     race = established(results)
     assert (race.ended, race.dropped, len(race.left)) == ("budget", (), 3)

@@ -69,7 +69,7 @@ def measured(run: RunDir) -> dict[str, tuple[float | None, int, int]]:
 def test_the_run_answers_the_queries_of_the_file_in_data_set_order(take: Import, results: Path) -> None:
     result = take([answer(2), answer(0, contexts=["seen"])])
     run = result.run
-    assert (result.n_answers, result.n_failed, result.was_there) == (2, 0, False)
+    assert (result.n_answers, result.n_failed, result.was_complete) == (2, 0, False)
     assert find_runs(results, ["demo--theirs"])[0].path == run.path
     assert [row.query.query_id for row in run.sample()] == [FIRST.query_id, THIRD.query_id]
     assert [row.reference for row in run.sample()] == [DEMO.references[0], DEMO.references[2]]
@@ -122,7 +122,7 @@ def test_the_same_import_again_leaves_the_run_as_it_is(take: Import) -> None:
     run = take([answer(0), answer(1)]).run
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in run.path.iterdir()}
     again = take([answer(0), answer(1)])
-    assert (again.was_there, again.run.path) == (True, run.path)
+    assert (again.was_complete, again.run.path) == (True, run.path)
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in run.path.iterdir()} == before
 
 
@@ -145,7 +145,7 @@ def test_a_stopped_import_is_unfinished_and_the_same_one_goes_on(
     assert run.done() is None
     records = run.path / "records.jsonl"
     os.truncate(records, records.stat().st_size - 9)
-    assert take(rows).was_there is False
+    assert take(rows).was_complete is False
     assert [record.query_id for record in run.iter_records()] == [FIRST.query_id, SECOND.query_id, THIRD.query_id]
     assert run.done() is not None
 

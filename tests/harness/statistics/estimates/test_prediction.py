@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from harness.core.records import Estimate, ExpectedCalls, PhaseEstimate, Usage, Work
-from harness.statistics.estimates import Allowed, Earlier, Rates, SecondsFit, Spent, Task, predict
+from harness.statistics.estimates import Allowed, Earlier, MeasuredCost, Rates, SecondsFit, Task, predict
 from harness.statistics.estimates.prediction import SAME_PARAMETERS
 from harness.statistics.estimates.rates import Replies
 from harness.statistics.estimates.remaining_cost import phases_left, totals
@@ -40,7 +40,7 @@ def task(**wishes: Any) -> Task:
 def ran(calls: int = 20, tokens: tuple[int, int] = (20_000, 40), closeness: int = 3, **wishes: Any) -> Earlier:
     usage = Usage(calls=calls, input_tokens=tokens[0], output_tokens=tokens[1])
     work = wishes.pop("work", ASKED)
-    return Earlier(Spent(10, {"generator": usage}, **wishes), work, size=10, closeness=closeness)
+    return Earlier(MeasuredCost(10, {"generator": usage}, **wishes), work, size=10, closeness=closeness)
 
 
 def test_without_any_run_tokens_are_four_characters_and_replies_their_longest() -> None:
@@ -80,7 +80,7 @@ def test_runs_with_other_parameters_count_only_where_there_is_none_with_the_same
 
 
 def test_a_run_whose_tokens_nobody_counted_corrects_nothing() -> None:
-    unmetered = Earlier(Spent(10, {"generator": Usage(calls=20, unmetered_calls=20)}), ASKED, closeness=3)
+    unmetered = Earlier(MeasuredCost(10, {"generator": Usage(calls=20, unmetered_calls=20)}), ASKED, closeness=3)
     assert predict(task(earlier=[unmetered])).basis == "formula"
 
 
