@@ -73,6 +73,12 @@ class Comparison:
         """Whether any two runs were asked different queries; then only their common queries are compared."""
         return any(one.rows is not self.runs[0].rows and one.rows != self.runs[0].rows for one in self.runs)
 
+    @property
+    def documents_differ(self) -> bool:
+        """Whether any two runs searched different documents."""
+        digests = {one.manifest.dataset.get("corpus_digest") for one in self.runs}
+        return len(digests) > 1
+
     def label(self, position: int) -> str:
         """The name of a run."""
         return self.runs[position].label
@@ -89,6 +95,7 @@ def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: Choice | None =
     named = [*runs, choice.against] if choice.against else runs
     loaded = load_compared(named, choice.query_type, prices)
     finished = finished_runs(loaded, choice.against)
+    _refuse_races(finished)
     found = compare_loaded(finished, choice)
     left = [one.label for one in loaded if one not in finished]
     return replace(found, notes=(*(f"{label} is unfinished and not compared." for label in left), *found.notes))
@@ -170,6 +177,14 @@ def _incomparable(runs: Sequence[ComparedRun], measure: str) -> ConfigError:
         f"'{printable(measure)}': no two runs were scored in one way (version, parameters, models, weights)",
         "run: rag-harness evaluate with the same --set for all of them",
     )
+
+
+def _refuse_races(runs: Sequence[ComparedRun]) -> None:
+    """Raise ConfigError for runs of a race."""
+    raced = [one.label for one in runs if one.run.race() is not None]
+    if raced:
+        what = f"{raced[0]} was in a race, which stops by its results: no other test of it is valid"
+        raise ConfigError(what, "see the result of the race: rag-harness report")
 
 
 def _position(runs: Sequence[ComparedRun], against: RunDir | None) -> int | None:

@@ -70,6 +70,8 @@ def headline(comparison: Comparison) -> str:
     if comparison.samples_differ:
         counts = " and ".join(f"{len(run.rows):,}" for run in comparison.runs[:2])
         return f"Inconclusive: the runs were asked different queries ({counts}, {compared.n_common:,} in common)."
+    if comparison.documents_differ:
+        return "Inconclusive: the runs searched different documents."
     if comparison.against is not None and len(comparison.runs) > 2:
         return _against_one(comparison, compared, comparison.against)
     best, *_ = ranked_places(compared)
@@ -88,6 +90,8 @@ def _of_leads(comparison: Comparison, compared: MeasureComparison, best: int, le
         return f"Inconclusive: {_missing(comparison, compared)}."
     if lead.is_shown_here:
         return f"{first} is significantly better than {second}, but only on these documents: {by}."
+    if not lead.difference:
+        return f"{first} and {second} have the same score: {_title(compared)}."
     shown = f"No significant difference: {first} is ahead of {second} by {by}"
     return f"{shown}{_good(comparison, compared)}."
 
@@ -139,7 +143,8 @@ def _brief(comparison: Comparison) -> Table:
             "metrics", "Metrics", ("system",), tuple((printable(run.label, 60),) for run in comparison.runs)
         )
     first, *others = shown[:4]
-    leads = {lead.place: lead for lead in leads_of(first, ranked_places(first)[0])}
+    base = ranked_places(first)[0] if comparison.against is None else comparison.against
+    leads = {lead.place: lead for lead in leads_of(first, base)}
     rows = tuple(
         (
             printable(comparison.label(place), 40),
@@ -149,7 +154,8 @@ def _brief(comparison: Comparison) -> Table:
         )
         for place in ranked_places(first)
     )
-    header = ("system", _title(first), "against the best", *map(_title, others))
+    against = "the best" if comparison.against is None else printable(comparison.label(base), 40)
+    header = ("system", _title(first), f"against {against}", *map(_title, others))
     return Table("metrics", "Metrics", header, rows)
 
 

@@ -1,1 +1,1 @@
-"""Figures of a report: the same drawing as SVG and PNG files and in the page."""
+"""Figures of a report, as SVG files and on the page."""

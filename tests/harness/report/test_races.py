@@ -8,6 +8,7 @@ import pytest
 from paired_runs import IMPUTED, ScoredRun, Value, write_run
 from report_groups import group_of, right
 
+from harness.core.errors import ConfigError
 from harness.core.records import RaceDrop, RaceGap, RaceRecord
 from harness.report.comparison.compare import compare_runs
 from harness.report.verdict.findings import Findings, find
@@ -99,11 +100,19 @@ def test_a_race_in_which_every_answer_failed_names_nobody(tmp_path: Path) -> Non
     assert found.verdict.outcome != Outcome.CLEAR_WINNER
 
 
-def test_a_comparison_of_raced_runs_says_that_its_tests_do_not_hold(tmp_path: Path) -> None:
+def test_raced_runs_are_compared_by_nothing_but_the_race(tmp_path: Path) -> None:
     made = runs(tmp_path, "ab")
     raced(made, "ab")
-    notes = compare_runs(list(made.values()), load_prices()).notes
-    assert any("race" in note for note in notes)
+    with pytest.raises(ConfigError, match="race"):
+        compare_runs(list(made.values()), load_prices())
+
+
+def test_after_a_race_the_leaderboard_shows_no_interval_of_a_difference(tmp_path: Path) -> None:
+    made = runs(tmp_path, "ab")
+    raced(made, "ab")
+    found = find(group_of(*made.values())).verdict
+    assert [one.behind for one in found.standings] == [None, None]
+    assert found.probability is None
 
 
 SIZES = {"a": 120, "b": 90}

@@ -389,3 +389,30 @@ def test_a_run_that_fails_often_is_said_before_its_score(tmp_path: Path) -> None
     failing = [*[IMPUTED] * 60, *right(100, 140)]
     found = verdict(tmp_path, *by_accuracy({"naive": right(120), "kg": failing}))
     assert found.sentences[0].startswith("kg failed on 30 %")
+
+
+def test_few_queries_that_agree_are_no_certainty(tmp_path: Path) -> None:
+    few = verdict(tmp_path / "few", *by_accuracy({"a": right(1, 2), "b": right(1, 2)}))
+    one_document = verdict(tmp_path / "one", *by_accuracy({"a": right(104), "b": right(100)}, cites=("d0",)))
+    for found in (few, one_document):
+        assert found.probability is not None
+        assert found.probability < 0.9
+
+
+def test_a_failed_ceiling_says_nothing_about_the_model(tmp_path: Path) -> None:
+    failed: list[Value] = [IMPUTED] * 200
+    found = verdict(
+        tmp_path,
+        *by_accuracy({"kg": right(150), "naive": right(90)}),
+        *by_accuracy({"gold": failed}, baseline=GOLD),
+    )
+    assert (found.outcome, found.recommended) == (Outcome.CLEAR_WINNER, "kg")
+
+
+def test_a_run_without_a_known_cost_that_is_beaten_hides_no_price(tmp_path: Path) -> None:
+    plans = [
+        ScoredRun(system="a", scores={"accuracy": right(124)}, input_tokens=6000),
+        ScoredRun(system="b", scores={"accuracy": right(122)}, input_tokens=800),
+        ScoredRun(system="c", scores={"accuracy": right(20)}, input_tokens=None),
+    ]
+    assert verdict(tmp_path, *plans).recommended == "b"
