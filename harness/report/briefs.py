@@ -136,9 +136,9 @@ def why_unpriced(failed: tuple[int, int], refused: tuple[int, int]) -> str:
     `failed`: number of failed answers, and of all; `refused`: see `refused_of`.
     """
     if fails_too_often(*failed):
-        return "failed too often for a claim about what it costs"
+        return "failed too often for its costs to be compared"
     if refuses_most(refused):
-        return "refused most answerable queries, which says nothing of what an answer costs"
+        return "refused most answerable queries, so that its costs are not those of answers"
     return ""
 
 

@@ -105,7 +105,7 @@ def _names(out: Path, listed: str) -> set[str]:
     except ValueError:
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) and _is_ours(name) for name in names):
-        raise ConfigError(f"{out / LIST} is damaged: it does not say what the report wrote", "delete that report")
+        raise ConfigError(f"{out / LIST} is damaged: the list of files cannot be read", "delete that report")
     return set(names)
 
 
@@ -121,7 +121,7 @@ def _publish(own: Path, out: Path, earlier: set[str]) -> None:
     for name in sorted(written):
         there = out / name
         if there.is_symlink() or (name not in earlier and there.exists()):
-            raise ConfigError(f"{there} is there, and no report wrote it", "name an empty folder with --out")
+            raise ConfigError(f"{there} exists, and no report wrote it", "name an empty folder with --out")
     # Stopped on the way, the next report still knows all that is its own.
     _keep_list(out, earlier | written)
     _move(own, out, written)

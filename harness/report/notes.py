@@ -80,8 +80,8 @@ def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:
         for one in own:
             ways.setdefault(one.evaluator, set()).add(scored_by(one))
     return [
-        f"{printable(evaluator)} scored these runs in {len(found)} ways (version, parameters or model): not "
-        "comparable. Run rag-harness evaluate on all of them with the same --set."
+        f"{printable(evaluator)} scored these runs in {len(found)} ways (version, parameters or model), which "
+        "cannot be compared. Run rag-harness evaluate on all of them with the same --set."
         for evaluator, found in sorted(ways.items())
         if len(found) > 1
     ]
@@ -129,7 +129,7 @@ def constant_notes(judged: Sequence[Spreads]) -> list[str]:
             constant.setdefault((evaluator, spread.n), []).append(shown)
     return [
         f"{printable(evaluator)}: all {n:,} answers have the same value in {', '.join(measures)}. "
-        "Its judge does not tell these answers apart; by those measures no system is better or worse."
+        "Its judge does not distinguish these answers, so those metrics cannot compare systems."
         for (evaluator, n), measures in constant.items()
     ]
 
@@ -222,15 +222,14 @@ def _progress_notes(run: RunDir, frame: Frame, counts: RecordCounts) -> Iterator
     if reach and reach.query_ids:
         of = counted(int(run.manifest().dataset.get("n_queries", 0)), "query", "queries")
         yield (
-            f"Ended after {len(reach.query_ids):,} of {of} ({printable(reach.why, _LONGEST_REASON)}): the first "
-            "of one random order in which the systems took turns."
+            f"Stopped after {len(reach.query_ids):,} of {of} ({printable(reach.why, _LONGEST_REASON)}); those "
+            "are a random sample."
         )
     race = run.race()
     if race is not None:
         yield (
-            f"It was in a race by {printable(race.measure)}: how many queries it was asked was decided by what "
-            "they showed, so that tests, intervals and ranks for one look at a sample of fixed size do not hold "
-            "of it. What the race established does: see the report."
+            f"It was in a race by {printable(race.measure)}, which stops by its results: other tests, intervals "
+            "and ranks are not valid for it."
         )
     if counts.n_retried:
         yield (
@@ -274,7 +273,7 @@ def _failed_notes(by_measure: Iterable[tuple[str, ScoreColumn]]) -> Iterator[str
     for (n_failed, n, reason), measures in alike.items():
         yield (
             f"{_shortened(measures)}: {counted(n_failed, 'score')} of {n:,}{' each' if len(measures) > 1 else ''} "
-            f"could not be computed and {'is' if n_failed == 1 else 'are'} not in the mean. The first: {reason}"
+            f"could not be computed. The first: {reason}"
         )
 
 
@@ -301,7 +300,7 @@ def _index_notes(run: RunDir) -> Iterator[str]:
             counted(index.cost.replayed_calls, "model call") if index.cost.replayed_calls else "",
             counted(index.cost.cached_texts, "vector") if index.cost.cached_texts else "",
         ]
-        what = "a lower bound" if index.cost.saved_s is None else "rebuilt from stored times"
+        what = "a lower bound" if index.cost.saved_s is None else "reconstructed from stored times"
         yield f"Index seconds are {what}: {' and '.join(filter(None, saved))} came from an earlier build."
     if index.stats.failed_chunks:
         yield f"{counted(index.stats.failed_chunks, 'chunk')} could not be indexed."
@@ -321,8 +320,8 @@ def _dialect_notes(run: RunDir) -> Iterator[str]:
             name = printable(str((models.get(role) or {}).get("model", "")))
             what = printable(", ".join(dialect.left_out), _LONGEST_REASON)
             yield (
-                f"Not sent to the {printable(role)} {name}, which refuses it: {what}. What stands in its place is "
-                "the model's own choice."
+                f"Not sent to the {printable(role)} {name}, which refuses it: {what}. The model's default is used "
+                "instead."
             )
 
 
@@ -341,19 +340,18 @@ def _cost_notes(run: RunDir, counts: RecordCounts, prices: Prices) -> Iterator[s
     yield from _helped_notes(counts)
     if counts.n_unsplit and not run.manifest().is_imported:
         yield (
-            f"{counted(counts.n_unsplit, 'latency is', 'latencies are')} wall time: when this run was recorded, "
-            "waiting for a provider's limit was not told from other waiting. Compare no seconds with those of "
-            "later runs."
+            f"{counted(counts.n_unsplit, 'latency is', 'latencies are')} wall time, because throttling was not "
+            "recorded separately. Do not compare seconds with later runs."
         )
     if spread := run.spread.read():
         yield (
-            f"Answered over a cluster, by up to {counted(spread.n_workers, 'worker')} at once: a latency includes "
-            "the way to the machine that calls the models, and what the others took of them. CPU and RAM over "
-            "time were not sampled. Compare no seconds with those of runs that were answered otherwise."
+            f"Answered on a cluster, by up to {counted(spread.n_workers, 'worker')} at once: latencies include "
+            "the network and the load of the other workers, and CPU and RAM were not sampled. Do not compare "
+            "seconds with runs on one machine."
         )
     concurrency = identity.get("limits", {}).get("concurrency", 1)
     if concurrency != 1:
-        yield f"{concurrency} queries were answered side by side: a latency includes what the others took."
+        yield f"{concurrency} queries were answered at once: each latency includes the load of the others."
 
 
 def _helped_notes(counts: RecordCounts) -> Iterator[str]:
@@ -363,7 +361,7 @@ def _helped_notes(counts: RecordCounts) -> Iterator[str]:
         yield f"{what} left out: calls were replayed after an interruption."
     if counts.n_cached:
         what = counted(counts.n_cached, "latency", "latencies")
-        yield f"{what} left out: vectors were there from an earlier query, attempt or run."
+        yield f"{what} left out: vectors came from an earlier query, attempt or run."
 
 
 def _own_notes(counts: RecordCounts, index: IndexRecord | None) -> Iterator[str]:
@@ -371,11 +369,11 @@ def _own_notes(counts: RecordCounts, index: IndexRecord | None) -> Iterator[str]
     if counts.n_own:
         what = "as reported by the pipeline itself" if counts.any_own_token else "unknown"
         yield (
-            f"It answered {counted(counts.n_own, 'query', 'queries')} without a call that was metered here: "
-            f"tokens are {what}, dollars unknown, and it takes part in no comparison of either."
+            f"It answered {counted(counts.n_own, 'query', 'queries')} with models of its own, which are not "
+            f"metered: tokens are {what}, dollars unknown, and neither is compared."
         )
     if index and not index.stats.is_elsewhere and OWN_MODELS in index.cost.usage:
-        yield "Its index was built without a call that was metered here: what that took of models is unknown."
+        yield "Its index was built with models of its own, which are not metered: their cost is unknown."
 
 
 def _token_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
@@ -387,18 +385,18 @@ def _token_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
             if is_imported
             else "the server did not count them or was cut off"
         )
-        lower = "not all known, so that every number of tokens and dollars is a lower bound"
+        lower = "not all known, so that tokens and dollars are lower bounds"
         what = lower if counts.any_token else "unknown"
         yield f"Tokens of {counted(counts.n_unmetered, 'query', 'queries')} are {what}: {why}."
     if counts.n_cut:
         yield (
-            f"Of {counts.n_cut:,} of {counted(counts.n, 'query', 'queries')} a reply of the model was cut off at "
-            "max_tokens: models.generator.max_tokens may be too small."
+            f"In {counts.n_cut:,} of {counted(counts.n, 'query', 'queries')} a reply of the model was cut off: "
+            "models.generator.max_tokens may be too small."
         )
     if counts.reasoning_tokens:
         yield (
-            f"Of {counts.output_tokens:,} output tokens of its queries {counts.reasoning_tokens:,} are reasoning "
-            "that nobody is shown."
+            f"{counts.reasoning_tokens:,} of {counts.output_tokens:,} output tokens are reasoning, which is not "
+            "part of the answers."
         )
 
 
@@ -407,13 +405,12 @@ def _failure_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
     if counts.n_timeouts and limit_s:
         yield (
             f"{counted(counts.n_timeouts, 'query', 'queries')} timed out: latency and wall time count "
-            f"{limit_s:g} s for each, so that means are restricted there and quantiles that fall among them are "
-            "lower bounds (≥)."
+            f"{limit_s:g} s for each, so that quantiles among them are lower bounds (≥)."
         )
     if fails_too_often(counts.n_failed, counts.n):
         yield (
-            f"Fails {100 * counts.n_failed / counts.n:.3g} % of its queries, which makes it look cheap and fast: "
-            "it is called neither."
+            f"Fails {100 * counts.n_failed / counts.n:.3g} % of its queries. Failing is cheap, so its costs are "
+            "not compared."
         )
 
 

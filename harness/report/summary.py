@@ -53,4 +53,4 @@ def _measures(chapters: Sequence[Chapter]) -> MarkdownLines:
         f"- **{prose(name)}**: {prose(measure.summary)}; {way[measure.higher_is_better]}."
         for name, measure in said.items()
     ]
-    return ["## What the measures are", "", *shown, ""]
+    return ["## Metrics", "", *shown, ""]

@@ -38,8 +38,8 @@ def baseline_notes(runs: Sequence[ComparedRun], apart: SharedQueries) -> Iterato
     if names:
         what = "is a baseline" if len(names) == 1 else "are baselines"
         yield (
-            f"{', '.join(names)} {what}: to read the others by. Pairs with one stand apart, and no rank and no p "
-            "value of others depends on them."
+            f"{', '.join(names)} {what}, not ranked with the systems. Pairs with a baseline are corrected as a "
+            "family of their own."
         )
 
 
@@ -49,7 +49,7 @@ def _unpriced_notes(runs: Sequence[ComparedRun], chosen: Collection[str]) -> Ite
         return
     for run in runs:
         if run.why_unpriced:
-            yield f"{run.label} {run.why_unpriced}, and is not compared by that."
+            yield f"{run.label} {run.why_unpriced}."
 
 
 def _sample_notes(runs: Sequence[ComparedRun], shared: SharedQueries) -> Iterator[str]:

@@ -48,8 +48,8 @@ def draw_kinds(group: Group, figure: PanelFigure, measure: Measure, new_figure: 
     _key(drawn, measure, labels, columns)
     rows = [view.row(measure.name) for _, view in runs]
     caption = (
-        f"{figure.says}, in % of all that were judged; {queries_of((view for _, view in runs), rows)}. The "
-        "numbers are answers. What to try against each stands above."
+        f"{figure.says}, in % of all judged answers; {queries_of((view for _, view in runs), rows)}. Numbers are "
+        "counts of answers. What to try against each cause is above."
     )
     spoken = [f"{printable(view.label, 40)}: {_said(view, measure, labels)}." for _, view in runs]
     return Drawing(figure.stem, figure.title, caption, alt_of(spoken), drawn)

@@ -42,9 +42,9 @@ def draw_latency(group: Group, new_figure: NewFigure) -> list[Drawing]:
         _throttling(panels[1], group.views)
     n = n_of(view.row("latency_s") for view in group.views)
     caption = (
-        f"Seconds a query takes, without what limits of providers took (n = {n}, answered live or timed out; log "
-        "scale). Thin line: 5th to 95th percentile; thick line: the middle half; mark: median, printed with its "
-        f"95 % CI and the number of queries. {'Light dots: single queries. ' if _n_dots(timed) else ''}"
+        f"Seconds per query without throttling (n = {n}, answered live or timed out; log scale). Thin line: 5th "
+        "to 95th percentile; thick line: the middle half; mark: median, printed with its 95 % CI and the number "
+        f"of queries. {'Light dots: single queries. ' if _n_dots(timed) else ''}"
         f"{_waiting(group, is_drawn=bool(waited))}{restricted(group)}"
     )
     alt = alt_of(["Median latency of a query:", *spoken(group.views, "latency_s_p50", "s")])
@@ -58,15 +58,14 @@ def _waiting(group: Group, *, is_drawn: bool) -> str:
     said = []
     if is_drawn:
         said.append(
-            f"Right: {THROTTLED}, with 95 % CI; waiting for our own cap or for a retry after a failure is "
-            "latency, wall time stands in the table."
+            f"Right: {THROTTLED}, with 95 % CI. Waiting for max_concurrency or for a retry counts as latency."
         )
     elif len(unknown) < len(timed):
         who = "No other system" if unknown else "No system"
         said.append(f"{who} waited for its provider for more than {_WORTH_SHOWING_S:g} s a query.")
     if unknown:
-        whose = f"Of {', '.join(unknown)}" if len(unknown) < len(timed) else "Of these runs"
-        said.insert(0, f"{whose} nobody knows what limits of providers took: it is part of their seconds.")
+        whose = f" of {', '.join(unknown)}" if len(unknown) < len(timed) else ""
+        said.insert(0, f"Throttling{whose} is unknown and included in the seconds.")
     return " ".join(said)
 
 
@@ -87,7 +86,7 @@ def _distributions(axes: Axes, views: Sequence[RunView], timed: Mapping[int, Seq
         _quantiles(axes, values, place, style_of(place), name_of(view))
         _print_median(axes, view, place)
     _limits(axes, [max(value, _SHORTEST_S) for values in timed.values() for value in values])
-    axes.set_xlabel("seconds a query, throttling apart", fontsize=8)
+    axes.set_xlabel("seconds per query without throttling", fontsize=8)
     axes.annotate(
         "median [95 % CI], n", (1.01, 1), xycoords="axes fraction", va="bottom", fontsize=LETTERS_PT, color=GREY
     )

@@ -27,7 +27,7 @@ _NAME_LETTERS = 30
 _BEYOND_CHANCE = {
     "a": "blue (A is better)",
     "b": "vermilion (B is better)",
-    "differ": "black (they differ, nobody here knows which way is better)",
+    "differ": "black (they differ; the metric has no direction)",
 }
 
 

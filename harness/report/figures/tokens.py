@@ -78,7 +78,7 @@ def _draw_tokens(group: Group, new_figure: NewFigure) -> list[Drawing]:
     _legend(figure, used)
     caption = (
         f"Tokens of all models. Left: of one query, the mean of the sum with its 95 % CI ({_n(group, 'tokens')}; "
-        "failed queries count with what they used). Right: of the index, whoever paid for it; it is built once."
+        "failed queries included). Right: of the index, built once, whoever paid for it."
         f"{self_reported_note(group.views)}"
     )
     return [Drawing("tokens", "Tokens", caption, _alt(group, "tokens", "tokens"), figure)]
@@ -94,7 +94,7 @@ def _draw_usd(group: Group, new_figure: NewFigure) -> list[Drawing]:
     panels[1].set_xlabel("USD of the index, once", fontsize=8)
     caption = (
         f"US dollars by the price table. Left: of one query, mean and 95 % CI ({_n(group, 'usd')}). Right: of the "
-        "index, whoever paid for it. A run without a number has a model without a price."
+        "index, whoever paid for it. No number: a model has no price."
     )
     return [Drawing("usd", "Dollars", caption, _alt(group, "usd", "USD"), figure)]
 

@@ -115,7 +115,7 @@ BEFORE_MEASURES = (
     ),
 )
 AFTER_MEASURES = (
-    SectionSpec("twins", "Metrics and what stands in for them", _twins, question="trust", in_terminal=False),
+    SectionSpec("twins", "Metrics and their stand-ins", _twins, question="trust", in_terminal=False),
     SectionSpec(
         "significance",
         "Statistics",

@@ -134,10 +134,9 @@ def _table(verdicts: _Verdicts, positions: Sequence[int], cost: str) -> Table | 
 
 def _note(within: str) -> str:
     return (
-        "Best of so many, chosen and measured on the same queries, and so better than it is; corrected: what a "
-        "choice by half of the queries brings on the other half. Non-inferior: the 95 % interval rules out that "
-        f"it is worse by {within} or more than any within the budget (--margin); not to be told apart would not "
-        "say so."
+        "The best of several is chosen and measured on the same queries, so its score is too high. Corrected: the "
+        "score on one half of the queries of the run chosen on the other half. Non-inferior: the 95 % interval "
+        f"excludes that it is worse by {within} or more than any run within the budget (--margin)."
     )
 
 

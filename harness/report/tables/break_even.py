@@ -20,7 +20,7 @@ from harness.statistics.intervals import Interval
 _AT = (100, 1_000, 10_000)
 
 
-_REMARKS = {True: "", False: " (queries not told apart)", None: " (not tested)"}
+_REMARKS = {True: "", False: " (no significant difference)", None: " (not tested)"}
 """Remark on two lines that do not cross."""
 Lines = Sequence[tuple[RunView, CostLine]]
 
@@ -117,8 +117,8 @@ def _amortised_table(group: Group, unit: CostUnit) -> Table:
         f"{unit.name} a query with its share of the index",
         ("system", f"index, {unit.name}", *(f"over {n:,} queries" for n in at)),
         tuple(rows),
-        note="Mean and 95 % interval of the queries, plus what the index took divided by their number. "
-        f"{NOTHING}: the index or the queries were not counted, a model has no price, or the run is not finished.",
+        note="Mean of a query with its 95 % interval, plus its share of the index. "
+        f"{NOTHING}: the index or queries were not metered, a model has no price, or the run is not finished.",
     )
 
 
@@ -149,9 +149,10 @@ def _crossings_table(everyone: Lines, unit: CostUnit, findings: Findings) -> Tab
         f"At how many queries a system takes {unit.less} than another",
         ("system", *(f"than {view.label}" for view, _ in lines)),
         tuple(rows),
-        note="In brackets the 95 % limits of the number at which the two cross, from the intervals of both means; "
-        f"{NOTHING} as the upper one: they may never cross. Always and never: of the means; where no paired "
-        f"test tells apart what a query takes of the two, it is said.{outside(everyone, unit)}",
+        note="In brackets: 95 % limits of the number of queries at which the costs are equal, from the "
+        f"intervals of both means; {NOTHING} as the upper limit: it may never happen. Always and never "
+        "compare means; a remark says if no paired test distinguishes the costs of a "
+        f"query.{outside(everyone, unit)}",
     )
 
 

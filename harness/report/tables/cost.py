@@ -19,7 +19,7 @@ _WALL = ("wall_s_p50", "wall_s")
 FAILING = (
     f"A run that fails on over {100 * MOST_FAILED:g} % of its queries is called neither cheapest nor fastest."
 )
-THROTTLED = "mean seconds in which every open model call of a query waited for a limit of its provider"
+THROTTLED = "mean seconds in which every open model call of a query waited for a rate limit"
 
 Used = tuple[Quantity | None, ...]
 """As `_USED`; None: not known."""
@@ -38,9 +38,9 @@ def query_cost_table(group: Group) -> Table:
         rest = [cost_quantity(view.row(name)) for name in (*_WALL, "throttled_s", "usd", "answer_usd_total")]
         population_of, failed = population(view.row("latency_s")), failed_share(view)
         rows.append((printable(view.label), *means, *times, population_of, *rest, failed))
-    bound = "≥: a lower bound, of tokens that a server did not all count or of queries that timed out"
+    bound = "≥: a lower bound, because a server did not count all tokens or queries timed out"
     if any(self_reported_mark(view, "tokens") for view in group.views):
-        bound += f"; {AS_REPORTED}: by a pipeline itself, of models that nobody metered"
+        bound += f"; {AS_REPORTED}: by a pipeline itself, for models that are not metered"
     note = f"Each sampled query counts the same. {FAILING} {bound}."
     return Table("query_cost", "Cost and time of a query", header, tuple(rows), note=note)
 
@@ -66,10 +66,10 @@ def latency_table(group: Group) -> Table | None:
         throttled = (amount(view.row("throttled_s")), _throttled_share(view))
         rows.append((printable(view.label), *times, *wall, *throttled, *counts))
     note = (
-        "[low, high]: 95 % interval; of a quantile with few answers or with repeats there is none. Wall: from the "
-        f"question to the answer. Throttled: {THROTTLED}, and their part of the wall time; latency is wall "
-        f"without them. Left out: not answered, failed, or replayed after an interruption.{_paced(views)}"
-        f"{restricted(group)}"
+        "[low, high]: 95 % interval; none for quantiles of few answers or with repeats. Wall: from the question "
+        f"to the answer. Throttled: {THROTTLED}, and their share of the wall time; latency is wall time without "
+        "them. Left out: not answered, failed, or replayed after an "
+        f"interruption.{_paced(views)}{restricted(group)}"
     )
     return Table("latency", "Latency", header, tuple(rows), note=note)
 
@@ -109,8 +109,8 @@ def phases_table(group: Group) -> Table:
         (printable(view.label), phase, *used, n) for view in group.views for phase, used, n in _phases(view)
     )
     note = (
-        "A query with the index: a query and its share of the index, over the n answers of this run; more queries "
-        "make it cheaper. Judges are what the evaluation took: no cost of the system, and in no other row."
+        "A query with the index: a query and its share of the index, over the n answers of this run. Judges: the "
+        "cost of the evaluation, which is no cost of the system and in no other row."
     )
     title = "Tokens and dollars by phase"
     return Table("tokens_by_phase", title, header, rows, note=note, is_detail=True)

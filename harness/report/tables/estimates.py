@@ -98,10 +98,9 @@ def _error_table(compared: list[Compared]) -> Table:
         title="Estimate against actual, error in %",
         header=("run", "phase", *_NAMES, "estimated from"),
         rows=rows,
-        note="Above 0: more was expected than was needed. Estimates were made when the run began, as if nothing "
-        "were reused; tokens in are the generator's and the embedder's. An index that was built from kept calls "
-        "or vectors, and a run that is not finished, have no minutes to compare. Tokens and dollars of what was "
-        "not all counted are not compared.",
+        note="Above 0: the estimate was too high. Estimates are made at the start of a run, as if nothing were "
+        "reused; input tokens are those of generator and embedder. Minutes are not compared for an index with "
+        "reused calls or vectors and for unfinished runs, tokens and dollars not if they were not all counted.",
     )
 
 

@@ -9,9 +9,7 @@ from harness.statistics.resource_usage import NOT_SAMPLED, PHASES
 
 _LONGEST_ID = 200
 REBUILT_WORD = "rebuilt"
-REBUILT = (
-    "what the build took and what the calls and vectors that an earlier one had left took when they were made"
-)
+REBUILT = "the time of the build plus the original time of calls and vectors reused from an earlier one"
 _GB = 1e-9
 
 
@@ -27,7 +25,7 @@ def index_table(group: Group) -> Table | None:
         counts = [plain(view.value(f"index_{name}")) for name in names]
         sizes = [plain(view.value(f"index_{name}"), _GB) for name in ("bytes", "peak_rss_bytes")]
         rows.append((printable(view.label), index_seconds(view), *counts, *sizes))
-    note = f"Seconds are those of a build without help. {REBUILT_WORD}: {REBUILT}. ≥: what it took with that help."
+    note = f"Seconds of a build from scratch. {REBUILT_WORD}: {REBUILT}. ≥: with reused calls or vectors."
     return Table("index", "Index", header, tuple(rows), note=note)
 
 
@@ -78,9 +76,9 @@ def resources_table(group: Group) -> Table | None:
             cells += [plain(view.value(f"{phase}_{what}_rss_bytes"), _GB) for what in ("peak", "embedder")]
             rows.append((printable(view.label), phase, *cells, count(sampled.n_scored)))
     note = (
-        "Mean / maximum of samples. Servers are those of models, databases what a system asks besides; "
-        f"{NOT_SAMPLED}: there is one, but not on this machine, or its process cannot be seen. Of the peak, what "
-        "loading the embedder within the system's process took, with its library."
+        "Mean / maximum of samples. Server: model servers; database: other servers that a system uses; "
+        f"{NOT_SAMPLED}: it runs elsewhere, or its process is not visible. Embedder: the part of the peak for "
+        "loading the embedder and its library in the system's process."
     )
     return Table("resources", "CPU and RAM", header, tuple(rows), note=note) if rows else None
 

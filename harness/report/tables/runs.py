@@ -51,8 +51,8 @@ def places_table(group: Group) -> Table:
                 _told(identity.get("seed")),
             )
         )
-    note = "The version of every package stands in the manifest.json of a run."
-    return Table("places", "On what it was run", header, tuple(rows), note=note)
+    note = "manifest.json of each run has the versions of all packages."
+    return Table("places", "Machine and commit", header, tuple(rows), note=note)
 
 
 def _told(value: object) -> str:
@@ -66,4 +66,4 @@ def differences_table(group: Group) -> Table | None:
         return None
     header = ("differs in", *[printable(view.label) for view in group.views])
     rows = tuple((printable(key), *map(printable, values)) for key, values in differing.items())
-    return Table("differences", "In what the runs differ", header, rows)
+    return Table("differences", "Differences between the runs", header, rows)

@@ -131,7 +131,7 @@ def twin_table(group: Group) -> Table | None:
         for view in group.views
         for one in view.twins
     )
-    return Table("twins", "Measures and what stands in for them", header, rows) if rows else None
+    return Table("twins", "Metrics and their stand-ins", header, rows) if rows else None
 
 
 def _covered(view: RunView, evaluator: str) -> Iterable[tuple[Entry, ...]]:
@@ -230,9 +230,9 @@ def judges_left(group: Group) -> str:
     answers = counted(sum(view.n_answered for view in group.views), "answer")
     first = printable(left[0])
     return (
-        f"Not scored here, for they ask a judge: {printable(', '.join(left))}. Each takes a model call or more "
-        f"for an answer, and these runs have {answers}. What one takes, as far as earlier judgements tell: "
-        f"rag-harness estimate --set evaluators=[{first}]. To score by it: rag-harness evaluate RUN -e {first}."
+        f"Not used, because they need a judge: {printable(', '.join(left))}. Each needs at least one model call "
+        f"per answer, and these runs have {answers}. To estimate the cost: rag-harness estimate --set "
+        f"evaluators=[{first}]. To use one: rag-harness evaluate RUN -e {first}."
     )
 
 

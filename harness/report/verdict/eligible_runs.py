@@ -82,10 +82,10 @@ def _refuse_unknown(group: Group, places: Sequence[int], wanted: str) -> None:
         what = f"no run over {group.title} has a value of '{printable(wanted)}'"
         raise ConfigError(what, nearest(wanted, _with_values(group)))
     if wanted in group.known and group.known[wanted].failure_value is None:
-        what = f"'{printable(wanted)}' cannot rank: it says what was handed over, and more of it is no better"
+        what = f"'{printable(wanted)}' cannot rank: it describes contexts, and more is not better"
         raise ConfigError(what, "choose a measure of answers or of evidence")
     if wanted not in group.known and wanted not in COSTS:
-        what = f"'{printable(wanted)}' cannot rank: nobody here knows whether a high value is good"
+        what = f"'{printable(wanted)}' cannot rank: it has no known direction"
         raise ConfigError(what, "install its evaluator, or choose another measure")
 
 

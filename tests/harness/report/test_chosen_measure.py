@@ -106,7 +106,7 @@ def test_a_measure_that_no_run_has_is_refused_with_the_nearest(written: Written)
 
 def test_a_measure_that_nobody_here_knows_cannot_rank(written: Written) -> None:
     runs = written(naive={"mystery": share(20)}, kg={"mystery": share(30)})
-    with pytest.raises(ConfigError, match="'mystery' cannot rank: nobody here knows whether a high value"):
+    with pytest.raises(ConfigError, match="'mystery' cannot rank"):
         ranked_by(runs, "mystery")
 
 

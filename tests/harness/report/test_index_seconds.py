@@ -22,7 +22,7 @@ TYPES = {"inference_query": 2}
         (
             Cost(wall_s=30.0, replayed_calls=3, saved_s=70.0),
             "100 rebuilt",
-            "rebuilt from stored times: 3 model calls",
+            "3 model calls",
         ),
         (Cost(wall_s=30.0, cached_texts=3), "≥ 30", "a lower bound: 3 vectors"),
     ],

@@ -36,7 +36,7 @@ def test_of_a_run_over_a_cluster_it_is_said_that_its_seconds_compare_with_no_oth
     run.reopen()
     run.spread.keep(6)
     [group] = load_groups([run], load_prices())
-    [note] = [note for view in group.views for note in view.notes if "over a cluster" in note]
+    [note] = [note for view in group.views for note in view.notes if "cluster" in note]
     assert "by up to 6 workers at once" in note
 
 
@@ -51,7 +51,7 @@ def test_a_latency_that_a_vector_of_an_earlier_query_shortened_is_blamed_on_no_i
     [group] = load_groups([run], load_prices())
     assert [note for view in group.views for note in view.notes if "left out" in note] == [
         "1 latency left out: calls were replayed after an interruption.",
-        "1 latency left out: vectors were there from an earlier query, attempt or run.",
+        "1 latency left out: vectors came from an earlier query, attempt or run.",
     ]
 
 

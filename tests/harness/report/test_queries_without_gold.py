@@ -49,7 +49,7 @@ def test_what_only_describes_ranks_nobody_where_there_are_answers_either(tmp_pat
 
 
 def test_nobody_can_have_them_ranked_by_it_either(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="'context_characters' cannot rank: it says what was handed over"):
+    with pytest.raises(ConfigError, match="'context_characters' cannot rank"):
         chapter_of(tmp_path, "context_characters", gold=("",))
 
 

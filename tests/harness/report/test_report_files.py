@@ -206,7 +206,7 @@ def test_a_score_that_could_not_be_computed_is_named_with_its_reason(make_run: M
     ]
     run.write_scores(evaluation("ragas"), scores)
     text = text_of(run)
-    assert "faithfulness: 1 score of 3 could not be computed and is not in the mean. The first: no JSON" in text
+    assert "faithfulness: 1 score of 3 could not be computed. The first: no JSON" in text
     assert "| faithfulness | 0.500 (n = 1 of 2) |" in text
 
 
@@ -283,13 +283,13 @@ def test_tokens_that_nobody_counted_are_named(make_run: MakeRun) -> None:
 
 def test_answers_that_max_tokens_cut_off_are_counted(make_run: MakeRun) -> None:
     text = text_of(make_run(usage=Usage(calls=1, input_tokens=9, cut_calls=1), types=SMALL, sessions=()))
-    assert "Of 3 of 3 queries a reply of the model was cut off at max_tokens: " in text
+    assert "3 of 3 queries" in text
 
 
 def test_hidden_reasoning_is_said(make_run: MakeRun) -> None:
     usage = Usage(calls=1, input_tokens=9, output_tokens=50, reasoning_tokens=40)
     text = text_of(make_run(usage=usage, types=SMALL, sessions=()))
-    assert "Of 150 output tokens of its queries 120 are reasoning that nobody is shown." in text
+    assert "120 of 150 output tokens are reasoning" in text
 
 
 def test_what_a_model_refuses_and_is_not_sent_is_said(make_run: MakeRun) -> None:
@@ -297,10 +297,7 @@ def test_what_a_model_refuses_and_is_not_sent_is_said(make_run: MakeRun) -> None
     run.keep_dialect(
         "generator", Dialect(sent_as={"temperature=0.0": None, "max_tokens": "max_completion_tokens"})
     )
-    assert (
-        "Not sent to the generator gpt-4o-mini, which refuses it: temperature=0.0. What stands in its place is "
-        "the model's own choice."
-    ) in text_of(run)
+    assert "Not sent to the generator gpt-4o-mini, which refuses it: temperature=0.0." in text_of(run)
 
 
 def test_runs_with_different_models_are_not_passed_off_as_a_comparison_of_systems(make_run: MakeRun) -> None:
@@ -406,13 +403,13 @@ def test_what_judges_were_asked_has_a_table_of_its_own(make_run: MakeRun) -> Non
 
 def test_what_could_be_judged_besides_is_one_line_with_what_it_takes(make_run: MakeRun) -> None:
     run = make_run(types=SMALL, sessions=())
-    left = next(line for line in text_of(run).splitlines() if line.startswith("Not scored here")).replace("\\", "")
+    left = next(line for line in text_of(run).splitlines() if line.startswith("Not used")).replace("\\", "")
     judging = [spec.name for spec in EVALUATORS.load_all()[0] if "judge" in spec.roles]
-    assert f"for they ask a judge: {', '.join(judging)}. " in left
+    assert f"because they need a judge: {', '.join(judging)}. " in left
     assert f"these runs have {sum(SMALL.values())} answers" in left
     assert f"rag-harness estimate --set evaluators=[{judging[0]}]" in left
     # Who has scored is not among them.
-    left = next(line for line in text_of(judged(run, "gpt-4o-mini", 0.25)).splitlines() if "Not scored" in line)
+    left = next(line for line in text_of(judged(run, "gpt-4o-mini", 0.25)).splitlines() if "Not used" in line)
     assert "ragas" not in left
 
 
@@ -447,10 +444,10 @@ def test_measures_that_failed_alike_share_a_note(make_run: MakeRun) -> None:
     own = [score for score in run.scores() if score.measure in record.measures]
     first = own[0].query_id
     run.write_scores(record, [one.model_copy(update=garbage) if one.query_id == first else one for one in own])
-    assert (
-        "ragas_context_relevance, ragas_faithfulness: 1 score of 12 each could not be computed and is not in the "
-        "mean. The first: garbage"
-    ) in text_of(run)
+    said = (
+        "ragas_context_relevance, ragas_faithfulness: 1 score of 12 each could not be computed. The first: garbage"
+    )
+    assert said in text_of(run)
 
 
 def test_two_runs_with_different_values_are_told_apart_and_nothing_is_said(make_run: MakeRun) -> None:
@@ -476,10 +473,10 @@ def test_a_measure_and_what_stands_in_for_it_are_shown_with_their_correlation(ma
     ]
     run.write_scores(record, scores)
     text = text_of(run)
-    assert "### Metrics and what stands in for them" in text
+    assert "### Metrics and their stand-ins" in text
     assert f"| naive | kg_nlp_x | kg_x | {len(queries)} | 1.00 |" in text
     other = make_run(system="kg", types=DOZEN, sessions=())
-    assert "### Metrics and what stands in for them" not in text_of(other)
+    assert "### Metrics and their stand-ins" not in text_of(other)
 
 
 def test_runs_that_were_judged_by_different_models_are_not_comparable_and_it_is_said(make_run: MakeRun) -> None:

@@ -91,7 +91,7 @@ def test_a_measure_that_no_run_has_is_one_line_with_the_nearest(tmp_path: Path) 
 
 def test_a_measure_of_which_nobody_knows_what_is_good_does_not_rank(tmp_path: Path) -> None:
     plans = plans_of({name: {**own, "strange": right(3)} for name, own in BOTH.items()})
-    with pytest.raises(ConfigError, match="'strange' cannot rank: nobody here knows whether a high value is good"):
+    with pytest.raises(ConfigError, match="'strange' cannot rank"):
         chapter_of(tmp_path, plans, "strange")
 
 
