@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_NAMES = 9
 _LONGEST_NAME = 26
-_LETTERS_WIDE = 90
+_LETTERS_WIDE = 58
 """Letters of a key beside each other in a figure of HALF_IN."""
 _DIRECTIONS = tuple(
     (dx, dy)

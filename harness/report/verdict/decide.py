@@ -302,14 +302,17 @@ def _worst_case(ranking: Ranking, place: int) -> float | None:
     compared = ranking.ranked
     if compared is None or race_of(ranking) is not None:
         return None
-    same = {
-        other
-        for pair in compared.pairs
-        for other in (pair.a, pair.b)
-        if place in (pair.a, pair.b) and pair.higher == pair.lower == 0 and not any(compared.n_missing)
-    }
-    worst = at_most_worse(compared, place, same)
+    worst = at_most_worse(compared, place, _identical(ranking, place))
     return worst if worst is not None and worst > 0 else None
+
+
+def _identical(ranking: Ranking, place: int) -> set[int]:
+    """The runs with the same value as this one on every query."""
+    compared = ranking.ranked
+    if compared is None or any(compared.n_missing):
+        return set()
+    pairs = [{pair.a, pair.b} for pair in compared.pairs if pair.higher == pair.lower == 0]
+    return set().union(*(pair for pair in pairs if place in pair)) - {place}
 
 
 def _much_cheaper(ranking: Ranking, choice: Choice) -> Cheaper | None:
@@ -384,7 +387,9 @@ def _standings(ranking: Ranking, choice: Choice, lines: Sequence[Line]) -> Itera
             lead = leads[place]
             found = replace(
                 found,
-                behind=_behind(lead, higher=compared is None or compared.measure.higher_is_better is not False),
+                behind=Number(0.0)
+                if place in _identical(ranking, ranking.order[0])
+                else _behind(lead, higher=compared is None or compared.measure.higher_is_better is not False),
             )
         yield found
 

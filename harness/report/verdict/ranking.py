@@ -80,7 +80,7 @@ class Ranking:
         if self.ranked is None:
             return list(range(len(self.entrants)))
         compared = self.ranked
-        costs = next((means for _, means in self._costs if sum(mean is not None for mean in means) > 1), None)
+        costs = next((means for _, means in self._costs if len({*means} - {None}) > 1), None)
         sign = 1.0 if compared.measure.higher_is_better is False else -1.0
 
         def merit(place: int) -> tuple[float, float]:
