@@ -21,9 +21,9 @@ def test_it_is_in_the_page_in_markdown_in_the_terminal_and_in_the_folders(
         assert "The longest answer has 3 words (gold)." in form
         assert "Words of an answer" in form
     assert "### How long answers are\n" in markdown
-    assert "(figures/lengths.png)" in markdown
+    assert "(figures/lengths.svg)" in markdown
     assert ">How long answers are</h" in page
-    assert {path.name for path in (told / "figures").glob("lengths.*")} == {"lengths.svg", "lengths.png"}
+    assert {path.name for path in (told / "figures").glob("lengths.*")} == {"lengths.svg"}
     assert (told / "tables" / "lengths.csv").read_text().splitlines()[1].startswith("gold,")
     says(outside, "report", "demo--gold", "--out", "again")
     assert (outside.folder / "again" / "report.html").read_bytes() == (told / "report.html").read_bytes()
