@@ -234,7 +234,7 @@ def _score(
             return None
     elsewhere = scoring_elsewhere(executors, checked.config, evaluation, reporter)
     runs = [result.run for result in results]
-    return evaluate_runs(runs, evaluation, options.results, reporter, spending, elsewhere)
+    return evaluate_runs(runs, evaluation, options.results, reporter, spending, elsewhere, keep_final=True)
 
 
 def _run_until_stopped(

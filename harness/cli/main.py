@@ -375,7 +375,7 @@ def report(
     from harness.cli.report import ReportOptions, report_runs
 
     formats = tuple(one.value for one in figures or ())
-    report_runs(runs, ReportOptions(out, results, prices, measure, margin, full, as_json, formats))
+    report_runs(runs, ReportOptions(out, results, prices, measure, margin, full, as_json, formats=formats))
 
 
 @app.command(rich_help_panel="decide")

@@ -8,10 +8,15 @@ from pathlib import Path
 
 from rich.console import Console
 
+from harness import __version__
 from harness.api.config_building import prices_of_runs
 from harness.cli.console import open_console
 from harness.core.hashing import short_digest
 from harness.report import check_report, load_chapters, render_terminal, write_report
+from harness.report.chapter import Chapter
+from harness.report.folder import is_current
+from harness.report.write import PAGE
+from harness.runner.machine_info import git_commit
 from harness.statistics import Prices
 from harness.store import RunDir, find_runs
 
@@ -32,8 +37,21 @@ class ReportOptions:
     """Print all tables and notes."""
     as_json: bool = False
     """Print the verdict as JSON instead of text."""
+    keep_current: bool = False
+    """Keep a report that this version of the harness wrote from the same runs and scores."""
     formats: tuple[str, ...] = ()
     """Formats of figures besides SVG."""
+
+
+def _key(runs: Sequence[RunDir], chapters: Sequence[Chapter], options: ReportOptions) -> str:
+    """Identifies the content of a report; empty if a run is open or the harness has uncommitted changes."""
+    commit = git_commit()
+    found = [run.fingerprint() for run in runs]
+    if commit.endswith("-dirty") or not all(found):
+        return ""
+    # The verdicts also depend on prices and on earlier runs beside these.
+    verdicts = [chapter.findings.verdict.to_json() for chapter in chapters]
+    return short_digest([__version__, commit, found, verdicts, list(options.formats)])
 
 
 def report_runs(names: Sequence[str], options: ReportOptions) -> None:
@@ -49,7 +67,11 @@ def print_report(runs: Sequence[RunDir], options: ReportOptions, prices: Prices,
     """
     folder = options.out or options.results / "reports" / short_digest(sorted(run.run_id for run in runs))
     chapters = load_chapters(runs, prices, options.measure, options.margin)
-    page = write_report(chapters, folder, options.formats)
+    key = _key(runs, chapters, options)
+    if options.keep_current and is_current(folder, key):
+        page = folder / PAGE
+    else:
+        page = write_report(chapters, folder, options.formats, key)
     if options.as_json:
         verdicts = [chapter.findings.verdict.to_json() for chapter in chapters]
         sys.stdout.write(json.dumps(verdicts, indent=2) + "\n")

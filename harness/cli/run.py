@@ -60,7 +60,10 @@ def _report(benches: Sequence[Benchmark], options: RunOptions, shown: RunOutput)
     console = open_console(stderr=shown.as_json, quiet=options.quiet)
     runs = [run for bench in benches for run in bench.runs]
     page = print_report(
-        runs, ReportOptions(shown.out, options.results, full=shown.full), benches[-1].spending.prices, console
+        runs,
+        ReportOptions(shown.out, options.results, full=shown.full, keep_current=True),
+        benches[-1].spending.prices,
+        console,
     )
     if options.quiet and not shown.as_json:
         # The only output, so that a shell can open the page; printed unchanged.

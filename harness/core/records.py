@@ -393,6 +393,8 @@ class EvaluationRecord(Record):
     """The measures whose values are 0 or 1."""
     twins: dict[str, str] = {}
     """Measure -> the judged measure that it stands in for; reports show their correlation."""
+    records: str = ""
+    """Checksum of the scored records.jsonl, if the run was closed and no score failed; such scores are final."""
     cost: Cost
     """`usage` counts all judgements, including those replayed from the journal, which are in `replayed_from`."""
 

@@ -10,8 +10,9 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from harness.core.errors import ConfigError, StoreError, explained_io
+from harness.core.errors import ConfigError, HarnessError, StoreError, explained_io
 from harness.store.atomic_files import write_atomic
 from harness.store.lock import exclusive
 
@@ -25,7 +26,7 @@ _PUBLISHING_S = 60.0
 
 
 @contextmanager
-def report_folder(out: Path) -> Iterator[Path]:
+def report_folder(out: Path, key: str = "") -> Iterator[Path]:
     """Yield an empty folder, whose files are moved to `out` if the block succeeds.
 
     The files of an earlier report in `out` are then removed; until then they are not touched. Raises ConfigError,
@@ -36,7 +37,17 @@ def report_folder(out: Path) -> Iterator[Path]:
     with _own_folder(out) as own:
         yield own
         with _locked(out):
-            _publish(own, out, _earlier(out))
+            _publish(own, out, _earlier(out), key)
+
+
+def is_current(out: Path, key: str) -> bool:
+    """Whether `out` holds all files of a report written with this key, which identifies its input."""
+    try:
+        if not key or read_list(out).get("key") != key:
+            return False
+        return all((out / name).is_file() for name in _earlier(out))
+    except HarnessError:
+        return False
 
 
 @contextmanager
@@ -92,21 +103,28 @@ def _earlier(out: Path) -> set[str]:
     if not out.is_dir():
         return set()
     with explained_io("read", out):
-        listed = (out / LIST).read_text(encoding="utf-8") if (out / LIST).exists() else None
         names = {path.name for path in out.iterdir() if not path.name.startswith(".")}
-    if listed is None and names:
+    listed = read_list(out)
+    if not listed and names:
         raise ConfigError(f"{out} holds other files than a report", "name an empty folder with --out")
-    return _names(out, listed or "[]")
+    return set(listed.get("files", []))
 
 
-def _names(out: Path, listed: str) -> set[str]:
+def read_list(out: Path) -> dict[str, Any]:
+    """The list of files that a report wrote, and its key; empty if there is none. ConfigError if it is damaged."""
+    path = out / LIST
+    with explained_io("read", path):
+        text = path.read_text(encoding="utf-8") if path.exists() else "{}"
     try:
-        names = json.loads(listed)
-    except ValueError:
-        names = None
-    if not isinstance(names, list) or not all(isinstance(name, str) and _is_ours(name) for name in names):
-        raise ConfigError(f"{out / LIST} is damaged: the list of files cannot be read", "delete that report")
-    return set(names)
+        listed = json.loads(text)
+        fits = isinstance(listed, dict) and all(
+            isinstance(name, str) and _is_ours(name) for name in listed.get("files", [])
+        )
+    except (ValueError, TypeError):
+        fits = False
+    if not fits:
+        raise ConfigError(f"{path} is damaged: the list of files cannot be read", "delete that report")
+    return dict(listed)
 
 
 def _is_ours(name: str) -> bool:
@@ -116,7 +134,7 @@ def _is_ours(name: str) -> bool:
     return plain and (len(parts) == 1 or (len(parts) == 2 and parts[0] in _FOLDERS))
 
 
-def _publish(own: Path, out: Path, earlier: set[str]) -> None:
+def _publish(own: Path, out: Path, earlier: set[str], key: str) -> None:
     written = _files_in(own)
     for name in sorted(written):
         there = out / name
@@ -131,8 +149,8 @@ def _publish(own: Path, out: Path, earlier: set[str]) -> None:
     for folder in _FOLDERS:
         with suppress(OSError):
             (out / folder).rmdir()
-    _keep_list(out, written)
+    _keep_list(out, written, key)
 
 
-def _keep_list(out: Path, names: set[str]) -> None:
-    write_atomic(out / LIST, json.dumps(sorted(names), indent=1) + "\n")
+def _keep_list(out: Path, names: set[str], key: str = "") -> None:
+    write_atomic(out / LIST, json.dumps({"key": key, "files": sorted(names)}, indent=1) + "\n")

@@ -47,29 +47,30 @@ def _distinct(stem: str, taken: set[str]) -> str:
     return name
 
 
-_SUMMARY, _PAGE = "summary.md", "report.html"
+_SUMMARY = "summary.md"
+PAGE = "report.html"
 _PAGE_BYTES = 14_800_000
 """Maximum size of the page: contexts, traces and explanations beyond it are left out."""
 _RENDERERS = {"csv": table_csv, "md": table_markdown, "tex": table_latex}
 
 
-def write_report(chapters: Sequence[Chapter], out: Path, formats: Sequence[str] = ()) -> Path:
+def write_report(chapters: Sequence[Chapter], out: Path, formats: Sequence[str] = (), key: str = "") -> Path:
     """Write report.html, verdict.json, summary.md, summary.csv, figures/ and tables/ into `out`; return the path
     of the page. Figures are SVG files, and files in other `formats` (`png`, `pdf`) if asked for.
 
     Only reads the runs; unfinished, unevaluated and failed ones are reported as such. The same runs give the same
     bytes on any day. `out` must be empty, missing, or hold an earlier report, which is replaced as a whole;
-    anything else is a ConfigError. See `report_folder`.
+    anything else is a ConfigError. See `report_folder`. `key`: identifies the input, for `is_current`.
     """
-    with report_folder(out) as folder:
+    with report_folder(out, key) as folder:
         whole = [_illustrated(chapter, folder, formats, alone=len(chapters) == 1) for chapter in chapters]
         verdicts = [chapter.findings.verdict.to_json() for chapter in whole]
         (folder / "verdict.json").write_text(json.dumps(verdicts, indent=1, allow_nan=False), encoding="utf-8")
         (folder / "summary.csv").write_text(summary_csv([chapter.group for chapter in whole]), encoding="utf-8")
         _write_tables(whole, folder / "tables")
-        (folder / _PAGE).write_text(_page(whole), encoding="utf-8", newline="\n")
+        (folder / PAGE).write_text(_page(whole), encoding="utf-8", newline="\n")
         (folder / _SUMMARY).write_text(summary_markdown(whole), encoding="utf-8")
-    return out / _PAGE
+    return out / PAGE
 
 
 def _page(chapters: Sequence[Chapter]) -> str:

@@ -2,8 +2,10 @@
 
 import platform
 import subprocess
+from collections.abc import Mapping
 from email import message_from_string
 from email.message import Message
+from functools import lru_cache
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 from typing import Any
@@ -24,8 +26,9 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
-def package_versions() -> dict[str, str]:
-    """Name -> version of every installed distribution."""
+@lru_cache(maxsize=1)
+def package_versions() -> Mapping[str, str]:
+    """Name -> version of every distribution that was installed at the first call."""
     heads = map(_head, distributions())
     return dict(sorted((head["Name"], head["Version"]) for head in heads if head["Name"]))
 

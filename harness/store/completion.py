@@ -33,6 +33,13 @@ class CompletionMarker:
                 return self.read(closed)
             raise
 
+    def checksum(self, path: Path) -> str:
+        """The checksum of a file in the marker; empty if the run is open."""
+        if not self._path.exists():
+            return ""
+        _, closes = atomic_files.read_closing(self._path, Done)
+        return closes[path.name].sha256 if path.name in closes else ""
+
     def check(self, path: Path, fix: str) -> None:
         """Raise StoreError with `fix` if `path` has changed since the run was closed."""
         if self._path.exists():

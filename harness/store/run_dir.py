@@ -9,6 +9,7 @@ from sys import intern
 
 from harness.core.bounded_files import open_to_append
 from harness.core.errors import DISTRIBUTION, StoreError, explained_io
+from harness.core.hashing import short_digest
 from harness.core.records import Estimate, EvaluationRecord, IndexRecord, RaceRecord, RunRecord, Score
 from harness.store import atomic_files, checksums, lock
 from harness.store.attempts import AttemptStatus, RecordKey, counting, latest_statuses
@@ -356,6 +357,17 @@ class RunDir:
         closed = (self._manifest_path, self._index_path, self._lines.path)
         beside = (self._reach.path, self._race_path, self._dialects_path, self.spread.path)
         return self._closing.read((*closed, *beside))
+
+    def records_checksum(self) -> str:
+        """The checksum of records.jsonl of a closed run; empty if it is open."""
+        return self._closing.checksum(self._lines.path)
+
+    def fingerprint(self) -> str:
+        """Changes with the records, settings and scores of a closed run; empty if it is open."""
+        if not self.records_checksum():
+            return ""
+        closing = [self.path / "done.json", *sorted(self._scores_path.glob("*.json"))]
+        return short_digest([path.read_text(encoding="utf-8") for path in closing])
 
     def reach(self) -> PartialRun | None:
         """Over which queries a closed run is complete; None if it is open or was never closed early."""

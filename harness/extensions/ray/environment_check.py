@@ -31,7 +31,7 @@ class Installed:
 def installed() -> Installed:
     """What is installed on this machine."""
     python = ".".join(platform.python_version_tuple()[:2])
-    return Installed(version(DISTRIBUTION), _code_digest(), python, package_versions())
+    return Installed(version(DISTRIBUTION), _code_digest(), python, dict(package_versions()))
 
 
 def differs(theirs: Installed, ours: Installed) -> str:

@@ -69,12 +69,17 @@ def evaluate_runs(
     reporter: Reporter,
     spending: BudgetTracker | None = None,
     elsewhere: RemoteScoring = no_executor,
+    *,
+    keep_final: bool = False,
 ) -> EvaluationOutcome:
     """Score every run with every evaluator and write the scores. The outcome lists what could not be scored.
 
     `spending` stops judgements before a budget is exceeded; `elsewhere` may score on other machines.
+    `keep_final`: do not repeat what an evaluator without a model has already scored in the same way, without
+    failures, over the same records.
     """
     evaluation = _Evaluation(runs, plan, reporter, spending or BudgetTracker.unlimited(), elsewhere)
+    evaluation.keep_final = keep_final
     return run_to_end(lambda: evaluation.run(results / "judge"))
 
 
@@ -90,6 +95,7 @@ class _Evaluation:
         elsewhere: RemoteScoring,
     ) -> None:
         self._runs, self._plan, self._elsewhere = runs, plan, elsewhere
+        self.keep_final = False
         self._reporter, self._spending = reporter, spending
         spending.count()
         prices = spending.prices_of(plan.models)
@@ -111,8 +117,11 @@ class _Evaluation:
         return EvaluationOutcome(tuple(evaluated), tuple(refusals))
 
     async def _score_all(self, planned: PlannedEvaluator, models: EvaluationModels) -> list[Evaluated]:
+        runs = [run for run in self._runs if not (self.keep_final and _is_final(run, planned))]
+        if not runs:
+            return []
         with self._scoring(planned, models) as scoring:
-            return [await self._score(run, planned, scoring, models) for run in self._runs]
+            return [await self._score(run, planned, scoring, models) for run in runs]
 
     @contextmanager
     def _scoring(self, planned: PlannedEvaluator, models: EvaluationModels) -> Iterator[Scoring]:
@@ -148,7 +157,9 @@ class _Evaluation:
                     written.add(scores)
                     found = found.with_more(scores)
                 cost = scoring.cost(watch.wall_s, watch.cpu_s)
-                written.close(self._record(planned, models, cost))
+                record = self._record(planned, models, cost)
+                checksum = "" if found.n_failed else run.records_checksum()
+                written.close(record.model_copy(update={"records": checksum}))
         return found
 
     def _usd(self, paid: Mapping[str, Usage]) -> float | None:
@@ -167,3 +178,15 @@ class _Evaluation:
             twins={measure.name: measure.twin_of for measure in planned.measures if measure.twin_of},
             cost=cost,
         )
+
+
+def _is_final(run: RunDir, planned: PlannedEvaluator) -> bool:
+    """Whether the evaluator, which uses no model, has scored these records in the same way without failures."""
+    checksum = run.records_checksum()
+    if not checksum or planned.spec.roles:
+        return False
+    params = planned.params.model_dump(mode="json")
+    way = (planned.spec.name, planned.spec.version, params, planned.weights, checksum)
+    return any(
+        way == (one.evaluator, one.version, one.params, one.weights, one.records) for one in run.evaluations()
+    )

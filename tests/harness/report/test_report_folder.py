@@ -49,7 +49,7 @@ def test_of_an_earlier_report_nothing_is_left_and_of_other_files_everything(tmp_
         "figures/photo.png": "mine",
     }
     assert not (out / "tables").exists()
-    assert json.loads((out / LIST).read_text()) == ["figures/new.png", "summary.md"]
+    assert json.loads((out / LIST).read_text())["files"] == ["figures/new.png", "summary.md"]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,23 @@ def test_a_file_of_a_report_that_became_a_link_is_neither_followed_nor_replaced(
 
 @pytest.mark.parametrize(
     "listed",
-    ["{", "3", '["../mine.txt"]', '["/etc/passwd"]', '["a/b/c"]', '["figures/../x"]', "[3]", '["src/x.py"]'],
+    [
+        "{",
+        "3",
+        '["a"]',
+        *(
+            f'{{"files": {names}}}'
+            for names in (
+                '["../mine.txt"]',
+                '["/etc/passwd"]',
+                '["a/b/c"]',
+                '["figures/../x"]',
+                "[3]",
+                '["src/x.py"]',
+                "7",
+            )
+        ),
+    ],
 )
 def test_a_list_that_leads_elsewhere_is_not_obeyed(tmp_path: Path, listed: str) -> None:
     out = tmp_path / "out"
