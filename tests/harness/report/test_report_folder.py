@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.errors import ConfigError, StoreError
-from harness.report.folder import LIST, report_folder
+from harness.report.folder import LIST, is_current, report_folder
 
 
 def write(out: Path, *names: str) -> None:
@@ -233,3 +233,13 @@ def test_a_killed_writer_leaves_nothing_behind_once_another_has_written(tmp_path
     assert {path.name for path in tmp_path.iterdir()} == {
         *("report.html", "figures", "only other.md", LIST, ".report.lock")
     }
+
+
+def test_a_report_is_current_while_its_key_and_all_its_files_are_there(tmp_path: Path) -> None:
+    with report_folder(tmp_path, "k1") as folder:
+        (folder / "summary.md").write_text("x")
+    assert is_current(tmp_path, "k1")
+    assert not is_current(tmp_path, "k2")
+    assert not is_current(tmp_path, "")
+    (tmp_path / "summary.md").unlink()
+    assert not is_current(tmp_path, "k1")

@@ -8,6 +8,7 @@ from threading import Thread
 import pytest
 from grading import GRADE, GRADER, Grader, fake_judge, graded_run, plan_with
 from journals import usage_by_role
+from paired_runs import close_again
 
 from harness.config import BenchConfig, JudgeConfig
 from harness.config.load import build_config
@@ -21,7 +22,7 @@ from harness.protocols import EvaluationRuntime, EvaluatorSpec, Params
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, plan_evaluation
 from harness.runner.progress import Reporter
-from harness.store import RunDir
+from harness.store import Done, RunDir
 
 MakeRun = Callable[..., RunDir]
 Evaluate = Callable[..., EvaluationOutcome]
@@ -223,3 +224,22 @@ def test_the_local_judge_is_the_larger_model_unless_named() -> None:
 def test_a_config_without_judges_names_no_models() -> None:
     plan = plan_evaluation(BenchConfig(evaluators=("answer",)))
     assert (plan.models, plan.needs("judge")) == ({}, False)
+
+
+def test_final_scores_of_an_evaluator_without_a_model_are_kept_on_request(
+    make_run: MakeRun, results: Path
+) -> None:
+    run = make_run("naive", ["Paris", "Rome"])
+    run.mark_done(Done(n_expected=2, n_ok=2, n_error=0, finished_at="2026-11-26"))
+    plan = plan_evaluation(BenchConfig(evaluators=("answer",)))
+    score = partial(evaluate_runs, [run], plan, results, Reporter(quiet=True), keep_final=True)
+    path = run.path / "scores" / "answer.json"
+    score()
+    first = path.stat().st_mtime_ns
+    score()
+    assert path.stat().st_mtime_ns == first
+    # Another attempt changes the records.
+    changed = next(iter(run.records().values())).model_copy(update={"attempt": 2})
+    close_again(run, changed)
+    score()
+    assert path.stat().st_mtime_ns != first
