@@ -14,13 +14,13 @@ from harness.config import GeneratorConfig
 from harness.models.clients import build_chat
 from harness.models.metering import Meter, metered
 from harness.models.providers import resolve_generator
-from harness.models.transport import Seam
+from harness.models.transport import CallContext
 from harness.protocols import Message
 from harness.store import Journal
 
 path = Path(sys.argv[1]) / "calls.sqlite"
 with closing(Journal(path)) as journal, metered(Meter("q")):
-    chat = build_chat(resolve_generator(GeneratorConfig(provider="fake")), Seam(journal))
+    chat = build_chat(resolve_generator(GeneratorConfig(provider="fake")), CallContext(journal))
     assert asyncio.run(chat.complete([Message("user", "Is it so?")]))
 print(*sys.modules)
 """
