@@ -136,6 +136,10 @@ class Step(Record):
     content: str
 
 
+REASONING = "reasoning"
+"""Name of a step that holds the reasoning of a model, which is not part of the answer."""
+
+
 class Prediction(Record):
     """The result of a system for one query."""
 

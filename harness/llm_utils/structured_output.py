@@ -1,6 +1,7 @@
 """Asking a model for JSON, and what becomes of a reply that is none."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -12,6 +13,14 @@ T = TypeVar("T")
 _REMINDER = "Your last reply could not be read. Reply with the JSON object alone, and keep it short."
 
 
+_TRAILING_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
+"""A string, which is kept, or a comma before a closing bracket."""
+
+
+def _without_comma(found: re.Match[str]) -> str:
+    return "" if found[0] == "," else found[0]
+
+
 class Unreadable(Exception):
     """Two replies in a row were not in the requested form; the message says why the second was not."""
 
@@ -21,8 +30,9 @@ def parse_object(reply: str) -> dict[str, Any]:
     start, end = reply.find("{"), reply.rfind("}")
     if start < 0:
         raise ValueError(f"no JSON object in {reply[:60]!r}")
+    text = reply[start : end + 1] if end > start else reply[start:]
     try:
-        parsed = json.loads(reply[start : end + 1] if end > start else reply[start:])
+        parsed = json.loads(_TRAILING_COMMA.sub(_without_comma, text))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"broken JSON ({str(error)[:80]}), perhaps cut off at max_tokens") from error
     if not isinstance(parsed, dict):

@@ -9,8 +9,10 @@ import numpy as np
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.core.records import Usage
+from harness.llm_utils.reasoning import Separated, separate_reasoning
 from harness.models.certificates import use_configured_certificates
 from harness.models.logprob_choice import are_refused, letter_request, letter_shares, no_letters
+from harness.models.metering import current_meter
 from harness.models.model_endpoint import Endpoint
 from harness.models.parameter_adapter import AdaptingTransport, ModelDialect
 from harness.models.providers import api_key, need_client, provider_of
@@ -142,21 +144,46 @@ class CutOff(ValueError):
     """`max_tokens` ended a reply before its first word: neither an answer nor an abstention."""
 
 
-def text_of(reply: Any, config: GeneratorConfig, max_tokens: int) -> str:
-    """The text of a chat completion; raises ValueError if it has none, `CutOff` if max_tokens ended it first."""
+def text_of(reply: Any, config: GeneratorConfig, max_tokens: int) -> Separated:
+    """The text of a chat completion, its reasoning apart. Raises ValueError, with the server's own words, if there
+    is no answer: it was filtered or refused, or a tool was called; `CutOff` if max_tokens ended it first.
+    """
     choice = _part(_part(reply, "choices"), 0)
-    text = _text(_part(_part(choice, "message"), "content"))
-    if _part(choice, "finish_reason") == "length" and not (text or "").strip():
-        hidden = _part(_part(_part(reply, "usage"), "completion_tokens_details"), "reasoning_tokens")
-        spent = f", {hidden:,} of them on reasoning" if isinstance(hidden, int) and hidden else ""
-        limit = max_tokens + config.reasoning_tokens
-        raise CutOff(
-            f"the model spent all of max_tokens ({limit:,}{spent}) before the first word "
-            f"of its reply: raise models.{config.role}.max_tokens, or reasoning_tokens, which every call gets more"
-        )
-    if text is None:
+    message, reason = _part(choice, "message"), _part(choice, "finish_reason")
+    content = _part(message, "content")
+    found = separate_reasoning(_text(content) or "")
+    fields = [_text(_part(message, name)) or "" for name in ("reasoning_content", "reasoning")]
+    fields += _reasoning_parts(content)
+    reasoning = "\n".join(part for part in dict.fromkeys((*fields, found.reasoning)) if part.strip())
+    if reason == "content_filter":
+        raise ValueError("the provider's content filter stopped the reply (finish_reason content_filter)")
+    if found.answer.strip():
+        return Separated(reasoning, found.answer)
+    if reason == "length" or not found.is_complete:
+        raise CutOff(_cut_off(reply, config, max_tokens))
+    if refusal := _text(_part(message, "refusal")):
+        raise ValueError(f"the model refused: {_brief(refusal)}")
+    if _part(message, "tool_calls") or _part(message, "function_call"):
+        raise ValueError("the model called a tool instead of answering")
+    if reasoning:
+        raise ValueError("the reply has reasoning and no answer: configure the server's reasoning parser")
+    if _part(message, "content") is None:
         raise ValueError("the model's reply holds no text")
-    return text
+    return found
+
+
+def _cut_off(reply: Any, config: GeneratorConfig, max_tokens: int) -> str:
+    hidden = _part(_part(_part(reply, "usage"), "completion_tokens_details"), "reasoning_tokens")
+    spent = f", {hidden:,} of them on reasoning" if isinstance(hidden, int) and hidden else ""
+    limit = max_tokens + config.reasoning_tokens
+    return (
+        f"the model spent all of max_tokens ({limit:,}{spent}) before the first word "
+        f"of its reply: raise models.{config.role}.max_tokens, or reasoning_tokens, which every call gets more"
+    )
+
+
+def _brief(text: str) -> str:
+    return " ".join(text.split())[:200]
 
 
 class OpenAIChat:
@@ -181,8 +208,10 @@ class OpenAIChat:
             schema = {"name": "reply", "schema": wanted, "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}
         reply = await _post(self._client, "/chat/completions", request)
-        text = text_of(reply, self._config, request["max_tokens"])
-        return _well_formed(text)
+        found = text_of(reply, self._config, request["max_tokens"])
+        if found.reasoning:
+            current_meter().reasoning.append(_well_formed(found.reasoning))
+        return _well_formed(found.answer)
 
     async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
         """See `harness.protocols.LogprobModel`."""
@@ -258,9 +287,18 @@ def _text(content: Any) -> str | None:
     """The text of a message, or of its parts if the server sends a list of them."""
     if not isinstance(content, list):
         return None if content is None else str(content)
-    texts = [part if isinstance(part, str) else _part(part, "text") for part in content]
+    texts = [part if isinstance(part, str) else _part(part, "text") for part in content if not _is_reasoning(part)]
     found = [text for text in texts if isinstance(text, str)]
     return "".join(found) if found else None
+
+
+def _reasoning_parts(content: Any) -> list[str]:
+    parts = [part for part in content if _is_reasoning(part)] if isinstance(content, list) else []
+    return [_text(_part(part, "thinking")) or _text(_part(part, "text")) or "" for part in parts]
+
+
+def _is_reasoning(part: Any) -> bool:
+    return _part(part, "type") in ("thinking", "reasoning")
 
 
 def _well_formed(text: str) -> str:

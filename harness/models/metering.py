@@ -61,6 +61,8 @@ class Meter:
         """Usage of the calls that computed the cached vectors, by payer and role."""
         self.paid: dict[str, Usage] = {}
         """Usage of the calls made now."""
+        self.reasoning: list[str] = []
+        """Reasoning of the models, which is not part of their replies."""
         self._own: Usage | None = None
         self._own_beside: frozenset[str] = frozenset()
         self.embedded_texts = 0

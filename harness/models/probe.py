@@ -32,20 +32,23 @@ def is_asked(config: ModelConfig) -> bool:
 async def ask_once(config: ModelConfig, call_context: CallContext, scope: str) -> None:
     """Call the model of a resolved config once, counted and journaled under `scope`.
 
-    Raises ModelUnavailable if every call would fail: the key, the model or a parameter is refused, or all of
-    max_tokens is used before the first word. A slow or faltering server, and a budget that is too small, are left
-    to the next call.
+    Raises ModelUnavailable if every call would fail: the key, the model or a parameter is refused, every try gave
+    a body that is no reply, or all of max_tokens is used before the first word. A slow or faltering server, and a
+    budget that is too small, are left to the next call.
     """
     path, body = _request(config)
     url = str(config.base_url)
     headers = {"Authorization": f"Bearer {api_key(config)}"}
-    falters = (TimeoutError, httpx2.TransportError, UnreadableReply)
-    with suppress(*falters, BudgetExhausted), metered(Meter(scope)):
+    with suppress(TimeoutError, httpx2.TransportError, BudgetExhausted), metered(Meter(scope)):
         async with (
             asyncio.timeout(_LONGEST_S),
             httpx2.AsyncClient(transport=open_transport(config, call_context), timeout=config.timeout_s) as client,
         ):
-            response = await client.post(f"{url}{path}", json=body, headers=headers)
+            try:
+                response = await client.post(f"{url}{path}", json=body, headers=headers)
+            except UnreadableReply as error:
+                where = f"the {config.role} {config.model} at {config.base_url}"
+                raise ModelUnavailable(f"{where}: {error}", f"check models.{config.role}.base_url") from error
             _check(config, response, body)
 
 

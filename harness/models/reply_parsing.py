@@ -75,10 +75,12 @@ def _too_large(when: str) -> UnreadableReply:
     return UnreadableReply(f"a reply is larger than {MAX_BODY_BYTES >> 20} MiB{when}")
 
 
-def damage_of(reply: Any, path: str) -> str:
-    """What is missing in the parsed body of a reply to a request for `path`; empty if nothing is."""
+def damage_of(reply: Any, path: str, content: bytes = b"") -> str:
+    """What is wrong with the parsed body of a reply to a request for `path`; empty if nothing is."""
     if reply is _NO_JSON:
-        return "a body that is not JSON"
+        return _kind_of(content)
+    if said := _error_in(reply):
+        return f"an error with status 200 ({said})"
     if path.endswith("/chat/completions"):
         choices = reply.get("choices") if isinstance(reply, dict) else None
         first = choices[0] if isinstance(choices, list) and choices else None
@@ -88,6 +90,27 @@ def damage_of(reply: Any, path: str) -> str:
         data = reply.get("data") if isinstance(reply, dict) else None
         return "" if isinstance(data, list) else "a body without data"
     return ""
+
+
+def _kind_of(content: bytes) -> str:
+    """What a body is that is not JSON."""
+    start = content.lstrip()[:20].lower()
+    if start.startswith((b"data:", b"event:", b": ")):
+        return "a stream of events, although none was requested"
+    return "a web page instead of JSON" if start.startswith(b"<") else "a body that is not JSON"
+
+
+def _error_in(reply: Any) -> str:
+    """The server's words, if a reply or its choice is an error; empty if it is none."""
+    choices = reply.get("choices") if isinstance(reply, dict) else None
+    first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    if first and first.get("finish_reason") != "error":
+        return ""
+    error = first.get("error") or (reply.get("error") if isinstance(reply, dict) else None)
+    if not error and first.get("finish_reason") != "error":
+        return ""
+    message = error.get("message") if isinstance(error, dict) else error
+    return " ".join(str(message or "finish_reason error").split())[:200]
 
 
 def read_usage(content: bytes) -> Usage:

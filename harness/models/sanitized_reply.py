@@ -33,7 +33,7 @@ class SanitizedReply:
     @cached_property
     def damage(self) -> str:
         """What is missing in a reply with status 200; empty if nothing is. A reply without text is complete."""
-        return damage_of(self._parsed, self.path)
+        return damage_of(self._parsed, self.path, self.content)
 
     @cached_property
     def usage(self) -> Usage:

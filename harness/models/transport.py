@@ -178,9 +178,11 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 self._endpoint.raise_if_permanent(reply)
             failures += not is_limit
             if not (reason := fault(reply)) or failures > self._endpoint.max_retries:
-                if isinstance(reply, SanitizedReply):
-                    return reply
-                raise self._endpoint.final_error(reply)
+                if not isinstance(reply, SanitizedReply):
+                    raise self._endpoint.final_error(reply)
+                if reason and reply.status == 200:
+                    raise UnreadableReply(f"the {self._endpoint.role} answers with {reason}")
+                return reply
             self._call_context.journal.add_fault(
                 datetime.now(UTC).isoformat(), meter.scope, self._endpoint.role, reason, wait_s
             )

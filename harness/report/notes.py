@@ -393,7 +393,9 @@ def _token_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
             f"In {counts.n_cut:,} of {counted(counts.n, 'query', 'queries')} a reply of the model was cut off: "
             "models.generator.max_tokens may be too small."
         )
-    if counts.reasoning_tokens:
+    if counts.n_reasoned:
+        yield f"Reasoning was removed from {counted(counts.n_reasoned, 'answer')}; the trace has it."
+    elif counts.reasoning_tokens:
         yield (
             f"{counts.reasoning_tokens:,} of {counts.output_tokens:,} output tokens are reasoning, which is not "
             "part of the answers."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from harness.core.records import OWN_MODELS, Cost, RunRecord
+from harness.core.records import OWN_MODELS, REASONING, Cost, RunRecord
 from harness.display.text_format import printable
 from harness.statistics import Frame
 from harness.statistics.cost import called_roles
@@ -48,6 +48,8 @@ class RecordCounts:
     """A reply was cut off."""
     output_tokens: int = 0
     reasoning_tokens: int = 0
+    n_reasoned: int = 0
+    """The reasoning of a model was kept apart from the answer."""
     roles: set[str] = field(default_factory=set)
     """Roles whose model was called."""
 
@@ -74,6 +76,8 @@ class RecordCounts:
         self.n_timeouts += record.status == "timeout"
         if is_asked:
             self._add_asked(record)
+        trace = record.prediction.trace if record.prediction else ()
+        self.n_reasoned += any(step.name == REASONING for step in trace)
         if record.status == "ok":
             self.n_replayed += record.cost.replayed_calls > 0
             self.n_cached += record.cost.cached_texts > 0 and not record.cost.replayed_calls

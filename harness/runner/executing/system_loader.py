@@ -13,6 +13,7 @@ from harness.config import EmbedderConfig
 from harness.core.errors import ConfigError, HarnessError
 from harness.core.records import Cost, Evidence, Failure, Prediction, Query, RunStatus
 from harness.core.sanitize import cleaned
+from harness.llm_utils.reasoning import with_reasoning_apart
 from harness.models.clients import AnyCallContext, build_chat
 from harness.models.embedders import CachedEmbedder, build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
@@ -90,6 +91,7 @@ class OpenedSystem:
                     prediction = await self.system.answer(query)
                 if not isinstance(prediction, Prediction):
                     raise TypeError(f"the system returned {type(prediction).__name__}, not a Prediction")
+                prediction = with_reasoning_apart(prediction, meter.reasoning)
                 # A lone surrogate cannot be written to a file. It fails this query, not the run.
                 prediction.model_dump_json()
                 return prediction, None, "ok"

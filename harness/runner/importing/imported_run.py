@@ -11,6 +11,7 @@ from harness.core.hashing import digest, short_digest
 from harness.core.records import NO_ROW, Cost, Failure, Prediction, RunRecord, Usage
 from harness.datasets import Dataset
 from harness.evaluators.scores import bounded
+from harness.llm_utils.reasoning import separate_reasoning, with_reasoning_apart
 from harness.registry import DATASETS
 from harness.runner.importing.answer_file import ImportedFile
 from harness.runner.importing.answer_row import ImportedRow
@@ -173,6 +174,10 @@ class ImportedRun:
         partly = sum(1 for row in rows.values() if not row.has_tokens and (row.input_tokens or row.output_tokens))
         if partly:
             yield f"Rows with only input or only output tokens, which count as unknown: {partly:,}."
+        separated = (separate_reasoning(row.answer or "") for row in rows.values())
+        reasoned = sum(1 for found in separated if found.reasoning and found.answer)
+        if reasoned:
+            yield f"Answers whose reasoning was removed, and kept in the trace: {reasoned:,}."
         foreign = self._foreign_doc_ids()
         if foreign:
             yield f"Documents in contexts that are not in the corpus, and count as wrong: {foreign:,}."
@@ -187,6 +192,11 @@ class ImportedRun:
 def _answered(query_id: str, row: ImportedRow, imported_at: str) -> RunRecord:
     failure = _failure(row)
     answered = Prediction(answer=row.answer, contexts=row.contexts)
+    if not failure:
+        try:
+            answered = with_reasoning_apart(answered)
+        except ValueError as error:
+            failure = Failure(kind=_NO_ANSWER, message=f"line {row.line} of the imported file: {error}")
     return RunRecord(
         query_id=query_id,
         repeat=row.repeat,

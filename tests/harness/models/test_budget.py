@@ -4,6 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from harness.models.fake_model import FakeScript, FakeTransport
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, metered
 from harness.models.model_endpoint import Endpoint
+from harness.models.reply_parsing import UnreadableReply
 from harness.models.transport import CallContext, MeteredTransport
 from harness.store.journal import paid_by_runs
 
@@ -189,7 +191,7 @@ async def test_an_answer_nobody_counted_counts_with_its_upper_bound(
 ) -> None:
     call_context = open_seam()
     call_context.budget = Budget(Allowance(tokens=1000))
-    with metered(Meter("index")):
+    with metered(Meter("index")), suppress(UnreadableReply):
         await ask(transport(call_context, Serving(fault=fault)), "a" * 100)
     assert 150 < sum_tokens(paid(tmp_path)) < 250
     assert call_context.budget.spent.tokens == sum_tokens(paid(tmp_path))

@@ -25,13 +25,21 @@ def generator(server: FakeServer, **more: Any) -> GeneratorConfig:
 
 @pytest.mark.parametrize(
     "fault",
-    ["http_500", "http_529", "malformed", "gzip_bomb", "usage_huge", "no_usage", "list_content"],
+    ["http_500", "http_529", "usage_huge", "no_usage", "list_content"],
 )
 async def test_a_server_that_falters_is_left_to_who_calls_it_next(
     serve: Serve, call_context: CallContext, fault: str
 ) -> None:
     await ask_once(generator(serve(FakeScript(fault=fault))), call_context, "preflight/today")
     assert call_context.fatal is None
+
+
+@pytest.mark.parametrize("fault", ["malformed", "gzip_bomb"])
+async def test_a_server_whose_every_reply_is_unreadable_is_refused_before_anything_is_paid(
+    serve: Serve, call_context: CallContext, fault: str
+) -> None:
+    with pytest.raises(ModelUnavailable, match=r"check models\.generator\.base_url"):
+        await ask_once(generator(serve(FakeScript(fault=fault))), call_context, "preflight/today")
 
 
 async def test_one_that_hangs_is_not_waited_for(

@@ -24,6 +24,7 @@ from harness.models.fake_faults import Reply
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
+from harness.models.reply_parsing import UnreadableReply
 from harness.models.transport import CallContext
 from harness.protocols import Message
 
@@ -349,7 +350,7 @@ async def test_a_reply_without_text_is_an_error_of_that_call(
     serve: Serve, connect: Connect, call_context: CallContext, body: object
 ) -> None:
     chat = connect(serve(respond=lambda path, request: Reply(200, json.dumps(body).encode())).base_url)
-    with metered(Meter("index")), pytest.raises(ValueError, match="the model's reply holds no text"):
+    with metered(Meter("index")), pytest.raises(ValueError, match=r"reply holds no text|body without a choice"):
         await chat.complete(ask("Who?"))
     assert call_context.fatal is None
 
@@ -518,11 +519,11 @@ async def test_a_request_that_the_server_finds_wrong_is_not_sent_again(
     assert call_context.fatal is None
 
 
-async def test_a_garbled_body_is_the_client_s_exception_and_is_asked_again_on_resume(
+async def test_a_garbled_body_is_an_exception_and_is_asked_again_on_resume(
     serve: Serve, connect: Connect, call_context: CallContext, tmp_path: Path
 ) -> None:
     server = serve(FakeScript(fault="malformed", fault_times=1))
-    with metered(Meter("index")) as meter, pytest.raises(json.JSONDecodeError):
+    with metered(Meter("index")) as meter, pytest.raises(UnreadableReply):
         await connect(server.base_url).complete(ask("Who?"))
     assert meter.usage == {GENERATOR: Usage(calls=1, unmetered_calls=1)}
     assert (journaled(tmp_path), call_context.fatal) == ([], None)

@@ -256,6 +256,17 @@ def test_doc_ids_that_the_corpus_lacks_are_kept_and_counted(take: Import) -> Non
     assert result.notes[-1].endswith("not in the corpus, and count as wrong: 2.")
 
 
+def test_reasoning_is_removed_from_answers_and_counted_and_reasoning_alone_is_no_answer(take: Import) -> None:
+    rows = ["<think>no</think>Yes", "no</think> Yes", "Yes", "<think>perhaps"]
+    result = take([answer(number, answer=text) for number, text in enumerate(rows)])
+    records = list(result.run.records().values())
+    assert [record.prediction.answer if record.prediction else None for record in records] == ["Yes"] * 3 + [None]
+    assert [len(record.prediction.trace) if record.prediction else 0 for record in records] == [1, 1, 0, 0]
+    assert records[3].failure is not None
+    assert records[3].failure.kind == "NoAnswer"
+    assert result.notes[-1].endswith("kept in the trace: 2.")
+
+
 def test_half_of_the_token_counts_is_noted(take: Import) -> None:
     notes = take([answer(0, output_tokens=4), answer(1, input_tokens=4, output_tokens=4)]).notes
     assert notes[-1].endswith("which count as unknown: 1.")

@@ -1,0 +1,80 @@
+"""What a chat completion says beside its text: reasoning, filters, refusals, tool calls, errors in a 200."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from harness.models.clients import OpenAIChat
+from harness.models.fake_faults import Reply
+from harness.models.fake_server import FakeServer
+from harness.models.metering import Meter, metered
+from harness.protocols import Message
+
+Serve = Callable[..., FakeServer]
+Connect = Callable[..., OpenAIChat]
+USAGE = {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105}
+
+
+def choice(message: dict[str, Any], finish_reason: str = "stop", **more: Any) -> bytes:
+    one = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish_reason, **more}
+    return json.dumps({"choices": [one], "usage": USAGE}).encode()
+
+
+async def said(serve: Serve, connect: Connect, body: bytes) -> tuple[str, list[str]]:
+    """The answer to one question, and the reasoning that was kept apart."""
+    server = serve(respond=lambda path, request: Reply(200, body))
+    with metered(Meter("q")) as meter:
+        answer = await connect(server.base_url, max_retries=0).complete([Message("user", "Who?")])
+    return answer, meter.reasoning
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": "<think>Jon?</think>\n\nMarta"},
+        {"content": "Jon?</think>Marta"},
+        {"content": "Marta", "reasoning_content": "Jon?"},
+        {"content": "Marta", "reasoning": "Jon?"},
+        {"content": "Marta", "reasoning": "Jon?", "reasoning_content": "Jon?"},
+        {"content": [{"type": "reasoning", "text": "Jon?"}, {"type": "text", "text": "Marta"}]},
+        {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "Jon?"}]}, "Marta"]},
+    ],
+    ids=str,
+)
+async def test_reasoning_is_kept_apart_wherever_a_server_puts_it(
+    serve: Serve, connect: Connect, message: dict[str, Any]
+) -> None:
+    assert await said(serve, connect, choice(message)) == ("Marta", ["Jon?"])
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (choice({"content": "The passage tells of a"}, "content_filter"), "content_filter"),
+        (choice({"content": ""}, "content_filter"), "content_filter"),
+        (choice({"content": None, "refusal": "I'm sorry, I can't."}), "I'm sorry, I can't"),
+        (choice({"content": None, "tool_calls": [{"id": "1"}]}, "tool_calls"), "tool"),
+        (choice({"content": "", "reasoning_content": "It is Marta"}), "reasoning parser"),
+        (choice({"content": None, "reasoning": "It is Marta"}), "reasoning parser"),
+        (choice({"content": "<think>Perhaps"}, "length"), "max_tokens"),
+        (choice({"content": "<think>Perhaps"}), "max_tokens"),
+        (
+            choice({"content": ""}, "error", error={"message": "Provider returned error"}),
+            "Provider returned error",
+        ),
+        (b'{"error": {"message": "Rate limit exceeded: free", "code": 429}}', "Rate limit exceeded: free"),
+        (b'data: {"choices": []}\n\ndata: [DONE]\n\n', "stream of events"),
+        (b"<!doctype html><title>Sign in</title>", "web page"),
+    ],
+)
+async def test_a_reply_without_an_answer_fails_and_says_why(
+    serve: Serve, connect: Connect, body: bytes, words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        await said(serve, connect, body)
+
+
+async def test_an_empty_reply_of_a_model_that_ended_by_itself_is_an_answer(serve: Serve, connect: Connect) -> None:
+    assert await said(serve, connect, choice({"content": ""})) == ("", [])
