@@ -50,7 +50,7 @@ _SET_BY = {
     **dict.fromkeys(("messages", "input", "system", "response_format"), "the harness sets it"),
     **dict.fromkeys(("stream", "stream_options"), "token usage of a streamed call would not be counted"),
     "n": "the harness requests and reads one reply",
-    "encoding_format": "the harness sets it",
+    "encoding_format": "vectors are read as numbers, the default",
     **dict.fromkeys(("api_key", "api-key", "authorization"), "the key comes from the variable in api_key_env"),
 }
 """Parameters that `extra` must not contain, with the reason."""

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import httpx2
-import numpy as np
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.core.records import Usage
 from harness.llm_utils.reasoning import Separated, separate_reasoning
 from harness.models.certificates import use_configured_certificates
+from harness.models.embedding_replies import BatchTooLarge, is_about_a_batch, vectors_of
 from harness.models.logprob_choice import are_refused, letter_request, letter_shares, no_letters
 from harness.models.metering import current_meter
 from harness.models.model_endpoint import Endpoint
@@ -19,7 +19,6 @@ from harness.models.providers import api_key, need_client, provider_of
 from harness.models.remote_calls import RemoteCallContext, RemoteTransport
 from harness.models.reply_parsing import usage_of
 from harness.models.transport import CallContext, MeteredTransport
-from harness.models.vectors import unit_rows
 from harness.protocols import Message
 from harness.store import Dialect, Dialects
 
@@ -136,8 +135,8 @@ def chat_request(
 
 def embedding_request(config: EmbedderConfig, texts: Sequence[str]) -> dict[str, Any]:
     """The request to an embedder."""
-    # Some servers do not know base64.
-    return {"input": list(texts), "model": str(config.model), "encoding_format": "float", **config.extra}
+    # No encoding_format: numbers are the default, and some servers refuse the parameter.
+    return {"input": list(texts), "model": str(config.model), **config.extra}
 
 
 class CutOff(ValueError):
@@ -260,14 +259,16 @@ class OpenAIEmbedding:
         return (await self.embed_counted(texts))[0]
 
     async def embed_counted(self, texts: Sequence[str]) -> "tuple[Vectors, Usage]":
-        """The same, with the usage of the call."""
-        reply = await _post(self._client, "/embeddings", embedding_request(self._config, texts))
-        data = _part(reply, "data")
-        rows = sorted(data if isinstance(data, list) else [], key=lambda row: _part(row, "index") or 0)
-        if len(rows) != len(texts):
-            raise ValueError(f"{len(texts)} texts were sent and {len(rows)} embeddings came back")
-        vectors = np.asarray([_part(row, "embedding") for row in rows], dtype=np.float32)
-        return unit_rows(vectors), usage_of(reply)
+        """The same, with the usage of the call. Raises `BatchTooLarge` if the server accepts fewer texts."""
+        from openai import APIStatusError
+
+        try:
+            reply = await _post(self._client, "/embeddings", embedding_request(self._config, texts))
+        except APIStatusError as error:
+            if len(texts) > 1 and is_about_a_batch(error.status_code, str(error)):
+                raise BatchTooLarge(str(error)) from error
+            raise
+        return vectors_of(reply, len(texts)), usage_of(reply)
 
     async def close(self) -> None:
         """Close its connections."""

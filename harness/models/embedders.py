@@ -10,6 +10,7 @@ from harness.config import EmbedderConfig
 from harness.core.hashing import digest
 from harness.models.clients import AnyCallContext, OpenAIEmbedding, open_client
 from harness.models.embedding_cache import EmbeddingCache
+from harness.models.embedding_replies import BatchTooLarge
 from harness.models.metering import Meter, collect_replayed_calls, current_meter
 from harness.models.model_identity import model_identity
 from harness.models.providers import TextEncoder, provider_of
@@ -45,9 +46,15 @@ class CachedEmbedder:
         missing.sort(key=len)
         done = len(texts) - len(missing)
         self._progress(done, len(texts))
-        for start in range(0, len(missing), self._batch_size):
+        start = 0
+        while start < len(missing):
             batch = missing[start : start + self._batch_size]
-            await self._add(batch)
+            try:
+                await self._add(batch)
+            except BatchTooLarge:
+                self._batch_size = len(batch) // 2
+                continue
+            start += len(batch)
             done += len(batch)
             meter.add_embedded(batch)
             self._progress(done, len(texts))

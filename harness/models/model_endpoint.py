@@ -13,8 +13,10 @@ from harness.models.reply_parsing import UnreadableReply, retry_after_s
 from harness.models.sanitized_reply import SanitizedReply
 
 LIMIT = "HTTP 429"
-_RETRIED_STATUS = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
-"""529: Anthropic's servers are overloaded."""
+_NOT_RETRIED = frozenset({501, 505, 511})
+"""Not implemented, another version of HTTP, a network that wants a login: no later try succeeds. Every other one
+from 500 is retried, such as Cloudflare's 520 to 530 and Anthropic's 529.
+"""
 _OUT_OF_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 Outcome = SanitizedReply | Exception
 """The result of one try: a reply or an error."""
@@ -95,7 +97,7 @@ def fault(reply: Outcome) -> str:
         if REFUSED in str(reply):
             return ""
         return str(reply) if isinstance(reply, UnreadableReply) else type(reply).__name__
-    if reply.status in _RETRIED_STATUS:
+    if reply.status in {408, 409, 429} or (reply.status >= 500 and reply.status not in _NOT_RETRIED):
         return f"HTTP {reply.status}"
     return reply.damage if reply.status == 200 else ""
 

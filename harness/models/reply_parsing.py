@@ -11,6 +11,7 @@ from typing import Any
 import httpx2
 
 from harness.core.records import Usage
+from harness.models.embedding_replies import rows_of
 from harness.models.limiter import Allowances
 
 MAX_BODY_BYTES = 64 << 20
@@ -87,8 +88,7 @@ def damage_of(reply: Any, path: str, content: bytes = b"") -> str:
         is_choice = isinstance(first, dict) and isinstance(first.get("message"), dict)
         return "" if is_choice else "a body without a choice"
     if path.endswith("/embeddings"):
-        data = reply.get("data") if isinstance(reply, dict) else None
-        return "" if isinstance(data, list) else "a body without data"
+        return "a body without embeddings" if rows_of(reply) is None else ""
     return ""
 
 
@@ -126,7 +126,8 @@ def usage_of(reply: Any) -> Usage:
     try:
         usage = reply["usage"]
         details = usage.get("prompt_tokens_details") or {}
-        taken, given = _tokens(usage["prompt_tokens"]), _tokens(_or_0(usage.get("completion_tokens")))
+        # No request is without tokens: a server that reports 0 did not count them.
+        taken, given = _tokens(usage["prompt_tokens"], least=1), _tokens(_or_0(usage.get("completion_tokens")))
         cached = _tokens(_or_0(details.get("cached_tokens")), most=taken)
         given, reasoned = _with_reasoning(usage, taken, given)
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -152,8 +153,8 @@ def _with_reasoning(usage: Any, taken: int, given: int) -> tuple[int, int]:
     return given, min(hidden, given) if type(hidden) is int and hidden > 0 else 0
 
 
-def _tokens(value: object, most: int = MAX_TOKENS) -> int:
-    if type(value) is not int or not 0 <= value <= most:
+def _tokens(value: object, most: int = MAX_TOKENS, least: int = 0) -> int:
+    if type(value) is not int or not least <= value <= most:
         raise ValueError("not a token count")
     return value
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from harness.config import GeneratorConfig
-from harness.models.clients import OpenAIChat, open_client
+from harness.config import EmbedderConfig, GeneratorConfig
+from harness.models.clients import OpenAIChat, OpenAIEmbedding, open_client
 from harness.models.fake_faults import Reply
 from harness.models.fake_model import FakeModel, FakeScript
 from harness.models.fake_server import FakeServer
@@ -86,5 +86,20 @@ async def connect(call_context: CallContext, no_tls: None) -> AsyncIterator[Call
             client = open_client(resolved, call_context)
             stack.push_async_callback(client.close)
             return OpenAIChat(resolved, client)
+
+        yield start
+
+
+@pytest.fixture
+async def connect_embedder(call_context: CallContext) -> AsyncIterator[Callable[..., OpenAIEmbedding]]:
+    """connect_embedder(url, **config) -> the encoder over the real openai client."""
+    async with AsyncExitStack() as stack:
+
+        def start(base_url: str, **config: Any) -> OpenAIEmbedding:
+            fields = {"provider": "openai-compatible", "model": "fake-1", "max_retries": 0, **config}
+            resolved = EmbedderConfig(base_url=base_url, **fields)
+            client = open_client(resolved, call_context)
+            stack.push_async_callback(client.close)
+            return OpenAIEmbedding(resolved, client)
 
         yield start

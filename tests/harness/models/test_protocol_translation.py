@@ -204,8 +204,12 @@ def test_a_reply_whose_tokens_nobody_counted_is_unmetered_and_never_of_none() ->
     assert usage_of(embeddings_reply([[1.0]])) == unmetered
 
 
-def test_a_reply_with_its_tokens_is_counted_also_where_they_are_none() -> None:
-    assert usage_of(chat_reply("", input_tokens=0, output_tokens=0)) == Usage(calls=1)
+def test_a_request_of_no_tokens_was_not_counted() -> None:
+    assert usage_of(chat_reply("", input_tokens=0, output_tokens=0)) == Usage(calls=1, unmetered_calls=1)
+
+
+def test_a_reply_with_its_tokens_is_counted_also_where_it_has_none() -> None:
+    assert usage_of(chat_reply("", input_tokens=3, output_tokens=0)) == Usage(calls=1, input_tokens=3)
     assert usage_of(chat_reply("yes", input_tokens=3, output_tokens=1)) == Usage(
         calls=1, input_tokens=3, output_tokens=1
     )

@@ -1,9 +1,11 @@
-"""What a chat completion says beside its text: reasoning, filters, refusals, tool calls, errors in a 200."""
+"""What a server says beside its text: reasoning, filters, refusals, tool calls, errors in a 200, statuses."""
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
+import openai
 import pytest
 
 from harness.models.clients import OpenAIChat
@@ -78,3 +80,20 @@ async def test_a_reply_without_an_answer_fails_and_says_why(
 
 async def test_an_empty_reply_of_a_model_that_ended_by_itself_is_an_answer(serve: Serve, connect: Connect) -> None:
     assert await said(serve, connect, choice({"content": ""})) == ("", [])
+
+
+@pytest.mark.parametrize(
+    ("status", "n_requests"), [(520, 2), (524, 2), (529, 2), (503, 2), (501, 1), (505, 1), (422, 1)]
+)
+async def test_a_status_that_may_pass_is_tried_again(
+    serve: Serve, connect: Connect, status: int, n_requests: int
+) -> None:
+    asked: list[bytes] = []
+
+    def respond(path: str, request: bytes) -> Reply:
+        asked.append(request)
+        return Reply(status, b"error") if len(asked) == 1 else Reply(200, choice({"content": "Marta"}))
+
+    with metered(Meter("q")), suppress(openai.APIStatusError):
+        await connect(serve(respond=respond).base_url, max_retries=1).complete([Message("user", "Who?")])
+    assert len(asked) == n_requests

@@ -1,0 +1,80 @@
+"""The vectors in a reply to a request for embeddings, as servers send them: OpenAI, Ollama, TEI."""
+
+import base64
+import binascii
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.models.vectors import unit_rows
+
+if TYPE_CHECKING:
+    from harness.protocols import Vectors
+
+_ABOUT_A_BATCH = re.compile(
+    r"batch|too many (?:inputs|texts|items|documents)"
+    r"|(?:most|max\w*|larger|exceeds?)\b.{0,60}(?:inputs|texts|items|array)",
+    re.IGNORECASE,
+)
+
+
+class BatchTooLarge(ValueError):
+    """The server accepts fewer texts in one request."""
+
+
+def is_about_a_batch(status: int, message: str) -> bool:
+    """Whether a refusal says that fewer texts would be accepted."""
+    return status == 413 or (status in {400, 422} and bool(_ABOUT_A_BATCH.search(message)))
+
+
+def rows_of(reply: Any) -> list[Any] | None:
+    """The embeddings of a reply in the order of the texts, unread; None if it has none.
+
+    OpenAI: `{"data": [{"index", "embedding"}]}`; Ollama: `{"embeddings": [[...]]}`; TEI: `[[...]]`.
+    """
+    if isinstance(reply, list) and reply and all(isinstance(row, list) for row in reply):
+        return reply
+    if not isinstance(reply, dict):
+        return None
+    if isinstance(data := reply.get("data"), list):
+        rows = [row if isinstance(row, dict) else {} for row in data]
+        return [row.get("embedding") for row in sorted(rows, key=lambda row: row.get("index") or 0)]
+    return found if isinstance(found := reply.get("embeddings"), list) else None
+
+
+def vectors_of(reply: Any, n_texts: int) -> "Vectors":
+    """Shape (n_texts, d), float32, unit rows. Raises ValueError, which says what the server sent instead."""
+    rows = rows_of(reply)
+    if rows is None:
+        raise ValueError("the embedder's reply holds no embeddings")
+    if len(rows) != n_texts:
+        raise ValueError(f"{n_texts} texts were sent and {len(rows)} embeddings came back")
+    vectors = [_vector(row) for row in rows]
+    lengths = sorted({len(vector) for vector in vectors})
+    if len(lengths) > 1:
+        raise ValueError(f"the embedder returned vectors of different lengths ({lengths[0]} and {lengths[-1]})")
+    return unit_rows(np.asarray(vectors, dtype=np.float32))
+
+
+def _vector(row: Any) -> Sequence[float]:
+    if isinstance(row, list) and row and isinstance(row[0], list):
+        if len(row) > 1:
+            raise ValueError("the embedder returned one vector per token: set its pooling")
+        row = row[0]
+    if isinstance(row, str):
+        row = _decoded(row)
+    if row is None:
+        raise ValueError("the embedder returned null for a text")
+    if not isinstance(row, list) or not row or not all(isinstance(one, int | float) for one in row):
+        raise ValueError("the embedder's reply holds no embeddings")
+    return row
+
+
+def _decoded(text: str) -> list[float]:
+    """A vector in base64, as OpenAI sends it: little-endian float32."""
+    try:
+        return [float(one) for one in np.frombuffer(base64.b64decode(text, validate=True), dtype="<f4")]
+    except (binascii.Error, ValueError) as error:
+        raise ValueError("the embedder returned text instead of numbers") from error
