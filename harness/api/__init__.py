@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from harness.api.runs import Runs
     from harness.config import BenchConfig
-    from harness.report.verdict.value import Verdict
+    from harness.report.verdict.types import Verdict
     from harness.store import RunDir
 
     ConfigSource = str | Path | Mapping[str, Any] | None

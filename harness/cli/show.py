@@ -18,7 +18,7 @@ from harness.report.page.explorer.reading import ContextPlaces
 from harness.report.render.terminal import WIDTH, print_table
 from harness.statistics import Frame, Prices
 from harness.statistics.cost import query_scores
-from harness.statistics.paired_values import cost_values
+from harness.statistics.query_values import cost_values
 from harness.store import RunDir, SampleRow, find_runs
 
 _LONGEST_CELL = 60

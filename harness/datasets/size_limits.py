@@ -109,7 +109,7 @@ def _refuse_binary(path: Path, start: bytes) -> None:
 def _check_parquet(path: Path) -> None:
     # In a child process: pages may be longer than declared, and are unpacked before they can be counted.
     done = subprocess.run(
-        python_command("harness.datasets.parquet", str(path)),
+        python_command("harness.datasets.parquet_size", str(path)),
         env=python_environment(ARROW_DEFAULT_MEMORY_POOL="system"),
         stdin=subprocess.DEVNULL,
         capture_output=True,

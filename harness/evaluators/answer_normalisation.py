@@ -2,7 +2,7 @@
 
 In this order:
 
-0. Citations (`[1]`) go: see `harness.evaluators.citations`.
+0. Citations (`[1]`) go: see `harness.evaluators.citation_removal`.
 1. Unicode NFKC, curly quotes and dashes straightened, invisible characters dropped, case folded. An exponent and
    a fraction stay apart from the number before them (`10²` is not `102`).
 2. A label (`Answer:`, `Final answer:`, `The answer is`) at the beginning of a line marks the answer: the rest of
@@ -29,7 +29,7 @@ from functools import lru_cache
 from typing import Literal
 
 from harness.evaluators.abstention import Statement, is_abstention
-from harness.evaluators.citations import without_citations
+from harness.evaluators.citation_removal import without_citations
 
 YesNo = Literal["yes", "no"]
 

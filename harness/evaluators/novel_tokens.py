@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from harness.core.records import Reference, Score
-from harness.evaluators.citations import without_citations
+from harness.evaluators.citation_removal import without_citations
 from harness.evaluators.score_preconditions import score_without_reading, stated_answers, why_not
 from harness.evaluators.scores import not_applicable, scored
 from harness.evaluators.token_overlap import UNSPACED

@@ -79,7 +79,7 @@ from harness.protocols import (
 )
 
 if TYPE_CHECKING:
-    from harness.evaluators.ragas_metrics.judging import Ragas
+    from harness.evaluators.ragas_metrics.metrics import Ragas
 
 RAGAS_VERSION = "0.4.3"
 _FIGURE = PanelFigure("judged_ragas", "RAGAS", "Scores of RAGAS, by a judge model and its embedder")
@@ -193,7 +193,7 @@ def measures(params: RagasParams) -> tuple[Measure, ...]:
 
 def load_ragas() -> "type[Ragas]":
     """The metrics; the first call imports ragas, which takes seconds."""
-    from harness.evaluators.ragas_metrics.judging import Ragas
+    from harness.evaluators.ragas_metrics.metrics import Ragas
 
     return Ragas
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from harness.display import Entry, Quantity, Table, printable
-from harness.report.verdict.value import Number, Outcome, Standing, Verdict
+from harness.report.verdict.types import Number, Outcome, Standing, Verdict
 
 MOST_COLUMNS = 7
 _Column = tuple[str, Callable[[Standing], Entry]]

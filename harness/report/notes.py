@@ -8,12 +8,12 @@ from typing import Any
 from harness.core.records import OWN_MODELS, EvaluationRecord, IndexRecord
 from harness.display.text_format import counted, printable
 from harness.evaluators.base import NO_GENERATOR
-from harness.report.contexts import lacks_evidence, sees_gold, share_notes
+from harness.report.context_notes import lacks_evidence, sees_gold, share_notes
 from harness.report.labels import differences, other_weights
 from harness.report.record_counts import RecordCounts
 from harness.statistics import Frame, Prices, Resources
+from harness.statistics.columnar_scores import FAILED, ScoreColumn, ScoreColumns
 from harness.statistics.cost import called_roles, fails_too_often, without_price
-from harness.statistics.score_columns import FAILED, ScoreColumn, ScoreColumns
 from harness.statistics.score_range import Spreads
 from harness.store import Manifest, Records, RunDir
 

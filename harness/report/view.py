@@ -13,16 +13,6 @@ from typing import Any
 from harness.core.records import EvaluationRecord, RaceRecord
 from harness.display.text_format import printable
 from harness.protocols import Measure
-from harness.report.briefs import (
-    ABSTAINED,
-    TIMEOUT,
-    Briefs,
-    became,
-    read_briefly,
-    refused_of,
-    refuses_most,
-    why_unpriced,
-)
 from harness.report.labels import dataset_title, labels
 from harness.report.measures import (
     DEFAULT_MARGIN,
@@ -42,6 +32,16 @@ from harness.report.notes import (
     run_notes,
     way_of,
 )
+from harness.report.record_briefs import (
+    ABSTAINED,
+    TIMEOUT,
+    Briefs,
+    became,
+    read_briefly,
+    refused_of,
+    refuses_most,
+    why_unpriced,
+)
 from harness.report.record_counts import RecordCounts
 from harness.report.samples import Sample, samples_of
 from harness.statistics import (
@@ -54,11 +54,11 @@ from harness.statistics import (
     load_resources,
     run_costs,
 )
+from harness.statistics.columnar_scores import MISSING, ScoreColumns
 from harness.statistics.correlation import TwinCorrelation, twin_correlations
 from harness.statistics.cost import fails_too_often, latencies, query_scores
 from harness.statistics.estimates import MeasuredCost, answers_spent
-from harness.statistics.paired_values import COSTS, QueryValues, values_of
-from harness.statistics.score_columns import MISSING, ScoreColumns
+from harness.statistics.query_values import COSTS, QueryValues, values_of
 from harness.statistics.score_range import Spreads, judged_spreads
 from harness.statistics.scoring_cost import evaluation_costs
 from harness.store import Manifest, RunDir

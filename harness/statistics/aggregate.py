@@ -26,10 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.statistics import intervals
-from harness.statistics.intervals import UNBOUNDED, Bounds, Interval, Stratum, can_be_shares
-from harness.statistics.sampling_design import SamplingDesign, clusters_of, repeated_questions
-from harness.statistics.score_alignment import Slots
-from harness.statistics.score_columns import (
+from harness.statistics.columnar_scores import (
     FAILED,
     IMPUTED,
     MISSING,
@@ -41,6 +38,9 @@ from harness.statistics.score_columns import (
     ScoresOrColumns,
     in_columns,
 )
+from harness.statistics.intervals import UNBOUNDED, Bounds, Interval, Stratum, can_be_shares
+from harness.statistics.sampling_design import SamplingDesign, clusters_of, repeated_questions
+from harness.statistics.score_alignment import Slots
 from harness.store import RunDir, SampleRow
 
 OVERALL = "overall"

@@ -40,9 +40,9 @@ import numpy as np
 
 from harness.core.records import Cost, IndexRecord, RunRecord, Usage, subtract_usage
 from harness.statistics.aggregate import Aggregate, Frame, LowerBound, aggregate_quantiles, aggregate_scores
+from harness.statistics.columnar_scores import FAILED, IMPUTED, SCORED, GatheredRows, ScoreColumns
 from harness.statistics.prices import NO_CALL, Prices, role_price, usage_usd
 from harness.statistics.resource_usage import PHASES, QUANTITIES, Resources, load_resources
-from harness.statistics.score_columns import FAILED, IMPUTED, SCORED, GatheredRows, ScoreColumns
 from harness.store import RunDir, counting
 
 QUANTILES = (0.5, 0.9, 0.95, 0.99)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.core.errors import StoreError
-from harness.statistics.score_columns import ScoreColumn, ScoreColumns
+from harness.statistics.columnar_scores import ScoreColumn, ScoreColumns
 
 
 class Filled(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from harness.core.records import EvaluationRecord
-from harness.statistics.score_columns import SCORED, ScoresOrColumns, in_columns
+from harness.statistics.columnar_scores import SCORED, ScoresOrColumns, in_columns
 
 Spreads = dict[tuple[str, str], "Spread"]
 """(evaluator, measure) -> spread."""

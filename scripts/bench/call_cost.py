@@ -35,7 +35,7 @@ from harness.core.hashing import digest
 from harness.core.records import Cost, Prediction, RunRecord, Usage
 from harness.models.budget import Budget, Call
 from harness.models.clients import OpenAIChat, chat_request, open_client
-from harness.models.connections import ConnectionPool
+from harness.models.connection_pool import ConnectionPool
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, metered
 from harness.models.providers import resolve_generator

@@ -49,7 +49,7 @@ from harness.registry import DATASETS, SYSTEMS
 from harness.runner.executing.system_runtime import WorkerRuntime
 from harness.runner.progress import Reporter
 from harness.statistics.paired_comparison import ComparedPair, PairedMeasure, compare_measure
-from harness.statistics.paired_values import QueryValues
+from harness.statistics.query_values import QueryValues
 from harness.statistics.sampling_design import SamplingDesign, clusters_of
 from harness.store import Journal
 

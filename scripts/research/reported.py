@@ -13,15 +13,15 @@ from harness.core.records import Cost, EvaluationRecord, Query, Reference
 from harness.protocols import Measure
 from harness.report.measures import RankingChoice, known_measures
 from harness.report.verdict.findings import find
-from harness.report.verdict.value import Outcome, Verdict
+from harness.report.verdict.types import Outcome, Verdict
 from harness.report.view import Group, RunView
 from harness.statistics import Frame
+from harness.statistics.columnar_scores import ScoreColumns
 from harness.statistics.difference_tests import ALPHA, mcnemar_p
 from harness.statistics.estimates import MeasuredCost
 from harness.statistics.non_inferior import MARGIN
-from harness.statistics.paired_values import QueryValues
+from harness.statistics.query_values import QueryValues
 from harness.statistics.sampling_design import SamplingDesign
-from harness.statistics.score_columns import ScoreColumns
 from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
 
 COPIES = 3

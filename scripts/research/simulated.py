@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from harness.statistics.intervals import wilson
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, compare_measure
-from harness.statistics.paired_values import QueryValues
+from harness.statistics.query_values import QueryValues
 from harness.statistics.sampling_design import SamplingDesign
 
 Array = NDArray[np.float64]

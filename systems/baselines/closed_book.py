@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from harness.core.records import Document, IndexStats, Prediction, Query
 from harness.llm_utils.answer_contract import closed_book_messages, generate
 from harness.protocols import GENERATES, NO_ROLE, Runtime, SystemSpec
-from systems.baselines.expected import expect_closed_book
+from systems.baselines.expected_calls import expect_closed_book
 from systems.baselines.params import AnswerParams, IndexParams
 
 

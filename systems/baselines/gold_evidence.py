@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from harness.core.records import Context, Document, Evidence, IndexStats, Prediction, Query, Span
 from harness.protocols import GENERATES, NO_ROLE, Runtime, SystemSpec
-from systems.baselines.expected import expect_gold
+from systems.baselines.expected_calls import expect_gold
 from systems.baselines.params import AnswerParams, IndexParams
 from systems.common.headings import document_heading, under_heading
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from harness.core.records import Context, ExpectedCalls, Work
 from harness.protocols import Workload
-from systems.common.expected import PassageFacts, characters_of, filler, typical_question
+from systems.common.expected_calls import PassageFacts, characters_of, filler, typical_question
 from systems.common.graph_index import GraphIndexParams
 from systems.common.graph_search.params import GraphSearchParams
 from systems.common.prompts import names

@@ -6,7 +6,7 @@ from harness.core.errors import ConfigError
 from harness.core.records import Context, Document, IndexStats, Places, Work
 from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime
 from systems.common.chunking import Chunk, ChunkParams, iter_chunks
-from systems.common.expected import PassageFacts
+from systems.common.expected_calls import PassageFacts
 from systems.common.headings import passage_text
 from systems.common.reranking import best_passages, open_reranker
 from systems.common.search import FoundPassages, SearchParams, search_passages

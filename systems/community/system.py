@@ -8,7 +8,7 @@ from harness.extraction.nlp import check_pipeline
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.protocols import Runtime, SystemSpec
 from systems.community import library
-from systems.community.expected import expect
+from systems.community.expected_calls import expect
 from systems.community.global_search import search_globally
 from systems.community.index_building import build_index
 from systems.community.local_search import search_locally

@@ -23,9 +23,9 @@ from systems.common.graph_stores.open_store import check_limited_statements
 from systems.common.headings import day_of
 from systems.common.prompts.cypher import cypher_messages
 from systems.common.reranking import best_passages, open_reranker
-from systems.cypher_agent.expected import expect
+from systems.cypher_agent.expected_calls import expect
+from systems.cypher_agent.graph_query import Way, ask_graph
 from systems.cypher_agent.params import AnswerParams
-from systems.cypher_agent.query_writing import Way, ask_graph
 
 _FIRST = "MATCH (d:Document) RETURN d.doc_id"
 

@@ -18,7 +18,7 @@ from systems.common.graph_index import (
 from systems.common.graph_search.params import reranker_of
 from systems.common.graph_search.retrieval import GraphRetrieval
 from systems.common.prompts.logic_steps import steps_question
-from systems.evidence.expected import expect
+from systems.evidence.expected_calls import expect
 from systems.evidence.graph_walk import Walk, walk
 from systems.evidence.params import AnswerParams
 from systems.evidence.preflight import check

@@ -2,7 +2,7 @@
 
 from harness.core.records import Expected
 from harness.protocols import Workload
-from systems.common.expected import answer_call, passages_of, search
+from systems.common.expected_calls import answer_call, passages_of, search
 from systems.common.expected_graph import expected_graph, expected_search
 from systems.common.graph_index import GraphIndexParams
 from systems.common.graph_search.params import GraphSearchParams

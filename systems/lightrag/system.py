@@ -7,7 +7,7 @@ from harness.core.records import Document, IndexStats, Prediction, Query
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.protocols import EMBEDS, GENERATES, Runtime, SystemSpec
 from systems.lightrag import library
-from systems.lightrag.expected import expect
+from systems.lightrag.expected_calls import expect
 from systems.lightrag.index_building import build_index
 from systems.lightrag.params import AnswerParams, IndexParams
 from systems.lightrag.retrieval import OpenedIndex

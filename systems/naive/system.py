@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from harness.core.records import Document, IndexStats, Prediction, Query
 from harness.protocols import GENERATES, Runtime, SystemSpec
 from systems.common.passages import INDEX_KIND, PassageParams, Passages, check_passages, index_roles
-from systems.naive.expected import expect
+from systems.naive.expected_calls import expect
 from systems.naive.params import AnswerParams
 
 

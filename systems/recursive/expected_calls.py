@@ -2,7 +2,7 @@
 
 from harness.core.records import Expected, ExpectedCalls
 from harness.protocols import Workload
-from systems.common.expected import answer_call, characters_of, passages_of, search, typical_question
+from systems.common.expected_calls import answer_call, characters_of, passages_of, search, typical_question
 from systems.common.passages import PassageParams, expected_index
 from systems.common.prompts.sub_questions import reply_tokens, sub_question_messages
 from systems.recursive.params import AnswerParams

@@ -6,7 +6,7 @@ from harness.core.records import Document, IndexStats, Prediction, Query, Step
 from harness.llm_utils.query_classifier import QueryType, type_by_model, type_by_rules
 from harness.llm_utils.structured_output import Unreadable
 from harness.protocols import NO_ROLE, Runtime, System, SystemSpec
-from systems.router.expected import expect
+from systems.router.expected_calls import expect
 from systems.router.params import AnswerParams, IndexParams
 
 

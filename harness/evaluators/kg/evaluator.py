@@ -31,8 +31,8 @@ from harness.core.errors import need
 from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement
 from harness.evaluators.kg.graphs.graph import KgGraph
 from harness.evaluators.kg.measures import KgParams, Names
-from harness.evaluators.kg.pair_scoring import Comparisons, Reading, StartReading
-from harness.evaluators.kg.pairs import PAIRS, PairName, said_by
+from harness.evaluators.kg.text_pair_comparison import Comparisons, Reading, StartReading
+from harness.evaluators.kg.text_pairs import PAIRS, PairName, said_by
 from harness.evaluators.triplet_extraction import judged_extractions
 from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.extraction.rule_triplets import ParsedTexts

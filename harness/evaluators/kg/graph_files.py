@@ -12,7 +12,7 @@ from harness.evaluators.kg.graphs import KgGraph, KgScores, Match, paths, scores
 from harness.evaluators.kg.graphs.drawing import draw_query_graph
 from harness.evaluators.kg.graphs.export import graphml
 from harness.evaluators.kg.measures import KgParams
-from harness.evaluators.kg.pairs import PairName
+from harness.evaluators.kg.text_pairs import PairName
 from harness.evaluators.score_preconditions import score_without_reading, why_not
 from harness.protocols import AnswerChoice, Measure, OpenedAnswer
 from harness.store.atomic_files import write_atomic

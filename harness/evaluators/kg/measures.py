@@ -9,7 +9,7 @@ from pydantic import Field
 from harness.evaluators.kg.graphs.graph import TAU
 from harness.evaluators.kg.graphs.multi_hop import DELTA
 from harness.evaluators.kg.graphs.scores import SEEDS
-from harness.evaluators.kg.pairs import PAIRS, PairName
+from harness.evaluators.kg.text_pairs import PAIRS, PairName
 from harness.protocols import Measure, Panel, PanelFigure, Params
 
 ScoreName = Literal[

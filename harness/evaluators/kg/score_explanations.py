@@ -9,7 +9,7 @@ from harness.evaluators.kg.graphs.multi_hop import paths
 from harness.evaluators.kg.graphs.scores import KgScores, scores_of
 from harness.evaluators.kg.graphs.triplet_graph import TripletSide
 from harness.evaluators.kg.measures import KgParams, ScoreName
-from harness.evaluators.kg.pairs import PAIRS, PairName
+from harness.evaluators.kg.text_pairs import PAIRS, PairName
 from harness.evaluators.scores import bounded
 from harness.extraction.entity_names import one_line
 from harness.protocols import Side

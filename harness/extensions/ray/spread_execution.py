@@ -13,7 +13,7 @@ from math import ceil
 from harness.core.errors import HarnessError
 from harness.core.records import IndexRecord, Phase
 from harness.core.sanitize import secret_names
-from harness.extensions.ray.remote_readers import RemoteReaders
+from harness.extensions.ray.remote_extractors import RemoteReaders
 from harness.extensions.ray.remote_worker import RemoteLauncher
 from harness.extensions.ray.work_queue import WorkQueue
 from harness.extensions.ray.worker_pool import Listener, WorkerPool

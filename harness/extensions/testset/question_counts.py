@@ -7,7 +7,7 @@ from harness.core.errors import ConfigError, DataError, nearest
 from harness.core.records import Document
 from harness.extensions.testset.document_dates import date_of
 from harness.extensions.testset.generator import Order
-from harness.extensions.testset.question_slots import WritingSources, slots_of
+from harness.extensions.testset.question_sources import WritingSources, slots_of
 from harness.extensions.testset.shared_entities import MOST_DOCUMENTS, linked_pairs
 from harness.extensions.testset.types import KINDS, PAIRED, QuestionKind
 from harness.llm_utils.bounded_concurrency import Progress

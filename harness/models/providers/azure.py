@@ -8,7 +8,7 @@ import httpx2
 from pydantic import BaseModel, ConfigDict, Field
 
 from harness.config import ModelConfig
-from harness.models.connections import ConnectionPool
+from harness.models.connection_pool import ConnectionPool
 from harness.models.providers.http import HttpDefaults, http_provider
 from harness.models.providers.resolving import api_key
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _plain_http(_config: ModelConfig) -> AsyncBaseTransport:
-    from harness.models.connections import ConnectionPool
+    from harness.models.connection_pool import ConnectionPool
 
     return ConnectionPool()
 

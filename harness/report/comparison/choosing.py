@@ -7,7 +7,7 @@ from harness.core.errors import ConfigError, nearest
 from harness.display.text_format import printable
 from harness.protocols import Measure
 from harness.statistics.paired_comparison import PairedMeasure
-from harness.statistics.paired_values import COSTS, QueryValues
+from harness.statistics.query_values import COSTS, QueryValues
 
 RunValues = Mapping[str, QueryValues]
 """Measure -> its values in one run."""

@@ -24,7 +24,7 @@ from harness.report.labels import dataset_title
 from harness.report.measures import known_measures, margin_choice, ranking_choice
 from harness.statistics import Prices
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
-from harness.statistics.paired_values import COSTS
+from harness.statistics.query_values import COSTS
 from harness.store import RunDir
 
 SHOWN_COSTS = ("usd", "tokens", "latency_s")

@@ -8,7 +8,7 @@ from harness.display.text_format import counted, printable
 from harness.report.comparison.runs import ComparedRun, comparable_pairs
 from harness.report.notes import group_notes, judge_notes, way_of
 from harness.statistics.paired_comparison import MeasureComparison, PairPlaces, SharedQueries
-from harness.statistics.paired_values import COSTS
+from harness.statistics.query_values import COSTS
 
 
 def comparison_notes(

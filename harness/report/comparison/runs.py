@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from harness.core.errors import ConfigError, nearest
 from harness.core.records import EvaluationRecord
 from harness.display.text_format import printable, type_name
-from harness.report.briefs import ERROR, TIMEOUT, read_briefly, refused_of, why_unpriced
 from harness.report.labels import dataset_name, labels
 from harness.report.notes import run_notes, way_of
+from harness.report.record_briefs import ERROR, TIMEOUT, read_briefly, refused_of, why_unpriced
 from harness.report.record_counts import RecordCounts
 from harness.report.samples import Sample, samples_of
 from harness.statistics import Frame, Prices
+from harness.statistics.columnar_scores import ScoreColumns
 from harness.statistics.cost import query_scores
 from harness.statistics.paired_comparison import PairPlaces, SharedQueries
-from harness.statistics.paired_values import COSTS, QueryValues, values_of
+from harness.statistics.query_values import COSTS, QueryValues, values_of
 from harness.statistics.sampling_design import SamplingDesign
-from harness.statistics.score_columns import ScoreColumns
 from harness.store import Manifest, RunDir, rows_by_id
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from harness.display import Entry
 from harness.report.leaderboard import leaderboard
-from harness.report.verdict.value import Standing, Verdict
+from harness.report.verdict.types import Standing, Verdict
 
 _SCORE, _FIRST_OTHER = 2, 3
 

@@ -12,7 +12,7 @@ from harness.display.text_format import file_name, number
 from harness.report.aggregates import cost_quantity
 from harness.report.comparable_costs import listed_apart
 from harness.report.figures.marks import alt_of, interval_of, n_of, style_of, tip_of
-from harness.report.sweeps.axes import Sweep, SweepLine, find_sweeps
+from harness.report.sweeps.find_sweeps import Sweep, SweepLine, find_sweeps
 from harness.report.verdict.findings import Findings
 from harness.report.verdict.standings import BASELINE, aside_of
 from harness.report.view import Group

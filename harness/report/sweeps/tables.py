@@ -9,7 +9,7 @@ from itertools import chain
 from harness.display import Entry, Quantity, Table, file_name
 from harness.report.aggregates import plain, population, share
 from harness.report.comparable_costs import listed_apart, why_no_price
-from harness.report.sweeps.axes import Sweep, SweepLine, SweepPoint, find_sweeps
+from harness.report.sweeps.find_sweeps import Sweep, SweepLine, SweepPoint, find_sweeps
 from harness.report.tables.cost import FAILING
 from harness.report.tables.index import index_seconds
 from harness.report.verdict.findings import Findings

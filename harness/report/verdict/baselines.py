@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 
 from harness.display.text_format import printable
 from harness.report.comparison.choosing import paired
-from harness.report.contexts import lacks_evidence, sees_gold
+from harness.report.context_notes import lacks_evidence, sees_gold
 from harness.report.measures import Ranged, ranged
 from harness.report.samples import References
 from harness.report.verdict.eligible_runs import has_values, why_apart
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate, Frame, aggregate_scores
+from harness.statistics.columnar_scores import FAILED, IMPUTED, NOT_APPLICABLE, SCORED, GatheredRows
 from harness.statistics.paired_comparison import compare_measure
-from harness.statistics.paired_values import QueryValues
+from harness.statistics.query_values import QueryValues
 from harness.statistics.recommendation import Lead, leads_of
-from harness.statistics.score_columns import FAILED, IMPUTED, NOT_APPLICABLE, SCORED, GatheredRows
 
 _LONGEST_ANSWER = 26
 _FEWEST_RIGHT = 2

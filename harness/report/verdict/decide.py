@@ -24,7 +24,7 @@ from harness.report.verdict.ranking import Ranking
 from harness.report.verdict.repeated_looks import anytime_p_of
 from harness.report.verdict.sentences import headline, sentences
 from harness.report.verdict.standings import Line
-from harness.report.verdict.value import (
+from harness.report.verdict.types import (
     UNFINISHED,
     Cheaper,
     MoreQueries,
@@ -40,8 +40,8 @@ from harness.statistics.difference_tests import ALPHA
 from harness.statistics.intervals import ENOUGH
 from harness.statistics.non_inferior import as_good, at_most_worse, cheapest_as_good
 from harness.statistics.paired_comparison import MeasureComparison
-from harness.statistics.paired_values import COSTS
 from harness.statistics.power import MOST_QUERIES, most_discordant, queries_needed, rounded_up
+from harness.statistics.query_values import COSTS
 from harness.statistics.recommendation import Lead, probability_within
 
 MUCH_CHEAPER = 2.0

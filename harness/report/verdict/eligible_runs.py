@@ -8,7 +8,7 @@ from harness.core.errors import ConfigError, nearest
 from harness.display.text_format import printable
 from harness.protocols import Measure
 from harness.report.view import Group, RunView
-from harness.statistics.paired_values import COSTS
+from harness.statistics.query_values import COSTS
 
 
 def choose(group: Group, wanted: str | None) -> tuple[str, list[int]] | None:

@@ -14,7 +14,7 @@ from harness.report.verdict.eligible_runs import has_values, is_scored, ranking_
 from harness.report.verdict.ranking import Ranking, rank_runs
 from harness.report.verdict.sentences import margin_of
 from harness.report.verdict.standings import COMPUTED, Line, aside_of, baseline_row, natural_mix, shown_rows
-from harness.report.verdict.value import Outcome, Verdict
+from harness.report.verdict.types import Outcome, Verdict
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
 from harness.statistics.paired_comparison import MeasureComparison

@@ -17,7 +17,7 @@ from harness.report.verdict.ranking import Ranking
 from harness.report.view import RunView
 from harness.statistics import NATURAL, OVERALL, Aggregate
 from harness.statistics.cost import TIMES
-from harness.statistics.paired_values import COSTS
+from harness.statistics.query_values import COSTS
 
 NOT_FINISHED = "not finished"
 BASELINE = "baseline"

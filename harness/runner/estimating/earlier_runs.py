@@ -32,7 +32,7 @@ from harness.statistics.estimates import (
     live_span,
     rates_of,
 )
-from harness.statistics.estimates.prediction import SAME_PARAMETERS
+from harness.statistics.estimates.phase_estimate import SAME_PARAMETERS
 from harness.store import IndexDir, Manifest, RunDir, find_runs
 from harness.store.asked_calls import AskedCall, CallSpan, call_spans, latest_calls
 from harness.store.index_dir import Corpora

@@ -120,7 +120,7 @@ def _planned(name: str, config: BenchConfig) -> PlannedEvaluator:
 def _check_ranking(config: BenchConfig, evaluators: tuple[PlannedEvaluator, ...]) -> None:
     if config.measure is None:
         return
-    from harness.statistics.paired_values import COSTS
+    from harness.statistics.query_values import COSTS
 
     scored = {measure.name for planned in evaluators for measure in planned.measures}
     if config.measure not in scored | set(COSTS):

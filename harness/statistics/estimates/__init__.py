@@ -1,7 +1,7 @@
 """Cost estimates for runs, from what systems expect and what earlier runs cost; reads and writes no files."""
 
 from harness.statistics.estimates.measured_cost import MeasuredCost, answers_spent, index_spent, live_span
-from harness.statistics.estimates.prediction import Amounts, Earlier, Task, predict
+from harness.statistics.estimates.phase_estimate import Amounts, Earlier, Task, predict
 from harness.statistics.estimates.rates import Rates, rates_of
 from harness.statistics.estimates.timing import Allowed, SecondsFit, covered_seconds, own_seconds
 

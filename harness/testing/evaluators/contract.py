@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.testing.evaluators.presentation import EvaluatorPresentation
-from harness.testing.evaluators.scoring import EvaluatorJudging, EvaluatorScoring
+from harness.testing.evaluators.scoring_checks import EvaluatorJudging, EvaluatorScoring
 
 
 class EvaluatorContract(EvaluatorPresentation, EvaluatorScoring, EvaluatorJudging):

@@ -1,7 +1,7 @@
 """All clauses."""
 
 from harness.testing.systems.answers import SystemAnswers, SystemPresentation
-from harness.testing.systems.folders import SystemFolders, SystemKills
+from harness.testing.systems.file_checks import SystemFolders, SystemKills
 from harness.testing.systems.odd import SystemOddInputs
 from harness.testing.systems.runs import SystemExpectations, SystemRuns
 

@@ -8,7 +8,7 @@ from report_groups import group_of, right
 
 from harness.core.records import OWN_MODELS, Usage
 from harness.report.verdict.findings import find
-from harness.report.verdict.value import Standing
+from harness.report.verdict.types import Standing
 from harness.report.view import Group
 from harness.statistics import NATURAL
 from harness.store import RunDir

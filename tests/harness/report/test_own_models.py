@@ -17,7 +17,7 @@ from harness.report.leaderboard import leaderboard
 from harness.report.tables.break_even import UNITS, competing, lines_of
 from harness.report.tables.cost import query_cost_table
 from harness.report.verdict.findings import find
-from harness.report.verdict.value import Outcome
+from harness.report.verdict.types import Outcome
 from harness.report.view import Group
 
 TOLD = Usage(calls=1, input_tokens=1, output_tokens=1, unmetered_calls=1)

@@ -10,7 +10,7 @@ from harness.core.errors import ConfigError
 from harness.report.chapter import Chapter, load_chapters
 from harness.report.comparison.compare import compare_runs
 from harness.report.verdict.repeated_looks import earlier_looks
-from harness.report.verdict.value import Outcome
+from harness.report.verdict.types import Outcome
 from harness.statistics.prices import load_prices
 
 N = 40

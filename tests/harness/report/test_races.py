@@ -14,7 +14,7 @@ from harness.report.comparison.compare import compare_runs
 from harness.report.verdict.findings import Findings, find
 from harness.report.verdict.repeated_looks import anytime_p_of, earlier_looks
 from harness.report.verdict.statistics_lines import statistics_lines
-from harness.report.verdict.value import Outcome
+from harness.report.verdict.types import Outcome
 from harness.report.view import Group
 from harness.statistics.prices import load_prices
 from harness.store import RunDir

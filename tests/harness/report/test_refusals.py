@@ -7,7 +7,7 @@ from paired_runs import NOT_APPLICABLE, ScoredRun, Value, write_run
 from harness.core.records import Cost, EvaluationRecord
 from harness.display import Quantity, Table, format_value
 from harness.report.chapter import Chapter, load_chapters
-from harness.report.verdict.value import Outcome
+from harness.report.verdict.types import Outcome
 from harness.statistics.prices import load_prices
 
 N = 200

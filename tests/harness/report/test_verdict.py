@@ -11,7 +11,7 @@ from report_groups import group_of, right, written
 
 from harness.core.records import Cost, EvaluationRecord, Usage
 from harness.report.verdict.findings import find
-from harness.report.verdict.value import Outcome, Verdict
+from harness.report.verdict.types import Outcome, Verdict
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]

@@ -13,7 +13,7 @@ from harness.core.records import Cost, EvaluationRecord
 from harness.registry import EVALUATORS
 from harness.report.chapter import Chapter, load_chapters
 from harness.report.measures import known_measures
-from harness.report.verdict.value import Outcome
+from harness.report.verdict.types import Outcome
 from harness.statistics.prices import load_prices
 
 N = 40

@@ -24,9 +24,9 @@ from harness.statistics.paired_comparison import (
     compare_measure,
     differing_queries,
 )
-from harness.statistics.paired_values import QueryValues, cost_values, scored_values
 from harness.statistics.permutation_test import flips_of, hidden_variance
 from harness.statistics.power import detectable, most_discordant
+from harness.statistics.query_values import QueryValues, cost_values, scored_values
 from harness.statistics.sampling_design import SamplingDesign
 
 OPENAI = {"generator": {"provider": "openai", "model": "gpt-4o-mini"}}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, compare_measure
-from harness.statistics.paired_values import QueryValues
+from harness.statistics.query_values import QueryValues
 from harness.statistics.recommendation import leads_of, probability_within, ranked_places
 from harness.statistics.sampling_design import SamplingDesign
 

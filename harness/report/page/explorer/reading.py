@@ -20,8 +20,8 @@ from harness.display.document_positions import PlacesOfText
 from harness.display.text_format import printable
 from harness.evaluators.searched_corpus import CachedSearch
 from harness.protocols import Measure, ScoreLabel
-from harness.report.briefs import MISSING
 from harness.report.page.explorer.packing import cut
+from harness.report.record_briefs import MISSING
 from harness.report.view import RunView
 from harness.statistics.score_alignment import Slots
 from harness.store import RecordKey, RunDir

@@ -7,7 +7,7 @@ import pytest
 
 from harness.core.records import Estimate, ExpectedCalls, PhaseEstimate, Usage, Work
 from harness.statistics.estimates import Allowed, Earlier, MeasuredCost, Rates, SecondsFit, Task, predict
-from harness.statistics.estimates.prediction import SAME_PARAMETERS
+from harness.statistics.estimates.phase_estimate import SAME_PARAMETERS
 from harness.statistics.estimates.rates import Replies
 from harness.statistics.estimates.remaining_cost import phases_left, totals
 

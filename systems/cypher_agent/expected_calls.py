@@ -2,7 +2,7 @@
 
 from harness.core.records import Expected, ExpectedCalls
 from harness.protocols import Workload
-from systems.common.expected import answer_call, characters_of, filler, passages_of, search, typical_question
+from systems.common.expected_calls import answer_call, characters_of, filler, passages_of, search, typical_question
 from systems.common.expected_graph import expected_graph
 from systems.common.graph_index import GraphIndexParams
 from systems.common.prompts.cypher import MAX_TOKENS, cypher_messages, repair_messages

@@ -4,7 +4,7 @@ import pytest
 
 from harness.evaluators.answer import is_right
 from harness.evaluators.answer_normalisation import leading_yes_no, normalise
-from harness.evaluators.citations import without_citations
+from harness.evaluators.citation_removal import without_citations
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ import pytest
 
 from harness.config import LimitsConfig
 from harness.core.errors import ConfigError
-from harness.extensions.ray import remote_readers
-from harness.extensions.ray.remote_readers import RemoteReaders
+from harness.extensions.ray import remote_extractors
+from harness.extensions.ray.remote_extractors import RemoteReaders
 from harness.extensions.ray.remote_worker import WorkerConnection, WorkerLost
 from harness.extensions.ray.worker_pool import WorkerPool
 from harness.models.budget import Allowance
@@ -59,7 +59,7 @@ def nothing() -> WorkerConnection:
 def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPool]:
     for name, value in (("may_read", threading.Event()), ("refuses", False), ("n_ended", 0)):
         monkeypatch.setattr(Followed, name, value)
-    monkeypatch.setattr(remote_readers, "Supervisor", Followed)
+    monkeypatch.setattr(remote_extractors, "Supervisor", Followed)
     with WorkerPool(nothing, SLOTS, Allowance()) as workers:
         yield workers
 

@@ -2,7 +2,7 @@
 
 from harness.core.records import Expected
 from harness.protocols import Workload
-from systems.common.expected import answer_call, passages_of, search
+from systems.common.expected_calls import answer_call, passages_of, search
 from systems.common.passages import PassageParams, expected_index
 from systems.naive.params import AnswerParams
 

@@ -10,7 +10,7 @@ from harness.core.records import EvaluationRecord
 from harness.display.text_format import counted, printable
 from harness.evaluators.score_preconditions import is_null
 from harness.registry import SYSTEMS
-from harness.statistics.score_columns import ScoresOrColumns, in_columns
+from harness.statistics.columnar_scores import ScoresOrColumns, in_columns
 from harness.store import Manifest, SampleRow
 
 _WHOLE = 0.9995

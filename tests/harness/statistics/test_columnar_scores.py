@@ -8,8 +8,8 @@ import pytest
 
 from harness.core.errors import StoreError
 from harness.core.records import Score, ScoreStatus
-from harness.statistics.paired_values import ByQuery, scored_values
-from harness.statistics.score_columns import FAILED, IMPUTED, MISSING, NOT_APPLICABLE, SCORED, ScoreColumns
+from harness.statistics.columnar_scores import FAILED, IMPUTED, MISSING, NOT_APPLICABLE, SCORED, ScoreColumns
+from harness.statistics.query_values import ByQuery, scored_values
 from harness.store import RecordKey, Records
 from harness.store.score_lines import ScoreLines
 

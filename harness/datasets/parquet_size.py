@@ -1,6 +1,6 @@
 """Measures the unpacked size of a Parquet file, batch by batch, in a process with a memory limit.
 
-`python -m harness.datasets.parquet FILE` exits with 0, or with 2 and the reason on standard output.
+`python -m harness.datasets.parquet_size FILE` exits with 0, or with 2 and the reason on standard output.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from harness.core.records import Expected, ExpectedCalls, Work
 from harness.llm_utils.answer_contract import closed_book_messages
 from harness.protocols import Workload
 from systems.baselines.params import AnswerParams, IndexParams
-from systems.common.expected import answer_call, characters_of, filler, typical_question
+from systems.common.expected_calls import answer_call, characters_of, filler, typical_question
 
 _FACTS, _FACT_CHARACTERS = 3, 250
 """Reference evidence is gold, which an estimate does not see: some facts of a sentence each, with headings."""

@@ -11,9 +11,9 @@ from harness.evaluators.judge_calls import Judgement, NotApplicable
 from harness.evaluators.kg.graphs.graph import KgGraph, connect
 from harness.evaluators.kg.graphs.triplet_graph import TripletSide, distinct_labels
 from harness.evaluators.kg.measures import PUBLISHED, KgParams, MeasurePlace, ScoreName
-from harness.evaluators.kg.pairs import PAIRS, PairName, said_by
 from harness.evaluators.kg.score_explanations import judgements, measurable, without_triplets
 from harness.evaluators.kg.short_answers import names_in, phrase_in, strictly_alike, verdict_of
+from harness.evaluators.kg.text_pairs import PAIRS, PairName, said_by
 from harness.evaluators.score_preconditions import reference_answer
 from harness.llm_utils.compute_once import Once
 from harness.protocols import Embedder, ScoringInput, Side

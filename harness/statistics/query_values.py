@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.statistics.aggregate import Frame, means_of, means_of_questions
-from harness.statistics.cost import TIMES
-from harness.statistics.score_alignment import Slots
-from harness.statistics.score_columns import (
+from harness.statistics.columnar_scores import (
     IMPUTED,
     NONE,
     NOT_APPLICABLE,
@@ -21,6 +19,8 @@ from harness.statistics.score_columns import (
     ScoresOrColumns,
     in_columns,
 )
+from harness.statistics.cost import TIMES
+from harness.statistics.score_alignment import Slots
 
 COSTS = {
     "latency_s": "latency",

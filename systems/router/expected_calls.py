@@ -3,7 +3,7 @@
 from harness.core.records import Expected, ExpectedCalls, Work
 from harness.llm_utils.query_classifier import REPLY_TOKENS, type_messages
 from harness.protocols import Workload
-from systems.common.expected import characters_of, typical_question
+from systems.common.expected_calls import characters_of, typical_question
 from systems.router.params import AnswerParams, IndexParams
 
 

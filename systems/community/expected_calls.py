@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from harness.core.records import Context, Expected, ExpectedCalls, Work
 from harness.protocols import Workload
-from systems.common.expected import (
+from systems.common.expected_calls import (
     PassageFacts,
     answer_call,
     characters_of,

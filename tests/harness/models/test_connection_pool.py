@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from harness.models.connections import ConnectionPool
+from harness.models.connection_pool import ConnectionPool
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 

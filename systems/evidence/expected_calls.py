@@ -3,7 +3,7 @@
 from harness.core.records import Expected, ExpectedCalls
 from harness.llm_utils.logprob_entailment import entailment_messages
 from harness.protocols import BY_GENERATOR, Workload
-from systems.common.expected import answer_call, characters_of, passages_of, search, typical_question
+from systems.common.expected_calls import answer_call, characters_of, passages_of, search, typical_question
 from systems.common.expected_graph import expected_graph, expected_search
 from systems.common.graph_index import GraphIndexParams
 from systems.common.prompts.logic_steps import LONGEST_STEP, reply_tokens, steps_messages
