@@ -146,6 +146,9 @@ class Prediction(Record):
     answer: str | None
     """None only if the run has no generator (provider `none`: retrieval only)."""
     contexts: tuple[Context, ...] = ()
+    has_contexts: bool = True
+    """False: the contexts are unknown, because the system does not state them or retrieves nothing by design. True
+    without contexts: nothing was found, which has the worst value."""
     evidence: tuple[Context, ...] = ()
     """Sentences that the system offers as evidence, each with its span."""
     trace: tuple[Step, ...] = ()

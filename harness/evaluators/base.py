@@ -23,7 +23,7 @@ from harness.store import Records, SampleRow
 
 NO_RECORD = "no record: the run is unfinished"
 NO_GENERATOR = "the run has no generator"
-NO_CONTEXTS = "the run records no contexts"
+NO_CONTEXTS = "the contexts are not recorded"
 NO_REFERENCE = "the data set gives no reference answer"
 
 ScoreKey = tuple[str, int, str]
@@ -72,6 +72,8 @@ def _settled(
     """The scores of this query that need no evaluator."""
     if record and record.prediction and record.prediction.answer is None:
         facts = replace(facts, has_generator=False)
+    if record and record.prediction and not record.prediction.has_contexts:
+        facts = replace(facts, has_contexts=False)
     settled = []
     for measure in scorer.measures:
         reason = scorer.evaluator.not_applicable(reference, measure, facts)

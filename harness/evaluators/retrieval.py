@@ -227,6 +227,8 @@ class RetrievalEvaluator:
         """No contexts in the whole run, or no gold of the measure's level: null queries have none."""
         if not run.has_contexts:
             return NO_CONTEXTS
+        if not run.names_documents and self._rules[measure.name].level in {"document", "document_within"}:
+            return "no context names a document"
         return "" if measure in {_CHARACTERS, _SHOWN} else self._without_gold(reference, measure)
 
     def _without_gold(self, reference: Reference, measure: Measure) -> str:

@@ -90,13 +90,17 @@ class _Outline(NamedTuple):
     place: int
     is_answered: bool
     has_contexts: bool
+    n_contexts: int
+    names_documents: bool
     has_evidence: bool
 
     @classmethod
     def of(cls, record: RunRecord, place: int = 0) -> Self:
         said = record.prediction
-        named = (bool(said.contexts), bool(said.evidence)) if said else (False, False)
-        return cls(record.attempt, place, said is not None, *named)
+        if said is None:
+            return cls(record.attempt, place, False, False, 0, False, False)
+        names = any(context.doc_ids for context in said.contexts)
+        return cls(record.attempt, place, True, said.has_contexts, len(said.contexts), names, bool(said.evidence))
 
 
 def _facts_of(has_generator: bool, outlines: Iterable[_Outline]) -> RunFacts:
@@ -105,5 +109,7 @@ def _facts_of(has_generator: bool, outlines: Iterable[_Outline]) -> RunFacts:
     return RunFacts(
         has_generator=has_generator,
         has_contexts=not answered or any(outline.has_contexts for outline in answered),
+        names_documents=not any(outline.n_contexts for outline in answered)
+        or any(outline.names_documents for outline in answered),
         has_evidence=not answered or any(outline.has_evidence for outline in answered),
     )

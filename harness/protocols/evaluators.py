@@ -179,7 +179,9 @@ class RunFacts:
 
     has_generator: bool = True
     has_contexts: bool = True
-    """False: no answer of the run has contexts (closed book; answers imported without contexts)."""
+    """False: no answer of the run states its contexts (closed book; answers imported without contexts)."""
+    names_documents: bool = True
+    """False: the run has contexts, and none names a document."""
     has_evidence: bool = True
     """False: no answer of the run has evidence sentences."""
 

@@ -25,7 +25,7 @@ class ClosedBookSystem:
     async def answer(self, query: Query) -> Prediction:
         """Generate once, from the question alone."""
         messages = closed_book_messages(query.text, self._runtime.answer_style)
-        return Prediction(answer=await generate(self._runtime, messages))
+        return Prediction(answer=await generate(self._runtime, messages), has_contexts=False)
 
     def close(self) -> None:
         """Nothing to close."""

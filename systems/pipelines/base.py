@@ -62,6 +62,7 @@ class PipelineSystem:
         return Prediction(
             answer=None if self._runtime.retrieves_only else reply.answer,
             contexts=reply.contexts,
+            has_contexts=reply.has_contexts,
             trace=self._foreign(reply),
         )
 

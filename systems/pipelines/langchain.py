@@ -58,17 +58,16 @@ class ChainPipeline(CodePipeline):
         if isinstance(said, list | tuple):
             return PipelineReply(answer=None, contexts=self._contexts(said))
         if not isinstance(said, Mapping):
-            return PipelineReply(_text(said), usage=_usage(said))
+            return PipelineReply(_text(said), usage=_usage(said), has_contexts=False)
         if messages := said.get("messages"):
-            return PipelineReply(
-                _text(messages[-1]), self._contexts(_of(said, _CONTEXTS) or ()), _usage(*messages)
-            )
-        if not any(name in said for name in _ANSWERS):
+            answer, usage = messages[-1], _usage(*messages)
+        elif not any(name in said for name in _ANSWERS):
             return read_reply(said)
-        answer = _of(said, _ANSWERS)
-        contexts = self._contexts(_of(said, _CONTEXTS) or ())
-        usage = read_usage(said["usage"]) if said.get("usage") is not None else _usage(answer)
-        return PipelineReply(_text(answer), contexts, usage)
+        else:
+            answer = _of(said, _ANSWERS)
+            usage = read_usage(said["usage"]) if said.get("usage") is not None else _usage(answer)
+        found = _of(said, _CONTEXTS)
+        return PipelineReply(_text(answer), self._contexts(found or ()), usage, has_contexts=found is not None)
 
     def _contexts(self, found: Any) -> tuple[Any, ...]:
         if isinstance(found, str):

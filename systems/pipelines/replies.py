@@ -32,12 +32,14 @@ class PipelineReply:
     contexts: tuple[Context, ...] = ()
     usage: Usage | None = None
     """None: it does not say."""
+    has_contexts: bool = True
+    """False: it does not say what was retrieved."""
 
 
 def read_reply(value: Any) -> PipelineReply:
     """A text, or a mapping with `answer` and optionally `contexts` and `usage`. Otherwise raises WrongShape."""
     if isinstance(value, str):
-        return PipelineReply(read_answer(value))
+        return PipelineReply(read_answer(value), has_contexts=False)
     if not isinstance(value, Mapping):
         raise WrongShape(f"the reply must be a text or an object with 'answer', not {kind(value)}")
     if "answer" not in value:
@@ -47,6 +49,7 @@ def read_reply(value: Any) -> PipelineReply:
         answer=read_answer(value["answer"]),
         contexts=read_contexts(value.get("contexts")),
         usage=read_usage(value.get("usage")),
+        has_contexts=value.get("contexts") is not None,
     )
 
 

@@ -63,10 +63,15 @@ def score_all(
 def score_run_answers(run: RunDir) -> list[Score]:
     """Score a run directory with the answer evaluator and write the scores."""
     scorer = build_scorer(SPEC)
-    scores = asyncio.run(_all_parts(run, scorer))
+    scores = scores_of_run(run, scorer)
     measures = tuple(measure.name for measure in scorer.measures)
     run.write_scores(evaluation(scorer.name).model_copy(update={"measures": measures}), scores)
     return scores
+
+
+def scores_of_run(run: RunDir, scorer: Scorer) -> list[Score]:
+    """Every score of the answers of a run directory; nothing is written."""
+    return asyncio.run(_all_parts(run, scorer))
 
 
 async def _all_parts(run: RunDir, scorer: Scorer) -> list[Score]:

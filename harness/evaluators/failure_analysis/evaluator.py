@@ -141,7 +141,7 @@ class FailureAnalysisEvaluator:
         pieces = self._tracer.pieces(case)
         if not pieces:
             return labels.NOT_KNOWN, "the reference names no evidence"
-        if not prediction.contexts and prediction.retrieved is None:
+        if not prediction.has_contexts and prediction.retrieved is None:
             return labels.NOT_KNOWN, "no contexts were recorded"
         return _cause(pieces)
 

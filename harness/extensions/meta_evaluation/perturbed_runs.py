@@ -169,7 +169,7 @@ def _append(run: RunDir, cases: Sequence[PerturbedCase], started_at: str) -> Non
 
 
 def _record(query_id: str, prediction: Prediction, started_at: str) -> RunRecord:
-    kept = Prediction(answer=prediction.answer, contexts=prediction.contexts, evidence=prediction.evidence)
+    kept = prediction.model_copy(update={"trace": (), "retrieved": None})
     return RunRecord(
         query_id=query_id,
         repeat=0,

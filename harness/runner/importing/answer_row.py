@@ -67,7 +67,7 @@ class ImportedRow(Record):
     answer: str | None = None
     error: str | None = None
     """Why there is no answer; blank if there was no error."""
-    contexts: Contexts = ()
+    contexts: Contexts | None = None
     input_tokens: Count | None = None
     output_tokens: Count | None = None
     cached_tokens: Count | None = None

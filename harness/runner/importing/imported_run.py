@@ -185,13 +185,15 @@ class ImportedRun:
     def _foreign_doc_ids(self) -> int:
         """Number of distinct document ids that the corpus lacks; 0 if the corpus is not available."""
         known = {document.doc_id for document in self.dataset.documents}
-        named = {one for row in self.matched.rows.values() for context in row.contexts for one in context.doc_ids}
+        named = {
+            one for row in self.matched.rows.values() for context in row.contexts or () for one in context.doc_ids
+        }
         return len(named - known) if known else 0
 
 
 def _answered(query_id: str, row: ImportedRow, imported_at: str) -> RunRecord:
     failure = _failure(row)
-    answered = Prediction(answer=row.answer, contexts=row.contexts)
+    answered = Prediction(answer=row.answer, contexts=row.contexts or (), has_contexts=row.contexts is not None)
     if not failure:
         try:
             answered = with_reasoning_apart(answered)

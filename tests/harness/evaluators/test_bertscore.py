@@ -231,8 +231,8 @@ def test_a_text_without_a_token_is_zero_as_a_candidate_and_does_not_apply_as_a_r
     "reference, facts, side, reason",
     [
         (gold("a"), RunFacts(has_generator=False), "answer", "the run has no generator"),
-        (gold("a"), RunFacts(has_contexts=False), "context", "the run records no contexts"),
-        (gold("a"), RunFacts(has_contexts=False), "text", "the run records no contexts"),
+        (gold("a"), RunFacts(has_contexts=False), "context", "the contexts are not recorded"),
+        (gold("a"), RunFacts(has_contexts=False), "text", "the contexts are not recorded"),
         (gold("a", answers=("Insufficient information.",)), RunFacts(), "context", "the query is a null query"),
         (gold("a", answers=("Insufficient information.",)), RunFacts(), "answer", "the query is a null query"),
         (gold(), RunFacts(), "text", "the data set gives no evidence"),

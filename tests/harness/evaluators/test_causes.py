@@ -72,7 +72,8 @@ def why(
     """The score of one answer."""
     gold = tuple(Evidence(doc_id=doc_id, fact=fact) for doc_id, fact in evidence)
     reference = Reference(query_id="q", query_type="t", answers=tuple(references), evidence=gold)
-    said = Prediction(answer=answer, contexts=tuple(contexts), retrieved=retrieved)
+    stated = facts is None or facts.has_contexts
+    said = Prediction(answer=answer, contexts=tuple(contexts), has_contexts=stated, retrieved=retrieved)
     record = RunRecord(
         query_id="q",
         repeat=0,

@@ -229,7 +229,7 @@ def test_an_answer_to_a_null_query_is_graded_and_no_reference_is_read(answered: 
     ("facts", "reason"),
     [
         (RunFacts(has_generator=False), "the run has no generator"),
-        (RunFacts(has_contexts=False), "the run records no contexts"),
+        (RunFacts(has_contexts=False), "the contexts are not recorded"),
     ],
 )
 def test_a_run_without_answers_or_contexts_is_not_graded(

@@ -97,7 +97,7 @@ def test_what_a_run_or_a_data_set_does_not_have_is_not_applicable(record: MakeRe
     scores = settled((" ",), answered(record("q", ""), None), facts=bare)
     assert {score.status for score in scores.values()} == {"not_applicable"}
     assert scores["ragas_faithfulness"].explanation == "the run has no generator"
-    assert scores["ragas_context_recall"].explanation == "the run records no contexts"
+    assert scores["ragas_context_recall"].explanation == "the contexts are not recorded"
     scores = settled(("",), answered(record("q", ""), "", "text"), RagasParams(metrics=("context_recall",)))
     assert scores["ragas_context_recall"].explanation == "the data set gives no reference answer"
 

@@ -162,7 +162,7 @@ def test_a_query_without_evidence_is_not_applicable_whether_answered_or_failed()
 
 
 def test_a_run_without_contexts_is_not_applicable() -> None:
-    assert reasons(scores_of(GOLD, [], facts=RunFacts(has_contexts=False))) == {"the run records no contexts"}
+    assert reasons(scores_of(GOLD, [], facts=RunFacts(has_contexts=False))) == {"the contexts are not recorded"}
 
 
 def test_a_run_without_a_generator_is_scored() -> None:

@@ -38,13 +38,13 @@ def test_indexing_builds_nothing_and_needs_no_model(tmp_path: Path) -> None:
 def test_one_query_is_one_generation_from_the_question_alone(tmp_path: Path, style: AnswerStyle) -> None:
     chat, embedder = Chat(), Embedder()
     runtime = BareRuntime(tmp_path, chat, embedder, answer_style=style)
-    assert answered(runtime) == Prediction(answer="reply")
+    assert answered(runtime) == Prediction(answer="reply", has_contexts=False)
     assert chat.prompts == [closed_book_messages(QUESTION, style)]
     assert (embedder.queries, runtime.stages) == ([], ["generate"])
 
 
 def test_without_a_generator_there_is_neither_answer_nor_context(tmp_path: Path) -> None:
-    assert answered(BareRuntime(tmp_path, chat=None)) == Prediction(answer=None)
+    assert answered(BareRuntime(tmp_path, chat=None)) == Prediction(answer=None, has_contexts=False)
 
 
 def test_a_model_call_that_fails_is_the_querys_exception(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from systems.pipelines.replies import PipelineReply, WrongShape, read_reply
 
 
 def test_a_text_alone_is_an_answer_of_which_nothing_else_is_known() -> None:
-    assert read_reply(" Paris\n") == PipelineReply(answer="Paris", contexts=(), usage=None)
+    assert read_reply(" Paris\n") == PipelineReply(answer="Paris", has_contexts=False)
 
 
 def test_contexts_are_texts_or_objects_in_rank_order() -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scoring import build_scorer, scores_of_run
 
 from harness.core.errors import ConfigError, DataError, HarnessError, StoreError
 from harness.core.records import Cost, Prediction, RunRecord, Usage
 from harness.datasets import demo, load_dataset, multihop_rag
+from harness.evaluators import retrieval
 from harness.evaluators.answer import is_right
 from harness.runner.importing.imported_run import ImportRequest
 from harness.runner.importing.importer import ImportResult, import_run
@@ -256,6 +258,26 @@ def test_doc_ids_that_the_corpus_lacks_are_kept_and_counted(take: Import) -> Non
     assert result.notes[-1].endswith("not in the corpus, and count as wrong: 2.")
 
 
+@pytest.mark.parametrize(
+    ("rows", "hits"),
+    [
+        ([{"contexts": []}, {"contexts": []}], [0.0, 0.0]),
+        ([{}, {}], [None, None]),
+        ([{"contexts": []}, {}], [0.0, None]),
+        ([{"contexts": ["names no document"]}, {"contexts": []}], [None, None]),
+        ([{"contexts": [{"text": "t", "doc_id": "another"}]}, {"contexts": []}], [0.0, 0.0]),
+    ],
+)
+def test_what_was_asked_and_found_nothing_is_zero_and_what_is_not_stated_is_unknown(
+    take: Import, rows: list[Row], hits: list[float | None]
+) -> None:
+    known = [number for number, one in enumerate(DEMO.references) if any(gold.doc_id for gold in one.evidence)]
+    result = take([answer(number, **row) for number, row in zip(known, rows, strict=False)], only_answered=True)
+    scores = scores_of_run(result.run, build_scorer(retrieval.SPEC))
+    found = {score.query_id: score.value for score in scores if score.measure == "Hit@10"}
+    assert [found[DEMO.queries[number].query_id] for number in known[: len(rows)]] == hits
+
+
 def test_reasoning_is_removed_from_answers_and_counted_and_reasoning_alone_is_no_answer(take: Import) -> None:
     rows = ["<think>no</think>Yes", "no</think> Yes", "Yes", "<think>perhaps"]
     result = take([answer(number, answer=text) for number, text in enumerate(rows)])
@@ -361,7 +383,7 @@ def test_answers_of_10_000_characters_and_in_any_script_arrive_as_they_were(take
     texts = ["x" * 10_000, "Кто? 東京 🌊", "line\nbreak\u2028"]
     run = take([answer(number, answer=text) for number, text in enumerate(texts)]).run
     found = [record.prediction for record in run.records().values()]
-    assert found == [Prediction(answer=text) for text in texts]
+    assert found == [Prediction(answer=text, has_contexts=False) for text in texts]
 
 
 @pytest.mark.slow
