@@ -61,7 +61,7 @@ def plan(
     from dataclasses import asdict, fields
 
     from harness.api.frames import data_frame
-    from harness.api.planning import PlannedCell, planned_cells
+    from harness.api.run_status import PlannedCell, planned_cells
 
     cells = planned_cells(_config(config, systems, (dataset, docs, questions), settings), Path(results))
     return data_frame(map(asdict, cells), [field.name for field in fields(PlannedCell)])
@@ -116,7 +116,7 @@ def run(
     """
     from harness.api.running import RunOptions, run_bench
     from harness.api.runs import Runs
-    from harness.api.scoring_errors import refused, troubles
+    from harness.api.score_failures import refused, troubles
 
     resolved = _config(config, systems, (dataset, docs, questions), settings)
     options = RunOptions(Path(results), retry_failed, fresh_index, records_only=records_only, quiet=quiet)
@@ -145,7 +145,7 @@ def evaluate(
     from harness.api.config_building import as_names, as_settings
     from harness.api.evaluating import EvaluateOptions, evaluate_all
     from harness.api.runs import Runs
-    from harness.api.scoring_errors import refused, troubles
+    from harness.api.score_failures import refused, troubles
 
     found = _found(runs, results)
     options = EvaluateOptions(

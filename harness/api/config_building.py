@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.api.config_of_a_run import reject_untrusted_prices
+from harness.api.untrusted_config import reject_untrusted_prices
 from harness.config import OWN_DOCUMENTS, BenchConfig
 from harness.config.load import Tree, build_config, load_config, parse_setting, read_yaml, set_value
 from harness.config.shipped_files import config_path

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.api.config_building import evaluation_config, price_table, prices_of_runs
-from harness.api.config_of_a_run import reject_untrusted_judges
+from harness.api.untrusted_config import reject_untrusted_judges
 from harness.config import BenchConfig
 from harness.config.load import parse_setting
 from harness.core.errors import BudgetExhausted, ConfigError, nearest

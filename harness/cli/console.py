@@ -46,7 +46,7 @@ def complain(line: str) -> None:
 def note_usage_data() -> None:
     """Print a note if the user's environment lets libraries send usage data or traces."""
     if wanted := usage_data_wanted():
-        from harness.cli.subprocess_guard import ENV
+        from harness.cli.child_process import ENV
 
         # A guarded child process does not repeat the note of its parent.
         if ENV not in os.environ:

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from types import FrameType
 
 from harness.api.evaluating import EvaluateOptions, evaluate_all, needs_child_process
-from harness.api.scoring_errors import Outcomes, refused, troubles
+from harness.api.score_failures import Outcomes, refused, troubles
+from harness.cli.child_process import run_in_child
 from harness.cli.console import complain, open_console, same_command
-from harness.cli.subprocess_guard import run_in_child
+from harness.core.current_process import count_stops
 from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER, BudgetExhausted, RunInterrupted
-from harness.core.process_info import count_stops
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.evaluate import Evaluated
 from harness.store import find_runs

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from harness.cli.choices import Creatable, FigureFormat, Listed, executor_settings
 from harness.cli.console import complain, note_usage_data, show_bug
+from harness.cli.option_enums import Creatable, FigureFormat, Listed, executor_settings
 from harness.cli.options import (
     NAMES,
     ConfigsOption,
@@ -467,7 +467,7 @@ def main() -> None:
         ]
         asked = next(iter(sys.argv[1:2]), None)
         if asked not in own:
-            from harness.cli.plugin_commands import add_plugged
+            from harness.cli.contributed_commands import add_plugged
 
             add_plugged(app, own, asked)
         try:

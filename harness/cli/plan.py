@@ -7,7 +7,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from harness.api.planning import planned_cell
+from harness.api.run_status import planned_cell
 from harness.cli.console import open_console
 from harness.config import BenchConfig
 from harness.runner.estimating.sample_size_notice import sample_sizes, sizes_json

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.api.running import Benchmark, RunOptions, run_benches
+from harness.cli.child_process import run_in_child
 from harness.cli.console import complain, open_console, same_command
 from harness.cli.evaluate import conclude, resumable, say_stopped
-from harness.cli.subprocess_guard import run_in_child
 from harness.config import BenchConfig
 from harness.core.errors import EXIT_TOLERANCE
 from harness.runner.executing.execute import CellResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.core.errors import DISTRIBUTION, DataError
-from harness.datasets import files
+from harness.datasets import local_files
 from harness.datasets.multihop_rag import build
 from harness.protocols import DatasetSpec, RawDataset
 
@@ -17,13 +17,13 @@ _FOLDERS = (_PACKAGE.parent / "data" / "demo", _PACKAGE / "_bundled" / "data" / 
 def load(subset: str) -> RawDataset:
     """Load the whole demo. It has one subset and ignores RAG_HARNESS_DATA."""
     del subset
-    corpus, queries = (files.read_json_rows(_path(name)) for name in ("corpus.json", "queries.json"))
+    corpus, queries = (local_files.read_json_rows(_path(name)) for name in ("corpus.json", "queries.json"))
     return build(corpus, queries, prefix="demo")
 
 
 def _path(name: str) -> Path:
     for folder in _FOLDERS:
-        path = files.find_in(folder, name)
+        path = local_files.find_in(folder, name)
         if path:
             return path
     raise DataError(

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from harness.core.errors import DataError
 from harness.core.records import Document, Evidence, Query, Reference
-from harness.datasets.hub import HubTable, RowDraw, load_drawn
+from harness.datasets.hub_rows import HubTable, RowDraw, load_drawn
 from harness.datasets.published_check import departures
 from harness.datasets.row_fields import FIX, FileEntry
 from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress, no_progress

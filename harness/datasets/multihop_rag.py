@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from harness.core.errors import DataError
 from harness.core.records import Document, Evidence, Query, Reference
-from harness.datasets.hub import HubTable, load_rows
+from harness.datasets.hub_rows import HubTable, load_rows
 from harness.datasets.published_check import departures
 from harness.datasets.row_fields import FIX, FileEntry
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.core.errors import EXIT_USER, DataError
-from harness.datasets.size_limits import ROW_WEIGHS, refuse_too_long, refuse_too_many
+from harness.datasets.decompression_limits import ROW_WEIGHS, refuse_too_long, refuse_too_many
 
 if TYPE_CHECKING:
     import pyarrow

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from harness.core.hashing import digest
-from harness.datasets.files import data_dir, find
+from harness.datasets.local_files import data_dir, find
 from harness.datasets.row_fields import FileEntry
 
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 from harness.core.errors import DataError
 from harness.core.records import Document, Evidence, Query, Reference
-from harness.datasets import files
-from harness.datasets.hub import HubTable, load_rows
+from harness.datasets import local_files
+from harness.datasets.fetaqa_tables import BENCH_FILE, TABLE_FILES, GoldTable, gold_tables, read_table_files
+from harness.datasets.hub_rows import HubTable, load_rows
 from harness.datasets.published_check import departures, fetched_by_hand
 from harness.datasets.row_fields import FileEntry
-from harness.datasets.uda_tables import BENCH_FILE, TABLE_FILES, GoldTable, gold_tables, read_table_files
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 
 _NQ_FILE = "uda_qa/nq_qa.csv"
@@ -115,12 +115,14 @@ def _load_nq() -> RawDataset:
 
 def _load_feta() -> RawDataset:
     # Not from the hub, whose feta rows come without tables.
-    path = files.find(_FETA_FILE)
+    path = local_files.find(_FETA_FILE)
     if path is None:
-        what = f"{_FETA_FILE} is missing in the data directory {files.data_dir()} (the hub has no feta tables)"
+        what = f"{_FETA_FILE} is missing in {local_files.data_dir()} (the hub has no feta tables)"
         by_hand = fetched_by_hand(_FETA_FILE, BENCH_FILE)
-        raise DataError(what, f"set {files.ENV} to a folder with it, or choose the subset nq, or run: {by_hand}")
-    rows, sources = files.read_rows(path), read_table_files()
+        raise DataError(
+            what, f"set {local_files.ENV} to a folder with it, or choose the subset nq, or run: {by_hand}"
+        )
+    rows, sources = local_files.read_rows(path), read_table_files()
     raw = build_feta(rows, gold_tables(sources), _read_pages("feta"))
     absent = [name for name in TABLE_FILES if name not in sources]
     notes = (f"feta: without {', '.join(absent)}, which are missing in the data directory",) if absent else ()
@@ -131,7 +133,7 @@ def _read_pages(subset: str) -> dict[str, str]:
     """The full pages in the data directory by page name; there may be none."""
     # Listed, not looked up by name, so that a page name cannot point outside the folder. In reverse order, so that
     # a plain file overrides its .gz.
-    listed = reversed(files.list_folder(f"{_PAGES}/{subset}"))
+    listed = reversed(local_files.list_folder(f"{_PAGES}/{subset}"))
     found = {name: path for path in listed if (name := _page_name(path))}
     return {name: _page(found[name]) for name in sorted(found)}
 
@@ -142,7 +144,7 @@ def _page_name(path: Path) -> str:
 
 
 def _page(path: Path) -> str:
-    return files.read_text(path).replace("\f", "\n").strip()
+    return local_files.read_text(path).replace("\f", "\n").strip()
 
 
 def _document(subset: str, name: str, parts: Sequence[str], url: str) -> Document:

@@ -27,7 +27,6 @@ from pydantic import Field, field_validator
 
 from harness.core.records import Reference, Score
 from harness.evaluators import multihop_rag_compat
-from harness.evaluators.base import NO_CONTEXTS
 from harness.evaluators.gold_ranks import (
     Cut,
     FactFinder,
@@ -50,6 +49,7 @@ from harness.evaluators.prompt_sizes import (
     prompt_contexts,
     size_measure,
 )
+from harness.evaluators.run_scoring import NO_CONTEXTS
 from harness.evaluators.scores import not_applicable, scored
 from harness.protocols import (
     EvaluationRuntime,

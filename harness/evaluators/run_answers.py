@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import NamedTuple, Self
 
 from harness.core.records import RunRecord, Score
-from harness.evaluators.base import Scorer, score_run
+from harness.evaluators.run_scoring import Scorer, score_run
 from harness.evaluators.searched_corpus import CachedSearch
 from harness.protocols import RunFacts
 from harness.store import CompressedByKey, RecordKey, RunDir, SampleRow, rows_by_id

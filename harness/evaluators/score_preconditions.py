@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from harness.core.records import Reference, Score
 from harness.evaluators.answer_normalisation import abstains, canonical, is_verdict, normalise
-from harness.evaluators.base import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
+from harness.evaluators.run_scoring import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
 from harness.evaluators.scores import not_applicable, scored
 from harness.protocols import Measure, RunFacts, ScoringInput
 

@@ -10,7 +10,7 @@ from typing import Any
 from harness.core.records import Triplet
 from harness.extraction.entity_names import one_line
 from harness.extraction.triplet_replies import read_triplets
-from harness.llm_utils.json_schemas import list_of, object_of, string_of
+from harness.llm_utils.json_schema_builders import list_of, object_of, string_of
 from harness.llm_utils.quoting import RULE, quoted
 from harness.llm_utils.structured_output import Question, ask_json
 from harness.protocols import ChatModel, Message

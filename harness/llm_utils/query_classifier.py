@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from harness.llm_utils.json_schemas import object_of
+from harness.llm_utils.json_schema_builders import object_of
 from harness.llm_utils.structured_output import Question, ask_json
 from harness.protocols import ChatModel, Message
 

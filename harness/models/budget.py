@@ -239,7 +239,7 @@ class BudgetReservation:
                 budget.end(self, Amount())
                 raise
 
-    def unpaid(self) -> None:
+    def release(self) -> None:
         """Release it: the server was not reached, or refused the call."""
         if self.note is not None:
             self._journal.cancel(self.note)
@@ -249,13 +249,13 @@ class BudgetReservation:
     def paid(self, usage: Usage) -> None:
         """The server answered and counted `usage`; if it did not count, the upper bound remains."""
         if usage.unmetered_calls:
-            self.lost()
+            self.charge_upper_bound()
             return
         self._budget.learn(self.call, usage)
         self.note = None
         self._budget.end(self, self._budget.amount(self.call.role, usage, self._priced))
 
-    def lost(self) -> None:
+    def charge_upper_bound(self) -> None:
         """It is unknown whether the call was paid: it counts in full."""
         self.note = None
         self._budget.end(self, self._amount)
@@ -264,4 +264,4 @@ class BudgetReservation:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.lost()
+        self.charge_upper_bound()

@@ -1,5 +1,5 @@
 """Cross-encoders that score how well a passage fits a question. One is included by name (`ms-marco-minilm-l12`);
-others are opened by `harness.models.cross_encoders`.
+others are opened by `harness.models.cross_encoder_loading`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.core.hashing import digest
+from harness.models.cross_encoder_loading import check_named, open_export, open_named
 from harness.models.cross_encoder_names import CrossEncoder, CrossEncoderRef, need_onnx
-from harness.models.cross_encoders import check_named, open_export, open_named
 from harness.models.weight_catalogue import RERANKERS, WeightFile
 from harness.models.weights import fetch
 

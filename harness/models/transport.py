@@ -1,7 +1,7 @@
 """The metered HTTP transport under every OpenAI-compatible client (httpx2, as in openai 3).
 
 A request: journal look-up -> limiter -> budget -> server, with retries -> journal -> meter. Headers, and so keys,
-are never stored. See ARCHITECTURE.md, "Model calls".
+are never stored. See ARCHITECTURE.md, "A model call".
 """
 
 import asyncio
@@ -203,7 +203,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 status = response.status_code
                 reply: Outcome = await sanitize_reply(response, request.url.path)
         except _NEVER_SENT as error:
-            hold.unpaid()
+            hold.release()
             return without_key(error)
         except (httpx2.TransportError, UnreadableReply) as error:
             reply = without_key(error)
@@ -212,9 +212,9 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
                 raise
             reply = httpx2.ReadTimeout(f"no whole reply within {limit_s:g} s", request=request)
         if isinstance(reply, SanitizedReply) and status != 200:
-            hold.unpaid()
+            hold.release()
         elif fault(reply):
-            hold.lost()
+            hold.charge_upper_bound()
             if status == 200:
                 # It was answered, so it was paid, at unknown cost.
                 meter.add_call(self._endpoint.role, Usage(calls=1, unmetered_calls=1))

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.core.records import OWN_MODELS, EvaluationRecord, IndexRecord
 from harness.display.text_format import counted, printable
-from harness.evaluators.base import NO_GENERATOR
+from harness.evaluators.run_scoring import NO_GENERATOR
 from harness.report.context_notes import lacks_evidence, sees_gold, share_notes
 from harness.report.labels import differences, other_weights
 from harness.report.record_counts import RecordCounts

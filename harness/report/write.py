@@ -17,7 +17,7 @@ from harness.report.render.csv import table_csv
 from harness.report.render.latex import table_latex
 from harness.report.render.markdown import table_markdown
 from harness.report.sections import Reported
-from harness.report.summary import summary_markdown
+from harness.report.summary_markdown import summary_markdown
 from harness.report.tables import summary_csv
 from harness.report.view import Group
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from harness.core.process_info import peak_rss_bytes
+from harness.core.current_process import peak_rss_bytes
 from harness.core.records import Cost, Usage
 from harness.models.metering import Meter
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TextIO
 
 from harness.config import LimitsConfig
+from harness.core.current_process import Stopwatch
 from harness.core.errors import ConfigError, explained_io
 from harness.core.hashing import short_digest
-from harness.core.process_info import Stopwatch
 from harness.core.records import AnswerStyle, Query, RunRecord
 from harness.core.sanitize import secret_names
 from harness.models.llama_server import LocalServer

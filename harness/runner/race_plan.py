@@ -8,7 +8,7 @@ from harness.core.errors import ConfigError, nearest
 from harness.protocols import Measure
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
 from harness.runner.plan import Cell
-from harness.statistics.intervals import span_between
+from harness.statistics.confidence_intervals import span_between
 from harness.statistics.power import DISCORDANCE, rounded_up
 from harness.statistics.race_test import RaceRules, expected_pace
 

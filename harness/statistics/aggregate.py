@@ -25,7 +25,7 @@ from sys import intern
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics import intervals
+from harness.statistics import confidence_intervals
 from harness.statistics.columnar_scores import (
     FAILED,
     IMPUTED,
@@ -38,7 +38,7 @@ from harness.statistics.columnar_scores import (
     ScoresOrColumns,
     in_columns,
 )
-from harness.statistics.intervals import UNBOUNDED, Bounds, Interval, Stratum, can_be_shares
+from harness.statistics.confidence_intervals import UNBOUNDED, Bounds, Interval, Stratum, can_be_shares
 from harness.statistics.sampling_design import SamplingDesign, clusters_of, repeated_questions
 from harness.statistics.score_alignment import Slots
 from harness.store import RunDir, SampleRow
@@ -138,7 +138,9 @@ class Frame:
         """Where the scores of the frame are in the columns."""
         return Slots(columns, self.run_id, tuple(self.query_types), self.repeats)
 
-    def row(self, measure: str, mean: float | None, interval: Interval = intervals.UNKNOWN) -> Aggregate:
+    def row(
+        self, measure: str, mean: float | None, interval: Interval = confidence_intervals.UNKNOWN
+    ) -> Aggregate:
         """A row for a value measured once in a run: n_scored is 1, or n_failed is 1 if `mean` is None."""
         known = int(mean is not None)
         base = (self.run_id, self.system, self.dataset, OVERALL, measure)
@@ -227,7 +229,7 @@ def aggregate_scores(
         ends = (ranges or {}).get(measure)
         wholes = _with_overall(of_type)
         for query_type, cell in wholes.items():
-            interval = intervals.mean_interval(
+            interval = confidence_intervals.mean_interval(
                 cell.means, proportion=can_be_shares(ends), bounds=ends or UNBOUNDED
             )
             rows.append(_row(frame, (query_type, measure), cell, cell.mean, interval))
@@ -248,9 +250,9 @@ def aggregate_quantiles(frame: Frame, scores: ScoresOrColumns, quantiles: Sequen
         for query_type, cell in _with_overall(cells).items():
             for p in quantiles:
                 value = float(np.quantile(cell.pooled, p)) if cell.pooled else None
-                interval = intervals.UNKNOWN
+                interval = confidence_intervals.UNKNOWN
                 if frame.repeats == 1:
-                    interval = intervals.quantile_interval(cell.pooled, p)
+                    interval = confidence_intervals.quantile_interval(cell.pooled, p)
                 row = _row(frame, (query_type, f"{measure}_p{p * 100:g}"), cell, value, interval)
                 rows.append(LowerBound(**vars(row)) if cell.may_be_more(p) else row)
     return [row for row in rows if row.n_expected]
@@ -313,9 +315,11 @@ def _natural_mean(frame: Frame, cells: Mapping[str, _Cell], ends: Bounds | None)
     """Mean and interval over the types in the natural mix of the data set."""
     strata = _strata(frame, cells)
     if not strata:
-        return None, intervals.UNKNOWN
-    interval = intervals.weighted_mean_interval(strata, proportion=can_be_shares(ends), bounds=ends or UNBOUNDED)
-    return intervals.weighted_mean(strata), interval
+        return None, confidence_intervals.UNKNOWN
+    interval = confidence_intervals.weighted_mean_interval(
+        strata, proportion=can_be_shares(ends), bounds=ends or UNBOUNDED
+    )
+    return confidence_intervals.weighted_mean(strata), interval
 
 
 def _strata(frame: Frame, cells: Mapping[str, _Cell]) -> list[Stratum]:

@@ -17,7 +17,7 @@ from math import isfinite, nan
 
 import numpy as np
 
-from harness.statistics.intervals import UNKNOWN, Interval, mean_interval, pooled_share_interval
+from harness.statistics.confidence_intervals import UNKNOWN, Interval, mean_interval, pooled_share_interval
 from harness.statistics.t_intervals import Array
 
 _Pairs = Callable[[tuple[int, ...]], list[tuple[int, ...]]]

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import sqrt
 
+from harness.statistics.confidence_intervals import UNKNOWN, Interval
 from harness.statistics.difference_tests import ALPHA, mcnemar_p, scipy_special
-from harness.statistics.intervals import UNKNOWN, Interval
 
 _STEPS = 50
 """Halvings of an interval of length 1, beyond the precision that is printed."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, floor, hypot
 
-from harness.statistics.intervals import UNKNOWN, Interval
+from harness.statistics.confidence_intervals import UNKNOWN, Interval
 
 _SAME = 1e-9
 """Means with a smaller relative difference differ only by rounding."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from harness.core.records import Score, ScoreStatus
 from harness.store import RecordKey
-from harness.store.score_lines import ScoreLines
+from harness.store.score_reader import ScoreLines
 
 NONE, SCORED, IMPUTED, FAILED, MISSING, NOT_APPLICABLE = range(6)
 """States of a query for a metric; `NONE`: no score."""

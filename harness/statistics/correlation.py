@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from harness.core.records import EvaluationRecord
 from harness.statistics.aggregate import Frame
 from harness.statistics.columnar_scores import SCORED, ScoreColumns, ScoresOrColumns, in_columns
+from harness.statistics.confidence_intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, WIDER, Interval
 from harness.statistics.correlation_spread import Influences, influences, spread_of
 from harness.statistics.difference_tests import scipy_stats
-from harness.statistics.intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, WIDER, Interval
 
 _ROUNDING = 1e-12
 _FEWEST = 5

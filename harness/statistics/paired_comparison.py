@@ -11,8 +11,8 @@ Test, interval and sentence are about one quantity: the mean difference in the n
 data set, if that mix is known and each type has a query (`SamplingDesign.weights`); the unweighted mean is given
 too. All pairs of one metric are one family for Holm's correction (`multiple_comparisons`).
 
-The test by query holds for these documents. If queries share documents, a second test flips those of one document
-together: a difference that is significant there too holds for new documents.
+The test by query holds for these documents. If queries share documents, a permutation test flips the sign of all
+differences of one document at once: a difference that is significant there too holds for new documents.
 
 A run has an interval of ranks: at best 1 + the runs significantly better than it, at worst all except those
 significantly worse. Intervals are needed because ties are not transitive: with A = B, B = C and A better than C
@@ -30,8 +30,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.statistics.confidence_intervals import Bounds, Interval, can_be_shares, span_between
 from harness.statistics.difference_tests import ALPHA, rounded
-from harness.statistics.intervals import Bounds, Interval, can_be_shares, span_between
 from harness.statistics.multiple_comparisons import Differences, Tested, tested
 from harness.statistics.power import DifferenceSpread, spread_of
 from harness.statistics.query_values import QueryValues
@@ -294,7 +294,7 @@ def _weighed(base: MeasureComparison, shared: SharedQueries, compared: set[int])
     """The pairs, means and ranks with the weights of `base`."""
     measure, ids = base.measure, base.query_ids
     values = np.stack([base.differences(*place) for place in shared], axis=1)
-    ends = _ends(base, shared)
+    ends = _extreme_differences(base, shared)
     by_query = Differences(values, base.weights, base.types, binary=measure.is_binary, span=measure.span)
     means = tuple(
         float(np.average(base.values(place), weights=base.weights)) if place in compared else None
@@ -308,7 +308,7 @@ def _weighed(base: MeasureComparison, shared: SharedQueries, compared: set[int])
     return replace(found, ranks=_ranks(found, compared)) if ranked else found
 
 
-def _ends(compared: MeasureComparison, shared: SharedQueries) -> tuple[Array, Array] | None:
+def _extreme_differences(compared: MeasureComparison, shared: SharedQueries) -> tuple[Array, Array] | None:
     """The smallest and the largest possible differences of each pair; None: no value is missing."""
     if not any(compared.n_missing[place] for pair in shared for place in pair):
         return None

@@ -33,8 +33,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.statistics.confidence_intervals import Interval
 from harness.statistics.difference_tests import ALPHA
-from harness.statistics.intervals import Interval
 from harness.statistics.t_intervals import Array, Studentized, ratio_of_sums
 
 MOST_EXACT = 13

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics.intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, Bounds, Interval
+from harness.statistics.confidence_intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, Bounds, Interval
 from harness.statistics.t_intervals import Array, Studentized
 
 FEWEST_LABELS = 50

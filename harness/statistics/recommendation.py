@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.statistics.confidence_intervals import Interval
 from harness.statistics.difference_tests import ALPHA
-from harness.statistics.intervals import Interval
 from harness.statistics.multiple_comparisons import Differences, tested_alone
 from harness.statistics.paired_comparison import MeasureComparison
 from harness.statistics.t_intervals import Array

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics.intervals import RESAMPLES, UNKNOWN, Interval, percentiles
+from harness.statistics.confidence_intervals import RESAMPLES, UNKNOWN, Interval, percentiles
 
 Matrix = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from harness.core.errors import ConfigError, StoreError
 from harness.core.records import Annotation
-from harness.store import atomic_files, lock, safe_open
+from harness.store import atomic_files, lock, untrusted_file_reader
 from harness.store.checked_lines import with_check, without_check
 from harness.store.run_dir import RunDir
 from harness.store.score_writer import refuse_link
@@ -76,7 +76,7 @@ def _path(run: RunDir, annotator: str) -> Path:
 
 
 def _lines(path: Path, run_id: str) -> Iterator[Annotation]:
-    for number, line in enumerate(safe_open.lines(path, _FIX), start=1):
+    for number, line in enumerate(untrusted_file_reader.lines(path, _FIX), start=1):
         if not line.endswith(b"\n"):
             return
         try:

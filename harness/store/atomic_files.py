@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 from harness.core.bounded_files import open_plain, open_to_append
 from harness.core.errors import StoreError, explained_io
 from harness.core.hashing import file_digest
-from harness.store import checksums, safe_open
+from harness.store import checksums, untrusted_file_reader
 from harness.store.checksums import FileChecksum
 
 RUN_AGAIN = "run the same command again, `rag-harness run` or `import`: it is repaired, and nothing is paid twice"
@@ -138,9 +138,9 @@ def repair_tail(path: Path) -> bool:
         size = file.seek(0, os.SEEK_END)
         keep = size
         while keep > 0:
-            if size - keep > safe_open.LONGEST_LINE:
+            if size - keep > untrusted_file_reader.LONGEST_LINE:
                 raise StoreError(
-                    f"{path} ends with a line longer than {safe_open.LONGEST_LINE:,} bytes", MOVE_AWAY
+                    f"{path} ends with a line longer than {untrusted_file_reader.LONGEST_LINE:,} bytes", MOVE_AWAY
                 )
             start = max(0, keep - 65536)
             file.seek(start)
@@ -159,7 +159,7 @@ def iter_jsonl(path: Path, kind: type[R], fix: str = RUN_AGAIN) -> Iterator[R]:
     """Yield one record per line. StoreError names a damaged or incomplete line."""
     if not path.exists():
         return
-    for number, line in enumerate(safe_open.lines(path, fix), start=1):
+    for number, line in enumerate(untrusted_file_reader.lines(path, fix), start=1):
         if not line.endswith(b"\n"):
             raise StoreError(f"{path} line {number} is incomplete", fix)
         try:
@@ -182,7 +182,7 @@ def first_error(error: ValidationError) -> str:
 def read_object(path: Path, fix: str = RUN_AGAIN) -> dict[str, object]:
     """The JSON object in `path` without validation, to check the schema version first."""
     try:
-        value = json.loads(safe_open.text(path, fix))
+        value = json.loads(untrusted_file_reader.text(path, fix))
     except (ValueError, RecursionError) as error:
         raise StoreError(f"{path} is damaged (not JSON: {error})", fix) from error
     if not isinstance(value, dict):

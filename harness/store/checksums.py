@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from harness.core.errors import StoreError
 from harness.core.hashing import digest
-from harness.store import safe_open
+from harness.store import untrusted_file_reader
 
 SEAL = "seal"
 _BLOCK = 1 << 20
@@ -91,12 +91,12 @@ def row_check(values: Iterable[object]) -> int:
 
 def _seal_of(path: Path, fix: str) -> FileChecksum:
     n_lines, open_bytes, hashed = 0, 0, hashlib.sha256()
-    with safe_open.opened(path, fix) as file:
+    with untrusted_file_reader.opened(path, fix) as file:
         while block := file.read(_BLOCK):
             hashed.update(block)
             n_lines += block.count(b"\n")
             after = len(block) - 1 - block.rfind(b"\n")
             open_bytes = after if after < len(block) else open_bytes + len(block)
-            if open_bytes > safe_open.LONGEST_LINE:
-                raise safe_open.too_long(path, n_lines + 1, fix)
+            if open_bytes > untrusted_file_reader.LONGEST_LINE:
+                raise untrusted_file_reader.too_long(path, n_lines + 1, fix)
     return FileChecksum(lines=n_lines, sha256=hashed.hexdigest())

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from harness.core.errors import StoreError
 from harness.core.records import RunRecord
-from harness.store import atomic_files, safe_open
+from harness.store import atomic_files, untrusted_file_reader
 from harness.store.checked_lines import with_check, without_check
 
 _Attempt = tuple[str, int, int]
@@ -49,13 +49,13 @@ class RecordLines:
         """The records at these byte offsets, in this order."""
         if not starts:
             return []
-        with safe_open.opened(self.path, atomic_files.MOVE_AWAY) as file:
+        with untrusted_file_reader.opened(self.path, atomic_files.MOVE_AWAY) as file:
             return [self._at(file, start) for start in starts]
 
     def _at(self, file: BinaryIO, start: int) -> RunRecord:
         file.seek(start)
         try:
-            return self._record(file.readline(safe_open.LONGEST_LINE), set())
+            return self._record(file.readline(untrusted_file_reader.LONGEST_LINE), set())
         except ValueError as error:
             raise self._damaged(error) from error
 
@@ -73,7 +73,7 @@ class RecordLines:
         """The records from byte offset `start`, and the offset of the next one, for following a growing file."""
         records: list[RunRecord] = []
         if self.path.exists():
-            with safe_open.opened(self.path, atomic_files.MOVE_AWAY) as file:
+            with untrusted_file_reader.opened(self.path, atomic_files.MOVE_AWAY) as file:
                 file.seek(start)
                 for line in file:
                     if line.endswith(b"\n"):
@@ -106,7 +106,9 @@ class RecordLines:
     def _lines(self) -> Iterator[bytes]:
         if not self.path.exists():
             return
-        yield from (line for line in safe_open.lines(self.path, atomic_files.MOVE_AWAY) if line.endswith(b"\n"))
+        yield from (
+            line for line in untrusted_file_reader.lines(self.path, atomic_files.MOVE_AWAY) if line.endswith(b"\n")
+        )
 
     def _record(self, line: bytes, seen: set[_Attempt]) -> RunRecord:
         record = RunRecord.model_validate_json(without_check(line, self._run_id))

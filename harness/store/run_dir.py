@@ -14,15 +14,15 @@ from harness.core.records import Estimate, EvaluationRecord, IndexRecord, RaceRe
 from harness.store import atomic_files, checksums, lock
 from harness.store.attempts import AttemptStatus, RecordKey, counting, latest_statuses
 from harness.store.checksums import FileChecksum
-from harness.store.cluster_info import ClusterInfoFile
 from harness.store.completion import CompletionMarker
 from harness.store.compressed_records import CompressedByKey
+from harness.store.distributed_run_info import ClusterInfoFile
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
 from harness.store.model_dialects import Dialect, RunDialects
 from harness.store.partial_run import PartialRun, PartialRunFile
 from harness.store.record_lines import RecordLines
 from harness.store.score_files import read_evaluations, score_lines
-from harness.store.score_lines import ScoreLines
+from harness.store.score_reader import ScoreLines
 from harness.store.score_writer import ScoreWriter, refuse_link, score_key
 from harness.store.stat_cache import StatCache
 
@@ -237,7 +237,7 @@ class RunDir:
         """The record with the highest attempt for each (query_id, repeat)."""
         return counting(self.iter_records())
 
-    def endings(self) -> dict[RecordKey, AttemptStatus]:
+    def latest_attempts(self) -> dict[RecordKey, AttemptStatus]:
         """Attempt and status of those records, if their content is not needed or does not fit into memory."""
         return latest_statuses(self.iter_records())
 

@@ -8,7 +8,7 @@ from harness.core.errors import StoreError
 from harness.core.records import EvaluationRecord
 from harness.store import atomic_files, checksums
 from harness.store.checksums import FileChecksum
-from harness.store.score_lines import ScoreLines
+from harness.store.score_reader import ScoreLines
 
 
 @dataclass(frozen=True)

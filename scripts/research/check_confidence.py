@@ -34,7 +34,7 @@ from harness.evaluators.rag_eval.criteria import METRICS
 from harness.evaluators.rag_eval.grades import HIGHEST
 from harness.evaluators.rag_eval.prompts import spoken
 from harness.evaluators.score_preconditions import reference_answer
-from harness.statistics.intervals import mean_interval
+from harness.statistics.confidence_intervals import mean_interval
 from harness.statistics.permutation_test import flip_test
 from harness.store import SampleRow
 

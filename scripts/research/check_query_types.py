@@ -32,7 +32,7 @@ from harness.llm_utils.query_classifier import QUERY_TYPES, QueryType, known_typ
 from harness.llm_utils.structured_output import Unreadable
 from harness.protocols import ChatModel
 from harness.runner.dataset_loading import load_whole
-from harness.statistics.intervals import wilson
+from harness.statistics.confidence_intervals import wilson
 from harness.statistics.sampling_design import clusters_of
 
 _WRITTEN_ON, _REPORTED = "multihop_rag, the half that rules were written on", "multihop_rag, the other half"

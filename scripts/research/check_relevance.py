@@ -29,7 +29,7 @@ from judging import Answered, judge_arguments, judge_of, judged, metered, opened
 from harness.config import JudgeConfig
 from harness.core.errors import DataError, HarnessError
 from harness.core.records import Context, Prediction, Query, Reference, Score, Usage
-from harness.datasets.files import ENV, find, read_csv
+from harness.datasets.local_files import ENV, find, read_csv
 from harness.datasets.row_fields import FIX
 from harness.display.text_format import markdown
 from harness.evaluators.triplet.cosine import highest_cosines

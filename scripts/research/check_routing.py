@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from harness.extensions.routing.gains import halves, routing_gains, spread_over
 from harness.extensions.routing.learning import RecordedResults, best_of_types, learnt_table
-from harness.statistics.intervals import wilson
+from harness.statistics.confidence_intervals import wilson
 
 TYPES = ("comparison", "inference", "temporal")
 _TOLD = "labels"

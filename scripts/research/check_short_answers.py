@@ -27,7 +27,7 @@ from judging import Answered, judge_arguments, judge_of, judged, opened
 
 from harness.core.errors import DataError
 from harness.core.records import Prediction, Query, Reference
-from harness.datasets.files import ENV, find, iter_jsonl
+from harness.datasets.local_files import ENV, find, iter_jsonl
 from harness.evaluators.answer import is_right
 from harness.evaluators.answer_normalisation import abstains, as_written, canonical
 from harness.evaluators.kg.measures import KgParams

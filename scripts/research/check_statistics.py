@@ -43,15 +43,15 @@ from simulated import (
 
 from harness.statistics.anytime_valid import anytime_p
 from harness.statistics.best_of_many import best_of
-from harness.statistics.correlation import correlate
-from harness.statistics.difference_tests import ALPHA, mcnemar_p
-from harness.statistics.intervals import (
+from harness.statistics.confidence_intervals import (
     Interval,
     Stratum,
     mean_interval,
     quantile_interval,
     weighted_mean_interval,
 )
+from harness.statistics.correlation import correlate
+from harness.statistics.difference_tests import ALPHA, mcnemar_p
 from harness.statistics.non_inferior import MARGIN, cheapest_as_good
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
 from harness.statistics.power import DISCORDANCE, STEPS, graded_power, queries_needed, share_power, spread_of

@@ -15,7 +15,7 @@ from harness.config import JudgeConfig, JudgeEmbedderConfig
 from harness.core.errors import DataError
 from harness.core.records import Cost, Prediction, RunRecord, Score, Usage
 from harness.evaluators.answer_normalisation import abstains, normalise
-from harness.evaluators.base import Scorer, score_run
+from harness.evaluators.run_scoring import Scorer, score_run
 from harness.evaluators.score_preconditions import is_null
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.protocols import EvaluatorSpec, Params

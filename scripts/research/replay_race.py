@@ -30,7 +30,7 @@ from harness.core.records import Reference
 from harness.protocols import Measure
 from harness.report.view import Group, load_groups
 from harness.runner.query_order import query_order
-from harness.statistics.intervals import span_between
+from harness.statistics.confidence_intervals import span_between
 from harness.statistics.prices import load_prices
 from harness.statistics.race_test import RaceRules
 from harness.store import RunDir

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics.intervals import wilson
+from harness.statistics.confidence_intervals import wilson
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, compare_measure
 from harness.statistics.query_values import QueryValues
 from harness.statistics.sampling_design import SamplingDesign

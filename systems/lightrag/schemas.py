@@ -3,7 +3,7 @@
 Lists are as long as its prompts allow; strings are bounded, for a small model that may run on does so.
 """
 
-from harness.llm_utils.json_schemas import list_of, object_of, string_of
+from harness.llm_utils.json_schema_builders import list_of, object_of, string_of
 
 KEYWORDS_MAX_TOKENS = 300
 _MOST_ENTITIES = 40

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from made_files import pdf, word
 
-from harness.datasets import files
+from harness.datasets import local_files
 from harness.registry import DATASETS
 from harness.testing import DatasetContract
 
@@ -21,7 +21,7 @@ class RealData(DatasetContract):
     @classmethod
     def its_files(cls, data_folder: Path) -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv(files.ENV, str(data_folder))
+            patch.setenv(local_files.ENV, str(data_folder))
             yield
 
 

@@ -6,13 +6,13 @@ from typing import NoReturn
 
 import pytest
 
-from harness.datasets import files
+from harness.datasets import local_files
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def _absent(folder: Path) -> NoReturn:
-    why = f"no data files: {folder} is not there; point {files.ENV} at the folder that data/README.md describes"
+    why = f"{folder} is missing; point {local_files.ENV} at the folder of data/README.md"
     if os.environ.get("CI") == "true":
         pytest.fail(why)
     pytest.skip(why)
@@ -21,7 +21,7 @@ def _absent(folder: Path) -> NoReturn:
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """Where the real files are: RAG_HARNESS_DATA, else ../shared/data beside the repository."""
-    named = os.environ.get(files.ENV)
+    named = os.environ.get(local_files.ENV)
     folder = Path(named).expanduser() if named else ROOT.parent / "shared" / "data"
     if not folder.is_dir():
         _absent(folder)

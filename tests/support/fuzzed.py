@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scoring import BareEvaluation, build_scorer, score_all
 
 from harness.core.records import Context, Cost, Evidence, Prediction, Reference, RunRecord, Score
-from harness.evaluators.base import Scorer
+from harness.evaluators.run_scoring import Scorer
 from harness.models.fake_json import example_of
 from harness.protocols import Measure, Message
 from harness.registry import EVALUATORS

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 from harness.core.records import Cost, EvaluationRecord, Query, Reference, RunRecord, Score
 from harness.evaluators.answer import SPEC
-from harness.evaluators.base import Scorer, score_run
 from harness.evaluators.run_answers import RunAnswers
+from harness.evaluators.run_scoring import Scorer, score_run
 from harness.protocols import ChatModel, Embedder, EvaluatorSpec, Params, RunFacts
 from harness.store import RunDir, SampleRow
 

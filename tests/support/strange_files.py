@@ -10,7 +10,7 @@ from strange import rows, wrong_with
 
 from harness.core.errors import HarnessError
 from harness.datasets import QuerySample, load_dataset, ms_marco, multihop_rag, rag_12000, uda_qa
-from harness.datasets.files import ENV
+from harness.datasets.local_files import ENV
 from harness.protocols import DatasetSpec
 from harness.runner.importing.answer_file import read_file
 

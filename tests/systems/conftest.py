@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.records import Document
-from harness.datasets import files, multihop_rag
+from harness.datasets import local_files, multihop_rag
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -15,15 +15,13 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture(scope="session")
 def articles() -> Iterator[tuple[Document, ...]]:
     """MultiHop-RAG's 609 articles, from RAG_HARNESS_DATA, else ../shared/data beside the repository."""
-    named = os.environ.get(files.ENV)
+    named = os.environ.get(local_files.ENV)
     folder = Path(named).expanduser() if named else ROOT.parent / "shared" / "data"
     if not folder.is_dir():
-        why = (
-            f"no data files: {folder} is not there; point {files.ENV} at the folder that data/README.md describes"
-        )
+        why = f"{folder} is missing; point {local_files.ENV} at the folder of data/README.md"
         if os.environ.get("CI") == "true":
             pytest.fail(why)
         pytest.skip(why)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(files.ENV, str(folder.resolve()))
+        patch.setenv(local_files.ENV, str(folder.resolve()))
         yield multihop_rag.SPEC.load("default").documents

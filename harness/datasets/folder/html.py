@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
-from harness.datasets.folder.html_charsets import codec_of
+from harness.datasets.folder.html_charset_aliases import codec_of
 from harness.datasets.folder.plain_text import decoded
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText, heading, no_heading
 

@@ -10,9 +10,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from harness.core.sanitize import visible
+from harness.datasets.decompression_limits import most_values, values_of_json
 from harness.datasets.folder.plain_text import decoded
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText, plain
-from harness.datasets.size_limits import most_values, values_of_json
 
 ReadRow = ReadText | NoDocument
 PlacedRow = tuple[str, ReadRow]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from harness.core.bounded_files import open_plain
-from harness.core.process_info import peak_rss_bytes
+from harness.core.current_process import peak_rss_bytes
 from harness.datasets.folder.docx import read_word
 from harness.datasets.folder.html import read_html
 from harness.datasets.folder.pdf import read_pdf

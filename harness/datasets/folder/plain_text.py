@@ -1,7 +1,7 @@
 """Reads plain text and Markdown, unchanged."""
 
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText, no_heading
-from harness.display.document_positions import headings
+from harness.display.page_and_section import headings
 
 
 def read_text(content: bytes) -> ReadText:

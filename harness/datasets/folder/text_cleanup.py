@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 PAGE_BREAK = "\f"
-"""Separates pages; `harness.display.document_positions` counts it."""
+"""Separates pages; `harness.display.page_and_section` counts it."""
 _NOT_TEXT = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff\ud800-\udfff]")
 """Control characters; tabs, line breaks and page breaks are kept."""
 _LIKE_HEADING = re.compile(r"^(#{1,6}[ \t])", re.MULTILINE)

@@ -13,8 +13,8 @@ from typing import NoReturn
 
 from harness.core.bounded_files import read_plain
 from harness.core.errors import DataError
+from harness.datasets.decompression_limits import most_values, values_of_json
 from harness.datasets.row_fields import kind_of
-from harness.datasets.size_limits import most_values, values_of_json
 
 MOST_BYTES = 64_000_000
 """Largest file; a hundred thousand questions with quotes need about half of it."""

@@ -21,9 +21,9 @@ from pydantic import Field
 from harness.core.records import Reference, Score
 from harness.evaluators.answer import is_right
 from harness.evaluators.answer_normalisation import abstains
-from harness.evaluators.base import NO_CONTEXTS
 from harness.evaluators.failure_analysis import labels
 from harness.evaluators.failure_analysis.evidence_tracing import Piece, Tracer, worst
+from harness.evaluators.run_scoring import NO_CONTEXTS
 from harness.evaluators.score_preconditions import is_null, stated_answers, why_not
 from harness.evaluators.scores import labelled, scored
 from harness.protocols import (

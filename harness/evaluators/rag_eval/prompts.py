@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.evaluators.rag_eval.criteria import CRITERIA, GradeName
 from harness.evaluators.rag_eval.grades import HIGHEST, LOWEST
-from harness.llm_utils.json_schemas import integer_of, object_of
+from harness.llm_utils.json_schema_builders import integer_of, object_of
 from harness.llm_utils.quoting import quoted
 from harness.protocols import Message
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from harness.llm_utils.json_schemas import list_of, object_of, string_of
+from harness.llm_utils.json_schema_builders import list_of, object_of, string_of
 from harness.llm_utils.quoting import RULE, quoted
 from harness.llm_utils.structured_output import Question, ask_json
 from harness.protocols import ChatModel, Message

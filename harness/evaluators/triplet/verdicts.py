@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.core.records import Triplet
 from harness.evaluators.context_windows import ContextWindow
-from harness.llm_utils.json_schemas import integer_among, list_of, object_of
+from harness.llm_utils.json_schema_builders import integer_among, list_of, object_of
 from harness.llm_utils.quoting import RULE, quoted
 from harness.llm_utils.structured_output import Question, ask_json
 from harness.protocols import ChatModel, Message

@@ -12,7 +12,7 @@ from harness.extensions.annotation.scales import HIGHEST, LOWEST, SCALES, LabelS
 from harness.protocols import Measure
 from harness.report.sections import Reported, SectionSpec
 from harness.report.view import Group, RunView
-from harness.statistics.intervals import Interval
+from harness.statistics.confidence_intervals import Interval
 from harness.statistics.prediction_powered import FEWEST_LABELS, PoweredMean, powered_mean
 from harness.store.annotations import read_annotations
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.cli.console import complain, open_console
+from harness.core.current_process import user_name
 from harness.core.errors import ConfigError
-from harness.core.process_info import user_name
 from harness.core.records import Annotation
 from harness.display.text_format import counted
 from harness.extensions.annotation.annotator_agreement import agreement_content, agreement_json

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.api.config_building import evaluation_config
-from harness.api.config_of_a_run import judge_settings, reject_untrusted_judges
+from harness.api.untrusted_config import judge_settings, reject_untrusted_judges
 from harness.config.load import parse_setting
 from harness.core.errors import ConfigError
 from harness.core.records import Query, Reference, RunRecord, Score, Usage
-from harness.evaluators.base import Scorer, score_run
+from harness.evaluators.run_scoring import Scorer, score_run
 from harness.protocols import EvaluatorSpec, Measure, RunFacts
 from harness.registry import EVALUATORS
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 
 from harness.api.config_building import named_judge, prices_of_runs
-from harness.api.config_of_a_run import reject_untrusted_system
+from harness.api.untrusted_config import reject_untrusted_system
 from harness.config import NO_MODEL
 from harness.core.errors import HarnessError
 from harness.core.records import Document, RunRecord

@@ -11,8 +11,8 @@ from rich.text import Text
 from harness.cli.console import complain, open_console
 from harness.cli.sentence_highlighting import highlighted, in_its_document, places_of
 from harness.cli.show import print_panel, timing_table, usage_table
+from harness.core.current_process import count_stops
 from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, ConfigError
-from harness.core.process_info import count_stops
 from harness.core.records import Context, Document
 from harness.display import NOTHING, counted, number, printable
 from harness.extensions.ask.json_output import as_value

@@ -161,7 +161,7 @@ def _write(
 
 
 def _append(run: RunDir, cases: Sequence[PerturbedCase], started_at: str) -> None:
-    there = run.endings()
+    there = run.latest_attempts()
     for case in cases:
         if (case.query_id, 0) not in there:
             run.append_record(_record(case.query_id, case.prediction, started_at))

@@ -12,7 +12,7 @@ from harness.extensions.meta_evaluation.perturbations import Perturbation
 from harness.extensions.meta_evaluation.perturbed_runs import FEWEST_CASES, PerturbedRuns
 from harness.protocols import Measure, Sides
 from harness.statistics.aggregate import Frame
-from harness.statistics.intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, WIDER, Interval, wilson
+from harness.statistics.confidence_intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, WIDER, Interval, wilson
 from harness.statistics.roc_auc import Auc, QueryScores, auc
 from harness.statistics.t_intervals import Array, ratio_of_sums
 from harness.store import RunDir

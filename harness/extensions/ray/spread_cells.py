@@ -10,7 +10,7 @@ from harness.extensions.ray.spread_execution import SpreadExecution
 from harness.extensions.ray.worker_pool import WorkerPool
 from harness.models.providers import provider_of
 from harness.runner.budget_tracker import BudgetTracker
-from harness.runner.executing.execute import CellResult, RunContext, carry_out
+from harness.runner.executing.execute import CellResult, RunContext, run_locked
 from harness.runner.executor import CellRunOptions
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
@@ -38,7 +38,7 @@ def run_spread(
 
         def run(cell: Cell) -> CellResult:
             context = RunContext(options.results, reporter, options.priced(cell), options.again, spending)
-            return carry_out(cell, context, make)
+            return run_locked(cell, context, make)
 
         with ThreadPoolExecutor(_n_side_by_side(cells, n_workers)) as pool:
             running = [pool.submit(run, cell) for cell in cells]

@@ -186,7 +186,7 @@ def _costs(runs: Sequence[ComparedRun], compared: MeasureComparison, cost: str) 
 def _required(runs: Sequence[ComparedRun], costs: Array | None, cost: str) -> Array:
     """The costs. ConfigError if any is unknown, or if a run failed too often to know its costs."""
     for run in runs:
-        endings = run.run.endings().values()
+        endings = run.run.latest_attempts().values()
         if fails_too_often(sum(one.status != "ok" for one in endings), len(endings)):
             raise ConfigError(
                 f"{run.label} failed too many queries to know what it costs",

@@ -26,7 +26,7 @@ from harness.extensions.routing.learning import (
     best_of_types,
     learnt_table,
 )
-from harness.statistics.intervals import UNKNOWN, Interval
+from harness.statistics.confidence_intervals import UNKNOWN, Interval
 from harness.statistics.t_intervals import Array
 
 SPLITS = 100

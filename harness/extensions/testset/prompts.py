@@ -13,7 +13,7 @@ from harness.core.records import Evidence
 from harness.extensions.testset.types import QuestionKind, QuestionSlot
 from harness.extraction.entity_names import one_line
 from harness.llm_utils.answer_contract import ABSTENTION, BETWEEN, numbered_contexts
-from harness.llm_utils.json_schemas import list_of, object_of, string_of
+from harness.llm_utils.json_schema_builders import list_of, object_of, string_of
 from harness.llm_utils.quoting import RULE, quoted
 from harness.llm_utils.structured_output import Question
 from harness.protocols import Message

@@ -11,7 +11,7 @@ from harness.display.text_format import csv_name, printable
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.tables import rank, which_as_good
 from harness.report.folder import files_together
-from harness.statistics.intervals import UNKNOWN
+from harness.statistics.confidence_intervals import UNKNOWN
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison, differing_queries
 
 COLUMNS = (

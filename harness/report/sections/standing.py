@@ -13,10 +13,10 @@ from harness.report.figures.resources import draw_resources
 from harness.report.figures.significance import draw_significance
 from harness.report.figures.tokens import draw_tokens
 from harness.report.leaderboard import leaderboard
-from harness.report.sections.reproduce import run_command
+from harness.report.sections.reproduce_command import run_command
 from harness.report.sections.spec import ANSWER, NOTES, Reported, SectionSpec
 from harness.report.sweeps import draw_sweeps, sweep_tables
-from harness.report.tables import cost, index, runs, scores, significance
+from harness.report.tables import cost, index, run_overview, scores, significance
 from harness.report.tables.break_even import break_even_tables
 from harness.report.tables.estimates import estimate_tables
 from harness.report.verdict.statistics_lines import statistics_lines
@@ -88,7 +88,9 @@ def _estimates(reported: Reported) -> Content:
 
 def _runs(reported: Reported) -> Content:
     group = reported.group
-    return _tables(runs.runs_table(group), runs.differences_table(group), runs.places_table(group))
+    return _tables(
+        run_overview.runs_table(group), run_overview.differences_table(group), run_overview.places_table(group)
+    )
 
 
 def _reproduce(reported: Reported) -> Content:

@@ -14,8 +14,8 @@ from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
 from harness.statistics.aggregate import NATURAL
 from harness.statistics.break_even import CostLine, cheaper, crossing, crossing_interval
+from harness.statistics.confidence_intervals import Interval
 from harness.statistics.cost import is_lower_bound
-from harness.statistics.intervals import Interval
 
 _AT = (100, 1_000, 10_000)
 

@@ -36,8 +36,8 @@ from harness.report.verdict.types import (
 )
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
+from harness.statistics.confidence_intervals import ENOUGH
 from harness.statistics.difference_tests import ALPHA
-from harness.statistics.intervals import ENOUGH
 from harness.statistics.non_inferior import as_good, at_most_worse, cheapest_as_good
 from harness.statistics.paired_comparison import MeasureComparison
 from harness.statistics.power import MOST_QUERIES, most_discordant, queries_needed, rounded_up
@@ -169,7 +169,7 @@ def weaknesses(group: Group) -> Iterator[str]:
 
 
 def _choice(ranking: Ranking, baselines: Baselines) -> Choice:
-    """Which run to choose: see CLAIMS, "What to do"."""
+    """Which run to choose: see docs/decisions/0017-how-a-run-is-recommended.md."""
     compared, race = ranking.ranked, race_of(ranking)
     best = ranking.order[0]
     if all(ranking.view(place).is_baseline for place in ranking.order):

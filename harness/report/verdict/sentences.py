@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from harness.display.text_format import counted, printable, short_number
 from harness.report.labels import shortened
 from harness.report.verdict.types import UNFINISHED, Number, Outcome, Standing, Verdict
-from harness.statistics.intervals import ENOUGH
+from harness.statistics.confidence_intervals import ENOUGH
 
 _LONGEST_NAME = 40
 _CHEAPER = {"usd": "costs {} less", "tokens": "uses {} fewer tokens", "latency_s": "is {} faster"}

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from harness.core.current_process import Stopwatch
 from harness.core.errors import BudgetExhausted, HarnessError
-from harness.core.process_info import Stopwatch
 from harness.core.records import NO_ROW, Cost, EvaluationRecord, Score, Usage
-from harness.evaluators.base import Scorer
+from harness.evaluators.run_scoring import Scorer
 from harness.llm_utils.event_loop import run_to_end
 from harness.models.budget import Budget
 from harness.runner.budget_tracker import BudgetTracker

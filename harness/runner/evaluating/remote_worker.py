@@ -8,10 +8,10 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import BinaryIO
 
+from harness.core.current_process import Stopwatch
 from harness.core.errors import BudgetExhausted, ConfigError
-from harness.core.process_info import Stopwatch
-from harness.evaluators.base import Scorer
 from harness.evaluators.run_answers import RunAnswers
+from harness.evaluators.run_scoring import Scorer
 from harness.models.metering import metered_apart
 from harness.models.remote_calls import RemoteCall, RemoteCallClient, RemoteCallContext
 from harness.protocols import EvaluatorSpec

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from harness.core.records import Cost, Score, Usage
-from harness.evaluators.base import Scorer
 from harness.evaluators.run_answers import RunAnswers
+from harness.evaluators.run_scoring import Scorer
 from harness.models.budget import Budget
 from harness.runner.costs import cost_of
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation

@@ -81,7 +81,7 @@ def run_cell(
     budget is exceeded.
     """
     context = RunContext(results, reporter, priced, again, spending or BudgetTracker.unlimited())
-    return carry_out(cell, context, Execution)
+    return run_locked(cell, context, Execution)
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class RunContext:
     spending: BudgetTracker
 
 
-def carry_out(cell: Cell, context: RunContext, make: Callable[..., Execution]) -> CellResult:
+def run_locked(cell: Cell, context: RunContext, make: Callable[..., Execution]) -> CellResult:
     """See `run_cell`. `make` builds the `Execution`."""
     results, reporter, again, spending = context.results, context.reporter, context.again, context.spending
     run = open_run(cell, results, reporter.warn)
@@ -161,7 +161,7 @@ def close_run(
     """Write done.json for all queries, or for those `reached` before the run was closed early."""
     n_queries = len(reached) or len(cell.dataset.queries)
     kept = set(reached)
-    endings = [one for (query_id, _), one in run.endings().items() if not kept or query_id in kept]
+    endings = [one for (query_id, _), one in run.latest_attempts().items() if not kept or query_id in kept]
     n_ok = sum(ending.status == "ok" for ending in endings)
     done = Done(
         n_expected=n_queries * cell.config.repeats,
@@ -199,7 +199,7 @@ def check_system(spec: SystemSpec, index_params: Params, answer_params: Params) 
 
 def _todo(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[QueryTask]:
     """The remaining queries in the order of the sample, one repeat after another."""
-    endings, todo = run.endings(), []
+    endings, todo = run.latest_attempts(), []
     for repeat in range(cell.config.repeats):
         for query in cell.dataset.queries:
             ending = endings.get((query.query_id, repeat))
@@ -212,7 +212,7 @@ def _todo(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[QueryTask]:
 def result_of(run: RunDir) -> CellResult:
     """The counts of a run so far."""
     n_ok = n_error = 0
-    for ending in run.endings().values():
+    for ending in run.latest_attempts().values():
         n_ok += ending.status == "ok"
         n_error += ending.status != "ok"
     return CellResult(run, "done", n_ok, n_error)

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from harness.display.document_positions import has_places
+from harness.display.page_and_section import has_places
 from harness.registry import DATASETS
 from harness.runner.machine_info import describe_machine, git_commit, package_versions
 from harness.runner.plan import Cell

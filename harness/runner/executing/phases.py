@@ -137,7 +137,7 @@ class Execution:
 
     def _unanswered(self, batch: Sequence[QueryTask]) -> list[QueryTask]:
         """The queries without a record on disk."""
-        endings = self.run.endings() if batch else {}
+        endings = self.run.latest_attempts() if batch else {}
         return [
             one
             for one in batch

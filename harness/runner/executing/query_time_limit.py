@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from harness.core.process_info import n_stops
+from harness.core.current_process import n_stops
 from harness.models.metering import Meter
 
 _SHORTEST_LOOK_S = 0.05

@@ -23,8 +23,8 @@ from typing import BinaryIO, Protocol
 
 from pydantic import TypeAdapter
 
+from harness.core.current_process import Stopwatch, count_stops
 from harness.core.errors import BudgetExhausted, HarnessError, StoreError
-from harness.core.process_info import Stopwatch, count_stops
 from harness.core.records import (
     OWN_MODELS,
     Cost,

@@ -145,7 +145,7 @@ def _write(run: RunDir, records: Sequence[RunRecord], mended: list[str]) -> bool
         mended += run.mend()
         if run.done():
             return True
-        there = run.endings()
+        there = run.latest_attempts()
         for record in records:
             if (record.query_id, record.repeat) not in there:
                 run.append_record(record)

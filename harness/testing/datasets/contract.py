@@ -14,7 +14,7 @@ from harness.core.records import AnswerStyle, Document, Query, Reference
 from harness.evaluators.score_preconditions import why_not
 from harness.protocols import ClusterBy, DatasetRow, DatasetSpec, Measure, RawDataset, RunFacts
 from harness.registry import DATASETS, EVALUATORS
-from harness.testing.datasets.process import DatasetTask, digest_of, load_watched, read_whole
+from harness.testing.datasets.watched_loading import DatasetTask, digest_of, load_watched, read_whole
 
 _SHOWN = 3
 

@@ -7,7 +7,7 @@ from typing import get_args
 
 from harness.protocols import EvaluatorRole, Measure
 from harness.registry import EVALUATORS
-from harness.testing.evaluators.judging import ChosenEvaluator
+from harness.testing.evaluators.fake_judge_evaluation import ChosenEvaluator
 from harness.testing.evaluators.measures import mistakes, named_by
 from harness.testing.evaluators.under_test import EvaluatorUnderTest
 from harness.testing.spec_checks import check_params, check_presentation

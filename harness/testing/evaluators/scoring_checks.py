@@ -12,7 +12,7 @@ import pytest
 from harness.core.records import Score
 from harness.protocols import Evaluator, Measure, RunFacts
 from harness.testing.evaluators.cases import AnsweredQuery, references_without_a_side
-from harness.testing.evaluators.judging import ChosenEvaluator, QueryMeasure, by_key
+from harness.testing.evaluators.fake_judge_evaluation import ChosenEvaluator, QueryMeasure, by_key
 from harness.testing.evaluators.under_test import EvaluatorUnderTest, FirstEvaluation
 from harness.testing.guarding import still_open
 

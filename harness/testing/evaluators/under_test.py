@@ -14,7 +14,7 @@ from harness.core.records import Score
 from harness.protocols import Measure, ScoringInput
 from harness.registry import EVALUATORS
 from harness.testing.evaluators.cases import AnsweredQuery, answers_to_score, cases_of
-from harness.testing.evaluators.judging import ChosenEvaluator
+from harness.testing.evaluators.fake_judge_evaluation import ChosenEvaluator
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.core.records import Context
-from harness.llm_utils.json_schemas import list_of, object_of, string_of
+from harness.llm_utils.json_schema_builders import list_of, object_of, string_of
 from harness.llm_utils.structured_output import Question
 from harness.protocols import Message
 

@@ -1,6 +1,6 @@
 """What kg may ask of a question: the names in it."""
 
-from harness.llm_utils.json_schemas import list_of, object_of, string_of
+from harness.llm_utils.json_schema_builders import list_of, object_of, string_of
 from harness.protocols import Message
 
 MAX_NAMES = 10

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.datasets import files, hub
+from harness.datasets import hub_rows, local_files
 from harness.protocols import DatasetSpec, RawDataset
 
 
-def _refuse(table: hub.HubTable) -> Sequence[Mapping[str, object]]:
+def _refuse(table: hub_rows.HubTable) -> Sequence[Mapping[str, object]]:
     # pytest's own exception is no Exception, so the loader cannot turn it into a DataError
     pytest.fail(f"the test reached for the hub: {table}")
 
@@ -22,8 +22,8 @@ def load_real(data_folder: Path) -> Callable[[DatasetSpec, str], RawDataset]:
     @functools.cache
     def load(name: str, subset: str) -> RawDataset:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setenv(files.ENV, str(data_folder))
-            patch.setattr(hub, "fetch", _refuse)
+            patch.setenv(local_files.ENV, str(data_folder))
+            patch.setattr(hub_rows, "fetch", _refuse)
             return specs[name].load(subset)
 
     specs: dict[str, DatasetSpec] = {}
@@ -40,8 +40,8 @@ def empty_world(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factor
     """Every test starts in a folder of its own, without a data directory, a hub and what others cached."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path_factory.mktemp("cache")))
-    monkeypatch.delenv(files.ENV, raising=False)
-    monkeypatch.setattr(hub, "fetch", _refuse)
+    monkeypatch.delenv(local_files.ENV, raising=False)
+    monkeypatch.setattr(hub_rows, "fetch", _refuse)
 
 
 @pytest.fixture
@@ -49,5 +49,5 @@ def own_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """An empty data directory for the test to fill."""
     folder = tmp_path / "own"
     folder.mkdir()
-    monkeypatch.setenv(files.ENV, str(folder))
+    monkeypatch.setenv(local_files.ENV, str(folder))
     return folder

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.errors import DataError
-from harness.datasets import files
+from harness.datasets import local_files
 from harness.datasets.row_fields import FileEntry
 
 ROWS = [{"a": "one", "b": 1}, {"a": "zwei \u2028 ü", "b": 2}]
@@ -24,18 +24,18 @@ def assert_one_line(error: DataError, *words: str) -> None:
 
 
 def test_the_data_directory_is_data_in_the_current_folder_by_default() -> None:
-    assert files.data_dir() == Path("data")
-    assert files.find("any.json") is None
+    assert local_files.data_dir() == Path("data")
+    assert local_files.find("any.json") is None
 
 
 def test_the_environment_names_the_data_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("RAG_HARNESS_DATA", str(tmp_path))
-    assert files.data_dir() == tmp_path
+    assert local_files.data_dir() == tmp_path
 
 
 def test_an_empty_environment_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAG_HARNESS_DATA", "")
-    assert files.data_dir() == Path("data")
+    assert local_files.data_dir() == Path("data")
 
 
 @pytest.mark.parametrize(("name", "word"), [("nowhere", "does not exist"), ("file", "is not a folder")])
@@ -45,21 +45,21 @@ def test_a_named_data_directory_that_is_none_is_refused_at_once(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("RAG_HARNESS_DATA", str(tmp_path / name))
     with pytest.raises(DataError) as caught:
-        files.find("corpus.json")
+        local_files.find("corpus.json")
     assert_one_line(caught.value, str(tmp_path / name), word, "RAG_HARNESS_DATA")
 
 
 def test_the_plain_file_comes_before_the_gzip_one(own_data: Path) -> None:
     (own_data / "a.json.gz").write_bytes(gzip.compress(JSON))
-    assert files.find("a.json") == own_data / "a.json.gz"
+    assert local_files.find("a.json") == own_data / "a.json.gz"
     (own_data / "a.json").write_bytes(JSON)
-    assert files.find("a.json") == own_data / "a.json"
-    assert files.find("b.json") is None
+    assert local_files.find("a.json") == own_data / "a.json"
+    assert local_files.find("b.json") is None
 
 
 def test_a_name_the_system_refuses_to_look_up_is_a_data_error(own_data: Path) -> None:
     with pytest.raises(DataError) as caught:
-        files.find("x" * 5000)
+        local_files.find("x" * 5000)
     assert_one_line(caught.value, "cannot be accessed")
 
 
@@ -70,8 +70,8 @@ def test_a_gzip_file_reads_like_the_plain_one_with_or_without_a_bom(
 ) -> None:
     (tmp_path / name).write_bytes(bom + data)
     (tmp_path / f"{name}.gz").write_bytes(gzip.compress(bom + data))
-    plain = [row.fields for row in files.read_rows(tmp_path / name)]
-    packed = [row.fields for row in files.read_rows(tmp_path / f"{name}.gz")]
+    plain = [row.fields for row in local_files.read_rows(tmp_path / name)]
+    packed = [row.fields for row in local_files.read_rows(tmp_path / f"{name}.gz")]
     assert plain == packed
     assert [str(row["b"]) for row in plain] == ["1", "2"]
     assert list(plain[0]) == ["a", "b"]
@@ -79,7 +79,7 @@ def test_a_gzip_file_reads_like_the_plain_one_with_or_without_a_bom(
 
 def test_a_line_separator_inside_a_json_string_does_not_end_the_line(tmp_path: Path) -> None:
     (tmp_path / "r.jsonl").write_bytes(JSONL)
-    assert [row.fields for row in files.iter_jsonl(tmp_path / "r.jsonl")] == ROWS
+    assert [row.fields for row in local_files.iter_jsonl(tmp_path / "r.jsonl")] == ROWS
 
 
 def test_every_row_knows_its_file_and_line_or_row(tmp_path: Path) -> None:
@@ -90,13 +90,13 @@ def test_every_row_knows_its_file_and_line_or_row(tmp_path: Path) -> None:
     ):
         path = tmp_path / name
         path.write_bytes(data)
-        assert [row.where for row in files.read_rows(path)] == [f"{path} {place}" for place in places]
+        assert [row.where for row in local_files.read_rows(path)] == [f"{path} {place}" for place in places]
 
 
 def test_a_lone_carriage_return_in_a_csv_field_breaks_no_row(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_bytes(b'a|b\r\nx|"on\re ""q"""\r\ny|2" screen\r\n\r\n')
-    rows = [dict(row.fields) for row in files.read_csv(path, "|")]
+    rows = [dict(row.fields) for row in local_files.read_csv(path, "|")]
     assert rows == [{"a": "x", "b": 'one "q"'}, {"a": "y", "b": '2" screen'}]
 
 
@@ -144,7 +144,7 @@ def test_a_bad_file_is_one_line_that_names_it(tmp_path: Path, case: str) -> None
     path = tmp_path / name
     path.write_bytes(data)
     with pytest.raises(DataError) as caught:
-        files.read_rows(path)
+        local_files.read_rows(path)
     assert_one_line(caught.value, str(path), word)
 
 
@@ -152,22 +152,22 @@ def test_a_file_that_is_gone_or_a_folder_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "folder.json").mkdir()
     for name in ("gone.json", "folder.json"):
         with pytest.raises(DataError) as caught:
-            files.read_json(tmp_path / name)
+            local_files.read_json(tmp_path / name)
         assert_one_line(caught.value, name, "cannot be read")
 
 
 def test_read_json_object_refuses_an_array(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(JSON)
     with pytest.raises(DataError, match="expected an object, found an array"):
-        files.read_json_object(tmp_path / "a.json")
+        local_files.read_json_object(tmp_path / "a.json")
 
 
 def test_a_folder_that_is_not_there_lists_as_empty(own_data: Path) -> None:
-    assert files.list_folder("pages") == []
+    assert local_files.list_folder("pages") == []
     (own_data / "pages").mkdir()
     (own_data / "pages" / "b").write_text("")
     (own_data / "pages" / "a").write_text("")
-    assert [path.name for path in files.list_folder("pages")] == ["a", "b"]
+    assert [path.name for path in local_files.list_folder("pages")] == ["a", "b"]
 
 
 def row(**fields: object) -> FileEntry:

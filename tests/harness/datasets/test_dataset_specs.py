@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.datasets import files
+from harness.datasets import local_files
 from harness.protocols import DatasetSpec
 
-ROOT = Path(files.__file__).resolve().parents[2]
+ROOT = Path(local_files.__file__).resolve().parents[2]
 
 
 def entry_points() -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.core.errors import DataError
-from harness.datasets import demo, files, load_dataset
+from harness.datasets import demo, load_dataset, local_files
 from harness.datasets.demo import SPEC
 from harness.protocols import RawDataset
 
@@ -100,7 +100,7 @@ def test_all_ids_and_texts_of_the_demo_are_unique(raw: RawDataset) -> None:
 
 
 def test_the_demo_needs_no_data_directory(monkeypatch: pytest.MonkeyPatch, raw: RawDataset) -> None:
-    monkeypatch.setenv(files.ENV, "/no/such/folder")
+    monkeypatch.setenv(local_files.ENV, "/no/such/folder")
     assert load_dataset(SPEC).documents == raw.documents
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from harness.core.errors import DataError
-from harness.datasets import parquet_size, size_limits
+from harness.datasets import decompression_limits, parquet_size
 
 ROWS = [{"query": f"question {number}", "passages": {"text": ["a", "b"], "is": [0, 1]}} for number in range(300)]
 
@@ -32,7 +32,7 @@ def test_real_rows_pass_in_each_form(tmp_path: Path) -> None:
     (tmp_path / "a.json.gz").write_bytes(gzip.compress(text))
     (tmp_path / "a.csv").write_bytes(b"a|b\n1|2\n")
     for name in ("a.json", "a.json.gz", "a.csv"):
-        size_limits.check_foreign(tmp_path / name)
+        decompression_limits.check_foreign(tmp_path / name)
     parquet_size.measure(written(tmp_path / "a.parquet", pyarrow.Table.from_pylist(ROWS)))
 
 
@@ -71,5 +71,5 @@ def test_a_file_that_cannot_be_measured_or_is_too_long_is_refused(tmp_path: Path
     data, reason = FOREIGN[case]
     (tmp_path / "a.json").write_bytes(data)
     with pytest.raises(DataError, match=reason) as caught:
-        size_limits.check_foreign(tmp_path / "a.json")
+        decompression_limits.check_foreign(tmp_path / "a.json")
     assert "a.json" in str(caught.value)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.errors import DataError
-from harness.datasets import files
+from harness.datasets import local_files
 from harness.datasets.multihop_rag import SPEC
 from harness.protocols import DatasetSpec, RawDataset
 
@@ -45,9 +45,9 @@ def test_all_6084_facts_are_literal_parts_of_their_articles(real: RawDataset) ->
 
 
 def test_bodies_are_kept_to_the_letter(real: RawDataset, data_folder: Path) -> None:
-    path = files.find_in(data_folder, "multihop_rag/corpus.json")
+    path = local_files.find_in(data_folder, "multihop_rag/corpus.json")
     assert path
-    bodies = [article["body"] for article in json.loads(files.read_text(path))]
+    bodies = [article["body"] for article in json.loads(local_files.read_text(path))]
     assert [document.text for document in real.documents] == bodies
     assert sum(map(len, bodies)) == 6_297_171
 
@@ -89,17 +89,17 @@ def test_metadata_holds_what_is_known_and_no_gold(real: RawDataset) -> None:
 def test_plain_files_give_the_same_as_the_gzip_ones(real: RawDataset, data_folder: Path, own_data: Path) -> None:
     (own_data / "multihop_rag").mkdir()
     for name in ("corpus.json", "MultiHopRAG.json"):
-        path = files.find_in(data_folder / "multihop_rag", name)
+        path = local_files.find_in(data_folder / "multihop_rag", name)
         assert path
-        (own_data / "multihop_rag" / name).write_text(files.read_text(path), encoding="utf-8")
+        (own_data / "multihop_rag" / name).write_text(local_files.read_text(path), encoding="utf-8")
     assert SPEC.load("default") == real
 
 
 def test_a_real_file_cut_short_is_one_line(data_folder: Path, own_data: Path) -> None:
     (own_data / "multihop_rag").mkdir()
-    path = files.find_in(data_folder, "multihop_rag/corpus.json")
+    path = local_files.find_in(data_folder, "multihop_rag/corpus.json")
     assert path
-    text = files.read_text(path).encode()
+    text = local_files.read_text(path).encode()
     packed = own_data / "multihop_rag" / "corpus.json.gz"
     packed.write_bytes(gzip.compress(text, 1)[:100_000])
     with pytest.raises(DataError, match="not intact gzip"):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.datasets import files, load_dataset, ms_marco, multihop_rag, rag_12000, uda_qa
+from harness.datasets import load_dataset, local_files, ms_marco, multihop_rag, rag_12000, uda_qa
 from harness.datasets.published_check import PUBLISHED, content_digest
 from harness.datasets.row_fields import FileEntry
 from harness.protocols import DatasetSpec, RawDataset
@@ -46,7 +46,7 @@ def test_another_wiki_under_the_name_of_a_data_set_is_said_to_be_one(own_data: P
 def test_one_letter_of_one_answer_is_enough(own_data: Path, data_folder: Path) -> None:
     rows = [
         dict(row.fields)
-        for row in files.read_rows(data_folder / "neural_bridge/rag_dataset_12000_train_head100.jsonl")
+        for row in local_files.read_rows(data_folder / "neural_bridge/rag_dataset_12000_train_head100.jsonl")
     ]
     (own_data / "neural_bridge").mkdir()
     path = own_data / "neural_bridge/rag_dataset_12000_train_head100.jsonl.gz"
@@ -71,6 +71,6 @@ def test_the_order_of_rows_is_a_part_of_what_they_say() -> None:
 
 def test_every_file_that_is_held_against_something_says_what(data_folder: Path) -> None:
     for place, known in PUBLISHED.items():
-        assert files.find_in(data_folder, place), place
+        assert local_files.find_in(data_folder, place), place
         assert known.source
         assert known.n_rows

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.core.errors import DataError
-from harness.datasets import files
-from harness.datasets.row_fields import FileEntry
-from harness.datasets.uda_qa import SPEC, build_feta, build_nq, clean_url
-from harness.datasets.uda_tables import (
+from harness.datasets import local_files
+from harness.datasets.fetaqa_tables import (
     BENCH_FILE,
     FETAQA_FILES,
     GoldTable,
@@ -18,6 +16,8 @@ from harness.datasets.uda_tables import (
     gold_tables,
     read_table_files,
 )
+from harness.datasets.row_fields import FileEntry
+from harness.datasets.uda_qa import SPEC, build_feta, build_nq, clean_url
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 
 LoadReal = Callable[[DatasetSpec, str], RawDataset]
@@ -43,7 +43,7 @@ def texts_of(raw: RawDataset) -> dict[str, str]:
 
 def copy_files(data_folder: Path, own_data: Path, *names: str) -> None:
     for name in names:
-        source = files.find_in(data_folder, name)
+        source = local_files.find_in(data_folder, name)
         assert source, name
         target = own_data / source.relative_to(data_folder)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -58,9 +58,9 @@ def test_nq_has_its_2477_questions_over_645_pages(nq: RawDataset) -> None:
 
 
 def test_a_page_of_many_revisions_is_one_document(nq: RawDataset, data_folder: Path) -> None:
-    path = files.find_in(data_folder, "uda_qa/nq_qa.csv")
+    path = local_files.find_in(data_folder, "uda_qa/nq_qa.csv")
     assert path
-    rows = files.read_csv(path, "|")
+    rows = local_files.read_csv(path, "|")
     assert len({row.text("doc_url") for row in rows}) == 1743
     assert len(nq.documents) == len({row.text("doc_name") for row in rows}) == 645
 
@@ -157,19 +157,19 @@ def test_a_full_page_follows_the_tables(feta: RawDataset, data_folder: Path) -> 
 
 
 def test_the_stray_carriage_return_in_question_8114_breaks_nothing(feta: RawDataset, data_folder: Path) -> None:
-    path = files.find_in(data_folder, "uda_qa/feta_qa.csv")
+    path = local_files.find_in(data_folder, "uda_qa/feta_qa.csv")
     assert path
     assert path.read_bytes().count(b"\r") == 1
-    assert len(files.read_csv(path, "|")) == 1023
+    assert len(local_files.read_csv(path, "|")) == 1023
     row = row_of(feta, "feta-8114")
     assert row.query.text == "Which roles and what film titles did Rashida Jones star in the year 2000?"
     assert row.reference.answers[0].endswith("Louisa Fenn in Boston Public.")
 
 
 def test_doubled_quotes_in_feta_are_unquoted(data_folder: Path) -> None:
-    path = files.find_in(data_folder, "uda_qa/feta_qa.csv")
+    path = local_files.find_in(data_folder, "uda_qa/feta_qa.csv")
     assert path
-    quoted = [row for row in files.read_csv(path, "|") if '"' in row.text("answer")]
+    quoted = [row for row in local_files.read_csv(path, "|") if '"' in row.text("answer")]
     assert len(quoted) > 100
     assert not any('""' in row.text("answer") for row in quoted)
 
@@ -177,7 +177,7 @@ def test_doubled_quotes_in_feta_are_unquoted(data_folder: Path) -> None:
 def test_bare_quotes_inside_an_nq_field_stay(own_data: Path) -> None:
     # as data/README.md of the files warns; the release on disk spells them `` and ''
     (own_data / "nq.csv").write_text('doc_name|question\nA|what is a 5" pipe and a "b"\n')
-    (row,) = files.read_csv(own_data / "nq.csv", "|")
+    (row,) = local_files.read_csv(own_data / "nq.csv", "|")
     assert row.text("question") == 'what is a 5" pipe and a "b"'
 
 
@@ -186,7 +186,7 @@ def test_bench_rows_are_questions_of_the_csv_and_repeat_none(data_folder: Path, 
         bench = json.loads((data_folder / f"uda_qa/bench_{subset}_qa.json").read_text(encoding="utf-8"))
         uids = [item["q_uid"] for items in bench.values() for item in items]
         assert all(isinstance(uid, int) for uid in uids)
-        rows = files.read_csv(data_folder / f"uda_qa/{subset}_qa.csv", "|")
+        rows = local_files.read_csv(data_folder / f"uda_qa/{subset}_qa.csv", "|")
         assert set(map(str, uids)) <= {row.text("q_uid") for row in rows}
         assert (len(uids), len(set(uids)), len(bench)) == (questions, questions, pages)
 
@@ -194,7 +194,7 @@ def test_bench_rows_are_questions_of_the_csv_and_repeat_none(data_folder: Path, 
 def test_a_table_that_two_sources_hold_appears_once_with_its_section(
     data_folder: Path, monkeypatch: pytest.MonkeyPatch, feta: RawDataset
 ) -> None:
-    monkeypatch.setenv(files.ENV, str(data_folder))
+    monkeypatch.setenv(local_files.ENV, str(data_folder))
     sources = read_table_files()
     assert tuple(sources) == (*FETAQA_FILES, BENCH_FILE)
     tables = gold_tables(sources)

@@ -13,11 +13,11 @@ from scoring import BareEvaluation, score_all
 
 from harness.core.errors import MissingDependency, StoreError
 from harness.core.records import Context, ContextKind, Cost, Evidence, Prediction, Reference, RunRecord, Score
-from harness.evaluators.base import Scorer
 from harness.evaluators.bertscore import SPEC, BertScoreParams, loading
 from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
 from harness.evaluators.bertscore.matching import Agreement, Window, match
 from harness.evaluators.bertscore.table import TokenTable
+from harness.evaluators.run_scoring import Scorer
 from harness.protocols import RunFacts
 
 if TYPE_CHECKING:

@@ -19,12 +19,12 @@ from scoring import BareEvaluation, score_all
 from harness.core.errors import ConfigError, ModelUnavailable
 from harness.core.records import Context, Cost, Evidence, Prediction, Reference, RunRecord, Score
 from harness.evaluators.answer_normalisation import abstains, is_verdict
-from harness.evaluators.base import Scorer
 from harness.evaluators.bertscore import SPEC, BertScoreParams
 from harness.evaluators.bertscore.encoder import TokenEncoder
 from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
 from harness.evaluators.bertscore.loading import load, minilm_folder
 from harness.evaluators.bertscore.table import TokenTable
+from harness.evaluators.run_scoring import Scorer
 from harness.models.minilm_embedder import MiniLM
 
 pytestmark = pytest.mark.slow

@@ -12,12 +12,12 @@ import pytest
 from scoring import BareEvaluation, score_all
 
 from harness.core.records import Context, Cost, Evidence, Prediction, Reference, RunRecord
-from harness.evaluators.base import Scorer
 from harness.evaluators.bertscore import SPEC, BertScoreParams
 from harness.evaluators.bertscore.matching import match
 from harness.evaluators.bertscore.minilm import MiniLMTokens
 from harness.evaluators.bertscore.table import TokenTable
 from harness.evaluators.bertscore.windows import Encoder
+from harness.evaluators.run_scoring import Scorer
 
 # Loads the model.
 pytestmark = pytest.mark.slow

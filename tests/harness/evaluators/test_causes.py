@@ -21,9 +21,9 @@ from harness.core.records import (
     Score,
     Span,
 )
-from harness.evaluators.base import score_run
 from harness.evaluators.failure_analysis import SPEC
 from harness.evaluators.failure_analysis.evaluator import FailureAnalysisParams
+from harness.evaluators.run_scoring import score_run
 from harness.protocols import RunFacts
 from harness.store import SampleRow
 

@@ -16,9 +16,9 @@ from scoring import BareEvaluation, build_scorer
 from harness.config import JudgeConfig, JudgeEmbedderConfig
 from harness.core.errors import ModelUnavailable, StoreError
 from harness.core.records import Context, Cost, Prediction, Query, Reference, RunRecord, Score
-from harness.evaluators.base import score_run
 from harness.evaluators.ragas import SPEC, RagasParams, load_ragas
 from harness.evaluators.ragas_metrics.judge_questions import Asking, RagasMetric, RagasRow
+from harness.evaluators.run_scoring import score_run
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.runner.evaluating.evaluate import evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator

@@ -17,7 +17,7 @@ from scoring import BareEvaluation
 
 from harness.core.records import Context, Cost, Evidence, Prediction, Query, Reference, RunRecord
 from harness.datasets import multihop_rag
-from harness.datasets.files import ENV
+from harness.datasets.local_files import ENV
 from harness.evaluators.retrieval import SPEC, RetrievalParams
 from harness.protocols import ScoringInput
 

@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 
 from harness.core.records import Context, Cost, Prediction, Query, Reference, RunRecord
-from harness.evaluators.base import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
+from harness.evaluators.run_scoring import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
 from harness.evaluators.score_preconditions import reference_answer, score_without_reading, why_not
 from harness.protocols import Measure, RunFacts, ScoringInput, Side
 

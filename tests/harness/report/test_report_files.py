@@ -17,7 +17,7 @@ from harness.registry import EVALUATORS
 from harness.report import chapter as chapters
 from harness.report import write_report
 from harness.report.chapter import Chapter
-from harness.report.summary import summary_markdown
+from harness.report.summary_markdown import summary_markdown
 from harness.report.tables import summary_csv
 from harness.report.view import load_groups
 from harness.statistics.prices import load_prices

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harness.core.errors import StoreError
 from harness.statistics import Aggregate, aggregate_quantiles, aggregate_scores
 from harness.statistics.aggregate import LowerBound
-from harness.statistics.intervals import UNKNOWN, mean_interval, wilson
+from harness.statistics.confidence_intervals import UNKNOWN, mean_interval, wilson
 
 from .conftest import Find, MakeFrame, score
 

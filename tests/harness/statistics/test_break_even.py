@@ -11,7 +11,7 @@ from harness.statistics.break_even import (
     crossing,
     crossing_interval,
 )
-from harness.statistics.intervals import UNKNOWN, Interval
+from harness.statistics.confidence_intervals import UNKNOWN, Interval
 
 LINES = st.builds(CostLine, st.integers(0, 10**6), st.integers(0, 10**4))
 

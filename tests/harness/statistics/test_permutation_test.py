@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from harness.statistics.confidence_intervals import UNKNOWN, Interval
 from harness.statistics.difference_tests import mcnemar_p
-from harness.statistics.intervals import UNKNOWN, Interval
 from harness.statistics.permutation_test import MOST_EXACT, flip_test, flips_of, hidden_variance
 
 GRADES = [-1.0, -0.5, -0.25, 0.0, 0.0, 0.25, 0.5, 1.0]

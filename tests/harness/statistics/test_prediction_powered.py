@@ -6,7 +6,7 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from harness.statistics.intervals import mean_interval
+from harness.statistics.confidence_intervals import mean_interval
 from harness.statistics.prediction_powered import power_of, powered_mean
 
 

@@ -17,7 +17,7 @@ from harness.core.errors import StoreError
 from harness.core.records import Cost, Estimate, IndexRecord, IndexStats, PhaseEstimate, RunRecord, Score, Usage
 from harness.runner.executing.worker_log import CleanedLog
 from harness.statistics.resource_usage import load_resources
-from harness.store import CallKey, Done, IndexDir, Journal, RunDir, StoredCall, safe_open
+from harness.store import CallKey, Done, IndexDir, Journal, RunDir, StoredCall, untrusted_file_reader
 from harness.store.asked_calls import call_spans, latest_calls
 
 FILES: dict[str, Callable[[RunDir], object]] = {
@@ -85,8 +85,8 @@ def finished(tmp_path: Path) -> RunDir:
 @pytest.fixture(autouse=True)
 def small_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is too long is found after less."""
-    monkeypatch.setattr(safe_open, "LONGEST_LINE", 1 << 20)
-    monkeypatch.setattr(safe_open, "LARGEST_OBJECT", 1 << 20)
+    monkeypatch.setattr(untrusted_file_reader, "LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(untrusted_file_reader, "LARGEST_OBJECT", 1 << 20)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -286,7 +286,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(path.name)
         return open_plain(path)
 
-    monkeypatch.setattr(safe_open, "open_plain", counting)
+    monkeypatch.setattr(untrusted_file_reader, "open_plain", counting)
     return names
 
 

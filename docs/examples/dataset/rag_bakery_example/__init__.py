@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.core.records import Document, Evidence, Query, Reference
-from harness.datasets.files import iter_jsonl
+from harness.datasets.local_files import iter_jsonl
 from harness.datasets.row_fields import FileEntry
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 

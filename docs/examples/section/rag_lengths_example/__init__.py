@@ -7,7 +7,7 @@ from harness.core.records import RunRecord
 from harness.display import Content, Drawing, Quantity, Table, counted, printable
 from harness.display.plotting import HALF_IN, PALETTE, NewFigure
 from harness.report.sections import Reported, SectionSpec
-from harness.statistics.intervals import mean_interval
+from harness.statistics.confidence_intervals import mean_interval
 
 Lengths = dict[str, float]
 """Words of the answer by query, the mean over repeats; a query without an answer has none."""

@@ -7,7 +7,7 @@ give it the best value by construction.
 
 from collections.abc import Mapping
 
-from harness.datasets.files import read_json_object
+from harness.datasets.local_files import read_json_object
 from harness.datasets.row_fields import FileEntry
 from harness.extensions.meta_evaluation.labelled_sets.label_files import (
     MissingLabels,

@@ -4,7 +4,7 @@ Tests whether metrics of question and contexts distinguish them.
 """
 
 from harness.core.hashing import short_digest
-from harness.datasets.files import read_csv
+from harness.datasets.local_files import read_csv
 from harness.extensions.meta_evaluation.labelled_sets.label_files import MissingLabels, label_of, labelled_file
 from harness.extensions.meta_evaluation.labelled_sets.types import (
     Item,

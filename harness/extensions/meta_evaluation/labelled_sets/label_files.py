@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from harness.core.errors import DataError
-from harness.datasets.files import ENV, find
+from harness.datasets.local_files import ENV, find
 from harness.datasets.row_fields import FIX
 
 

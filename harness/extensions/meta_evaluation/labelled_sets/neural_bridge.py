@@ -7,7 +7,7 @@ list.
 import ast
 
 from harness.core.errors import DataError
-from harness.datasets.files import read_csv
+from harness.datasets.local_files import read_csv
 from harness.datasets.row_fields import FIX, FileEntry
 from harness.extensions.meta_evaluation.labelled_sets.label_files import (
     MissingLabels,

@@ -7,7 +7,7 @@ same shape has RAGChecker's own scores.
 from collections.abc import Sequence
 
 from harness.core.errors import DataError
-from harness.datasets.files import find, read_json_rows
+from harness.datasets.local_files import find, read_json_rows
 from harness.datasets.row_fields import FIX, FileEntry
 from harness.extensions.meta_evaluation.labelled_sets.label_files import (
     MissingLabels,

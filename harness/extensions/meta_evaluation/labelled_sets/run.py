@@ -26,7 +26,7 @@ def run_of(human: LabelledSet, results: Path, tell: Callable[[str], None]) -> Ru
             tell(line)
         if run.done():
             return run
-        there = run.endings()
+        there = run.latest_attempts()
         for item in human.items:
             if (item.item_id, 0) not in there:
                 run.append_record(_record(item, manifest.created_at))

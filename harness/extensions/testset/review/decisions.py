@@ -19,7 +19,7 @@ from pydantic import JsonValue
 
 from harness.core.errors import ConfigError, DataError
 from harness.core.records import Document, Record
-from harness.datasets.files import iter_jsonl
+from harness.datasets.local_files import iter_jsonl
 from harness.extensions.testset.review.edit_checks import (
     Edit,
     KnownDocuments,

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from harness.core.current_process import user_name
 from harness.core.errors import ConfigError
-from harness.core.process_info import user_name
 from harness.extensions.testset.document_loading import DocumentPlace, read_documents
 from harness.extensions.testset.review.decisions import Review
 from harness.extensions.testset.work_folder import question_file_lock

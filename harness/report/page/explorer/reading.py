@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from harness.core.errors import StoreError
 from harness.core.records import Context, Cost, RunRecord, with_share_read
-from harness.display.document_positions import PlacesOfText
+from harness.display.page_and_section import PlacesOfText
 from harness.display.text_format import printable
 from harness.evaluators.searched_corpus import CachedSearch
 from harness.protocols import Measure, ScoreLabel
@@ -25,7 +25,7 @@ from harness.report.record_briefs import MISSING
 from harness.report.view import RunView
 from harness.statistics.score_alignment import Slots
 from harness.store import RecordKey, RunDir
-from harness.store.score_lines import ScoreLine
+from harness.store.score_reader import ScoreLine
 
 
 class ContextPlaces:

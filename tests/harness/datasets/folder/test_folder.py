@@ -7,7 +7,7 @@ import pytest
 
 from harness.core.errors import DataError
 from harness.datasets.folder import FolderCorpus, read_folder
-from harness.display.document_positions import has_places
+from harness.display.page_and_section import has_places
 
 
 def put(folder: Path, **files: str | bytes) -> Path:

@@ -11,7 +11,7 @@ from runtimes import Asked, Chat
 from scoring import BareEvaluation, build_scorer
 
 from harness.core.records import Context, Prediction, Query, Reference, RunRecord, Score
-from harness.evaluators.base import score_run
+from harness.evaluators.run_scoring import score_run
 from harness.evaluators.triplet import SPEC, TripletParams
 from harness.protocols import Embedder
 from harness.store import SampleRow

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.datasets.files import ENV
+from harness.datasets.local_files import ENV
 
 Row = dict[str, Any]
 Write = Callable[[list[Row]], Path]

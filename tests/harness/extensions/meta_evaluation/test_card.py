@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from harness.core.errors import ConfigError, DataError
-from harness.datasets.files import ENV
+from harness.datasets.local_files import ENV
 from harness.extensions.meta_evaluation.card.build import build_card
 from harness.extensions.meta_evaluation.card.files import read_values, write_card
 from harness.extensions.meta_evaluation.card.tables import card_json, card_sentences, card_tables

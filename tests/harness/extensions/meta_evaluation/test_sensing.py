@@ -31,7 +31,7 @@ from harness.extensions.meta_evaluation.sensitivity_tables import (
 )
 from harness.extensions.meta_evaluation.sweep_figures import MovedParameter, draw_sweeps
 from harness.protocols import Measure
-from harness.statistics.intervals import UNKNOWN, Interval
+from harness.statistics.confidence_intervals import UNKNOWN, Interval
 from harness.store import RunDir
 
 PLACES = (

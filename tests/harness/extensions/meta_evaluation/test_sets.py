@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.errors import ConfigError, DataError
-from harness.datasets.files import ENV
+from harness.datasets.local_files import ENV
 from harness.extensions.meta_evaluation.labelled_sets import SETS, load_set
 
 from .conftest import Write, pair

@@ -16,7 +16,7 @@ from pydantic_core import from_json
 
 from harness.core.errors import StoreError
 from harness.core.records import Score
-from harness.store import atomic_files, safe_open
+from harness.store import atomic_files, untrusted_file_reader
 from harness.store.stat_cache import Stamp, stamp_of
 
 _BATCH_BYTES = 1 << 18
@@ -67,11 +67,11 @@ class ScoreLines:
             if place is None or place >= end:
                 continue
             lines, at = [], -1
-            with safe_open.opened(path, self.fix) as file:
+            with untrusted_file_reader.opened(path, self.fix) as file:
                 while place is not None and place < end:
                     if at != place - base:
                         file.seek(at := place - base)
-                    lines.append(line := file.readline(safe_open.LONGEST_LINE))
+                    lines.append(line := file.readline(untrusted_file_reader.LONGEST_LINE))
                     at += len(line)
                     place = next(wanted, None)
             found += self._read_again(lines, path)
@@ -101,7 +101,7 @@ def _in_batches(path: Path, fix: str) -> Iterator[tuple[int, list[int], list[byt
     if not path.exists():
         return
     first, at, starts, lines = 1, 0, list[int](), list[bytes]()
-    for line in safe_open.lines(path, fix):
+    for line in untrusted_file_reader.lines(path, fix):
         starts.append(at)
         lines.append(line)
         at += len(line)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.display.document_positions import PlacesOfText, has_places, headings
+from harness.display.page_and_section import PlacesOfText, has_places, headings
 
 TEXT = "# Ovens\nBuilt.\n\f## 3.1 Keys ##\nLeft.\n```\n# no heading\n```\n\fLast."
 

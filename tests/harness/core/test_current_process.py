@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-_ASKED = "from harness.core.process_info import peak_rss_bytes; print(peak_rss_bytes())"
+_ASKED = "from harness.core.current_process import peak_rss_bytes; print(peak_rss_bytes())"
 _BALLAST = 300_000_000
 
 

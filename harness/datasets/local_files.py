@@ -15,14 +15,14 @@ from typing import BinaryIO, NoReturn
 
 from harness.core.bounded_files import open_plain
 from harness.core.errors import DataError
-from harness.datasets.row_fields import FIX, FileEntry, as_entries, as_entry
-from harness.datasets.size_limits import (
+from harness.datasets.decompression_limits import (
     most_bytes,
     refuse_too_long,
     refuse_too_many,
     values_of_json,
     values_of_lines,
 )
+from harness.datasets.row_fields import FIX, FileEntry, as_entries, as_entry
 
 ENV = "RAG_HARNESS_DATA"
 

@@ -1,4 +1,4 @@
-"""A data set loaded in a watched process: `python -m harness.testing.datasets.process <folder>`."""
+"""A data set loaded in a watched process: `python -m harness.testing.datasets.watched_loading <folder>`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import BaseModel, JsonValue
 
 from harness.core.errors import HarnessError
-from harness.datasets.files import ENV
+from harness.datasets.local_files import ENV
 from harness.protocols import DatasetSpec, RawDataset
 from harness.registry import DATASETS
 from harness.testing.guarding import Watched, finish, start, watched_main

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.core.errors import DataError
-from harness.datasets import files
+from harness.datasets import local_files
 from harness.datasets.published_check import fetched_by_hand
 from harness.datasets.row_fields import FIX, FileEntry
 
@@ -53,11 +53,11 @@ def read_table_files() -> dict[str, list[FileEntry]]:
     """The rows of every table file in the data directory, by path. DataError if there is no such file."""
     found: dict[str, list[FileEntry]] = {}
     for name in TABLE_FILES:
-        if path := files.find(name):
+        if path := local_files.find(name):
             is_one = name == BENCH_FILE
-            found[name] = [files.read_json_object(path)] if is_one else list(files.iter_jsonl(path))
+            found[name] = [local_files.read_json_object(path)] if is_one else list(local_files.iter_jsonl(path))
     if not found:
-        what = f"the tables of the feta questions are missing in {files.data_dir()} (the hub has none)"
+        what = f"the tables of the feta questions are missing in {local_files.data_dir()} (the hub has none)"
         ways = f"put {' or '.join(TABLE_FILES)} there, or choose the subset nq"
         raise DataError(what, f"{ways}, or run: {fetched_by_hand(BENCH_FILE)}")
     return found

@@ -9,7 +9,7 @@ from scoring import score_all, score_run_answers
 
 from harness.core.errors import ModelUnavailable, StoreError
 from harness.core.records import Reference, RunRecord, Score
-from harness.evaluators.base import NO_GENERATOR, NO_RECORD, Scorer
+from harness.evaluators.run_scoring import NO_GENERATOR, NO_RECORD, Scorer
 from harness.evaluators.scores import LONGEST_EXPLANATION
 from harness.protocols import Measure, RunFacts, ScoringInput
 

@@ -11,10 +11,10 @@ from random import Random
 from typing import Protocol
 
 from harness.core.errors import DataError, MissingDependency, install
-from harness.datasets import files
+from harness.datasets import local_files
+from harness.datasets.decompression_limits import check_foreign
 from harness.datasets.published_check import fetched_by_hand
 from harness.datasets.row_fields import FileEntry, as_entry
-from harness.datasets.size_limits import check_foreign
 from harness.models.huggingface_hub_files import hub_is_reachable
 
 
@@ -85,11 +85,11 @@ def load_rows(relative: str, table: HubTable) -> list[FileEntry]:
 
 def load_drawn(relative: str, table: HubTable, draw: RowDraw) -> DrawnRows:
     """The drawn rows of the file or table. Other rows of a hub table are not read into memory."""
-    path = files.find(relative)
+    path = local_files.find(relative)
     if path is None:
         found = _hub_rows(relative, table, draw)
     else:
-        rows = files.read_rows(path)
+        rows = local_files.read_rows(path)
         found = DrawnRows([rows[place] for place in draw.places(len(rows))], len(rows))
     if not found.rows:
         raise DataError(f"{path or table} has no rows", f"put the full {relative} in the data directory")
@@ -127,10 +127,10 @@ def _checked_downloads() -> object:
 
 
 def _hub_rows(relative: str, table: HubTable, draw: RowDraw) -> DrawnRows:
-    missing = f"{relative} is missing in the data directory {files.data_dir()}"
+    missing = f"{relative} is missing in the data directory {local_files.data_dir()}"
     command = fetched_by_hand(relative)
     by_hand = f", or run: {command}" if command else ""
-    ours = f"set {files.ENV} to a folder with {relative}"
+    ours = f"set {local_files.ENV} to a folder with {relative}"
     try:
         held = fetch(table)
         whole = len(held)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from harness.statistics.intervals import (
+from harness.statistics.confidence_intervals import (
     UNKNOWN,
     Stratum,
     mean_interval,

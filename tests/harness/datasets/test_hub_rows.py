@@ -13,8 +13,8 @@ import pyarrow.parquet
 import pytest
 
 from harness.core.errors import DataError, MissingDependency
-from harness.datasets import files, hub, ms_marco, multihop_rag, rag_12000, uda_qa
-from harness.datasets.hub import HubTable
+from harness.datasets import hub_rows, local_files, ms_marco, multihop_rag, rag_12000, uda_qa
+from harness.datasets.hub_rows import HubTable
 from harness.protocols import DatasetSpec, RawDataset
 
 TABLE = HubTable("someone/something", "part")
@@ -38,24 +38,24 @@ def serve(monkeypatch: pytest.MonkeyPatch, tables: dict[HubTable, Rows]) -> list
         asked.append(table)
         return tables[table]
 
-    monkeypatch.setattr(hub, "fetch", fetch)
+    monkeypatch.setattr(hub_rows, "fetch", fetch)
     return asked
 
 
 def test_a_file_in_the_data_directory_comes_before_the_hub(own_data: Path) -> None:
     (own_data / "r.json").write_text('[{"a": 1}]')
-    assert [row.fields for row in hub.load_rows("r.json", TABLE)] == [{"a": 1}]
+    assert [row.fields for row in hub_rows.load_rows("r.json", TABLE)] == [{"a": 1}]
 
 
 def test_a_file_in_the_default_folder_is_found_too(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "r.jsonl").write_text('{"a": 1}\n')
-    assert len(hub.load_rows("r.jsonl", TABLE)) == 1
+    assert len(hub_rows.load_rows("r.jsonl", TABLE)) == 1
 
 
 def test_without_the_file_the_rows_come_from_the_hub(monkeypatch: pytest.MonkeyPatch, own_data: Path) -> None:
     asked = serve(monkeypatch, {TABLE: [{"a": "x"}, {"a": "y"}]})
-    rows = hub.load_rows("r.json", TABLE)
+    rows = hub_rows.load_rows("r.json", TABLE)
     assert asked == [TABLE]
     assert [row.text("a") for row in rows] == ["x", "y"]
     assert rows[1].where == "hub someone/something part/train row 2"
@@ -64,10 +64,10 @@ def test_without_the_file_the_rows_come_from_the_hub(monkeypatch: pytest.MonkeyP
 def test_a_data_directory_that_does_not_exist_never_falls_back_to_the_hub(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv(files.ENV, str(tmp_path / "nowhere"))
+    monkeypatch.setenv(local_files.ENV, str(tmp_path / "nowhere"))
     asked = serve(monkeypatch, {TABLE: [{"a": "x"}]})
     with pytest.raises(DataError, match="does not exist"):
-        hub.load_rows("r.json", TABLE)
+        hub_rows.load_rows("r.json", TABLE)
     assert asked == []
 
 
@@ -75,9 +75,9 @@ def test_a_hub_that_cannot_be_reached_is_one_line_with_both_ways_out(monkeypatch
     def fetch(table: HubTable) -> Rows:
         raise ConnectionError("no route\nto host " + "x" * 1000)
 
-    monkeypatch.setattr(hub, "fetch", fetch)
+    monkeypatch.setattr(hub_rows, "fetch", fetch)
     with pytest.raises(DataError) as caught:
-        hub.load_rows("ms_marco/r.json", TABLE)
+        hub_rows.load_rows("ms_marco/r.json", TABLE)
     line = str(caught.value)
     assert "\n" not in line
     assert len(line) < 500
@@ -91,9 +91,9 @@ def test_of_a_damaged_table_the_reason_is_said_that_the_library_wraps(monkeypatc
     def fetch(table: HubTable) -> Rows:
         raise RuntimeError("an error occurred") from OSError("Corrupt snappy compressed data.")
 
-    monkeypatch.setattr(hub, "fetch", fetch)
+    monkeypatch.setattr(hub_rows, "fetch", fetch)
     with pytest.raises(DataError, match=r"\(OSError: Corrupt snappy compressed data\.\)"):
-        hub.load_rows("r.json", TABLE)
+        hub_rows.load_rows("r.json", TABLE)
 
 
 def test_a_connection_lost_between_two_rows_is_a_data_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,15 +105,15 @@ def test_a_connection_lost_between_two_rows_is_a_data_error(monkeypatch: pytest.
 
     serve(monkeypatch, {TABLE: Lost([{}, {}])})
     with pytest.raises(DataError, match="read timed out"):
-        hub.load_rows("r.json", TABLE)
+        hub_rows.load_rows("r.json", TABLE)
 
 
 def test_without_the_datasets_package_the_line_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
-    monkeypatch.delenv(files.ENV, raising=False)
+    monkeypatch.delenv(local_files.ENV, raising=False)
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(MissingDependency) as caught:
-        hub.load_rows("no/such/file.json", TABLE)
+        hub_rows.load_rows("no/such/file.json", TABLE)
     line = str(caught.value)
     assert "pip install 'rag-bench-harness[hub]'" in line
     assert "RAG_HARNESS_DATA" in line
@@ -123,10 +123,10 @@ def test_without_the_datasets_package_the_line_says_how_to_install_it(monkeypatc
 def test_a_table_without_rows_is_a_data_error(monkeypatch: pytest.MonkeyPatch, own_data: Path) -> None:
     serve(monkeypatch, {TABLE: []})
     with pytest.raises(DataError, match="has no rows"):
-        hub.load_rows("r.json", TABLE)
+        hub_rows.load_rows("r.json", TABLE)
     (own_data / "r.json").write_text("[]")
     with pytest.raises(DataError, match=r"r\.json has no rows"):
-        hub.load_rows("r.json", TABLE)
+        hub_rows.load_rows("r.json", TABLE)
 
 
 def test_fetch_hands_repo_config_and_split_to_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,9 +149,9 @@ def test_fetch_hands_repo_config_and_split_to_the_library(monkeypatch: pytest.Mo
     library.load_dataset_builder = load_dataset_builder  # type: ignore[attr-defined]
     library.disable_progress_bars = lambda: None  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "datasets", library)
-    monkeypatch.setattr(hub, "_checked_downloads", lambda: "checked")
-    assert list(hub.fetch(HubTable("r", "c", "test"))) == [{"a": 1}]
-    assert list(hub.fetch(HubTable("r"))) == [{"a": 1}]
+    monkeypatch.setattr(hub_rows, "_checked_downloads", lambda: "checked")
+    assert list(hub_rows.fetch(HubTable("r", "c", "test"))) == [{"a": 1}]
+    assert list(hub_rows.fetch(HubTable("r"))) == [{"a": 1}]
     assert asked == ["r", "c", "test", "r", None, "train"]
 
 
@@ -186,9 +186,9 @@ def test_feta_never_asks_the_hub_because_it_has_no_tables_there() -> None:
 
 
 def real_rows(folder: Path, relative: str) -> list[dict[str, object]]:
-    path = files.find_in(folder, relative)
+    path = local_files.find_in(folder, relative)
     assert path, relative
-    return [dict(row.fields) for row in files.read_rows(path)]
+    return [dict(row.fields) for row in local_files.read_rows(path)]
 
 
 def test_multihop_rag_is_the_same_from_the_hub_where_times_are_datetimes(
@@ -286,7 +286,7 @@ def test_the_real_library_gives_rows_that_can_be_read_and_unpacks_no_bomb(tmp_pa
         "    print(error)\n"
         "hub.load_rows('r.json', hub.HubTable('nobody/nothing'))\n"
     )
-    root = Path(hub.__file__).resolve().parents[2]
+    root = Path(hub_rows.__file__).resolve().parents[2]
     env = os.environ | {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(root)}
     done = subprocess.run(
         [sys.executable, "-c", script], env=env, capture_output=True, text=True, check=False, timeout=300
