@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 from urllib.error import HTTPError
@@ -16,7 +17,7 @@ from harness.config import GeneratorConfig
 from harness.core.errors import HarnessError
 from harness.core.records import OWN_MODELS, Usage
 from harness.models.clients import build_chat
-from harness.models.fake_model import FakeScript
+from harness.models.fake_faults import Reply
 from harness.models.fake_server import FakeServer
 from harness.models.metering import LOADING, Meter, metered
 from harness.models.model_proxy_server import ModelProxyServer, ProxiedModels
@@ -105,7 +106,14 @@ def test_the_url_of_a_question_that_has_ended_and_a_wrong_key_open_nothing(lende
 def test_a_call_that_outlasts_its_question_is_counted_as_made_and_not_for_the_next(
     open_seam: Callable[[], CallContext], serve: Callable[..., FakeServer]
 ) -> None:
-    slow = serve(FakeScript(latency_s=30))
+    arrived, over = threading.Event(), threading.Event()
+
+    def hang(path: str, body: bytes) -> Reply:
+        arrived.set()
+        over.wait()
+        return Reply(200, b"{}")
+
+    slow = serve(respond=hang)
     config = GeneratorConfig(provider="openai-compatible", model="fake", base_url=slow.base_url)
     server = ModelProxyServer(ProxiedModels(build_chat(config, open_seam()), None, lambda _: None, lambda _: None))
 
@@ -113,7 +121,7 @@ def test_a_call_that_outlasts_its_question_is_counted_as_made_and_not_for_the_ne
         lent = server.open()
         with metered(Meter("answer/a/0/1")) as first:
             call = asyncio.create_task(called(lent, ASKED))
-            await asyncio.sleep(0.2)
+            await asyncio.to_thread(arrived.wait)
         await server.end(first)
         with metered(Meter("answer/b/0/1")) as second:
             await call
@@ -121,7 +129,10 @@ def test_a_call_that_outlasts_its_question_is_counted_as_made_and_not_for_the_ne
         assert second.usage == {}
         return first, refused
 
-    meter, (status, _) = asyncio.run(run())
+    try:
+        meter, (status, _) = asyncio.run(run())
+    finally:
+        over.set()
     assert meter.usage == {"generator": Usage(calls=1, unmetered_calls=1)}
     assert status == 404  # It reached the second question, and no other.
 
