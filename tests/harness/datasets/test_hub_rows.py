@@ -270,21 +270,21 @@ def test_the_real_library_gives_rows_that_can_be_read_and_unpacks_no_bomb(tmp_pa
     (tmp_path / "damaged" / "train.parquet").write_bytes(b"PAR1 and nothing more PAR1")
     assert (tmp_path / "bomb" / "train.parquet").stat().st_size < 5000
     script = (
-        "from harness.datasets import hub, multihop_rag\n"
+        "from harness.datasets import hub_rows, multihop_rag\n"
         "from harness.core.errors import DataError\n"
-        f"rows = hub.load_rows('r.json', hub.HubTable({str(tmp_path / 'table')!r}))\n"
+        f"rows = hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'table')!r}))\n"
         "print(multihop_rag.build(rows, [], prefix='x').documents[0].metadata['published_at'])\n"
-        f"print(len(hub.load_rows('r.json', hub.HubTable({str(tmp_path / 'good')!r}))))\n"
+        f"print(len(hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'good')!r}))))\n"
         "try:\n"
-        f"    hub.load_rows('r.json', hub.HubTable({str(tmp_path / 'bomb')!r}))\n"
+        f"    hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'bomb')!r}))\n"
         "except DataError as error:\n"
         "    print(*(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))\n"
         "    print(error)\n"
         "try:\n"
-        f"    hub.load_rows('r.json', hub.HubTable({str(tmp_path / 'damaged')!r}))\n"
+        f"    hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'damaged')!r}))\n"
         "except DataError as error:\n"
         "    print(error)\n"
-        "hub.load_rows('r.json', hub.HubTable('nobody/nothing'))\n"
+        "hub_rows.load_rows('r.json', hub_rows.HubTable('nobody/nothing'))\n"
     )
     root = Path(hub_rows.__file__).resolve().parents[2]
     env = os.environ | {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(root)}
