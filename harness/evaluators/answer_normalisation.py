@@ -8,13 +8,15 @@ In this order:
 2. A label (`Answer:`, `Final answer:`, `The answer is`) at the beginning of a line marks the answer: the rest of
    that line, or the next line if nothing follows. The last label counts, but `The answer is` without a colon only
    where no other has its answer beside it: behind `Answer: Google` it begins a remark. Without a label all lines
-   together are one answer: nothing is picked out of them.
+   together are one answer: nothing is picked out of them. Lines from a new `Question:` on are no part of it.
 3. Markdown and quotation marks go with the rest of the punctuation. Dashes and slashes separate words,
    apostrophes join them, with what tokenised text puts a space before (`Schindler 's`). A point or comma between
    digits belongs to the number (`1,000` is `1000`, `3.5` stays, `.5` is `0.5`), so does a minus in front of one,
    and `+` or `#` behind a word (`C++`). `&` is `and`.
-4. Currency and percent in words: `$5 million` is `5 million dollars`, `5 %` and `5 per cent` are `5 percent`.
-   A bare `5` is neither. `$5bn` is `$5 bn`, but not `$5 billion`.
+4. Currency and percent in words: `$5 million` is `5 million dollars`, as `24 EUR` is `24 euros`; `5 %` and
+   `5 per cent` are `5 percent`. A bare `5` is neither. `$5bn` is `$5 bn`, but not `$5 billion`. Groups of digits
+   may be those of India (`15,00,000`) or stand apart by a no-break space, a unit may follow at once (`5km`), and
+   of a bare number a last zero behind the point goes (`3.50`).
 5. Articles (a, an, the) in front of another word go; white space collapses.
 
 Accents, numerals in words, abbreviations and synonyms stay as they are: no credit for what merely looks alike.
@@ -44,6 +46,9 @@ _STRAIGHT = str.maketrans(
         **dict.fromkeys("⁄∕", "/"),  # noqa: RUF001
     }
 )
+# Before NFKC, which turns these spaces into plain ones.
+_SPACED_GROUP = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
+_NEXT_QUESTION = re.compile(r"^[\s*_#>-]*question[\s*_]*:", re.IGNORECASE)
 _RAISED = re.compile(r"(?<=\d)(?=[\u207a\u207b]?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079])")
 _FRACTION = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215f\u2189])")
 _EM_DASH = re.compile(r"(?<=\w)[\u2014\u2015](?=\w)")
@@ -59,13 +64,26 @@ _SCALE = r"(?:thousand|million|billion|trillion|mn|bn|tn)"
 _SCALED = re.compile(rf"(?<=\d)(?={_SCALE}\b)")
 # Beside a currency a letter is a scale, too: "5m" alone may be metres.
 _NUMBER = rf"(-?\d[\d,]*(?:\.\d+)?)(?:\s?({_SCALE}|[kmb])\b)?"
-_CURRENCIES = (
-    (re.compile(rf"(?:us\s?\$|\$|\busd\s?)\s?{_NUMBER}"), r"\1 \2 dollars"),
-    (re.compile(rf"(?:€|\beur\s?)\s?{_NUMBER}"), r"\1 \2 euros"),
-    (re.compile(rf"(?:£|\bgbp\s?)\s?{_NUMBER}"), r"\1 \2 pounds"),
+_CURRENCIES = tuple(
+    (re.compile(pattern), rf"\1 \2 {name}")
+    for name, sign, code in (
+        ("dollars", r"us\s?\$|\$", "usd"),
+        ("euros", "€", "eur"),
+        ("pounds", "£", "gbp"),
+        ("yen", "¥", "jpy"),
+    )
+    for pattern in (
+        rf"(?:{sign}|\b{code}\s?)\s?{_NUMBER}",
+        rf"(?<![\w.]){_NUMBER}\s?(?:(?:{sign})(?!\s?\d)|{code}\b)",
+    )
 )
+_UNIT = re.compile(
+    r"(?<=\d)(?=(?:[kcm]?m|[km]?g|lbs?|mph|ha|[km]?l|[kmg]?w|[kmg]wh|[kmgt]b|[kmg]?hz|°[cf])(?![\w'-]))",
+    re.IGNORECASE,
+)
+_TRAILING_ZEROS = re.compile(r"(-?\d+)(?:\.0+|(\.\d*?[1-9])0+)((?: [^\d\s]+)?)")
 _PERCENT = re.compile(r"(?<=\d)\s*(?:%|per cent\b)")
-_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d)|\d\d(?:,\d\d)*,\d{3}(?!\d))")
 # Kept: a decimal point, a minus in front of a number, a plus or hash behind a word.
 _KEPT = re.compile(r"(?<=\d)\.(?=\d)|(?<![\w.])-(?=\.?\d)|(?<=\w)[+#]+(?![\w'])")
 _ARTICLE = re.compile(r"\b(?:a|an|the)\s+(?=\S)")
@@ -129,10 +147,11 @@ def leading_yes_no(text: str) -> YesNo | None:
 
 def as_written(text: str) -> str:
     """The answer without citations and label, its characters straightened, in its own case; line ends kept."""
+    text = _SPACED_GROUP.sub(",", text)
     spaced = _EM_DASH.sub(" - ", _FRACTION.sub(" ", _RAISED.sub("^", without_citations(text))))
     straight = unicodedata.normalize("NFKC", spaced).translate(_STRAIGHT)
     visible = (char for char in straight if char in "\n\t" or unicodedata.category(char)[0] != "C")
-    lines = _answering("".join(visible).split("\n"))
+    lines = _answering(_before_next_question("".join(visible).split("\n")))
     # Marks of bold and code would hide that a word such as "**no**," is separate.
     return "\n".join(lines).replace("**", "").replace("`", "").strip(_WRAPPING)
 
@@ -140,6 +159,14 @@ def as_written(text: str) -> str:
 def _clean(text: str) -> str:
     """Steps 0 to 2."""
     return unicodedata.normalize("NFKC", as_written(text).casefold()).translate(_STRAIGHT)
+
+
+def _before_next_question(lines: list[str]) -> list[str]:
+    """Base models go on with the form of the prompt: what follows a new `Question:` is no part of the answer."""
+    for number, line in enumerate(lines):
+        if _NEXT_QUESTION.match(line) and any(before.strip(_WRAPPING) for before in lines[:number]):
+            return lines[:number]
+    return lines
 
 
 def _answering(lines: list[str]) -> list[str]:
@@ -168,12 +195,14 @@ def _words(cleaned: str) -> str:
     cleaned = _SCALED.sub(" ", _LEADING_POINT.sub("0.", _CLITIC.sub("", cleaned)))
     for currency, spelled in _CURRENCIES:
         cleaned = currency.sub(spelled, cleaned)
-    cleaned = _PERCENT.sub(" percent", cleaned)
+    cleaned = _UNIT.sub(" ", _PERCENT.sub(" percent", cleaned))
     cleaned = _THOUSANDS.sub("", cleaned).replace("&", " and ")
     kept = {at for match in _KEPT.finditer(cleaned) for at in range(match.start(), match.end())}
     bare = "".join(char if at in kept else _plain(char) for at, char in enumerate(cleaned))
     collapsed = " ".join(bare.split())
-    return _ARTICLE.sub("", collapsed)
+    words = _ARTICLE.sub("", collapsed)
+    # Only of a bare number: "Python 3.10" is another version than "Python 3.1".
+    return _TRAILING_ZEROS.sub(r"\1\2\3", words) if _TRAILING_ZEROS.fullmatch(words) else words
 
 
 def _plain(char: str) -> str:

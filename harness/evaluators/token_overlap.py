@@ -1,11 +1,12 @@
 """How much of a reference stands in an answer: SQuAD's two measures, containment, and MultiHop-RAG's shared word.
 
 `exact_match` and `token_f1` are those of SQuAD (Rajpurkar et al. 2016), whose normalisation is on purpose not that
-of `harness.evaluators.answer_normalisation`: published numbers are made with it. It lower-cases, deletes ASCII
-punctuation, takes a, an and the out wherever they stand and collapses white space; so `3.5` is `35`, `C++` is `C`,
-`Bankman-Fried` is `bankmanfried`, and a curly quotation mark stays. An abstention in other words than the
-reference's is wrong, and a citation such as `[1]` is a word. As in SQuAD 2.0 two texts of which nothing is left
-("A" and "The") are equal; but an answer that is empty as written earns nothing.
+of `harness.evaluators.answer_normalisation`: published numbers are made with it. It lower-cases, deletes
+punctuation (of every script, as MLQA's script), takes a, an and the out wherever they stand and collapses white
+space; so `3.5` is `35`, `C++` is `C`, `Bankman-Fried` is `bankmanfried`. Composed and decomposed letters are the
+same (NFC). An abstention in other words than the reference's is wrong, and a citation such as `[1]` is a word. As
+in SQuAD 2.0 two texts of which nothing is left ("A" and "The") are equal; but an answer that is empty as written
+earns nothing.
 
 Scripts without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) would be one token a sentence. For `token_f1`
 and `contains` each of their characters is a token, and ideographic and full-width punctuation is none, as MLQA's
@@ -16,12 +17,12 @@ Every reference holds a visible character.
 
 import re
 import string
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
 from harness.evaluators.answer_normalisation import ABSTENTION, canonical, leading_yes_no, normalise
 
-_DELETED = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(?:an?|the)\b")
 # Thai and Lao, Burmese, Khmer, ideographic marks, kana, Han with its extensions, half-width kana.
 UNSPACED = (
@@ -37,7 +38,12 @@ _SCRIPTED_ANSWER = re.compile(r'The answer to the question is "([^"\n]*)"')
 
 def squad_form(text: str) -> str:
     """The form in which SQuAD compares answers; empty where only punctuation and articles were there."""
-    return " ".join(_ARTICLES.sub(" ", text.lower().translate(_DELETED)).split())
+    composed = unicodedata.normalize("NFC", text).lower()
+    return " ".join(_ARTICLES.sub(" ", "".join(char for char in composed if not _is_punctuation(char))).split())
+
+
+def _is_punctuation(char: str) -> bool:
+    return char in string.punctuation or unicodedata.category(char)[0] == "P"
 
 
 def exact_match(answer: str, references: Sequence[str]) -> bool:
