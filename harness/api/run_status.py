@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from harness.config import BenchConfig
-from harness.runner.executing.run_status import index_dirs, is_finished
-from harness.runner.plan import Cell, plan_cells
+from harness.runner.plan import Cell, index_dirs, is_finished, plan_cells
 from harness.store import RunDir
 
 

@@ -24,10 +24,9 @@ from harness.runner.executing.execute import (
 )
 from harness.runner.executing.interleaved_scheduler import InterleavedOptions, run_in_turns
 from harness.runner.executing.reuse_warnings import changed_lines, reuse_lines
-from harness.runner.executing.run_status import is_finished
 from harness.runner.executor import CellRunOptions, Executor, Executors
 from harness.runner.model_preflight import Preflight
-from harness.runner.plan import Cell, plan_cells
+from harness.runner.plan import Cell, is_finished, plan_cells
 from harness.runner.progress import Priced, Reporter, SharedBars
 from harness.runner.race_plan import PlannedRace, pace_lines, plan_race
 from harness.statistics.prices import usage_usd

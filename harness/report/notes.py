@@ -12,9 +12,8 @@ from harness.report.context_notes import lacks_evidence, sees_gold, share_notes
 from harness.report.labels import differences, other_weights
 from harness.report.record_counts import RecordCounts
 from harness.statistics import Frame, Prices, Resources
-from harness.statistics.columnar_scores import FAILED, ScoreColumn, ScoreColumns
+from harness.statistics.columnar_scores import FAILED, ScoreColumn, ScoreColumns, Spreads
 from harness.statistics.cost import called_roles, fails_too_often, without_price
-from harness.statistics.score_range import Spreads
 from harness.store import Manifest, Records, RunDir
 
 UNFINISHED = "Unfinished"

@@ -54,13 +54,11 @@ from harness.statistics import (
     load_resources,
     run_costs,
 )
-from harness.statistics.columnar_scores import MISSING, ScoreColumns
+from harness.statistics.columnar_scores import MISSING, ScoreColumns, Spreads, judged_spreads
 from harness.statistics.correlation import TwinCorrelation, twin_correlations
-from harness.statistics.cost import fails_too_often, latencies, query_scores
+from harness.statistics.cost import evaluation_costs, fails_too_often, latencies, query_scores
 from harness.statistics.estimates import MeasuredCost, answers_spent
 from harness.statistics.query_values import COSTS, QueryValues, values_of
-from harness.statistics.score_range import Spreads, judged_spreads
-from harness.statistics.scoring_cost import evaluation_costs
 from harness.store import Manifest, RunDir
 
 

@@ -29,12 +29,12 @@ from harness.runner.executing.execute import check_system, model_server
 from harness.runner.executing.messages import Job
 from harness.runner.executing.query_time_limit import SuspendableLoop
 from harness.runner.executing.system_loader import OpenedSystem, WorkerContext, open_system
-from harness.runner.executing.worker_log import CleanedLog
+from harness.runner.executing.worker_supervisor import CleanedLog
 from harness.runner.live_run_check import LiveRun
+from harness.runner.model_preflight import fetch_files, fetch_weights
 from harness.runner.progress import Reporter
-from harness.runner.weight_download import fetch_files, fetch_weights
 from harness.store import Dialects, IndexDir, Journal
-from harness.store.score_writer import refuse_link
+from harness.store.score_files import refuse_link
 
 LONGEST_QUESTION = 20_000
 """Characters, about ten pages. A longer text is a document, not a question."""

@@ -1,6 +1,8 @@
-"""Calls each model of a command once before anything else is paid, so that a bad key or model name fails early."""
+"""Gets the models of a command ready: downloads missing weights, and calls each model once before anything else is
+paid, so that a bad key or model name fails early.
+"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,13 +14,30 @@ from harness.llm_utils.event_loop import run_to_end
 from harness.models.budget import Budget
 from harness.models.model_identity import server_digests
 from harness.models.probe import ask_once, is_asked
+from harness.models.providers import provider_of
 from harness.models.transport import CallContext
+from harness.models.weight_catalogue import WeightFile
+from harness.models.weights import cached_path, fetch
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
 from harness.store import Dialects, IndexDir, Journal, RunDir
 from harness.store.asked_calls import PREFLIGHT
+
+
+def fetch_weights(reporter: Reporter, *models: ModelConfig) -> None:
+    """Download the weight files of these models that are missing, with a progress bar."""
+    fetch_files(reporter, (weights for model in models for weights in provider_of(model).weights(model)))
+
+
+def fetch_files(reporter: Reporter, files: Iterable[WeightFile]) -> None:
+    """Download those of the files that are missing, with a progress bar."""
+    for weights in {file.name: file for file in files}.values():
+        if cached_path(weights) is None:
+            reporter.say(f"fetching {weights.name} ({weights.size_bytes / 1e6:,.0f} MB)")
+            with reporter.aside():
+                fetch(weights, None if reporter.quiet else reporter.bar)
 
 
 @dataclass

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -31,6 +32,7 @@ from harness.registry import SYSTEMS
 from harness.runner.dataset_loading import DatasetReader
 from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.routed_systems import config_of, refuse_unroutable, weights_of, with_roles
+from harness.store import IndexDir, RunDir, indexes_of
 
 IDENTITY_SCHEMA = 2
 _OF_RUNS = ("index.", "answer.", "per_system.", "dataset.", "models.generator.", "models.embedder.")
@@ -308,3 +310,20 @@ def _params(spec: SystemSpec, half: str, config: BenchConfig) -> Params:
 
 def _params_type(spec: SystemSpec, half: str) -> type[Params]:
     return spec.index_params if half == "index" else spec.answer_params
+
+
+def is_finished(cell: Cell, results: Path) -> bool:
+    """Whether its run is closed over all queries and undamaged."""
+    run = RunDir(results / cell.run_id)
+    return run.is_closed() and is_whole(cell, run)
+
+
+def is_whole(cell: Cell, run: RunDir) -> bool:
+    """Whether done.json says that the run was closed over all queries. Its files are not checked."""
+    done = run.done()
+    return done is not None and done.n_expected >= cell.n_answers
+
+
+def index_dirs(cell: Cell, results: Path) -> list[IndexDir]:
+    """Its own index, or those of the systems to which it routes queries, each once."""
+    return indexes_of(results, cell.index_id, (one.cell.index_id for one in cell.lent))

@@ -36,11 +36,11 @@ from harness.statistics.columnar_scores import (
     STATES,
     ScoreColumns,
     ScoresOrColumns,
+    Slots,
     in_columns,
 )
 from harness.statistics.confidence_intervals import UNBOUNDED, Bounds, Interval, Stratum, can_be_shares
 from harness.statistics.sampling_design import SamplingDesign, clusters_of, repeated_questions
-from harness.statistics.score_alignment import Slots
 from harness.store import RunDir, SampleRow
 
 OVERALL = "overall"

@@ -17,8 +17,7 @@ from math import isfinite, nan
 
 import numpy as np
 
-from harness.statistics.confidence_intervals import UNKNOWN, Interval, mean_interval, pooled_share_interval
-from harness.statistics.t_intervals import Array
+from harness.statistics.confidence_intervals import UNKNOWN, Array, Interval, mean_interval, pooled_share_interval
 
 _Pairs = Callable[[tuple[int, ...]], list[tuple[int, ...]]]
 _Statistic = Callable[[Array, Array], float]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from harness.statistics.confidence_intervals import Array
 from harness.statistics.paired_comparison import MeasureComparison
-from harness.statistics.t_intervals import Array
 
 SPLITS = 200
 """Number of splits; in each, both halves choose once."""

@@ -10,13 +10,15 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping, 
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from sys import intern
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.records import Score, ScoreStatus
+from harness.core.errors import StoreError
+from harness.core.records import EvaluationRecord, Score, ScoreStatus
 from harness.store import RecordKey
-from harness.store.score_reader import ScoreLines
+from harness.store.score_files import ScoreLines
 
 NONE, SCORED, IMPUTED, FAILED, MISSING, NOT_APPLICABLE = range(6)
 """States of a query for a metric; `NONE`: no score."""
@@ -283,3 +285,90 @@ ScoresOrColumns = ScoreColumns | Iterable[Score]
 def in_columns(scores: ScoresOrColumns) -> ScoreColumns:
     """Scores in either form, as columns."""
     return scores if isinstance(scores, ScoreColumns) else ScoreColumns.of(scores)
+
+
+class Filled(NamedTuple):
+    """One metric: one row per query, one column per repeat."""
+
+    states: NDArray[np.uint8]
+    values: NDArray[np.float64]
+    """NaN without a value."""
+
+
+class Slots:
+    """Positions in one run: a row for each of `query_ids`, in their order."""
+
+    def __init__(self, columns: ScoreColumns, run_id: str, query_ids: Sequence[str], repeats: int) -> None:
+        self.columns = columns
+        self._run_id = run_id
+        self._shape = len(query_ids), max(0, repeats)
+        rows = {query_id: row for row, query_id in enumerate(query_ids)}
+        self._rows = np.array([rows.get(query_id, -1) for query_id in columns.query_ids], dtype=np.int64)
+
+    def filled(self, measure: str) -> Filled:
+        """All states and values, without scores of other queries or repeats. StoreError for duplicate scores."""
+        column = self.columns.by_measure[measure]
+        inside, places = self._places(measure, column)
+        states, values = np.zeros(self._shape, np.uint8), np.full(self._shape, np.nan)
+        states.reshape(-1)[places] = column.states[inside]
+        values.reshape(-1)[places] = column.values[inside]
+        return Filled(states, values)
+
+    def lines(self, measure: str) -> NDArray[np.int64]:
+        """The place of each score in the score files; -1 without a score."""
+        column = self.columns.by_measure[measure]
+        inside, places = self._places(measure, column)
+        lines = np.full(self._shape, -1, np.int64)
+        lines.reshape(-1)[places] = column.places[inside]
+        return lines
+
+    def _places(self, measure: str, column: ScoreColumn) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Which scores of a metric belong to these queries, and their places."""
+        queries, repeats = column.queries, column.repeats
+        rows = self._rows[queries]
+        inside = (rows >= 0) & (repeats >= 0) & (repeats < self._shape[1])
+        places = rows[inside] * self._shape[1] + repeats[inside]
+        others = list(zip(queries[~inside].tolist(), repeats[~inside].tolist(), strict=True))
+        if np.bincount(places).max(initial=0) > 1 or len(set(others)) < len(others):
+            self._refuse(measure, list(zip(queries.tolist(), repeats.tolist(), strict=True)))
+        return inside, places
+
+    def _refuse(self, measure: str, keys: Sequence[tuple[int, int]]) -> None:
+        twin = next(key for key, number in Counter(keys).items() if number > 1)
+        query_id = list(self.columns.query_ids)[twin[0]]
+        raise StoreError(
+            f"run {self._run_id}: two scores of '{measure}' for query '{query_id}'",
+            "two evaluators have a metric of the same name: delete one of their files under scores/",
+        )
+
+
+Spreads = dict[tuple[str, str], "Spread"]
+"""(evaluator, measure) -> spread."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The lowest and highest of `n` values."""
+
+    n: int
+    low: float
+    high: float
+
+    def joined(self, other: Spread) -> Spread:
+        """The spread of both."""
+        return Spread(self.n + other.n, min(self.low, other.low), max(self.high, other.high))
+
+
+def judged_spreads(scores: ScoresOrColumns, evaluations: Iterable[EvaluationRecord]) -> Spreads:
+    """For every graded metric whose evaluator uses a judge, the spread of its scores.
+
+    Imputed values are not the judge's, and binary metrics may well be constant.
+    """
+    asking = [one for one in evaluations if "judge" in one.models]
+    owners = {name: one.evaluator for one in asking for name in one.measures if name not in one.binary}
+    found: Spreads = {}
+    for measure, column in in_columns(scores).only(owners).by_measure.items():
+        values = column.values[column.states == SCORED]
+        if len(values):
+            found[owners[measure], measure] = Spread(len(values), float(values.min()), float(values.max()))
+    return found

@@ -26,6 +26,12 @@ cache; `index_spent_s` is the duration of the build with their help; `index_alon
 those calls and vectors, unknown if it was not recorded); `index_shared_*`, the part that another run than the
 builder had paid for; `<phase>_<quantity>_mean` and `_max` for each column of resources.csv (n = samples; no
 interval, since neighbouring samples are correlated).
+
+The cost of scoring a run, in the same long format; never part of the system's cost.
+
+Per run and evaluator, `evaluation_<evaluator>_` and: `spent_s`, `model_calls`, `input_tokens`, `output_tokens` (of
+every judgement, reused ones too), `replayed_calls` (the part paid by earlier judgements of the same text) and
+`usd`. Absent: tokens of an evaluator without a model, dollars of a model without a price.
 """
 
 from __future__ import annotations
@@ -38,7 +44,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.core.records import Cost, IndexRecord, RunRecord, Usage, subtract_usage
+from harness.core.records import Cost, EvaluationRecord, IndexRecord, RunRecord, Usage, subtract_usage
 from harness.statistics.aggregate import Aggregate, Frame, LowerBound, aggregate_quantiles, aggregate_scores
 from harness.statistics.columnar_scores import FAILED, IMPUTED, SCORED, GatheredRows, ScoreColumns
 from harness.statistics.prices import NO_CALL, Prices, role_price, usage_usd
@@ -344,3 +350,25 @@ def _parts_of_time(record: RunRecord, known: _Known) -> MeasuredCosts:
 def _cell(measured: Measured) -> tuple[int, float | None]:
     value, at_least = measured
     return FAILED if value is None else IMPUTED if at_least else SCORED, value
+
+
+PREFIX = "evaluation_"
+
+
+def evaluation_costs(frame: Frame, evaluations: Sequence[EvaluationRecord], prices: Prices) -> list[Aggregate]:
+    """The rows above for every evaluation of one run."""
+    return [row for evaluation in evaluations for row in _rows(frame, evaluation, prices)]
+
+
+def _rows(frame: Frame, evaluation: EvaluationRecord, prices: Prices) -> list[Aggregate]:
+    cost, values = evaluation.cost, dict[str, float | None]()
+    values["spent_s"] = cost.wall_s
+    if evaluation.models:
+        used = sum(cost.usage.values(), Usage())
+        metered = not used.unmetered_calls
+        values["model_calls"], values["replayed_calls"] = used.calls, cost.replayed_calls
+        values["input_tokens"] = used.input_tokens if metered else None
+        values["output_tokens"] = used.output_tokens if metered else None
+        if not unpriced_roles([cost], evaluation.models, prices):
+            values["usd"] = usage_usd(prices, evaluation.models, cost.usage)
+    return [frame.row(f"{PREFIX}{evaluation.evaluator}_{name}", value) for name, value in values.items()]

@@ -18,11 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics.binary_difference import share_difference_interval
-from harness.statistics.confidence_intervals import UNKNOWN, Interval
-from harness.statistics.difference_tests import ALPHA, holm, holm_levels, mcnemar_p
+from harness.statistics.confidence_intervals import UNKNOWN, Array, Interval, n_even
+from harness.statistics.difference_tests import ALPHA, holm, holm_levels, mcnemar_p, share_difference_interval
 from harness.statistics.permutation_test import flips_of
-from harness.statistics.t_intervals import Array, n_even
 
 
 class Tested(NamedTuple):

@@ -30,13 +30,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics.confidence_intervals import Bounds, Interval, can_be_shares, span_between
+from harness.statistics.confidence_intervals import Array, Bounds, Interval, can_be_shares, span_between
 from harness.statistics.difference_tests import ALPHA, rounded
 from harness.statistics.multiple_comparisons import Differences, Tested, tested
 from harness.statistics.power import DifferenceSpread, spread_of
 from harness.statistics.query_values import QueryValues
 from harness.statistics.sampling_design import Mix, SamplingDesign, are_equal
-from harness.statistics.t_intervals import Array
 
 TestName = Literal["mcnemar", "flips"]
 Verdict = Literal["a", "b", "tie", "differ"]

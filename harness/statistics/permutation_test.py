@@ -33,9 +33,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics.confidence_intervals import Interval
+from harness.statistics.confidence_intervals import Array, Interval, Studentized, ratio_of_sums
 from harness.statistics.difference_tests import ALPHA
-from harness.statistics.t_intervals import Array, Studentized, ratio_of_sums
 
 MOST_EXACT = 13
 """Number of units up to which every flip is tested."""

@@ -23,9 +23,9 @@ from math import ceil, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.statistics.confidence_intervals import ratio_of_sums
 from harness.statistics.difference_tests import ALPHA, scipy_special
 from harness.statistics.permutation_test import hidden_variance
-from harness.statistics.t_intervals import ratio_of_sums
 
 POWER = 0.80
 SURE = 0.90

@@ -18,8 +18,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics.confidence_intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, Bounds, Interval
-from harness.statistics.t_intervals import Array, Studentized
+from harness.statistics.confidence_intervals import (
+    ENOUGH,
+    FEWEST,
+    LEVEL,
+    UNKNOWN,
+    Array,
+    Bounds,
+    Interval,
+    Studentized,
+)
 
 FEWEST_LABELS = 50
 """Minimum labels: with fewer, the value of a judge is hardly known and overstated (docs/annotate.md)."""

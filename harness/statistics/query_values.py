@@ -17,10 +17,10 @@ from harness.statistics.columnar_scores import (
     ScoreColumn,
     ScoreColumns,
     ScoresOrColumns,
+    Slots,
     in_columns,
 )
 from harness.statistics.cost import TIMES
-from harness.statistics.score_alignment import Slots
 
 COSTS = {
     "latency_s": "latency",

@@ -18,11 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics.confidence_intervals import Interval
+from harness.statistics.confidence_intervals import Array, Interval
 from harness.statistics.difference_tests import ALPHA
 from harness.statistics.multiple_comparisons import Differences, tested_alone
 from harness.statistics.paired_comparison import MeasureComparison
-from harness.statistics.t_intervals import Array
 
 PRIOR_SD = 0.10
 """Scale of the half-normal prior for the scatter of true means, as a part of the largest possible difference."""

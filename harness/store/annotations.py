@@ -14,9 +14,9 @@ from pydantic import ValidationError
 from harness.core.errors import ConfigError, StoreError
 from harness.core.records import Annotation
 from harness.store import atomic_files, lock, untrusted_file_reader
-from harness.store.checked_lines import with_check, without_check
+from harness.store.record_lines import with_check, without_check
 from harness.store.run_dir import RunDir
-from harness.store.score_writer import refuse_link
+from harness.store.score_files import refuse_link
 
 _FOLDER = "annotations"
 _FIX = "restore the file, or delete that line: only its label is lost"

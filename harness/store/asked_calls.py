@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.store.checksums import row_check
-from harness.store.paid_calls import COLUMNS
+from harness.store.journal import COLUMNS
 
 PREFLIGHT = "preflight"
 """Scope of calls that only test whether a model answers; excluded, because their lengths are not typical."""

@@ -8,15 +8,42 @@
 import hashlib
 import json
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from harness.core.errors import StoreError
 from harness.core.hashing import digest
 from harness.store import untrusted_file_reader
+
+T = TypeVar("T")
+Stamp = tuple[tuple[str, int, int, int], ...]
+
+
+class StatCache(Generic[T]):
+    """Caches the last value."""
+
+    def __init__(self) -> None:
+        self._found: tuple[Stamp, T] | None = None
+
+    def get(self, paths: Iterable[Path], look: Callable[[], T]) -> T:
+        """The value of `look`, which is called again if one of the files has changed."""
+        stamp = stamp_of(paths)
+        if self._found is None or self._found[0] != stamp:
+            self._found = stamp, look()
+        return self._found[1]
+
+
+def stamp_of(paths: Iterable[Path]) -> Stamp:
+    """The state of files, to detect changes."""
+    stamps = []
+    for path in paths:
+        found = path.stat() if path.exists() else None
+        stamps.append((path.name, *((found.st_mtime_ns, found.st_size, found.st_ino) if found else (0, 0, 0))))
+    return tuple(stamps)
+
 
 SEAL = "seal"
 _BLOCK = 1 << 20

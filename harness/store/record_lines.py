@@ -4,16 +4,74 @@ The file grows for hours, so a checksum of the whole file is only possible at it
 own, which also covers the run id. Only an incomplete last line, left by a crash, is ignored.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from harness.core.errors import StoreError
-from harness.core.records import RunRecord
+from harness.core.records import RunRecord, RunStatus
 from harness.store import atomic_files, untrusted_file_reader
-from harness.store.checked_lines import with_check, without_check
+
+RecordKey = tuple[str, int]
+"""(query_id, repeat)."""
+Records = Mapping[RecordKey, RunRecord]
+"""The type of `RunDir.records`."""
+
+
+class AttemptStatus(NamedTuple):
+    """Attempt number and status of a record, without its content."""
+
+    attempt: int
+    status: RunStatus
+
+
+def counting(records: Iterable[RunRecord]) -> dict[RecordKey, RunRecord]:
+    """The record with the highest attempt for each query and repeat; `records` are in the order written."""
+    counts: dict[RecordKey, RunRecord] = {}
+    for record in records:
+        key = (record.query_id, record.repeat)
+        if key not in counts or record.attempt > counts[key].attempt:
+            counts[key] = record
+    return counts
+
+
+def latest_statuses(records: Iterable[RunRecord]) -> dict[RecordKey, AttemptStatus]:
+    """The same without content; keeps only one record in memory at a time."""
+    endings: dict[RecordKey, AttemptStatus] = {}
+    for record in records:
+        key = (record.query_id, record.repeat)
+        if key not in endings or record.attempt > endings[key].attempt:
+            endings[key] = AttemptStatus(record.attempt, record.status)
+    return endings
+
+
+_CHECK = re.compile(rb',"check":"([0-9a-f]{8})"\}$')
+
+
+def with_check(record: BaseModel, run_id: str) -> bytes:
+    """The record as a line with checksum and line break."""
+    line = record.model_dump_json().encode()
+    return line[:-1] + b',"check":"%08x"}\n' % _check_of(line, run_id)
+
+
+def without_check(line: bytes, run_id: Callable[[], str]) -> bytes:
+    """The JSON of a line. ValueError if it has no checksum, or does not match it."""
+    found = _CHECK.search(line.rstrip(b"\n"))
+    if not found:
+        raise ValueError("it has no checksum")
+    body = line[: found.start()] + b"}"
+    if int(found[1], 16) != _check_of(body, run_id()):
+        raise ValueError("it does not match its checksum, or belongs to another run")
+    return body
+
+
+def _check_of(body: bytes, run_id: str) -> int:
+    return zlib.crc32(body, zlib.crc32(run_id.encode()))
+
 
 _Attempt = tuple[str, int, int]
 

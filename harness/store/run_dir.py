@@ -12,19 +12,20 @@ from harness.core.errors import DISTRIBUTION, StoreError, explained_io
 from harness.core.hashing import short_digest
 from harness.core.records import Estimate, EvaluationRecord, IndexRecord, RaceRecord, RunRecord, Score
 from harness.store import atomic_files, checksums, lock
-from harness.store.attempts import AttemptStatus, RecordKey, counting, latest_statuses
-from harness.store.checksums import FileChecksum
-from harness.store.completion import CompletionMarker
+from harness.store.checksums import FileChecksum, StatCache
 from harness.store.compressed_records import CompressedByKey
-from harness.store.distributed_run_info import ClusterInfoFile
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
 from harness.store.model_dialects import Dialect, RunDialects
-from harness.store.partial_run import PartialRun, PartialRunFile
-from harness.store.record_lines import RecordLines
-from harness.store.score_files import read_evaluations, score_lines
-from harness.store.score_reader import ScoreLines
-from harness.store.score_writer import ScoreWriter, refuse_link, score_key
-from harness.store.stat_cache import StatCache
+from harness.store.record_lines import AttemptStatus, RecordKey, RecordLines, counting, latest_statuses
+from harness.store.run_state import ClusterInfoFile, CompletionMarker, PartialRun, PartialRunFile
+from harness.store.score_files import (
+    ScoreLines,
+    ScoreWriter,
+    read_evaluations,
+    refuse_link,
+    score_key,
+    score_lines,
+)
 
 _Header = tuple[Manifest, Mapping[str, FileChecksum]]
 _NEW_MANIFEST = (

@@ -35,7 +35,7 @@ from benching import command_line, print_table, said_of_machine, started
 from harness.core.errors import ConfigError
 from harness.core.records import Context, Cost, Prediction, RunRecord, Usage
 from harness.store import RunDir
-from harness.store.checked_lines import with_check
+from harness.store.record_lines import with_check
 
 _LEFT = 20
 """Queries that a resumed run still has to answer."""

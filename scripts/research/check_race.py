@@ -22,7 +22,7 @@ from racing import HEADER, MEANING, Run, fixed_n, raced, row
 from simulated import MIX, Array, Rng
 
 from harness.core.records import Reference
-from harness.runner.query_order import query_order
+from harness.datasets.sampling import query_order
 from harness.statistics.race_test import RaceRules
 from harness.statistics.sampling_design import SamplingDesign
 

@@ -27,9 +27,9 @@ from simulated import Array
 
 from harness.core.errors import ConfigError
 from harness.core.records import Reference
+from harness.datasets.sampling import query_order
 from harness.protocols import Measure
 from harness.report.view import Group, load_groups
-from harness.runner.query_order import query_order
 from harness.statistics.confidence_intervals import span_between
 from harness.statistics.prices import load_prices
 from harness.statistics.race_test import RaceRules

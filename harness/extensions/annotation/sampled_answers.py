@@ -8,8 +8,8 @@ from random import Random
 from harness.core.errors import ConfigError
 from harness.core.hashing import short_digest
 from harness.core.records import Prediction
+from harness.datasets.sampling import query_order
 from harness.extensions.annotation.scales import asked_of
-from harness.runner.query_order import query_order
 from harness.store import RunDir, SampleRow
 
 

@@ -16,8 +16,8 @@ from harness.protocols import EvaluatorSpec, Measure, RunFacts
 from harness.registry import EVALUATORS
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
+from harness.runner.model_preflight import fetch_weights
 from harness.runner.progress import Reporter
-from harness.runner.weight_download import fetch_weights
 from harness.statistics.prices import Prices, usage_usd
 from harness.store import RunDir, SampleRow
 

@@ -12,9 +12,18 @@ from harness.extensions.meta_evaluation.perturbations import Perturbation
 from harness.extensions.meta_evaluation.perturbed_runs import FEWEST_CASES, PerturbedRuns
 from harness.protocols import Measure, Sides
 from harness.statistics.aggregate import Frame
-from harness.statistics.confidence_intervals import ENOUGH, FEWEST, LEVEL, UNKNOWN, WIDER, Interval, wilson
+from harness.statistics.confidence_intervals import (
+    ENOUGH,
+    FEWEST,
+    LEVEL,
+    UNKNOWN,
+    WIDER,
+    Array,
+    Interval,
+    ratio_of_sums,
+    wilson,
+)
 from harness.statistics.roc_auc import Auc, QueryScores, auc
-from harness.statistics.t_intervals import Array, ratio_of_sums
 from harness.store import RunDir
 
 Noticed = Literal["notices", "in part", "hardly", "misses", "prefers it", "undecided", "too few", "cannot notice"]

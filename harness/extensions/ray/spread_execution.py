@@ -19,9 +19,8 @@ from harness.extensions.ray.work_queue import WorkQueue
 from harness.extensions.ray.worker_pool import Listener, WorkerPool
 from harness.models.budget import Allowance
 from harness.runner.executing.messages import Event, ExtractionJob, Job, QueryTask, Turn
-from harness.runner.executing.phases import Execution, Heard
+from harness.runner.executing.phases import Execution, Heard, ProgressCounter
 from harness.runner.executing.process_launcher import HERE, WorkerLauncher
-from harness.runner.executing.progress_counter import ProgressCounter
 from harness.runner.executing.remote_extraction import RULES
 from harness.runner.executing.resources import NoSampler
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment

@@ -25,9 +25,9 @@ from harness.report.comparison.runs import (
 from harness.report.labels import dataset_title
 from harness.report.measures import known_measures, ranking_choice
 from harness.statistics import Prices
+from harness.statistics.confidence_intervals import Array
 from harness.statistics.cost import fails_too_often
 from harness.statistics.paired_comparison import MeasureComparison, compare_measure
-from harness.statistics.t_intervals import Array
 from harness.store import RunDir
 
 LABELS, RULES = "labels", "rules"

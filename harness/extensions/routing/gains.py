@@ -26,8 +26,7 @@ from harness.extensions.routing.learning import (
     best_of_types,
     learnt_table,
 )
-from harness.statistics.confidence_intervals import UNKNOWN, Interval
-from harness.statistics.t_intervals import Array
+from harness.statistics.confidence_intervals import UNKNOWN, Array, Interval
 
 SPLITS = 100
 FEWEST_QUERIES = 30

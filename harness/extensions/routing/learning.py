@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics.t_intervals import Array
+from harness.statistics.confidence_intervals import Array
 
 Columns = NDArray[np.int64]
 FEWEST_OF_TYPE = 4

@@ -12,8 +12,7 @@ from harness.display.types import NumberForm
 from harness.extensions.routing.eligible_systems import LABELS, RULES, RouteStudy
 from harness.extensions.routing.gains import FEWEST_CLUSTERS, FEWEST_QUERIES, OverSplits, PolicyGain, spread_over
 from harness.extensions.routing.learning import Columns
-from harness.statistics.confidence_intervals import Interval, mean_interval
-from harness.statistics.t_intervals import Array
+from harness.statistics.confidence_intervals import Array, Interval, mean_interval
 
 _TOLD = {LABELS: "types as the data set labels them", RULES: "types told by rules"}
 _ELSEWHERE = "on held-out queries"

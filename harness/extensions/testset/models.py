@@ -20,8 +20,8 @@ from harness.models.providers import check_reachable, provider_of, resolve_embed
 from harness.models.transport import CallContext
 from harness.models.weights import cache_dir
 from harness.protocols import ChatModel, Embedder
+from harness.runner.model_preflight import fetch_weights
 from harness.runner.progress import Reporter
-from harness.runner.weight_download import fetch_weights
 from harness.store import Dialects, Journal
 
 _SCOPE = "questions"

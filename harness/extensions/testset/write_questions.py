@@ -33,8 +33,8 @@ from harness.llm_utils.event_loop import run_to_end
 from harness.models.budget import Budget
 from harness.models.providers import provider_of
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
+from harness.runner.model_preflight import fetch_weights
 from harness.runner.progress import Reporter
-from harness.runner.weight_download import fetch_weights
 from harness.statistics.prices import Prices, usage_usd
 from harness.store import RunDir
 

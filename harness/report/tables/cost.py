@@ -10,8 +10,7 @@ from harness.report.comparable_costs import AS_REPORTED, self_reported_mark
 from harness.report.notes import calls_at_once
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
-from harness.statistics.cost import MOST_FAILED, is_lower_bound
-from harness.statistics.scoring_cost import PREFIX
+from harness.statistics.cost import MOST_FAILED, PREFIX, is_lower_bound
 
 _USED = ("model_calls", "input_tokens", "output_tokens", "cached_tokens", "usd")
 

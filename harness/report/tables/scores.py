@@ -17,7 +17,7 @@ from harness.report.verdict.standings import SCORED_OTHERWISE
 from harness.report.view import Group, RunView
 from harness.statistics import NATURAL, OVERALL, Aggregate
 from harness.statistics.correlation import Coefficient
-from harness.statistics.scoring_cost import PREFIX
+from harness.statistics.cost import PREFIX
 
 
 def by_type_table(group: Group, measure: str) -> Table:

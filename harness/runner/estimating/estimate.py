@@ -12,9 +12,8 @@ from harness.models.providers import provider_of
 from harness.protocols import Corpus, Workload
 from harness.runner.estimating.earlier_runs import EarlierRuns, SimilarityKey, server_of
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
-from harness.runner.executing.run_status import index_dirs
 from harness.runner.machine_info import describe_machine
-from harness.runner.plan import Cell
+from harness.runner.plan import Cell, index_dirs
 from harness.runner.progress import Reporter
 from harness.runner.routed_systems import joined_expectation
 from harness.statistics.estimates import Allowed, Rates, Task, predict

@@ -26,8 +26,8 @@ from harness.models.transport import CallContext
 from harness.models.weights import cache_dir
 from harness.protocols import ChatModel, Embedder
 from harness.runner.evaluating.plan import EvaluationPlan
+from harness.runner.model_preflight import fetch_weights
 from harness.runner.progress import Reporter
-from harness.runner.weight_download import fetch_weights
 from harness.store import Dialect, Dialects, Journal
 
 SCOPE = "judge"

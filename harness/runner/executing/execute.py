@@ -10,21 +10,63 @@ from typing import Literal
 from harness.config import GeneratorConfig, ModelConfig
 from harness.core.errors import BudgetExhausted
 from harness.core.records import RaceRecord
+from harness.display.page_and_section import has_places
 from harness.models.entailment import check_entailment
 from harness.models.llama_server import LocalServer
 from harness.models.providers import check_reachable, provider_of
 from harness.models.rerankers import check_reranker, reranker_files
 from harness.protocols import BY_GENERATOR, Params, Role, SystemSpec
+from harness.registry import DATASETS
 from harness.runner.budget_tracker import BudgetTracker
-from harness.runner.executing.manifest_builder import build_manifest, sample_of
 from harness.runner.executing.messages import QueryTask
 from harness.runner.executing.phases import Execution
-from harness.runner.executing.run_status import index_dirs, is_whole
 from harness.runner.executing.worker_supervisor import SystemBroken
-from harness.runner.plan import Cell
+from harness.runner.machine_info import describe_machine, git_commit, package_versions
+from harness.runner.model_preflight import fetch_files, fetch_weights
+from harness.runner.plan import Cell, index_dirs, is_whole
 from harness.runner.progress import Priced, Reporter
-from harness.runner.weight_download import fetch_files, fetch_weights
-from harness.store import Done, RunDir
+from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
+
+
+def build_manifest(cell: Cell) -> Manifest:
+    """The manifest of the cell's run."""
+    dataset, spec = cell.dataset, DATASETS.load(cell.dataset.name)
+    return Manifest(
+        schema_version=SCHEMA_VERSION,
+        run_id=cell.run_id,
+        identity=cell.identity,
+        config=cell.config.model_dump(mode="json"),
+        dataset={
+            "name": dataset.name,
+            "subset": dataset.subset,
+            "digest": dataset.digest,
+            "corpus_digest": cell.corpus_digest,
+            "n_queries": len(dataset.queries),
+            "n_documents": len(dataset.documents),
+            "type_mix": dataset.type_mix,
+            "sample": cell.config.dataset.model_dump(mode="json")["sample"],
+            "corpus": cell.config.dataset.corpus,
+            "primary_measure": dataset.primary_measure,
+            "cluster_by": spec.cluster_by,
+            "title": dataset.title,
+            "is_as_published": dataset.is_as_published,
+            "has_places": any(has_places(document.text) for document in dataset.documents),
+            "notes": list(dataset.notes),
+        },
+        index_id=cell.index_id,
+        baseline=cell.spec.baseline,
+        notes=cell.spec.notes,
+        machine=describe_machine(),
+        packages=package_versions(),
+        git_commit=git_commit(),
+        created_at=datetime.now(UTC).isoformat(),
+    )
+
+
+def sample_of(cell: Cell) -> list[SampleRow]:
+    """The queries that the cell answers, with their references."""
+    pairs = zip(cell.dataset.queries, cell.dataset.references, strict=True)
+    return [SampleRow(query=query, reference=reference) for query, reference in pairs]
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from contextlib import AbstractContextManager
 
 from harness.models.providers import provider_of
 from harness.runner.executing.messages import Event, QueryTask, Turn
-from harness.runner.executing.phases import Execution
-from harness.runner.executing.progress_counter import ProgressCounter
+from harness.runner.executing.phases import Execution, ProgressCounter
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd
 
 

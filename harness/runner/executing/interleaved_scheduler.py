@@ -15,6 +15,7 @@ import psutil
 
 from harness.config import ModelConfig
 from harness.core.errors import BudgetExhausted
+from harness.datasets.sampling import query_order
 from harness.models.llama_server import LocalServer
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import EvaluationPlan
@@ -32,13 +33,11 @@ from harness.runner.executing.execute import (
 )
 from harness.runner.executing.interleaved_run import InterleavedRun
 from harness.runner.executing.messages import QueryTask
-from harness.runner.executing.phases import Execution
-from harness.runner.executing.progress_counter import ProgressCounter
+from harness.runner.executing.phases import Execution, ProgressCounter
 from harness.runner.executing.race_controller import Ended, RaceController, open_scorer
 from harness.runner.executing.worker_supervisor import SystemBroken
 from harness.runner.plan import Cell
 from harness.runner.progress import Priced, Reporter
-from harness.runner.query_order import query_order
 from harness.runner.race_plan import PlannedRace
 from harness.store import RunDir
 

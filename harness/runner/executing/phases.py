@@ -8,18 +8,42 @@ from pathlib import Path
 
 from harness.core.records import OWN_MODELS, Cost, Failure, IndexRecord, Phase, RunRecord, RunStatus, Usage
 from harness.core.sanitize import secret_names
+from harness.models.budget import Amount
 from harness.models.llama_server import LocalServer
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.executing.messages import Event, Job, QueryTask, RoutedJob
-from harness.runner.executing.progress_counter import ProgressCounter
 from harness.runner.executing.resources import ResourceSampler, Servers
-from harness.runner.executing.run_status import index_dirs
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment
-from harness.runner.plan import Cell, RoutedCell
+from harness.runner.plan import Cell, RoutedCell, index_dirs
 from harness.runner.progress import Bar, Priced, Reporter
 from harness.runner.routed_systems import joined_index
 from harness.store import IndexDir, RunDir
 from harness.store.index_dir import Corpora
+
+
+class ProgressCounter:
+    """Counts finished queries and dollars for the progress bar."""
+
+    def __init__(self, bar: Bar, spending: BudgetTracker, done: int, expected: int) -> None:
+        self._bar, self._spending = bar, spending
+        self._done, self._expected = done, expected
+        self._usd, self._failed = 0.0, 0
+        self._show(Amount())
+
+    def take(self, event: Event, priced: Priced) -> None:
+        """Count one event of a worker."""
+        if event.kind == "finished":
+            self._done += 1
+            self._failed += event.status != "ok"
+            # The bar shows known dollars; the report says where a price is unknown.
+            self._usd += priced(event.usage) or 0.0
+            self._show(event.spent)
+
+    def _show(self, spent: Amount) -> None:
+        failed = f", {self._failed} failed" if self._failed else ""
+        note = self._spending.note(spent) or f"${self._usd:.4f}"
+        self._bar.update(self._done, self._expected, f"{note}{failed}")
+
 
 Heard = Callable[[Event], None]
 Ask = Callable[[Sequence[QueryTask], Heard], WorkerEnd]

@@ -13,7 +13,7 @@ from harness.llm_utils.event_loop import run_to_end
 from harness.protocols import RunFacts
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan
-from harness.runner.executing.manifest_builder import sample_of
+from harness.runner.executing.execute import sample_of
 from harness.runner.progress import Reporter
 from harness.runner.race_plan import PlannedRace
 from harness.statistics.aggregate import mean_of

@@ -1,14 +1,15 @@
 """Samples CPU and RAM over time: of the machine, of the system's process tree, and separately of its servers."""
 
+import ipaddress
 import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
+from urllib.parse import urlsplit
 
 import psutil
 
-from harness.runner.executing.process_at_url import listening_at
 from harness.statistics.resource_usage import NOT_SAMPLED, QUANTITIES
 from harness.store import RunDir
 
@@ -241,3 +242,48 @@ def _members(root: psutil.Process) -> list[psutil.Process]:
         return [root, *root.children(recursive=True)]
     except psutil.Error:
         return []
+
+
+_PORTS = {"http": 80, "https": 443, "bolt": 7687, "neo4j": 7687}
+_FORWARDERS = frozenset(
+    ["docker-proxy", "rootlessport", "slirp4netns", "pasta", "gvproxy", "ssh", "sshd", "socat", "kubectl"]
+)
+"""Processes that forward to a container or another machine. Their CPU and RAM are not those of the server."""
+
+
+def listening_at(url: str) -> int | None:
+    """The id of the process that serves this URL; of the parent, if it and its children listen. None if the server
+    is not on this machine or its process is not visible.
+    """
+    parts = urlsplit(url)
+    port = parts.port or _PORTS.get(parts.scheme.partition("+")[0])
+    if port is None or not _is_here(parts.hostname or ""):
+        return None
+    try:
+        found = psutil.net_connections(kind="tcp")
+    except psutil.Error:
+        # Some operating systems show connections only to an administrator.
+        return None
+    listening = (one for one in found if one.status == psutil.CONN_LISTEN and one.pid)
+    return _first_of_family({one.pid or 0 for one in listening if getattr(one.laddr, "port", None) == port})
+
+
+def _is_here(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    return address.is_loopback or address.is_unspecified
+
+
+def _first_of_family(pids: set[int]) -> int | None:
+    for pid in sorted(pids):
+        try:
+            process = psutil.Process(pid)
+            if process.name() in _FORWARDERS:
+                return None
+            if process.ppid() not in pids:
+                return pid
+        except psutil.Error:
+            continue
+    return None

@@ -5,9 +5,8 @@ from typing import Any
 
 from harness.core.errors import StoreError
 from harness.runner.executing.execute import RerunOptions
-from harness.runner.executing.run_status import is_finished
 from harness.runner.machine_info import describe_machine
-from harness.runner.plan import Cell
+from harness.runner.plan import Cell, is_finished
 from harness.store import RunDir
 
 _OF_NO_TIME = {"provider", "model", "api_key_env"}

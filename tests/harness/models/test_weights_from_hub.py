@@ -284,11 +284,11 @@ def test_a_full_disk_below_our_cache_does_not_keep_the_hub_from_another(machine:
 # What is shown
 
 FETCH_AS_COMMANDS_DO = """
-from harness.runner import weight_download
+from harness.runner import model_preflight
 from harness.runner.progress import Reporter
 from types import SimpleNamespace
-weight_download.provider_of = lambda _config: SimpleNamespace(weights=lambda _config: [{file!r}])
-weight_download.fetch_weights(Reporter(quiet={quiet}), None)
+model_preflight.provider_of = lambda _config: SimpleNamespace(weights=lambda _config: [{file!r}])
+model_preflight.fetch_weights(Reporter(quiet={quiet}), None)
 """
 
 

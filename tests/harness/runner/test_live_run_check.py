@@ -8,7 +8,7 @@ import pytest
 from harness.config.load import load_config
 from harness.core.errors import HarnessError
 from harness.registry import SYSTEMS
-from harness.runner.executing.manifest_builder import build_manifest, sample_of
+from harness.runner.executing.execute import build_manifest, sample_of
 from harness.runner.live_run_check import live_run, run_named
 from harness.runner.live_system import LONGEST_QUESTION, checked_question
 from harness.runner.plan import Cell, plan_cells

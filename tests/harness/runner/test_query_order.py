@@ -6,7 +6,7 @@ from math import ceil
 
 from harness.datasets import load_dataset
 from harness.datasets.demo import SPEC
-from harness.runner.query_order import query_order
+from harness.datasets.sampling import query_order
 
 WHOLE = load_dataset(SPEC)
 

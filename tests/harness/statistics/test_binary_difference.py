@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.statistics.binary_difference import share_difference_interval
 from harness.statistics.confidence_intervals import UNKNOWN
-from harness.statistics.difference_tests import mcnemar_p
+from harness.statistics.difference_tests import mcnemar_p, share_difference_interval
 
 
 def test_tangos_interval_solves_the_score_equation() -> None:

@@ -11,7 +11,7 @@ from harness.core.records import Score, ScoreStatus
 from harness.statistics.columnar_scores import FAILED, IMPUTED, MISSING, NOT_APPLICABLE, SCORED, ScoreColumns
 from harness.statistics.query_values import ByQuery, scored_values
 from harness.store import RecordKey, Records
-from harness.store.score_reader import ScoreLines
+from harness.store.score_files import ScoreLines
 
 from .conftest import MakeFrame, MakeRecord
 

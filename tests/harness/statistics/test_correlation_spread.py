@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness.statistics.correlation import correlate
-from harness.statistics.correlation_spread import influences, spread_of
+from harness.statistics.correlation import correlate, influences, spread_of
 
 
 def test_influences_are_what_leaving_a_point_out_changes() -> None:

@@ -13,9 +13,8 @@ from scipy import stats
 from harness.core.errors import StoreError
 from harness.core.records import Cost, Failure, Prediction, RunRecord, Score, Usage
 from harness.statistics import Frame, load_prices, query_costs
-from harness.statistics.binary_difference import share_difference_interval
 from harness.statistics.cost import TIMES, Models, query_scores
-from harness.statistics.difference_tests import ALPHA
+from harness.statistics.difference_tests import ALPHA, share_difference_interval
 from harness.statistics.non_inferior import as_good
 from harness.statistics.paired_comparison import (
     ComparedPair,

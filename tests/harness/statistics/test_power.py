@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from harness.statistics.confidence_intervals import ratio_of_sums
 from harness.statistics.difference_tests import ALPHA, mcnemar_p
 from harness.statistics.permutation_test import flips_of
 from harness.statistics.power import (
@@ -22,7 +23,6 @@ from harness.statistics.power import (
     smallest_p,
     spread_of,
 )
-from harness.statistics.t_intervals import ratio_of_sums
 
 
 def by_every_outcome(n: int, difference: float, discordance: float, alpha: float) -> float:

@@ -4,7 +4,7 @@ import pytest
 
 from harness.core.records import Cost, EvaluationRecord, Usage
 from harness.statistics import load_prices
-from harness.statistics.scoring_cost import evaluation_costs
+from harness.statistics.cost import evaluation_costs
 
 from .conftest import MakeFrame
 

@@ -7,8 +7,7 @@ import pytest
 from harness.core.errors import StoreError
 from harness.core.records import Cost, EvaluationRecord, Score
 from harness.store import RunDir
-from harness.store.score_reader import ScoreLines
-from harness.store.score_writer import ScoreWriter
+from harness.store.score_files import ScoreLines, ScoreWriter
 
 MADE = EvaluationRecord(evaluator="made", version="1", measures=("m",), cost=Cost(wall_s=1.0))
 
@@ -29,7 +28,7 @@ def read(lines: ScoreLines) -> dict[int, Score]:
 def test_every_score_is_found_again_by_its_place_whichever_are_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.store.score_reader._BATCH_BYTES", 300)
+    monkeypatch.setattr("harness.store.score_files._BATCH_BYTES", 300)
     named = [[score(f"{name}{at}", "ü}\n{" * at) for at in range(7)] for name in ("a", "b")]
     paths = [written(tmp_path / f"{at}.jsonl", *own) for at, own in enumerate(named)]
     lines = ScoreLines((paths[0], tmp_path / "gone.jsonl", paths[1]), "fix")

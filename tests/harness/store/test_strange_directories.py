@@ -15,7 +15,7 @@ from scoring import evaluation
 from harness.core import bounded_files
 from harness.core.errors import StoreError
 from harness.core.records import Cost, Estimate, IndexRecord, IndexStats, PhaseEstimate, RunRecord, Score, Usage
-from harness.runner.executing.worker_log import CleanedLog
+from harness.runner.executing.worker_supervisor import CleanedLog
 from harness.statistics.resource_usage import load_resources
 from harness.store import CallKey, Done, IndexDir, Journal, RunDir, StoredCall, untrusted_file_reader
 from harness.store.asked_calls import call_spans, latest_calls

@@ -23,9 +23,9 @@ from harness.protocols import Measure, ScoreLabel
 from harness.report.page.explorer.packing import cut
 from harness.report.record_briefs import MISSING
 from harness.report.view import RunView
-from harness.statistics.score_alignment import Slots
+from harness.statistics.columnar_scores import Slots
 from harness.store import RecordKey, RunDir
-from harness.store.score_reader import ScoreLine
+from harness.store.score_files import ScoreLine
 
 
 class ContextPlaces:

@@ -9,6 +9,7 @@ from damaging import WorkersHere
 
 from harness.config import BenchConfig
 from harness.core.errors import BudgetExhausted
+from harness.datasets.sampling import query_order
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.executing.execute import CellResult, run_cell
 from harness.runner.executing.interleaved_run import InterleavedRun
@@ -16,7 +17,6 @@ from harness.runner.executing.interleaved_scheduler import InterleavedOptions, r
 from harness.runner.executing.messages import QueryTask
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
-from harness.runner.query_order import query_order
 from harness.store import RunDir
 
 QUIET = Reporter(quiet=True)

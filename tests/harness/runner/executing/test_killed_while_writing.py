@@ -8,8 +8,7 @@ from harness.core.records import Cost, Prediction, RunRecord, Usage
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.executing.execute import open_run
 from harness.runner.executing.messages import QueryTask
-from harness.runner.executing.phases import Execution, Heard
-from harness.runner.executing.progress_counter import ProgressCounter
+from harness.runner.executing.phases import Execution, Heard, ProgressCounter
 from harness.runner.executing.worker_supervisor import WorkerEnd
 from harness.runner.plan import plan_cells
 from harness.runner.progress import Reporter

@@ -12,6 +12,7 @@ import pytest
 from harness.config import BenchConfig
 from harness.core.errors import BudgetExhausted, ConfigError
 from harness.core.records import Cost, Failure, Prediction, RaceRecord, RunRecord
+from harness.datasets.sampling import query_order
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.executing import interleaved_scheduler
@@ -21,7 +22,6 @@ from harness.runner.executing.messages import QueryTask
 from harness.runner.executing.worker_supervisor import SystemBroken
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
-from harness.runner.query_order import query_order
 from harness.runner.race_plan import plan_race, race_lines
 
 RIGHT = {1: 0.1, 4: 0.9, 8: 0.8}

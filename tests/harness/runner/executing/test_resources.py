@@ -12,8 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from harness.runner.executing.process_at_url import listening_at
-from harness.runner.executing.resources import HEADER, ResourceSampler, Servers
+from harness.runner.executing.resources import HEADER, ResourceSampler, Servers, listening_at
 from harness.statistics.resource_usage import load_resources
 from harness.store import RunDir
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.sanitize import keep_secret
-from harness.runner.executing.worker_log import CleanedLog
+from harness.runner.executing.worker_supervisor import CleanedLog
 
 KEY = "sk-0123456789+/abc"
 
@@ -45,7 +45,7 @@ def test_a_key_that_comes_in_two_parts_is_found(tmp_path: Path) -> None:
 def test_a_child_that_keeps_the_other_end_open_holds_nobody_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.runner.executing.worker_log._LAST_WORDS_S", 0.05)
+    monkeypatch.setattr("harness.runner.executing.worker_supervisor._LAST_WORDS_S", 0.05)
     with CleanedLog(tmp_path / "log") as log:
         kept = os.dup(log.fd)
     os.write(kept, b"late\n")
