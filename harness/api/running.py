@@ -1,35 +1,26 @@
 """A whole benchmark: plan, run, evaluate."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.api.config_building import price_table
 from harness.api.evaluating import scoring_elsewhere
-from harness.config import LOCAL_EXECUTOR, NO_MODEL, BenchConfig
+from harness.config import LOCAL_EXECUTOR, BenchConfig
 from harness.core.errors import BudgetExhausted, ConfigError, explained_io
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
-from harness.runner.estimating.estimate import Estimator, keep_estimate, say_total
+from harness.runner.estimating.estimate import Estimator, say_total
 from harness.runner.estimating.sample_size_notice import size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
-from harness.runner.executing.execute import (
-    CellResult,
-    RerunOptions,
-    check_needs,
-    fetch_models,
-    open_run,
-    run_cell,
-)
-from harness.runner.executing.interleaved_scheduler import InterleavedOptions, run_in_turns
-from harness.runner.executing.reuse_warnings import changed_lines, reuse_lines
-from harness.runner.executor import CellRunOptions, Executor, Executors
+from harness.runner.executing.execute import CellResult, RerunOptions, RunContext, check_needs, fetch_models
+from harness.runner.executing.schedule import run_in_order, run_in_turns, run_on_executor
+from harness.runner.executor import Executor, Executors
 from harness.runner.model_preflight import Preflight
 from harness.runner.plan import Cell, is_finished, plan_cells
-from harness.runner.progress import Priced, Reporter, SharedBars
+from harness.runner.progress import Reporter, SharedBars
 from harness.runner.race_plan import PlannedRace, pace_lines, plan_race
-from harness.statistics.prices import usage_usd
 from harness.store import RunDir
 
 
@@ -141,12 +132,18 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors
     if len(cells) > 1:
         say_total(cells, Estimator(options.results, spending.prices), reporter)
     _fetch_weights(checked.unfinished, options.results, reporter, spending)
+    context = RunContext(
+        options.results.resolve(),
+        reporter,
+        spending,
+        RerunOptions(failed=options.retry_failed, index=options.fresh_index),
+    )
     if checked.executor is not None:
-        results = _run_elsewhere(checked, checked.executor, options, reporter)
+        results = run_on_executor(cells, context, checked.executor)
     elif race is not None or config.schedule == "interleaved":
-        results = _run_in_turns(checked, options, reporter, spending)
+        results = run_in_turns(cells, context, race, checked.evaluation)
     else:
-        results = _run_until_stopped(cells, options, reporter, spending)
+        results = run_in_order(cells, context)
     for result in results:
         if result.status == "failed":
             reporter.say(_said(result))
@@ -236,78 +233,6 @@ def _score(
     return evaluate_runs(runs, evaluation, options.results, reporter, spending, elsewhere, keep_final=True)
 
 
-def _run_until_stopped(
-    cells: Sequence[Cell], options: RunOptions, reporter: Reporter, spending: BudgetTracker
-) -> list[CellResult]:
-    """Execute the runs in order, up to the one that the budget stops."""
-    results: list[CellResult] = []
-    for number, cell in enumerate(cells, 1):
-        results.append(_run_one(cell, f"{number}/{len(cells)}", options, reporter, spending))
-        if results[-1].status == "stopped":
-            break
-    return results
-
-
-def _run_elsewhere(
-    checked: "_Checked", executor: Executor, options: RunOptions, reporter: Reporter
-) -> list[CellResult]:
-    """Execute all runs in parallel on the machines of an executor."""
-    cells, spending = checked.cells, checked.spending
-    for number, cell in enumerate(cells, 1):
-        _announce(cell, f"{number}/{len(cells)}", options, reporter, spending)
-    run_options = CellRunOptions(options.results.resolve(), _priced(spending), _again(options))
-    return executor.run_cells(cells, run_options, reporter, spending)
-
-
-def _run_in_turns(
-    checked: "_Checked", options: RunOptions, reporter: Reporter, spending: BudgetTracker
-) -> list[CellResult]:
-    """Execute all runs interleaved, a few queries each in turn."""
-    cells = checked.cells
-    for number, cell in enumerate(cells, 1):
-        _announce(cell, f"{number}/{len(cells)}", options, reporter, spending)
-    turns = InterleavedOptions(
-        options.results.resolve(), _priced(spending), _again(options), checked.race, checked.evaluation
-    )
-    return run_in_turns(cells, turns, reporter, spending)
-
-
-def _run_one(
-    cell: Cell, place: str, options: RunOptions, reporter: Reporter, spending: BudgetTracker
-) -> CellResult:
-    _announce(cell, place, options, reporter, spending)
-    return run_cell(
-        cell,
-        options.results.resolve(),
-        reporter,
-        _priced(spending)(cell),
-        again=_again(options),
-        spending=spending,
-    )
-
-
-def _announce(cell: Cell, place: str, options: RunOptions, reporter: Reporter, spending: BudgetTracker) -> None:
-    """Print what the run is and what is reused, and save its estimate."""
-    reporter.say(
-        f"[{place}] {cell.run_id}: {len(cell.dataset.queries):,} queries over "
-        f"{len(cell.dataset.documents):,} documents, generator {_generator(cell)}"
-    )
-    for note in cell.dataset.notes:
-        reporter.say(f"  note: {note}")
-    run = open_run(cell, options.results.resolve(), reporter.warn)
-    for line in (*changed_lines(cell, run), *reuse_lines(cell, run, _again(options))):
-        reporter.warn(f"  {line}")
-    keep_estimate(cell, run, spending.prices, reporter)
-
-
-def _priced(spending: BudgetTracker) -> Callable[[Cell], Priced]:
-    return lambda cell: lambda usage: usage_usd(spending.prices, cell.identity["models"], usage)
-
-
-def _again(options: RunOptions) -> RerunOptions:
-    return RerunOptions(failed=options.retry_failed, index=options.fresh_index)
-
-
 def _is_beyond(result: CellResult, tolerance: float) -> bool:
     total = result.n_ok + result.n_error
     return result.status == "failed" or (total > 0 and result.n_error / total > tolerance)
@@ -317,11 +242,3 @@ def _said(result: CellResult) -> str:
     if result.status == "failed":
         return f"{result.run.run_id} failed: {result.reason}"
     return f"{result.run.run_id}: {result.n_error:,} of {result.n_ok + result.n_error:,} queries failed"
-
-
-def _generator(cell: Cell) -> str:
-    if cell.generator is None and cell.generates:
-        return "its own"
-    if cell.generator is None or cell.generator.is_none:
-        return NO_MODEL
-    return f"{cell.generator.provider}/{cell.generator.model}"

@@ -179,6 +179,10 @@ class BudgetTracker:
         found = {role: role_price(self.prices, models, role) for role in models}
         return {role: price for role, price in found.items() if price is not None}
 
+    def usd(self, models: Mapping[str, Any], usage: Mapping[str, Usage]) -> float | None:
+        """The price of this usage; None if a model that was called has none."""
+        return usage_usd(self.prices, models, usage)
+
     def note(self, since: Amount) -> str:
         """For a progress bar; `since` was spent after the last `check`. Empty without a limit."""
         return self._shown(self._before + since)

@@ -12,29 +12,17 @@ from typing import Protocol, Self
 from harness.config import LOCAL_EXECUTOR, BenchConfig, RunnerConfig
 from harness.core.errors import ConfigError
 from harness.registry import PluginKind
-from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.evaluating.scoring import RemoteScoring
-from harness.runner.executing.execute import CellResult, RerunOptions
+from harness.runner.executing.execute import CellResult, RunContext
 from harness.runner.plan import Cell
-from harness.runner.progress import Priced, Reporter
-
-
-@dataclass(frozen=True)
-class CellRunOptions:
-    """What applies to every configuration of one command."""
-
-    results: Path
-    priced: Callable[[Cell], Priced]
-    again: RerunOptions
+from harness.runner.progress import Reporter
 
 
 class Executor(Protocol):
     """The machines of one command, all of them checked."""
 
-    def run_cells(
-        self, cells: Sequence[Cell], options: CellRunOptions, reporter: Reporter, spending: BudgetTracker
-    ) -> list[CellResult]:
+    def run_cells(self, cells: Sequence[Cell], context: RunContext) -> list[CellResult]:
         """Index and answer these cells in parallel; one result for each, in the same order."""
         ...
 

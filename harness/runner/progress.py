@@ -2,20 +2,16 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from harness.core.records import Usage
 from harness.display.safe_console import SafeConsole
 from harness.protocols import ReadingProgress
 
 _PLAIN_INTERVAL_S = 15.0
-
-Priced = Callable[[dict[str, Usage]], float | None]
-"""Usage by role -> USD; None if a model has no price."""
 
 
 class Bar(Protocol):

@@ -9,11 +9,10 @@ from harness.config import RunnerConfig
 from harness.extensions.ray.cluster import RayCluster, ray_cluster
 from harness.extensions.ray.spread_cells import run_spread
 from harness.extensions.ray.spread_scoring import SpreadScoring
-from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.evaluating.scoring import RemoteScoring
-from harness.runner.executing.execute import CellResult
-from harness.runner.executor import CellRunOptions, ExecutorSpec
+from harness.runner.executing.execute import CellResult, RunContext
+from harness.runner.executor import ExecutorSpec
 from harness.runner.plan import Cell
 from harness.runner.progress import Reporter
 
@@ -26,12 +25,10 @@ class RayExecutor:
     n_workers: int
     results: Path
 
-    def run_cells(
-        self, cells: Sequence[Cell], options: CellRunOptions, reporter: Reporter, spending: BudgetTracker
-    ) -> list[CellResult]:
+    def run_cells(self, cells: Sequence[Cell], context: RunContext) -> list[CellResult]:
         """Index and answer the cells concurrently on the cluster."""
         start, ends_within_s = self.cluster.start, self.cluster.ends_within_s
-        return run_spread(cells, options, start, self.n_workers, reporter, spending, ends_within_s=ends_within_s)
+        return run_spread(cells, context, start, self.n_workers, ends_within_s=ends_within_s)
 
     def scoring(self, plan: EvaluationPlan, warn: Callable[[str], None]) -> RemoteScoring:
         """Scores with the evaluators that use a model or weights."""

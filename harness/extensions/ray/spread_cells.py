@@ -3,26 +3,22 @@
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 
 from harness.extensions.ray.remote_worker import StartWorker
 from harness.extensions.ray.spread_execution import SpreadExecution
 from harness.extensions.ray.worker_pool import WorkerPool
 from harness.models.providers import provider_of
-from harness.runner.budget_tracker import BudgetTracker
-from harness.runner.executing.execute import CellResult, RunContext, run_locked
-from harness.runner.executor import CellRunOptions
+from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.plan import Cell
-from harness.runner.progress import Reporter
 
 
 def run_spread(
     cells: Sequence[Cell],
-    options: CellRunOptions,
+    context: RunContext,
     start_worker: StartWorker,
     n_workers: int,
-    reporter: Reporter,
-    spending: BudgetTracker,
     *,
     ends_within_s: float = 0.0,
 ) -> list[CellResult]:
@@ -32,13 +28,12 @@ def run_spread(
     A cell whose system breaks does not stop the others; an exhausted budget stops all; a user error is raised.
     After an interruption the next call resumes.
     """
-    spending = spending.shared_copy()
-    with WorkerPool(start_worker, n_workers, spending.allowance(), ends_within_s) as workers:
+    context = replace(context, spending=context.spending.shared_copy())
+    with WorkerPool(start_worker, n_workers, context.spending.allowance(), ends_within_s) as workers:
         make = partial(SpreadExecution, workers=workers)
 
         def run(cell: Cell) -> CellResult:
-            context = RunContext(options.results, reporter, options.priced(cell), options.again, spending)
-            return run_locked(cell, context, make)
+            return run_cell(cell, context, make)
 
         with ThreadPoolExecutor(_n_side_by_side(cells, n_workers)) as pool:
             running = [pool.submit(run, cell) for cell in cells]

@@ -152,7 +152,7 @@ class _Shards:
             if event.record is not None and event.todo is not None:
                 self._execution.run.append_record(event.record)
                 self._answered.add(event.todo)
-            self._tally.take(event, self._execution.priced)
+            self._tally.take(event, self._execution.usd(event))
 
     def _settle(self, shard: Sequence[QueryTask], outcome: WorkerEnd, n_lost: int) -> None:
         """Make sure that what a worker left unanswered is answered, or has a record with the reason."""

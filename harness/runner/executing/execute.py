@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
@@ -24,7 +24,7 @@ from harness.runner.executing.worker_supervisor import SystemBroken
 from harness.runner.machine_info import describe_machine, git_commit, package_versions
 from harness.runner.model_preflight import fetch_files, fetch_weights
 from harness.runner.plan import Cell, index_dirs, is_whole
-from harness.runner.progress import Priced, Reporter
+from harness.runner.progress import Reporter
 from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
 
 
@@ -107,38 +107,23 @@ def open_run(cell: Cell, results: Path, tell: Callable[[str], None] = lambda _: 
     return RunDir.create(results, build_manifest(cell), sample_of(cell), tell)
 
 
-def run_cell(
-    cell: Cell,
-    results: Path,
-    reporter: Reporter,
-    priced: Priced,
-    *,
-    again: RerunOptions = NOTHING_AGAIN,
-    spending: BudgetTracker | None = None,
-) -> CellResult:
-    """Build the index if needed, answer the remaining queries, write done.json. Interrupted, the next call
-    resumes.
-
-    A finished run is not changed, unless `again` asks for its failed queries. `spending` stops the run before a
-    budget is exceeded.
-    """
-    context = RunContext(results, reporter, priced, again, spending or BudgetTracker.unlimited())
-    return run_locked(cell, context, Execution)
-
-
 @dataclass(frozen=True)
 class RunContext:
-    """The arguments of `run_cell`."""
+    """What the runs of one command share."""
 
     results: Path
     reporter: Reporter
-    priced: Priced
-    again: RerunOptions
-    spending: BudgetTracker
+    spending: BudgetTracker = field(default_factory=BudgetTracker.unlimited)
+    """Stops a run before a budget is exceeded."""
+    again: RerunOptions = NOTHING_AGAIN
 
 
-def run_locked(cell: Cell, context: RunContext, make: Callable[..., Execution]) -> CellResult:
-    """See `run_cell`. `make` builds the `Execution`."""
+def run_cell(cell: Cell, context: RunContext, make: Callable[..., Execution] = Execution) -> CellResult:
+    """Build the index if needed, answer the remaining queries, write done.json. Interrupted, the next call
+    resumes. `make` builds the `Execution`.
+
+    A finished run is not changed, unless its failed queries are asked again.
+    """
     results, reporter, again, spending = context.results, context.reporter, context.again, context.spending
     run = open_run(cell, results, reporter.warn)
     with run.exclusive() as lock_fd:
@@ -151,9 +136,7 @@ def run_locked(cell: Cell, context: RunContext, make: Callable[..., Execution]) 
                     spending.check()
                 models = prepare(cell, run, results, reporter)
                 with model_server(models.get("generator"), run.path) as server:
-                    execution = make(
-                        cell, run, results, reporter, context.priced, spending, lock_fd, server, again.index
-                    )
+                    execution = make(cell, run, results, reporter, spending, lock_fd, server, again.index)
                     execution.ensure_index()
                     execution.answer(todo)
         except SystemBroken as broken:

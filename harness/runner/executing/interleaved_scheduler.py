@@ -6,9 +6,8 @@ busy machine, affect all cells alike.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from pathlib import Path
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from random import Random
 
 import psutil
@@ -17,12 +16,11 @@ from harness.config import ModelConfig
 from harness.core.errors import BudgetExhausted
 from harness.datasets.sampling import query_order
 from harness.models.llama_server import LocalServer
-from harness.runner.budget_tracker import BudgetTracker
+from harness.models.providers import provider_of
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.runner.executing.execute import (
-    NOTHING_AGAIN,
     CellResult,
-    RerunOptions,
+    RunContext,
     begin,
     broken_result,
     close_run,
@@ -31,81 +29,155 @@ from harness.runner.executing.execute import (
     prepare,
     result_of,
 )
-from harness.runner.executing.interleaved_run import InterleavedRun
-from harness.runner.executing.messages import QueryTask
+from harness.runner.executing.messages import Event, QueryTask, Turn
 from harness.runner.executing.phases import Execution, ProgressCounter
 from harness.runner.executing.race_controller import Ended, RaceController, open_scorer
-from harness.runner.executing.worker_supervisor import SystemBroken
+from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd
 from harness.runner.plan import Cell
-from harness.runner.progress import Priced, Reporter
 from harness.runner.race_plan import PlannedRace
 from harness.store import RunDir
+
+
+class InterleavedRun:
+    """A cell with its remaining answers and its worker."""
+
+    def __init__(self, execution: Execution, todo: Sequence[QueryTask]) -> None:
+        self.execution = execution
+        self._todo = {(one.query_id, one.repeat): one for one in todo}
+        self._worker: Supervisor | None = None
+        self.broken: SystemBroken | None = None
+        """The error that stopped its system."""
+
+    @property
+    def run_id(self) -> str:
+        """The id of its run."""
+        return self.execution.run.run_id
+
+    @property
+    def n_left(self) -> int:
+        """Number of remaining answers."""
+        return len(self._todo)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether its worker is alive and waits for a turn."""
+        return self._worker is not None and self._worker.is_waiting
+
+    @property
+    def rss_bytes(self) -> int:
+        """Memory of its worker, 0 without one."""
+        return self._worker.rss_bytes if self._worker else 0
+
+    @property
+    def block(self) -> int:
+        """Number of queries in a turn.
+
+        At least two and more than the slots of a local model server: each slot caches its last prompt, and the
+        first query of a turn must not profit from the prompt of another system about the same query. With
+        concurrency, several times as many, because the last queries of a turn run less concurrently.
+        """
+        cell, slots = self.execution.cell, 1
+        if cell.generator is not None and provider_of(cell.generator).serve:
+            slots = provider_of(cell.generator).parallel(cell.generator)
+        at_once = cell.config.limits.concurrency
+        return max(2, slots + 1, 4 * at_once if at_once > 1 else 0)
+
+    def left_of(self, query_ids: Sequence[str]) -> list[QueryTask]:
+        """The remaining answers to these queries."""
+        keys = [
+            (query_id, repeat) for query_id in query_ids for repeat in range(self.execution.cell.config.repeats)
+        ]
+        return [self._todo[key] for key in keys if key in self._todo]
+
+    def take_turn(self, todo: Sequence[QueryTask], tally: ProgressCounter) -> None:
+        """Answer `todo` and keep the worker. Raises like `Supervisor.run`."""
+        self.execution.work_through(todo, tally, self._ask)
+        for one in todo:
+            del self._todo[one.query_id, one.repeat]
+
+    def index_in_use(self) -> AbstractContextManager[None]:
+        """Protect the index while the run answers."""
+        return self.execution.index_in_use()
+
+    def leave(self) -> None:
+        """Let the worker close its system and exit. The next turn starts a new one."""
+        if self._worker:
+            self._worker.leave()
+            self._worker = None
+
+    def end(self) -> None:
+        """Kill the worker."""
+        if self._worker:
+            self._worker.end()
+            self._worker = None
+
+    def _ask(self, pending: Sequence[QueryTask], heard: Callable[[Event], None]) -> WorkerEnd:
+        execution = self.execution
+        if self._worker is None or not self._worker.is_waiting:
+            self.end()
+            self._worker = execution.supervisor("answer", pending, heard)
+        else:
+            execution.spending.check()
+        return self._worker.turn(Turn(todo=tuple(pending), allowance=execution.spending.allowance()))
+
 
 _LEAST_FREE_BYTES = 1 << 30
 """Free memory that must remain before another worker is started beside those that wait."""
 
 
-@dataclass(frozen=True)
-class InterleavedOptions:
-    """Options of an interleaved schedule."""
-
-    results: Path
-    priced: Callable[[Cell], Priced]
-    again: RerunOptions = NOTHING_AGAIN
-    race: PlannedRace | None = None
-    """Eliminates systems that are significantly worse, and stops when the choice is clear."""
-    evaluation: EvaluationPlan | None = None
-    """The evaluators; required for a race."""
-
-
-def run_in_turns(
-    cells: Sequence[Cell], options: InterleavedOptions, reporter: Reporter, spending: BudgetTracker
+def run_interleaved(
+    cells: Sequence[Cell],
+    context: RunContext,
+    race: PlannedRace | None = None,
+    evaluation: EvaluationPlan | None = None,
 ) -> list[CellResult]:
     """Index and answer all of these cells in turns. Returns a result for each, in their order.
 
     If the budget is exhausted after every cell has answered at least one common query, the runs are closed over
-    the queries that all have answered, and `ended_by` holds the reason. When a race ends, each run is closed over
-    the queries it was asked, and the result of the race is saved in each. A cell whose system breaks gets no more
-    turns, and its run stays open. After an interruption, the next call resumes.
+    the queries that all have answered, and `ended_by` holds the reason. A `race`, which needs the evaluators of
+    `evaluation`, eliminates systems that are significantly worse, and stops when the choice is clear. When it
+    ends, each run is closed over the queries it was asked, and the result of the race is saved in each. A cell
+    whose system breaks gets no more turns, and its run stays open. After an interruption, the next call resumes.
     """
     with ExitStack() as stack:
-        table = InterleavedScheduler(cells, options, reporter, spending, stack)
-        return table.run()
+        scheduler = InterleavedScheduler(cells, context, stack)
+        if race is not None and evaluation is not None:
+            scheduler.hold_race(race, evaluation)
+        return scheduler.run()
 
 
 class InterleavedScheduler:
     """The scheduler of one command."""
 
-    def __init__(
-        self,
-        cells: Sequence[Cell],
-        options: InterleavedOptions,
-        reporter: Reporter,
-        spending: BudgetTracker,
-        stack: ExitStack,
-    ) -> None:
-        """`stack` closes what the scheduler opens."""
-        self._cells, self._options, self._reporter, self._spending = cells, options, reporter, spending
-        self._stack = stack
+    def __init__(self, cells: Sequence[Cell], context: RunContext, stack: ExitStack) -> None:
+        """Open the runs of these cells; `stack` closes them."""
+        self._cells, self._context, self._stack = cells, context, stack
+        self._reporter, self._spending = context.reporter, context.spending
         self._servers: dict[str, LocalServer | None] = {}
         self._orders = {
             cell.dataset.digest: query_order(cell.dataset.references, cells[0].config.seed) for cell in cells
         }
-        self._seats: list[InterleavedRun] = []
+        self._participants: list[InterleavedRun] = []
         """Runs with work left."""
         self._finished: list[InterleavedRun] = []
-        self._referee: RaceController | None = None
+        self._race: RaceController | None = None
+        for cell in cells:
+            self._open(cell)
+
+    def hold_race(self, race: PlannedRace, evaluation: EvaluationPlan) -> None:
+        """Begin a race with the answers of earlier commands, which may already decide it."""
+        runs = [RunDir(self._context.results / cell.run_id) for cell in race.cells]
+        scorer = open_scorer(race, evaluation, self._reporter, self._stack)
+        self._race = RaceController(race, self._orders[race.cells[0].dataset.digest], runs, scorer)
+        self._update_race()
 
     def run(self) -> list[CellResult]:
-        for cell in self._cells:
-            self._open(cell)
-        if self._options.race is not None:
-            self._hold(self._options.race)
+        """Index and answer; one result for each cell, in their order."""
         stopped = None
         try:
-            for seat in self._seats:
-                if self._referee is None or any(self._wanted(seat, self._order_of(seat))):
-                    self._build(seat)
+            for participant in self._participants:
+                if self._race is None or any(self._remaining(participant, self._order_of(participant))):
+                    self._build(participant)
             self._answer()
         except BudgetExhausted as reached:
             stopped = reached
@@ -113,135 +185,118 @@ class InterleavedScheduler:
         return [next(one for one in results if one.run.run_id == cell.run_id) for cell in self._cells]
 
     def _open(self, cell: Cell) -> None:
-        options, run = self._options, open_run(cell, self._options.results, self._reporter.warn)
+        results, again = self._context.results, self._context.again
+        run = open_run(cell, results, self._reporter.warn)
         lock_fd = self._stack.enter_context(run.exclusive())
-        todo = begin(cell, run, options.results, self._reporter, options.again)
-        execution = Execution(
-            cell,
-            run,
-            options.results,
-            self._reporter,
-            options.priced(cell),
-            self._spending,
-            lock_fd,
-            None,
-            options.again.index,
-        )
-        (self._finished if todo is None else self._seats).append(InterleavedRun(execution, todo or []))
+        todo = begin(cell, run, results, self._reporter, again)
+        execution = Execution(cell, run, results, self._reporter, self._spending, lock_fd, None, again.index)
+        (self._finished if todo is None else self._participants).append(InterleavedRun(execution, todo or []))
 
-    def _hold(self, race: PlannedRace) -> None:
-        """Begin the race with the answers of earlier commands, which may already decide it."""
-        runs = [RunDir(self._options.results / cell.run_id) for cell in race.cells]
-        assert self._options.evaluation is not None  # noqa: S101 - the race was planned from it
-        scorer = open_scorer(race, self._options.evaluation, self._reporter, self._stack)
-        self._referee = RaceController(race, self._orders[race.cells[0].dataset.digest], runs, scorer)
-        self._look()
-
-    def _look(self) -> None:
+    def _update_race(self) -> None:
         """Update the race with new answers, and end the workers of eliminated systems."""
-        if self._referee is None:
+        if self._race is None:
             return
-        seats = {seat.execution.run.run_id: seat for seat in (*self._seats, *self._finished)}
-        for line in self._referee.look(lambda run_id, query_id: bool(seats[run_id].left_of([query_id]))):
+        runs = {one.run_id: one for one in (*self._participants, *self._finished)}
+        for line in self._race.look(lambda run_id, query_id: bool(runs[run_id].left_of([query_id]))):
             self._reporter.say(line)
-        for seat in self._seats:
-            if self._referee.is_asked(seat.execution.run.run_id) is False:
-                seat.leave()
+        for participant in self._participants:
+            if self._race.is_asked(participant.run_id) is False:
+                participant.leave()
 
-    def _order_of(self, seat: InterleavedRun) -> list[str]:
-        return self._orders[seat.execution.cell.dataset.digest]
+    def _order_of(self, participant: InterleavedRun) -> list[str]:
+        return self._orders[participant.execution.cell.dataset.digest]
 
-    def _wanted(self, seat: InterleavedRun, block: Sequence[str]) -> list[QueryTask]:
+    def _remaining(self, participant: InterleavedRun, block: Sequence[str]) -> list[QueryTask]:
         """The queries of the block that the cell still has to answer."""
-        referee = self._referee
-        if seat.broken:
+        race = self._race
+        if participant.broken:
             return []
-        if referee is not None:
-            if self._is_broken or referee.is_asked(seat.execution.run.run_id) is False:
+        if race is not None:
+            if self._is_broken or race.is_asked(participant.run_id) is False:
                 return []
-            if referee.is_over:
+            if race.is_over:
                 # Baselines answer all queries that the race used.
-                taken = {*self._order_of(seat)[: referee.race.n_queries]}
+                taken = {*self._order_of(participant)[: race.race.n_queries]}
                 block = [query_id for query_id in block if query_id in taken]
-        return seat.left_of(block)
+        return participant.left_of(block)
 
     @property
     def _is_broken(self) -> bool:
         """Whether a system still in the race is broken: the race cannot be decided without it."""
         return any(
-            seat.broken and self._referee and self._referee.is_asked(seat.execution.run.run_id)
-            for seat in self._seats
+            participant.broken and self._race and self._race.is_asked(participant.run_id)
+            for participant in self._participants
         )
 
-    def _build(self, seat: InterleavedRun) -> None:
+    def _build(self, participant: InterleavedRun) -> None:
         """Build its index, and start its model server unless another cell already uses the same one."""
-        execution = seat.execution
-        if not seat.n_left and execution.run.index() is not None:
+        execution = participant.execution
+        if not participant.n_left and execution.run.index() is not None:
             return
-        if seat.n_left:
+        if participant.n_left:
             self._spending.check()
         models = prepare(execution.cell, execution.run, execution.results, self._reporter)
-        execution.server = self._server(models.get("generator"), seat)
+        execution.server = self._server(models.get("generator"), participant)
         try:
             execution.ensure_index()
         except SystemBroken as broken:
-            self._give_up(seat, broken)
+            self._drop_broken(participant, broken)
 
-    def _server(self, model: ModelConfig | None, seat: InterleavedRun) -> LocalServer | None:
+    def _server(self, model: ModelConfig | None, participant: InterleavedRun) -> LocalServer | None:
         if model is None:
             return None
         key = model.model_dump_json()
         if key not in self._servers:
-            self._servers[key] = self._stack.enter_context(model_server(model, seat.execution.run.path))
+            self._servers[key] = self._stack.enter_context(model_server(model, participant.execution.run.path))
         return self._servers[key]
 
-    def _give_up(self, seat: InterleavedRun, broken: SystemBroken) -> None:
-        seat.broken = broken
-        run_id = seat.execution.run.run_id
+    def _drop_broken(self, participant: InterleavedRun, broken: SystemBroken) -> None:
+        participant.broken = broken
+        run_id = participant.run_id
         self._reporter.say(f"{run_id} gets no more turns: {broken}")
-        if self._referee and self._referee.is_asked(run_id):
+        if self._race and self._race.is_asked(run_id):
             way = "fix it and run the same command again, or race the others without it (--system)"
             self._reporter.warn(f"without {run_id} this race cannot be decided, so it stops: {way}")
 
     def _answer(self) -> None:
-        answering = [seat for seat in self._seats if self._wanted(seat, self._order_of(seat))]
+        answering = [one for one in self._participants if self._remaining(one, self._order_of(one))]
         if not answering:
             return
-        left = sum(seat.n_left for seat in answering)
-        expected = sum(seat.execution.cell.n_answers for seat in answering)
+        left = sum(participant.n_left for participant in answering)
+        expected = sum(participant.execution.cell.n_answers for participant in answering)
         with ExitStack() as using:
-            for seat in answering:
-                using.enter_context(seat.index_in_use())
+            for participant in answering:
+                using.enter_context(participant.index_in_use())
             bar = using.enter_context(self._reporter.bar(f"answer, {len(answering)} systems in turns"))
-            for seat in answering:
-                using.callback(seat.end)
+            for participant in answering:
+                using.callback(participant.end)
             tally = ProgressCounter(bar, self._spending, expected - left, expected)
-            for seat, todo in self._turns(answering):
-                self._make_room(seat)
+            for participant, todo in self._turns(answering):
+                self._make_room(participant)
                 try:
-                    seat.take_turn(todo, tally)
+                    participant.take_turn(todo, tally)
                 except SystemBroken as broken:
-                    seat.end()
-                    self._give_up(seat, broken)
-            for seat in answering:
-                seat.leave()
+                    participant.end()
+                    self._drop_broken(participant, broken)
+            for participant in answering:
+                participant.leave()
 
-    def _turns(self, seats: Sequence[InterleavedRun]) -> Iterator[tuple[InterleavedRun, list[QueryTask]]]:
+    def _turns(self, participants: Sequence[InterleavedRun]) -> Iterator[tuple[InterleavedRun, list[QueryTask]]]:
         """Rounds of the same queries for each cell; the order of cells within a round is random."""
-        size = max(seat.block for seat in seats)
+        size = max(participant.block for participant in participants)
         rounds = {digest: _blocks(order, size) for digest, order in self._orders.items()}
         draw = Random(self._cells[0].config.seed)  # noqa: S311 - an order, not a secret
         for number in range(max(map(len, rounds.values()))):
-            for seat in draw.sample(seats, len(seats)):
-                for block in rounds[seat.execution.cell.dataset.digest][number : number + 1]:
-                    if todo := self._wanted(seat, block):
-                        yield seat, todo
-            self._look()
+            for participant in draw.sample(participants, len(participants)):
+                for block in rounds[participant.execution.cell.dataset.digest][number : number + 1]:
+                    if todo := self._remaining(participant, block):
+                        yield participant, todo
+            self._update_race()
 
-    def _make_room(self, seat: InterleavedRun) -> None:
+    def _make_room(self, participant: InterleavedRun) -> None:
         """End waiting workers while memory is too small for another one. Their indexes are loaded again later."""
-        while not seat.is_waiting:
-            waiting = [one for one in self._seats if one.is_waiting]
+        while not participant.is_waiting:
+            waiting = [one for one in self._participants if one.is_waiting]
             sizes = {one: one.rss_bytes for one in waiting}
             needed = max(_LEAST_FREE_BYTES, *sizes.values()) if sizes else 0
             if psutil.virtual_memory().available >= needed:
@@ -250,27 +305,27 @@ class InterleavedScheduler:
 
     def _closed(self, stopped: BudgetExhausted | None) -> Iterator[CellResult]:
         """Close every run over the queries that all its rivals have answered, or over those the race asked."""
-        for seat in (*self._seats, *self._finished):
-            seat.execution.run.repair()
+        for participant in (*self._participants, *self._finished):
+            participant.execution.run.repair()
         reached = {digest: self._n_reached(digest, stopped) for digest in self._orders}
-        race = self._referee.record(self._ended(stopped)) if self._referee else None
+        race = self._race.record(self._ended(stopped)) if self._race else None
         after = {one.run_id: one.after for one in race.dropped} if race else {}
-        for seat in (*self._seats, *self._finished):
-            run, n = seat.execution.run, reached[seat.execution.cell.dataset.digest]
+        for participant in (*self._participants, *self._finished):
+            run, n = participant.execution.run, reached[participant.execution.cell.dataset.digest]
             if run.run_id in after:
-                reach, why = self._order_of(seat)[: min(n, after[run.run_id])], "eliminated from the race"
+                reach, why = self._order_of(participant)[: min(n, after[run.run_id])], "eliminated from the race"
             else:
-                reach, why = self._order_of(seat)[:n], self._why(stopped)
-            if seat.broken:
-                yield broken_result(run, seat.broken)
-            elif not reach or _n_common(reach, [seat]) < len(reach):
+                reach, why = self._order_of(participant)[:n], self._why(stopped)
+            if participant.broken:
+                yield broken_result(run, participant.broken)
+            elif not reach or _n_common(reach, [participant]) < len(reach):
                 yield self._left_open(run, stopped)
-            elif seat in self._finished and n == len(self._order_of(seat)) and race is None:
+            elif participant in self._finished and n == len(self._order_of(participant)) and race is None:
                 yield result_of(run)
             else:
                 run.reopen()
-                is_part = len(reach) < len(self._order_of(seat))
-                found = close_run(seat.execution.cell, run, *((reach, why) if is_part else ()), race=race)
+                is_part = len(reach) < len(self._order_of(participant))
+                found = close_run(participant.execution.cell, run, *((reach, why) if is_part else ()), race=race)
                 yield replace(found, ended_by=stopped if is_part else None)
 
     def _left_open(self, run: RunDir, stopped: BudgetExhausted | None) -> CellResult:
@@ -287,19 +342,19 @@ class InterleavedScheduler:
 
     def _n_reached(self, digest: str, stopped: BudgetExhausted | None) -> int:
         order = self._orders[digest]
-        if self._referee is not None:
-            return self._referee.race.n_queries
+        if self._race is not None:
+            return self._race.race.n_queries
         if stopped is None:
             return len(order)
-        seats = [
-            seat
-            for seat in (*self._seats, *self._finished)
-            if seat.execution.cell.dataset.digest == digest and not seat.broken
+        participants = [
+            participant
+            for participant in (*self._participants, *self._finished)
+            if participant.execution.cell.dataset.digest == digest and not participant.broken
         ]
-        return _n_common(order, seats)
+        return _n_common(order, participants)
 
     def _ended(self, stopped: BudgetExhausted | None) -> Ended:
-        if self._referee and self._referee.is_over:
+        if self._race and self._race.is_over:
             return "queries"
         return "budget" if stopped else "broken"
 
@@ -312,11 +367,10 @@ def _blocks(order: Sequence[str], size: int) -> list[Sequence[str]]:
     return blocks
 
 
-def _n_common(order: Sequence[str], seats: Sequence[InterleavedRun]) -> int:
+def _n_common(order: Sequence[str], participants: Sequence[InterleavedRun]) -> int:
     """The number of queries at the start of the order that all cells have answered."""
-    answered = [
-        (seat.execution.run.intact_statuses().keys(), seat.execution.cell.config.repeats) for seat in seats
-    ]
+    executions = [participant.execution for participant in participants]
+    answered = [(one.run.intact_statuses().keys(), one.cell.config.repeats) for one in executions]
     for place, query_id in enumerate(order):
         if not all((query_id, repeat) in keys for keys, repeats in answered for repeat in range(repeats)):
             return place

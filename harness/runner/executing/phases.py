@@ -15,7 +15,7 @@ from harness.runner.executing.messages import Event, Job, QueryTask, RoutedJob
 from harness.runner.executing.resources import ResourceSampler, Servers
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment
 from harness.runner.plan import Cell, RoutedCell, index_dirs
-from harness.runner.progress import Bar, Priced, Reporter
+from harness.runner.progress import Bar, Reporter
 from harness.runner.routed_systems import joined_index
 from harness.store import IndexDir, RunDir
 from harness.store.index_dir import Corpora
@@ -30,13 +30,13 @@ class ProgressCounter:
         self._usd, self._failed = 0.0, 0
         self._show(Amount())
 
-    def take(self, event: Event, priced: Priced) -> None:
-        """Count one event of a worker."""
+    def take(self, event: Event, usd: float | None) -> None:
+        """Count one event of a worker, with the price of its usage."""
         if event.kind == "finished":
             self._done += 1
             self._failed += event.status != "ok"
             # The bar shows known dollars; the report says where a price is unknown.
-            self._usd += priced(event.usage) or 0.0
+            self._usd += usd or 0.0
             self._show(event.spent)
 
     def _show(self, spent: Amount) -> None:
@@ -58,13 +58,16 @@ class Execution:
     run: RunDir
     results: Path
     reporter: Reporter
-    priced: Priced
     spending: BudgetTracker
     lock_fd: int
     server: LocalServer | None
     """The local model server that was started for this run."""
     fresh_index: bool = False
     """Build the index without anything that an earlier build left."""
+
+    def usd(self, event: Event) -> float | None:
+        """The price of the usage in an event; None if a model that was called has none."""
+        return self.spending.usd(self.cell.identity["models"], event.usage)
 
     def ensure_index(self) -> None:
         """Build the index unless one with the same id exists; for a router, the indexes of its systems."""
@@ -109,7 +112,7 @@ class Execution:
 
     def _show_index(self, bar: Bar, event: Event) -> None:
         if event.kind == "progress":
-            usd = self.priced(event.usage) if event.usage else None
+            usd = self.usd(event) if event.usage else None
             note = self.spending.note(event.spent) or (f"${usd:.4f}" if usd else "")
             bar.update(event.done, event.total, f"{event.doing}, {note}" if note else event.doing)
 
@@ -128,7 +131,7 @@ class Execution:
         """Start workers with `ask` until every query of `todo` has a record."""
 
         def heard(event: Event) -> None:
-            tally.take(event, self.priced)
+            tally.take(event, self.usd(event))
 
         pending = list(todo)
         while pending:

@@ -52,10 +52,10 @@ from harness.runner.executing.messages import (
 )
 from harness.runner.executing.process_launcher import EVENTS_ENV
 from harness.runner.executing.query_time_limit import SuspendableLoop
-from harness.runner.executing.record_writer import RecordWriter
 from harness.runner.executing.system_loader import OpenedSystem, WorkerContext, error_text, open_system
 from harness.store import Dialects, IndexDir, Journal, RunDir, indexes_of
 from harness.store.index_dir import Corpora
+from harness.store.record_lines import RecordWriter
 
 _PROGRESS_INTERVAL_S = 0.2
 _FULL_DISK_BYTES = 1 << 19

@@ -13,7 +13,7 @@ from harness.core.records import Expected
 from harness.datasets import Dataset
 from harness.protocols import Corpus, Workload
 from harness.runner.estimating.estimate import expected_of
-from harness.runner.executing.execute import run_cell
+from harness.runner.executing.execute import RunContext, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.store.asked_calls import AskedCall, latest_calls
@@ -34,7 +34,7 @@ class SystemRuns(SystemUnderTest):
         victim = _planned(system, {}).dataset.queries[0]
         cell = _planned(system, {"fault": "http_500", "fault_match": re.escape(victim.text)})
 
-        result = run_cell(cell, tmp_path / "results", Reporter(quiet=True), lambda _: None)
+        result = run_cell(cell, RunContext(tmp_path / "results", Reporter(quiet=True)))
 
         assert result.status == "done", f"one failed call must not end the run: {result.status}"
         records = result.run.records()

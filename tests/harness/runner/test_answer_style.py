@@ -15,7 +15,7 @@ from harness.datasets import demo
 from harness.llm_utils import answer_contract
 from harness.llm_utils.answer_contract import answer_messages
 from harness.registry import DATASETS
-from harness.runner.executing.execute import CellResult, run_cell
+from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 
@@ -91,7 +91,7 @@ def test_styles_may_be_swept() -> None:
 
 
 def run(results: Path, *settings: str) -> CellResult:
-    return run_cell(cell(*settings), results, Reporter(quiet=True), lambda _usage: None)
+    return run_cell(cell(*settings), RunContext(results, Reporter(quiet=True)))
 
 
 def prompts(result: CellResult) -> dict[str, str]:

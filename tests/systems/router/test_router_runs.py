@@ -7,7 +7,7 @@ import pytest
 
 from harness.config import load_config
 from harness.core.errors import ConfigError
-from harness.runner.executing.execute import run_cell
+from harness.runner.executing.execute import RunContext, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.store import IndexDir, RunDir
@@ -30,7 +30,7 @@ def cells(systems: list[str], router: dict[str, Any], **naive: Any) -> list[Cell
 
 
 def run(cell: Cell, results: Path) -> RunDir:
-    done = run_cell(cell, results, Reporter(quiet=True), lambda _: None)
+    done = run_cell(cell, RunContext(results, Reporter(quiet=True)))
     assert done.status == "done", done.reason
     return done.run
 

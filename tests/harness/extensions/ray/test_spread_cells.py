@@ -17,10 +17,9 @@ from harness.extensions.ray.spread_cells import run_spread
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
-from harness.runner.executing.execute import NOTHING_AGAIN, CellResult, run_cell
+from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.executing.messages import Event as WorkerEvent
 from harness.runner.executing.remote_extraction import RULES
-from harness.runner.executor import CellRunOptions
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.store import RunDir
@@ -85,15 +84,13 @@ def spread(
     reporter: Reporter | None = None,
     spending: BudgetTracker | None = None,
 ) -> list[CellResult]:
-    options = CellRunOptions(results, lambda _cell: lambda _usage: None, NOTHING_AGAIN)
-    return run_spread(
-        found, options, machines.start, 3, reporter or Heard(), spending or BudgetTracker.unlimited()
-    )
+    context = RunContext(results, reporter or Heard(), spending or BudgetTracker.unlimited())
+    return run_spread(found, context, machines.start, 3)
 
 
 def run_here(found: list[Cell], results: Path) -> list[CellResult]:
     with WorkersHere():
-        return [run_cell(cell, results, Reporter(quiet=True), lambda _usage: None) for cell in found]
+        return [run_cell(cell, RunContext(results, Reporter(quiet=True))) for cell in found]
 
 
 def same(one: RunDir, other: RunDir) -> bool:

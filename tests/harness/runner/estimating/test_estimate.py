@@ -12,7 +12,7 @@ from harness.runner.estimating import estimate as estimating
 from harness.runner.estimating.estimate import Estimator, in_one_line, keep_estimate
 from harness.runner.evaluating.evaluate import evaluate_runs
 from harness.runner.evaluating.plan import plan_evaluation
-from harness.runner.executing.execute import open_run, run_cell
+from harness.runner.executing.execute import RunContext, open_run, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.statistics.estimates.remaining_cost import phases_left
@@ -92,7 +92,7 @@ def test_an_embedder_of_evaluators_that_is_paid_is_no_zero(tmp_path: Path) -> No
 def test_a_finished_run_is_judged_anew_by_another_judge_and_other_parameters(tmp_path: Path) -> None:
     fake = ("evaluators=[rag_eval]", "models.judge.provider=fake", "models.judge.model=one")
     (cell,) = cells(*fake)
-    done = run_cell(cell, tmp_path, Reporter(quiet=True), lambda _: None)
+    done = run_cell(cell, RunContext(tmp_path, Reporter(quiet=True)))
     evaluate_runs([done.run], plan_evaluation(cell.config), tmp_path, Reporter(quiet=True))
     assert estimate(tmp_path, *fake).judging == {}
     assert list(estimate(tmp_path, *fake, "models.judge.model=other").judging) == ["rag_eval"]
@@ -202,7 +202,7 @@ def test_the_line_of_a_run_whose_parts_are_known() -> None:
 def test_the_next_run_is_expected_to_take_what_the_last_one_took(tmp_path: Path) -> None:
     (cell,) = cells("answer.top_k=2")
     keep_estimate(cell, open_run(cell, tmp_path), load_prices(), Heard())
-    result = run_cell(cell, tmp_path, Heard(), lambda _: None)
+    result = run_cell(cell, RunContext(tmp_path, Heard()))
     kept = result.run.estimate()
     assert kept is not None
     assert kept.answer.basis == "formula"

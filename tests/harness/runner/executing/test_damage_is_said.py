@@ -8,7 +8,7 @@ import pytest
 from damaging import WorkersHere
 
 from harness.config import load_config
-from harness.runner.executing.execute import CellResult, run_cell
+from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.store import IndexDir
@@ -21,7 +21,7 @@ FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "data
 def run(results: Path) -> tuple[Cell, CellResult]:
     (cell,) = plan_cells(load_config(None, [*FAKE, "systems=[naive]"]))
     with WorkersHere():
-        return cell, run_cell(cell, results, Reporter(quiet=True), lambda _usage: None)
+        return cell, run_cell(cell, RunContext(results, Reporter(quiet=True)))
 
 
 def test_damage_is_said_quietly_and_what_a_kill_while_answering_leaves_is_none(

@@ -10,10 +10,8 @@ from damaging import WorkersHere
 from harness.config import BenchConfig
 from harness.core.errors import BudgetExhausted
 from harness.datasets.sampling import query_order
-from harness.runner.budget_tracker import BudgetTracker
-from harness.runner.executing.execute import CellResult, run_cell
-from harness.runner.executing.interleaved_run import InterleavedRun
-from harness.runner.executing.interleaved_scheduler import InterleavedOptions, run_in_turns
+from harness.runner.executing.execute import CellResult, RunContext, run_cell
+from harness.runner.executing.interleaved_scheduler import InterleavedRun, run_interleaved
 from harness.runner.executing.messages import QueryTask
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
@@ -53,8 +51,7 @@ def cells(**keys: Any) -> list[Cell]:
 
 
 def go(found: list[Cell], results: Path) -> list[CellResult]:
-    options = InterleavedOptions(results, lambda _cell: lambda _usage: None)
-    return run_in_turns(found, options, QUIET, BudgetTracker.unlimited())
+    return run_interleaved(found, RunContext(results, QUIET))
 
 
 def stop_after(n_turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,7 +127,7 @@ def test_one_after_another_completes_what_turns_had_left(tmp_path: Path, monkeyp
     with monkeypatch.context() as patch:
         stop_after(3, patch)
         go(found, tmp_path)
-    result = run_cell(found[0], tmp_path, QUIET, lambda _usage: None)
+    result = run_cell(found[0], RunContext(tmp_path, QUIET))
     assert (result.status, result.n_ok, result.n_left, len(held(result.run))) == ("done", N, 0, N)
 
 
@@ -147,7 +144,7 @@ def test_a_finished_run_beside_one_that_was_cut_is_closed_over_the_same_queries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = cells()
-    assert run_cell(found[1], tmp_path, QUIET, lambda _usage: None).n_ok == N
+    assert run_cell(found[1], RunContext(tmp_path, QUIET)).n_ok == N
     stop_after(2, monkeypatch)
     results = go(found, tmp_path)
     assert [one.n_left for one in results] == [N - 4, N - 4]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.config import BenchConfig
-from harness.core.records import Cost, Prediction, RunRecord, Usage
+from harness.core.records import Cost, Prediction, RunRecord
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.executing.execute import open_run
 from harness.runner.executing.messages import QueryTask
@@ -21,11 +21,7 @@ def execution(results: Path) -> Execution:
         BenchConfig.model_validate({"systems": ["closed-book"], "dataset": dataset, "models": models})
     )
     reporter, spending = Reporter(quiet=True), BudgetTracker.unlimited()
-    return Execution(cell, open_run(cell, results, reporter.warn), results, reporter, _unpriced, spending, 0, None)
-
-
-def _unpriced(_usage: dict[str, Usage]) -> None:
-    return None
+    return Execution(cell, open_run(cell, results, reporter.warn), results, reporter, spending, 0, None)
 
 
 def test_who_is_killed_for_one_query_has_answered_what_its_records_say(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from plugins import PlugIn
 from harness.config import ModelConfig, load_config
 from harness.core.records import RunRecord
 from harness.runner.executing import execute
-from harness.runner.executing.execute import CellResult, run_cell
+from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.plan import plan_cells
 from harness.runner.progress import Reporter
 
@@ -55,7 +55,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(results: Path, *settings: str) -> CellResult:
     (cell,) = plan_cells(load_config(None, [*FAKE, *settings]))
-    return run_cell(cell, results, Reporter(quiet=True), lambda _usage: None)
+    return run_cell(cell, RunContext(results, Reporter(quiet=True)))
 
 
 def records(result: CellResult) -> list[RunRecord]:

@@ -8,7 +8,7 @@ from damaging import WorkersHere
 from harness.config import load_config
 from harness.core.errors import HarnessError
 from harness.core.records import OWN_MODELS, Usage
-from harness.runner.executing.execute import CellResult, run_cell
+from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 
@@ -37,7 +37,7 @@ def planned(name: str, code: str) -> Cell:
 
 def run(cell: Cell, folder: Path) -> CellResult:
     with WorkersHere():
-        return run_cell(cell, folder / "results", Reporter(quiet=True), lambda _: None)
+        return run_cell(cell, RunContext(folder / "results", Reporter(quiet=True)))
 
 
 def test_what_is_reported_stands_apart_from_what_was_metered_and_the_index_is_unknown(folder: Path) -> None:

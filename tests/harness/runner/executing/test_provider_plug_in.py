@@ -11,7 +11,7 @@ from teller_server import CLIENT, TellerServer
 from harness.config import load_config
 from harness.core.errors import HarnessError
 from harness.core.records import RunRecord, Usage
-from harness.runner.executing.execute import CellResult, run_cell
+from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 
@@ -34,7 +34,7 @@ def run(teller_server: TellerServer, tmp_path: Path) -> Run:
 
     def go(*settings: str) -> CellResult:
         cell = planned(teller_server, *settings)
-        return run_cell(cell, tmp_path / "results", Reporter(quiet=True), lambda _usage: None)
+        return run_cell(cell, RunContext(tmp_path / "results", Reporter(quiet=True)))
 
     return go
 

@@ -13,11 +13,10 @@ from harness.config import BenchConfig
 from harness.core.errors import BudgetExhausted, ConfigError
 from harness.core.records import Cost, Failure, Prediction, RaceRecord, RunRecord
 from harness.datasets.sampling import query_order
-from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.executing import interleaved_scheduler
-from harness.runner.executing.execute import CellResult
-from harness.runner.executing.interleaved_run import InterleavedRun
+from harness.runner.executing.execute import CellResult, RunContext
+from harness.runner.executing.interleaved_scheduler import InterleavedRun
 from harness.runner.executing.messages import QueryTask
 from harness.runner.executing.worker_supervisor import SystemBroken
 from harness.runner.plan import Cell, plan_cells
@@ -87,12 +86,8 @@ def go(results: Path, **keys: Any) -> tuple[list[Cell], list[CellResult]]:
     chosen = config(**keys)
     cells, evaluation = plan_cells(chosen), plan_evaluation(chosen)
     race = plan_race(chosen, cells, evaluation)
-    options = interleaved_scheduler.InterleavedOptions(
-        results, lambda _cell: lambda _usage: None, race=race, evaluation=evaluation
-    )
-    return cells, interleaved_scheduler.run_in_turns(
-        cells, options, Reporter(quiet=True), BudgetTracker.unlimited()
-    )
+    context = RunContext(results, Reporter(quiet=True))
+    return cells, interleaved_scheduler.run_interleaved(cells, context, race, evaluation)
 
 
 def established(results: list[CellResult]) -> RaceRecord:

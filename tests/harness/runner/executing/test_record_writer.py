@@ -9,7 +9,7 @@ import pytest
 
 from harness.core.errors import StoreError
 from harness.core.records import Cost, Prediction, RunRecord
-from harness.runner.executing.record_writer import RecordWriter
+from harness.store.record_lines import RecordWriter
 
 
 def record(name: str) -> RunRecord:

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.api import running
 from harness.api.running import RunOptions, run_bench
 from harness.config import load_config
 from harness.core.records import Cost, IndexRecord, IndexStats, Prediction, RunRecord
+from harness.runner.executing import schedule
 from harness.runner.executing.execute import NOTHING_AGAIN, RerunOptions, close_run, open_run, result_of
-from harness.runner.executing.reuse_warnings import changed_lines, reuse_lines
+from harness.runner.executing.schedule import changed_lines, reuse_lines
 from harness.runner.plan import Cell, plan_cells
 from harness.store import RunDir
 
@@ -73,7 +73,7 @@ def test_a_run_that_goes_on_at_another_pace_says_that_its_seconds_are_of_both(tm
 def test_a_run_that_was_made_on_another_machine_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = begun(tmp_path, is_finished=True)
     monkeypatch.setattr(
-        "harness.runner.executing.reuse_warnings.describe_machine", lambda: {"processor": "X", "cores": 96}
+        "harness.runner.executing.schedule.describe_machine", lambda: {"processor": "X", "cores": 96}
     )
     (line,) = lines(run)
     assert "another machine: processor " in line
@@ -99,7 +99,7 @@ def test_run_says_it_to_whoever_asked_to_be_quiet_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = begun(tmp_path, is_finished=True)
-    monkeypatch.setattr(running, "run_cell", lambda *_args, **_keys: result_of(run))
+    monkeypatch.setattr(schedule, "run_cell", lambda *_args, **_keys: result_of(run))
     run_bench(load_config(None, list(KEYS)), RunOptions(tmp_path, records_only=True, fresh_index=True, quiet=True))
     assert "--fresh-index has no effect" in capsys.readouterr().err
 

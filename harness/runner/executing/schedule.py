@@ -1,13 +1,76 @@
-"""Warnings before a run starts that earlier results are reused although the settings or the machine changed."""
+"""Runs all configurations of a command: in order, interleaved (with or without a race), or on other machines.
 
-from collections.abc import Iterator, Mapping
+Before each run, it warns if earlier results are reused although settings or machine changed.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from harness.config import NO_MODEL
 from harness.core.errors import StoreError
-from harness.runner.executing.execute import RerunOptions
+from harness.runner.estimating.estimate import keep_estimate
+from harness.runner.evaluating.plan import EvaluationPlan
+from harness.runner.executing.execute import CellResult, RerunOptions, RunContext, open_run, run_cell
+from harness.runner.executing.interleaved_scheduler import run_interleaved
+from harness.runner.executor import Executor
 from harness.runner.machine_info import describe_machine
 from harness.runner.plan import Cell, is_finished
+from harness.runner.race_plan import PlannedRace
 from harness.store import RunDir
+
+
+def run_in_order(cells: Sequence[Cell], context: RunContext) -> list[CellResult]:
+    """One configuration after another, up to the one that the budget stops."""
+    results: list[CellResult] = []
+    for number, cell in enumerate(cells, 1):
+        _announce(cell, f"{number}/{len(cells)}", context)
+        results.append(run_cell(cell, context))
+        if results[-1].status == "stopped":
+            break
+    return results
+
+
+def run_in_turns(
+    cells: Sequence[Cell], context: RunContext, race: PlannedRace | None, evaluation: EvaluationPlan
+) -> list[CellResult]:
+    """All configurations interleaved, a few queries each in turn."""
+    _announce_all(cells, context)
+    return run_interleaved(cells, context, race, evaluation)
+
+
+def run_on_executor(cells: Sequence[Cell], context: RunContext, executor: Executor) -> list[CellResult]:
+    """All configurations in parallel on the machines of an executor."""
+    _announce_all(cells, context)
+    return executor.run_cells(cells, context)
+
+
+def _announce_all(cells: Sequence[Cell], context: RunContext) -> None:
+    for number, cell in enumerate(cells, 1):
+        _announce(cell, f"{number}/{len(cells)}", context)
+
+
+def _announce(cell: Cell, place: str, context: RunContext) -> None:
+    """Print what the run is and what is reused, and save its estimate."""
+    reporter = context.reporter
+    reporter.say(
+        f"[{place}] {cell.run_id}: {len(cell.dataset.queries):,} queries over "
+        f"{len(cell.dataset.documents):,} documents, generator {_generator(cell)}"
+    )
+    for note in cell.dataset.notes:
+        reporter.say(f"  note: {note}")
+    run = open_run(cell, context.results, reporter.warn)
+    for line in (*changed_lines(cell, run), *reuse_lines(cell, run, context.again)):
+        reporter.warn(f"  {line}")
+    keep_estimate(cell, run, context.spending.prices, reporter)
+
+
+def _generator(cell: Cell) -> str:
+    if cell.generator is None and cell.generates:
+        return "its own"
+    if cell.generator is None or cell.generator.is_none:
+        return NO_MODEL
+    return f"{cell.generator.provider}/{cell.generator.model}"
+
 
 _OF_NO_TIME = {"provider", "model", "api_key_env"}
 """Keys of a model config that do not affect time, or that make it another run."""
