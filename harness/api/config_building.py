@@ -9,7 +9,7 @@ from typing import Any
 from harness.api.untrusted_config import reject_untrusted_prices
 from harness.config import OWN_DOCUMENTS, BenchConfig
 from harness.config.load import Tree, build_config, load_config, parse_setting, read_yaml, set_value
-from harness.config.shipped_files import config_path
+from harness.config.shipped_files import config_path, shipped_configs
 from harness.core.errors import ConfigError
 from harness.statistics.prices import Prices, load_prices
 from harness.store import RunDir
@@ -36,6 +36,11 @@ class DatasetChoice:
         include = list(self.include) or None
         said = {"name": name, "path": self.docs, "questions": self.questions, "options.include": include}
         return as_settings({f"dataset.{key}": value for key, value in said.items() if value is not None})
+
+    @property
+    def is_own_documents(self) -> bool:
+        """Whether it is a folder of documents."""
+        return self.docs is not None and self.name in {None, OWN_DOCUMENTS}
 
 
 CONFIGURED = DatasetChoice()
@@ -65,11 +70,25 @@ def bench_configs(
     measure: str | None = None,
     settings: Sequence[str] = (),
 ) -> list[BenchConfig]:
-    """One config for each file, all with the same arguments; without files, the defaults."""
-    return [
-        bench_config(source, systems=systems, dataset=dataset, measure=measure, settings=settings)
-        for source in sources or (None,)
-    ]
+    """One config for each file, all with the same arguments. Without files, for a folder of documents: retrieval,
+    then answers (`configs/bench/documents*.yaml`), or only answers if systems are named; otherwise the defaults.
+    """
+
+    def configs(files: Sequence[Path | None]) -> list[BenchConfig]:
+        return [
+            bench_config(file, systems=systems, dataset=dataset, measure=measure, settings=settings)
+            for file in files
+        ]
+
+    if sources or not dataset.is_own_documents:
+        return configs(sources or (None,))
+    # Not a file of the same name in the current folder, which may be somebody else's.
+    shipped = shipped_configs() / "bench"
+    (answers,) = configs((shipped / "documents.yaml",))
+    if systems:
+        return [answers]
+    retrieval = configs((shipped / "documents_retrieval.yaml",))
+    return retrieval if answers.models.generator.is_none else [*retrieval, answers]
 
 
 def as_settings(settings: Mapping[str, object]) -> list[str]:

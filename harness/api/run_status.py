@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from harness.config import BenchConfig
+from harness.config import BenchConfig, ModelConfig
+from harness.runner.estimating.estimate import expected_work
 from harness.runner.plan import Cell, index_dirs, is_finished, plan_cells
 from harness.store import RunDir
 
@@ -21,8 +22,15 @@ class PlannedCell:
     n_expected: int
     n_documents: int
     index: Literal["built", "missing"]
+    generator: str | None
+    """provider/model; None without one."""
+    embedder: str | None
+    index_calls: int | None
+    """Calls of the generator that the system expects for its index; None: unknown."""
     answer: dict[str, Any]
     """The answer parameters."""
+    changed: dict[str, Any]
+    """Index and answer parameters that differ from the defaults."""
     notes: tuple[str, ...]
     """Notes of the data set."""
 
@@ -45,6 +53,27 @@ def planned_cell(cell: Cell, results: Path) -> PlannedCell:
         n_expected=cell.n_answers,
         n_documents=len(cell.dataset.documents),
         index="built" if all(one.record() for one in index_dirs(cell, results)) else "missing",
+        generator=_model(cell.generator),
+        embedder=_model(cell.embedder),
+        index_calls=_index_calls(cell),
         answer=cell.answer_params.model_dump(mode="json"),
+        changed={
+            **cell.index_params.model_dump(mode="json", exclude_defaults=True),
+            **cell.answer_params.model_dump(mode="json", exclude_defaults=True),
+        },
         notes=tuple(cell.dataset.notes),
     )
+
+
+def _model(model: ModelConfig | None) -> str | None:
+    if model is None or model.is_none:
+        return None
+    is_named = model.model and model.model != model.provider
+    return f"{model.provider}/{model.model}" if is_named else model.provider
+
+
+def _index_calls(cell: Cell) -> int | None:
+    if not cell.generates:
+        return 0
+    expected = expected_work(cell)
+    return None if expected is None else round(sum(kind.calls for kind in expected.index.calls))

@@ -77,9 +77,12 @@ class Benchmark:
 
     @property
     def progress(self) -> str:
-        """`3 of 10 queries answered`."""
+        """`3 of 10 queries answered`, and that none is answered by all systems, if they took turns."""
         done = sum(result.n_ok + result.n_error for result in self.results)
-        return f"{done:,} of {sum(cell.n_answers for cell in self.cells):,} queries answered"
+        answered = f"{done:,} of {sum(cell.n_answers for cell in self.cells):,} queries answered"
+        if not _is_interleaved(self.config, self.cells):
+            return answered
+        return f"0 of {len(self.cells[0].dataset.queries):,} queries answered by all systems ({answered})"
 
     @property
     def failed(self) -> list[CellResult]:
@@ -109,7 +112,7 @@ def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Ben
     benches: list[Benchmark] = []
     with Executors(configs, options.results, reporter) as executors:
         for checked in [_checked(config, options, reporter, executors) for config in configs]:
-            if benches:
+            if benches and checked.config.budget.minutes != benches[0].config.budget.minutes:
                 checked.spending.begin()
             benches.append(_run(checked, options, reporter, executors))
             if benches[-1].stopped:
@@ -140,7 +143,7 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors
     )
     if checked.executor is not None:
         results = run_on_executor(cells, context, checked.executor)
-    elif race is not None or config.schedule == "interleaved":
+    elif race is not None or _is_interleaved(config, cells):
         results = run_in_turns(cells, context, race, checked.evaluation)
     else:
         results = run_in_order(cells, context)
@@ -231,6 +234,13 @@ def _score(
     elsewhere = scoring_elsewhere(executors, checked.config, evaluation, reporter)
     runs = [result.run for result in results]
     return evaluate_runs(runs, evaluation, options.results, reporter, spending, elsewhere, keep_final=True)
+
+
+def _is_interleaved(config: BenchConfig, cells: Sequence[Cell]) -> bool:
+    """A budget that ends must not leave the first run with all answers and the others with none."""
+    if config.schedule is None:
+        return config.budget.is_limited and len(cells) > 1
+    return config.schedule == "interleaved"
 
 
 def _is_beyond(result: CellResult, tolerance: float) -> bool:

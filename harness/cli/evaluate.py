@@ -12,7 +12,7 @@ from harness.api.score_failures import Outcomes, refused, troubles
 from harness.cli.child_process import run_in_child
 from harness.cli.console import complain, open_console, same_command
 from harness.core.current_process import count_stops
-from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER, BudgetExhausted, RunInterrupted
+from harness.core.errors import EXIT_BUDGET, EXIT_DONE, EXIT_TOLERANCE, BudgetExhausted, RunInterrupted
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.evaluate import Evaluated
 from harness.store import find_runs
@@ -81,7 +81,7 @@ def say_stopped(reached: BudgetExhausted, spending: BudgetTracker, progress: str
         f"stopped at the budget ({reached.what}): {spending.report()}; {progress}. All paid results are kept. "
         f"To resume: {go_on}"
     )
-    return EXIT_USER
+    return EXIT_BUDGET
 
 
 def _as_json(one: Evaluated) -> dict[str, object]:

@@ -34,7 +34,14 @@ from harness.cli.options import (
     words,
 )
 from harness.cli.process_start import prepare_process
-from harness.core.errors import EXIT_INTERRUPTED, EXIT_USER, HarnessError, RunInterrupted, refusal_of_system
+from harness.core.errors import (
+    EXIT_CODES,
+    EXIT_INTERRUPTED,
+    EXIT_USER,
+    HarnessError,
+    RunInterrupted,
+    refusal_of_system,
+)
 
 _JOBS = ("decide", "understand", "keep", "extend")
 """The values of `harness.protocols.commands.Job`, repeated here because importing it would slow down `--help`."""
@@ -59,7 +66,8 @@ class CommandsByJob(TyperGroup):
 app = typer.Typer(
     cls=CommandsByJob,
     epilog="Quick start without a language model: "
-    "`rag-harness run --set models.generator.provider=none`. To check the installation: `rag-harness doctor`.",
+    "`rag-harness run --set models.generator.provider=none`. To check the installation: `rag-harness doctor`.\n\n"
+    "\b\nExit codes:\n" + "\n".join(f"{code:>3}  {meaning}" for code, meaning in EXIT_CODES.items()),
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -103,6 +111,21 @@ def init(
     from harness.cli.init import begin_config
 
     begin_config(file)
+
+
+@app.command(rich_help_panel="decide")
+def demo(
+    no_open: Annotated[bool, typer.Option("--no-open", help="Print the path of the report only.")] = False,
+) -> None:
+    """Open a finished report, to see what you will get.
+
+    Nothing is run: the report of `make bench` ships with the package.
+
+    Example: rag-harness demo
+    """
+    from harness.cli.demo import open_demo
+
+    open_demo(in_browser=not no_open)
 
 
 @app.command("list", rich_help_panel="extend")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from rich.table import Table
 
-from harness.api.run_status import planned_cell
+from harness.api.run_status import PlannedCell, planned_cell
 from harness.cli.console import open_console
-from harness.config import BenchConfig
+from harness.config import NO_MODEL, BenchConfig
+from harness.display.text_format import NOTHING
 from harness.runner.estimating.sample_size_notice import sample_sizes, sizes_json
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
@@ -35,16 +36,43 @@ def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) 
         return
     table = Table(box=None, pad_edge=False)
     table.add_column("run id", no_wrap=True)
-    for column in ("status", "queries", "documents", "index", "answer parameters"):
-        table.add_column(column, overflow="fold")
+    for column in ("queries", "status", "index", "index calls"):
+        table.add_column(column)
     for cell in cells:
-        answer = ", ".join(f"{key}={value}" for key, value in cell.answer.items())
         done = f"{cell.n_recorded}/{cell.n_expected}"
-        table.add_row(cell.run_id, cell.status, done, str(cell.n_documents), cell.index, answer)
+        calls = NOTHING if cell.index_calls is None else f"{cell.index_calls:,}"
+        table.add_row(cell.run_id, done, cell.status, cell.index, calls)
     console.print(table)
+    for line in (*_model_lines(cells), *_parameter_lines(cells)):
+        console.print(line, soft_wrap=True)
     read = [line for cell in by_dataset.values() for line in _read_lines(cell)]
     for line in (*read, *(line for size in sizes for line in size.lines), *race):
         console.print(f"note: {line}", soft_wrap=True)
+
+
+def _model_lines(cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """The systems that use each pair of models."""
+    found: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        models = f"generator {cell.generator or NO_MODEL}, embedder {cell.embedder or NO_MODEL}"
+        found.setdefault(models, {})[cell.system] = None
+    for models, names in found.items():
+        yield f"{', '.join(names)}: {models}"
+
+
+def _parameter_lines(cells: Sequence[PlannedCell]) -> Iterator[str]:
+    """Parameters that differ from the defaults: those that all runs share, then those of each run."""
+    values: dict[str, set[str]] = {}
+    for cell in cells:
+        for key, value in cell.changed.items():
+            values.setdefault(key, set()).add(str(value))
+    shared = {key for key, found in values.items() if len(found) == 1 and len(cells) > 1}
+    if shared:
+        yield f"where a system has them: {', '.join(f'{key}={min(values[key])}' for key in sorted(shared))}"
+    for cell in cells:
+        own = ", ".join(f"{key}={value}" for key, value in cell.changed.items() if key not in shared)
+        if own:
+            yield f"{cell.run_id}: {own}"
 
 
 def _read_lines(cell: Cell) -> Iterator[str]:

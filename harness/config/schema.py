@@ -269,8 +269,13 @@ class BudgetConfig(ConfigSection):
     tokens: int | None = Field(None, gt=0)
     """Prompt and completion tokens as counted by the model servers, local ones included. minilm counts none."""
     minutes: float | None = Field(None, gt=0, le=LONGEST_S)
-    """Wall time of one command; a resumed command has the full time again. Downloads of model weights before the
-    start do not count."""
+    """Wall time of one command; a resumed command has the full time again. Configs of one command that name the
+    same minutes share them. Downloads of model weights before the start do not count."""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is any limit."""
+        return self.usd is not None or self.tokens is not None or self.minutes is not None
 
 
 class RaceConfig(ConfigSection):
@@ -314,11 +319,11 @@ class BenchConfig(ConfigSection):
     limits: LimitsConfig = LimitsConfig()
     runner: RunnerConfig = RunnerConfig()
     budget: BudgetConfig = BudgetConfig()
-    schedule: Literal["cells", "interleaved"] = "cells"
+    schedule: Literal["cells", "interleaved"] | None = None
     """Not in the run id. `cells`: one run after another. `interleaved`: runs take turns over the same queries, in
     a random order drawn from `seed` and stratified by type, so that all have answered the same queries when the
     budget is exhausted. They are then complete over those queries, and evaluators without a model score them, if
-    need be beyond the minutes. The same command resumes."""
+    need be beyond the minutes. The same command resumes. None: `interleaved` if a budget limits several runs."""
     race: RaceConfig | None = None
     """Not in the run id. Implies `schedule: interleaved`; `race: {}` uses the defaults."""
     prices: str | None = None

@@ -1,4 +1,4 @@
-"""Finds the configs and examples that ship with the code, in a repository or in an installed package."""
+"""Finds the configs, examples and report that ship with the code, in a repository or in an installed package."""
 
 from pathlib import Path
 
@@ -14,6 +14,11 @@ def shipped_configs() -> Path:
 def shipped_examples() -> Path:
     """The folder of the example plug-in packages, one for each kind."""
     return _shipped("examples", "docs/examples")
+
+
+def shipped_report() -> Path:
+    """The finished report of the demo."""
+    return _shipped("demo", "results/published/demo") / "report.html"
 
 
 def config_path(path: Path) -> Path:

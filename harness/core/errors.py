@@ -7,7 +7,7 @@ HarnessError              the user can fix it: one line (what and how), exit 2
 ├── StoreError            a run directory that is locked, damaged, newer, or not writable
 ├── ModelUnavailable      a missing provider, key, server or weight file
 ├── ServiceUnavailable    another server that a system needs, such as a graph database, is missing or unsuitable
-├── BudgetReached         the next step would exceed the budget: the run stops before it and can be resumed
+├── BudgetExhausted       the next step would exceed the budget: the run stops before it and can be resumed
 └── MissingDependency     an optional package that this choice needs
 RunInterrupted            Ctrl-C or SIGTERM: exit 130, the run can be resumed
 ```
@@ -27,7 +27,16 @@ from harness.core.sanitize import cleaned
 
 DISTRIBUTION = "rag-bench-harness"
 """Name on the package index; the command is `rag-harness`."""
-EXIT_DONE, EXIT_BUG, EXIT_USER, EXIT_TOLERANCE, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
+EXIT_DONE, EXIT_BUG, EXIT_USER, EXIT_TOLERANCE, EXIT_BUDGET, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
+EXIT_CODES = {
+    EXIT_DONE: "done, perhaps over the queries that all answered within a budget",
+    EXIT_BUG: "a bug, with its traceback",
+    EXIT_USER: "something you can fix: one line says what and how",
+    EXIT_TOLERANCE: "done, but more than runner.failure_tolerance has failed",
+    EXIT_BUDGET: "the budget ended before that; the same command resumes",
+    EXIT_INTERRUPTED: "interrupted; the same command resumes",
+}
+"""What each exit code means; printed by `--help`."""
 
 
 def _bounded(text: str) -> str:

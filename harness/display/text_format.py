@@ -59,6 +59,14 @@ def short_number(value: float) -> str:
     return f"{shown:,.0f}" if digits <= 0 or shown == round(shown) else f"{shown:,.{digits}f}"
 
 
+def duration(seconds: float) -> str:
+    """`40 s`, `3 min`, `2 h 10 min`."""
+    if round(seconds) < 60:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min"
+
+
 def counted(n: int, noun: str, plural: str = "") -> str:
     """`1 query`, `3 queries`."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"

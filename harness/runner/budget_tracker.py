@@ -159,6 +159,11 @@ class BudgetTracker:
         until = self.allowance().begin_until
         return until is not None and time.monotonic() >= until
 
+    def seconds_left(self) -> float | None:
+        """Until the minutes are over; None without a limit."""
+        until = self.allowance().begin_until
+        return None if until is None else until - time.monotonic()
+
     def allowance(self) -> Allowance:
         """What was left when the journals were last read."""
         budget, before, time_limits = self._budget, self._before, dict[str, float]()

@@ -67,7 +67,7 @@ class Executors:
             )
         self._specs = {name: EXECUTORS.load(name) for name in _names(remote)}
         for config in remote:
-            if config.race is not None or config.schedule != "cells":
+            if config.race is not None or config.schedule == "interleaved":
                 raise ConfigError(
                     "an interleaved schedule or a race runs on one machine only",
                     f"remove runner.executor: {config.runner.executor}, or the race and the schedule",

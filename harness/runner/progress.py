@@ -2,23 +2,28 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Protocol
 
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from harness.display.safe_console import SafeConsole
+from harness.display.text_format import duration
 from harness.protocols import ReadingProgress
 
 _PLAIN_INTERVAL_S = 15.0
+_FEWEST_FOR_ETA = 3
+"""Finished units before a time left is shown."""
 
 
 class Bar(Protocol):
     """The progress bar of one task."""
 
-    def update(self, done: int, total: int, note: str = "") -> None:
-        """Show that `done` of `total` is finished. `note` is shown beside it, such as the cost so far."""
+    def update(self, done: int, total: int, note: str = "", most_s: float | None = None) -> None:
+        """Show that `done` of `total` is finished. `note` is shown beside it, such as the cost so far. `most_s`:
+        the seconds that a budget leaves.
+        """
         ...
 
 
@@ -51,7 +56,7 @@ class Reporter:
         with self._progress() as progress:
             self._shown, around = progress, self._shown
             try:
-                yield _RichBar(progress, progress.add_task(label, total=None, note="", count=""))
+                yield _RichBar(progress, progress.add_task(label, total=None, note="", count="", left=""))
             finally:
                 self._shown = around
 
@@ -61,8 +66,7 @@ class Reporter:
             BarColumn(),
             TextColumn("{task.fields[count]}", markup=False),
             TimeElapsedColumn(),
-            TextColumn("ETA"),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}", markup=False),
             TextColumn("{task.fields[note]}", markup=False),
         )
         return Progress(*columns, console=self.console, transient=True)
@@ -114,7 +118,7 @@ class SharedBars(Reporter):
                 self._shown = self._progress()
                 self._shown.start()
             progress = self._shown
-            task = progress.add_task(label, total=None, note="", count="")
+            task = progress.add_task(label, total=None, note="", count="", left="")
         try:
             yield _RichBar(progress, task)
         finally:
@@ -130,11 +134,45 @@ class _RichBar:
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress
         self._task = task
+        self._pace = Pace()
 
-    def update(self, done: int, total: int, note: str = "") -> None:
+    def update(self, done: int, total: int, note: str = "", most_s: float | None = None) -> None:
+        left = self._pace.time_left(done, total, most_s)
         self._progress.update(
-            self._task, completed=done, total=total, note=note, count=f"{_count(done)}/{_count(total)}"
+            self._task,
+            completed=done,
+            total=total,
+            note=note,
+            count=f"{_count(done)}/{_count(total)}",
+            left=f"{left} to go" if left else "",
         )
+
+
+class Pace:
+    """Estimates the time left from the units that were done since the first one, so that loading a model or an
+    index before it is not part of the pace.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._begun_with: int | None = None
+        self._since: tuple[int, float] | None = None
+        """The count at the first finished unit, and when that was."""
+
+    def time_left(self, done: int, total: int, most_s: float | None = None) -> str:
+        """As `3 min`, never more than `most_s`; empty before three units were done, and at the end."""
+        now = self._clock()
+        if self._begun_with is None:
+            self._begun_with = done
+        if self._since is None and done > self._begun_with:
+            self._since = done, now
+        if self._since is None or done >= total:
+            return ""
+        first, at = self._since
+        if done - self._begun_with < _FEWEST_FOR_ETA or done == first:
+            return ""
+        left_s = (now - at) * (total - done) / (done - first)
+        return duration(left_s if most_s is None else min(left_s, max(0.0, most_s)))
 
 
 class _PlainBar:
@@ -143,18 +181,15 @@ class _PlainBar:
     def __init__(self, label: str, reporter: Reporter) -> None:
         self._label = label
         self._reporter = reporter
-        self._start = self._said_at = time.monotonic()
-        self._first: int | None = None
+        self._said_at = time.monotonic()
+        self._pace = Pace()
 
-    def update(self, done: int, total: int, note: str = "") -> None:
-        now = time.monotonic()
-        self._first = done if self._first is None else self._first
+    def update(self, done: int, total: int, note: str = "", most_s: float | None = None) -> None:
+        now, left = time.monotonic(), self._pace.time_left(done, total, most_s)
         if now - self._said_at < _PLAIN_INTERVAL_S:
             return
         self._said_at = now
-        eta = ""
-        if done > self._first:
-            eta = f", about {(now - self._start) * (total - done) / (done - self._first):.0f} s to go"
+        eta = f", about {left} to go" if left else ""
         self._reporter.say(f"{self._label}: {_count(done)}/{_count(total)}{eta}{f', {note}' if note else ''}")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere, over_http
 
+from harness.core.errors import EXIT_BUDGET
 from harness.core.records import Usage
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
@@ -56,7 +57,7 @@ def test_tokens_stop_the_answers_and_a_larger_budget_goes_on(here: CommandLineHe
     words = [*BY_HEART, *over_http("generator", server), "--set", "limits.concurrency=4"]
     code, made, said = run(here, *words, "--set", "budget.tokens=1500")
     first, n_first = served(server), calls(server)
-    assert (code, made["status"]) == (2, "stopped")
+    assert (code, made["status"]) == (EXIT_BUDGET, "stopped")
     assert 0 < made["n_ok"] < 8
     assert made["n_error"] == 0
     assert first == paid(here.results) <= 1500
@@ -71,7 +72,7 @@ def test_tokens_stop_the_answers_and_a_larger_budget_goes_on(here: CommandLineHe
     assert list(here.results.glob("reports/*/summary.csv"))
 
     words += ["--records-only"]
-    assert run(here, *words, "--set", "budget.tokens=1500")[0] == 2
+    assert run(here, *words, "--set", "budget.tokens=1500")[0] == EXIT_BUDGET
     assert served(server) <= 1500
     code, made, _ = run(here, *words, "--set", "budget.tokens=1000000")
     assert (code, made["status"], made["n_ok"]) == (0, "done", 8)
@@ -84,7 +85,7 @@ def test_dollars_stop_a_half_built_index_that_the_next_run_takes_up(here: Comman
     server = serve()
     words = ["--system", "kg", *priced(server), "--records-only"]
     code, made, said = run(here, *words, "--set", "budget.usd=0.003")
-    assert (code, made["status"], made["n_ok"]) == (2, "stopped", 0)
+    assert (code, made["status"], made["n_ok"]) == (EXIT_BUDGET, "stopped", 0)
     assert "of $0.003; 0 of 8 queries answered" in said
     counts = server.model.served
     assert 0.15 * counts["input_tokens"] + 0.6 * counts["output_tokens"] <= 3000
@@ -115,7 +116,7 @@ def test_the_time_ends_a_run_and_the_same_command_goes_on(here: CommandLineHere,
     code, made, said = run(here, *words)
     # Far from when the first call would have ended.
     assert time.monotonic() - start < 100
-    assert (code, made["status"], made["n_ok"] + made["n_error"]) == (2, "stopped", 0)
+    assert (code, made["status"], made["n_ok"] + made["n_error"]) == (EXIT_BUDGET, "stopped", 0)
     assert "the time is over" in said
     assert "--set budget.minutes=0.2\n" in said
     slow.model.script = FakeScript()
@@ -147,7 +148,7 @@ def test_kill_in_the_middle_keeps_the_sum_under_the_budget(cli: CommandLine, ser
     assert calls(server) >= 2
     assert served(server) <= paid(cli.results) <= 3000
     server.model.script = FakeScript()
-    assert run(cli, *words, "--records-only")[0] == 2
+    assert run(cli, *words, "--records-only")[0] == EXIT_BUDGET
     assert served(server) <= paid(cli.results) <= 3000
 
 
@@ -167,13 +168,13 @@ def test_a_judge_that_the_budget_stops_writes_no_scores_and_evaluate_goes_on(
     _, made, _ = run(here, *words, "--records-only")
     limit = served(generator) + 15_000
     code, made, said = run(here, *words, "--set", f"budget.tokens={limit}")
-    assert (code, made["status"]) == (2, "done")
+    assert (code, made["status"]) == (EXIT_BUDGET, "done")
     assert "stopped at the budget (the next judge call may take up to " in said
     assert 0 < served(judge) <= 15_000, said
     directory = RunDir(Path(made["path"]))
     assert [evaluation.evaluator for evaluation in directory.evaluations()] == ["answer"]
     done = here.call("evaluate", made["run_id"], "--quiet", *asking, "--set", f"budget.tokens={limit}")
-    assert done.returncode == 2
+    assert done.returncode == EXIT_BUDGET
     assert served(generator, judge) <= limit
     done = here.call("evaluate", made["run_id"], "--quiet", *asking, "--set", "budget.tokens=10000000")
     assert done.returncode == 0, done.stderr

@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.config import ModelConfig
 from harness.core.records import Estimate, EvaluationRecord, Expected, PhaseEstimate, Usage, Work
+from harness.display.text_format import duration
 from harness.models.providers import provider_of
 from harness.protocols import Corpus, Workload
 from harness.runner.estimating.earlier_runs import EarlierRuns, SimilarityKey, server_of
@@ -50,7 +51,7 @@ class Estimator:
 
     def estimate(self, cell: Cell) -> Estimate:
         """The estimate of the whole run, with the number of answers that are left."""
-        n_answers, expected = cell.n_answers, _expected(cell)
+        n_answers, expected = cell.n_answers, expected_work(cell)
         run = RunDir(self._results / cell.run_id)
         n_left = n_answers - len(run.intact_statuses())
         return Estimate(
@@ -190,7 +191,8 @@ def _scaled(used: Iterable[Usage | None], share: float) -> Usage:
     return Usage(**{name: round(count * share) for name, count in total.model_dump().items()})
 
 
-def _expected(cell: Cell) -> Expected | None:
+def expected_work(cell: Cell) -> Expected | None:
+    """The work of a run as its system expects it, before anything was measured. None if the system gives none."""
     corpus = Corpus(cell.corpus_digest, cell.dataset.documents)
     answer_tokens = cell.generator.max_tokens if cell.generator else 1
     return expected_of(cell, Workload(corpus, cell.dataset.queries, answer_tokens, cell.answer_style))
@@ -269,12 +271,8 @@ def in_one_line(phases: Sequence[PhaseEstimate]) -> str:
     known = [value for value in tokens if value is not None]
     time_known = seconds.is_whole and seconds.value is not None
     words = [
-        f"about {_duration(seconds.value or 0.0)}" if time_known else "an unknown time",
+        f"about {duration(seconds.value or 0.0)}" if time_known else "an unknown time",
         f"{sum(known):,.0f} tokens" if known else "unknown tokens",
         f"${usd.value:.2f}" if usd.is_whole and usd.value is not None else "unknown dollars",
     ]
     return f"{', '.join(words)}; from {' and '.join(bases(phases))}"
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

@@ -42,7 +42,7 @@ class ProgressCounter:
     def _show(self, spent: Amount) -> None:
         failed = f", {self._failed} failed" if self._failed else ""
         note = self._spending.note(spent) or f"${self._usd:.4f}"
-        self._bar.update(self._done, self._expected, f"{note}{failed}")
+        self._bar.update(self._done, self._expected, f"{note}{failed}", self._spending.seconds_left())
 
 
 Heard = Callable[[Event], None]

@@ -7,7 +7,7 @@ import pytest
 
 from harness.display.safe_console import SafeConsole
 from harness.runner import progress
-from harness.runner.progress import Reporter, SharedBars
+from harness.runner.progress import Pace, Reporter, SharedBars
 
 
 def reporter_into(stream: io.StringIO, *, terminal: bool, quiet: bool = False) -> Reporter:
@@ -20,8 +20,8 @@ def test_a_log_gets_a_plain_line_with_eta_and_cost_now_and_then(monkeypatch: pyt
     monkeypatch.setattr(progress, "_PLAIN_INTERVAL_S", 0.0)
     stream = io.StringIO()
     with reporter_into(stream, terminal=False).bar("naive: answer") as bar:
-        bar.update(0, 2556, "$0.0000")
-        bar.update(1278, 2556, "$0.4200")
+        for done in (0, 1, 1278):
+            bar.update(done, 2556, "$0.4200")
     lines = stream.getvalue().splitlines()
     assert lines[-1].startswith("naive: answer: 1,278/2,556, about 0 s to go, $0.4200")
     assert "\x1b" not in stream.getvalue()
@@ -30,10 +30,24 @@ def test_a_log_gets_a_plain_line_with_eta_and_cost_now_and_then(monkeypatch: pyt
 def test_a_terminal_gets_a_bar_with_eta_and_cost() -> None:
     stream = io.StringIO()
     with reporter_into(stream, terminal=True).bar("naive: answer") as bar:
-        bar.update(5, 10, "$0.0100")
+        for done in (0, 1, 5):
+            bar.update(done, 10, "$0.0100")
     assert "5/10" in stream.getvalue()
-    assert "ETA" in stream.getvalue()
+    assert "0 s to go" in stream.getvalue()
     assert "$0.0100" in stream.getvalue()
+
+
+def test_the_time_left_is_that_of_the_pace_after_the_first_unit_and_ends_with_the_budget() -> None:
+    now = 0.0
+    pace = Pace(lambda: now)
+    shown = []
+    for now, done in ((0, 40), (90, 41), (100, 42), (110, 43), (120, 44), (640, 96)):  # noqa: B007 - the clock
+        shown.append(pace.time_left(done, 140))
+    # A minute and a half of loading a model is no pace; 40 answers were there before.
+    assert shown == ["", "", "", "16 min", "16 min", "7 min"]
+    assert pace.time_left(97, 140, most_s=65.0) == "1 min"
+    assert pace.time_left(140, 140) == ""
+    assert Pace(lambda: now).time_left(10, 100) == ""
 
 
 def test_bars_of_work_side_by_side_stand_below_each_other_and_go_one_by_one() -> None:

@@ -1,0 +1,89 @@
+"""What `run --docs` and the shipped configs compare when nothing else is said."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.api.config_building import DatasetChoice, bench_config, bench_configs
+from harness.api.run_status import planned_cells
+from harness.api.running import RunOptions, run_bench
+from harness.config.shipped_files import shipped_configs
+
+DATA_SETS = ("demo", "documents", "multihop_rag", "ms_marco", "uda_qa", "rag_12000")
+
+
+def documents(folder: Path) -> DatasetChoice:
+    docs = folder / "docs"
+    docs.mkdir()
+    (docs / "bakery.md").write_text("# The bakery\n\nMarta Lind runs the bakery in Holm.\n")
+    questions = folder / "asked.csv"
+    questions.write_text("question,answer\nWho runs the bakery in Holm?,Marta Lind\n")
+    return DatasetChoice(docs=docs, questions=questions)
+
+
+def test_own_documents_are_compared_by_retrieval_first_and_then_by_answers(tmp_path: Path) -> None:
+    retrieval, answers = bench_configs(dataset=documents(tmp_path))
+    assert retrieval.models.generator.is_none
+    assert not answers.models.generator.is_none
+    assert answers.budget.minutes
+    searches = [(one.system, one.answer["search"]) for one in planned_cells(retrieval, tmp_path)]
+    assert searches == [("naive", "bm25"), ("naive", "hybrid"), ("kg", "hybrid")]
+    planned = planned_cells(answers, tmp_path)
+    assert [one.system for one in planned] == ["naive", "kg", "community", "closed-book", "gold"]
+    assert {one.index_calls for one in planned} == {0}
+
+
+def test_without_a_model_own_documents_are_compared_by_retrieval_only(tmp_path: Path) -> None:
+    (only,) = bench_configs(dataset=documents(tmp_path), settings=["models.generator.provider=none"])
+    assert only.models.generator.is_none
+    assert "closed-book" not in only.systems
+
+
+def test_named_systems_replace_both_steps_by_one(tmp_path: Path) -> None:
+    (only,) = bench_configs(dataset=documents(tmp_path), systems=["naive", "kg"])
+    assert only.systems == ("naive", "kg")
+    assert only.budget.minutes
+
+
+def test_a_config_in_the_current_folder_does_not_stand_in_for_the_shipped_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = tmp_path / "configs" / "bench"
+    planted.mkdir(parents=True)
+    (planted / "documents.yaml").write_text("models: {generator: {base_url: 'http://203.0.113.1'}}\n")
+    monkeypatch.chdir(tmp_path)
+    assert {config.models.generator.base_url for config in bench_configs(dataset=documents(tmp_path))} == {None}
+
+
+@pytest.mark.parametrize("name", DATA_SETS)
+def test_the_config_of_a_data_set_compares_architectures_whose_indexes_call_no_model(
+    name: str, tmp_path: Path
+) -> None:
+    path = shipped_configs() / "bench" / f"{name}.yaml"
+    settings = ["dataset.sample={per_type: 1}", "dataset.corpus=cited"]
+    config = bench_config(path, dataset=DatasetChoice("demo"), settings=settings)
+    planned = planned_cells(config, tmp_path)
+    assert {"naive", "kg", "community"} <= {one.system for one in planned}
+    assert {one.index_calls for one in planned} == {0}
+
+
+def test_a_plan_says_how_often_the_index_of_a_system_calls_the_model(tmp_path: Path) -> None:
+    (cell,) = planned_cells(bench_config(systems=["kg"], settings=["dataset.sample={per_type: 1}"]), tmp_path)
+    assert cell.index_calls
+    assert cell.index_calls > cell.n_documents
+    assert cell.generator == "local/qwen2.5-coder-0.5b"
+
+
+def test_several_systems_under_a_budget_take_turns(tmp_path: Path) -> None:
+    config = bench_config(
+        {
+            "systems": ["closed-book", "gold"],
+            "dataset": {"name": "demo", "sample": {"per_type": 2}},
+            "models": {"generator": {"provider": "fake", "max_tokens": 32}, "embedder": {"provider": "fake"}},
+            "budget": {"tokens": 3000},
+        }
+    )
+    bench = run_bench(config, RunOptions(tmp_path, quiet=True, records_only=True))
+    reached = {result.run.path: result.run.reach() for result in bench.results}
+    assert bench.stopped is None
+    assert len({reach.query_ids for reach in reached.values() if reach}) == 1, "all answered the same queries"
