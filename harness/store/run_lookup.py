@@ -9,7 +9,7 @@ from harness.store.run_dir import RunDir
 
 
 def find_runs(results: Path, names: Sequence[str]) -> list[RunDir]:
-    """The runs named by a path, a run id under `results`, or the unique beginning or end of one.
+    """The runs named by a path, a run id under `results`, or a unique part of one, such as a system.
 
     Without names: all runs under `results`, and of copies only the first. ConfigError if a name matches no run or
     several, or if two named folders are copies of the same run, because a copy is not a second measurement.
@@ -30,7 +30,8 @@ def _find_run(results: Path, known: Sequence[Path], name: str) -> RunDir:
         return RunDir(as_path.resolve())
     fitting = [path for path in known if path.name == name]
     if name and not fitting:
-        fitting = [path for path in known if path.name.startswith(name) or path.name.endswith(name)]
+        ends = [path for path in known if path.name.startswith(name) or path.name.endswith(name)]
+        fitting = ends or [path for path in known if name in path.name]
     if len(fitting) == 1:
         return RunDir(fitting[0])
     if fitting:

@@ -27,13 +27,29 @@ def run_command(manifest: Manifest) -> str:
     except ValidationError:
         return shlex.join(["rag-harness", "show", printable(manifest.run_id, 200)])
     defaults = flatten(BenchConfig().model_dump(mode="json"))
-    own = flatten(config.model_dump(mode="json"))
+    own = flatten(_of_its_system(config, manifest).model_dump(mode="json"))
     words = ["rag-harness", "run"]
     for key, value in own.items():
         named_anyway = key in {"systems", "dataset.name"}
         if named_anyway or (not key.startswith(_WATCHING) and (key not in defaults or defaults[key] != value)):
             words += ["--set", *setting_words({key: value})]
     return shlex.join(words)
+
+
+def _of_its_system(config: BenchConfig, manifest: Manifest) -> BenchConfig:
+    """Without the parameters of other systems of the same config, which a command for one system refuses."""
+    system = manifest.identity.get("system")
+    name, known = str(_mapping(system).get("name")), _mapping(system)
+    shared = {
+        half: {key: value for key, value in getattr(config, half).items() if key in _mapping(known.get(half))}
+        for half in ("index", "answer")
+    }
+    per_system = {one: own for one, own in config.per_system.items() if one == name}
+    return config.model_copy(update={**shared, "per_system": per_system})
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def setting_words(settings: Mapping[str, Any]) -> list[str]:

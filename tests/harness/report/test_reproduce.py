@@ -8,6 +8,8 @@ import pytest
 
 from harness.config import BenchConfig, load_config
 from harness.report.sections.reproduce_command import run_command
+from harness.runner.executing.execute import build_manifest
+from harness.runner.plan import plan_cells
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]
@@ -25,7 +27,7 @@ def unbegun(make_run: MakeRun, config: dict[str, Any]) -> RunDir:
         {"dataset": {"sample": "full"}, "repeats": 3, "evaluators": ["answer", "other"]},
         {
             "dataset": {"sample": {"per_type": 7, "seed": 1}},
-            "answer": {"prompt": "it's; $HOME\n| yes", "mode": "no"},
+            "per_system": {"naive": {"answer": {"prompt": "it's; $HOME\n| yes", "mode": "no"}}},
         },
         {"models": {"generator": {"provider": "openai", "model": "gpt-4o-mini", "seed": None}}},
         {"models": {"generator": {"provider": "fake", "options": {"script": {"a": [1, 2]}}}}},
@@ -39,6 +41,24 @@ def test_the_command_gives_the_same_config(make_run: MakeRun, tree: dict[str, An
     assert words[:2] == ["rag-harness", "run"]
     assert words[2::2] == ["--set"] * len(words[3::2])
     assert load_config(None, words[3::2]) == config
+
+
+def test_the_command_of_each_run_of_a_shared_config_makes_that_run_again() -> None:
+    shared = BenchConfig.model_validate(
+        {
+            "systems": ["naive", "kg", "closed-book"],
+            "dataset": {"name": "demo", "sample": {"per_type": 1}},
+            "models": {"generator": {"provider": "fake"}, "embedder": {"provider": "fake"}},
+            "index": {"chunk_size": 600},
+            "answer": {"top_k": 2},
+            "per_system": {"kg": {"index": {"extractor": "nlp"}}},
+            "budget": {"tokens": 100_000},
+        }
+    )
+    for cell in plan_cells(shared):
+        words = shlex.split(run_command(build_manifest(cell)))
+        (again,) = plan_cells(load_config(None, words[3::2]))
+        assert again.run_id == cell.run_id
 
 
 def test_the_command_of_one_run_of_a_race_names_no_race_which_takes_two(make_run: MakeRun) -> None:
