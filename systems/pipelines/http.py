@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import random
@@ -48,6 +49,7 @@ class HttpPipeline:
     def __init__(self, url: str, params: ServiceParams, runtime: Runtime) -> None:
         self._url, self._params, self._runtime = url, params, runtime
         self._key = os.environ.get(params.api_key_env or "", "").strip()
+        self._sent = {"params": params.url_parameters or None, "headers": filled(params.headers, {})}
         works = runtime.has_answers
         self._reader = ReplyReader(params.reply, is_known_to_work=works) if params.reply else None
         self._client: httpx2.AsyncClient | None = None
@@ -62,7 +64,7 @@ class HttpPipeline:
         """Connect with the first question."""
         if self._params.lends:
             self._lent = await self._runtime.lend()
-        headers = {"accept": "application/json", "accept-encoding": "identity", **filled(self._params.headers, {})}
+        headers = {"accept": "application/json", "accept-encoding": "identity"}
         # Without a proxy from the environment, so that the service itself is measured. The query's time limit is
         # the only one.
         self._client = httpx2.AsyncClient(
@@ -79,8 +81,7 @@ class HttpPipeline:
         try:
             reply = self._read(headers, content)
         except NothingThere as error:
-            fix = "correct it; for contexts that are left out if nothing is found, write 'PATH || `[]`'"
-            raise ServiceUnavailable(f"{self._url}: {error}", fix) from error
+            raise ServiceUnavailable(f"{self._url}: {error}", error.fix) from error
         self._answered = True
         return reply
 
@@ -107,21 +108,23 @@ class HttpPipeline:
         except (ValueError, RecursionError) as error:
             kind = headers.get("content-type", "no content-type")
             what = f"the reply is no JSON ({kind}): {_beginning(content)}"
-            is_first = self._reader and not self._answered and not self._runtime.has_answers
-            raise (NothingThere if is_first else WrongShape)(what) from error
+            if self._reader and not self._answered and not self._runtime.has_answers:
+                raise NothingThere(what, "correct the URL or the key") from error
+            raise WrongShape(what) from error
         return self._reader.read(value) if self._reader else read_reply(value)
 
     async def _tried(self, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str], bytes]:
         """Its answer; a service that is busy is asked again. Waiting for its limit (429) is not latency."""
-        began, tries = asyncio.get_running_loop().time(), 0
+        began, failures = asyncio.get_running_loop().time(), 0
+        tries = itertools.count(1)
         while True:
             status, headers, content = await self._post(body)
             waited_s = asyncio.get_running_loop().time() - began
-            is_over = waited_s > _LONGEST_THROTTLED_S if status == 429 else tries >= _MOST_RETRIES
+            failures += status != 429
+            is_over = waited_s > _LONGEST_THROTTLED_S if status == 429 else failures > _MOST_RETRIES
             if status not in _RETRIED or is_over:
                 return status, headers, content
-            tries += 1
-            longest_s = min(60.0, 0.5 * 2.0 ** min(tries, 10))
+            longest_s = min(60.0, 0.5 * 2.0 ** min(next(tries), 10))
             wait_s = random.uniform(0.1, longest_s)  # noqa: S311 - jitter, no secret
             if (asked_s := headers.get("retry-after", "")).isdecimal():
                 wait_s = min(float(asked_s), _LONGEST_WAIT_S)
@@ -135,8 +138,7 @@ class HttpPipeline:
         until = asyncio.get_running_loop().time() + _COMES_BACK_S
         while True:
             try:
-                parameters = self._params.url_parameters or None
-                async with self._client.stream("POST", self._url, json=body, params=parameters) as response:
+                async with self._client.stream("POST", self._url, json=body, **self._sent) as response:
                     self._refuse_stream(response.headers)
                     content = await _bounded(response)
                     # The key is in no record, even if the service returns it.
@@ -204,12 +206,12 @@ def _down(url: str, reason: str) -> ServiceUnavailable:
 
 def _check(url: str, params: ServiceParams) -> None:
     """See `SystemSpec.preflight`."""
+    check_variables([params.headers, params.request], url)
     name = params.api_key_env
     if name and not os.environ.get(name):
         raise ConfigError(
             f"the environment has no {name}, which is to hold the key of {url}", f"export {name}=..."
         )
-    check_variables([params.headers, params.request], url)
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     try:

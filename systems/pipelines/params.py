@@ -20,6 +20,7 @@ Version = Annotated[
 """A word; YAML reads 2 and 2024-05-01 as something else."""
 JmesPath = Annotated[str, AfterValidator(check_path)]
 """A path into a reply, in the language JMESPath: `metadata.usage.prompt_tokens`, `choices[0].message.content`."""
+_NOT_GIVEN = Field(None, exclude_if=lambda path: path is None)
 
 
 class NoIndexParams(Params):
@@ -31,21 +32,21 @@ class ContextPaths(Params):
 
     items: JmesPath
     """The list of contexts, best first. If it has texts alone, nothing else is needed."""
-    text: JmesPath | None = None
+    text: JmesPath | None = _NOT_GIVEN
     """The text of an item, or its list of texts, each a context. None: the item itself, or not stated."""
-    document: JmesPath | None = None
+    document: JmesPath | None = _NOT_GIVEN
     """The id, title or file name of the document that the text is from."""
-    score: JmesPath | None = None
+    score: JmesPath | None = _NOT_GIVEN
     """The score of the text."""
 
 
 class UsagePaths(Params):
     """Where a reply has the tokens of its models. What is not stated is unknown."""
 
-    input_tokens: JmesPath | None = None
-    output_tokens: JmesPath | None = None
-    cached_tokens: JmesPath | None = None
-    calls: JmesPath | None = None
+    input_tokens: JmesPath | None = _NOT_GIVEN
+    output_tokens: JmesPath | None = _NOT_GIVEN
+    cached_tokens: JmesPath | None = _NOT_GIVEN
+    calls: JmesPath | None = _NOT_GIVEN
 
 
 class ReplyPaths(Params):
@@ -53,9 +54,9 @@ class ReplyPaths(Params):
 
     answer: JmesPath
     """The text of the answer."""
-    contexts: ContextPaths | None = None
+    contexts: ContextPaths | None = _NOT_GIVEN
     """None: the service does not state them. A path alone means a list of texts."""
-    usage: UsagePaths | None = None
+    usage: UsagePaths | None = _NOT_GIVEN
 
     @model_validator(mode="before")
     @classmethod
@@ -73,7 +74,7 @@ class ServiceParams(Params):
     texts stand for these values, `${NAME}` for an environment variable with a key."""
     reply: ReplyPaths | None = None
     """Where the service's reply has answer, contexts and usage; None: as in docs/your-pipeline.md."""
-    headers: Annotated[dict[str, str], AfterValidator(check_headers)] = Field({})
+    headers: Annotated[dict[str, Version], AfterValidator(check_headers)] = Field({})
     """Further headers, such as `{api-key: "${NAME}"}`; keys only as environment variables."""
     url_parameters: Annotated[dict[str, Version], AfterValidator(check_url_parameters)] = Field({})
     """Sent behind a question mark in the URL, such as `{api-version: 2024-10-21}`; never a key."""

@@ -33,6 +33,10 @@ _MOST_KEYS, _LONGEST_KEYS = 24, 700
 class NothingThere(WrongShape):
     """A path that has found nothing yet: it is probably wrong."""
 
+    def __init__(self, what: str, fix: str) -> None:
+        super().__init__(what)
+        self.fix = fix
+
 
 def check_path(path: str) -> str:
     """A path that JMESPath understands; ValueError otherwise."""
@@ -203,7 +207,9 @@ class ReplyReader:
         if any(one is not None for one in found) or any(_is_stated(path, item) for item in items):
             self._found.add(name)
         elif items and name not in self._found and not self._is_known_to_work:
-            raise NothingThere(_nothing(name, path, items[0]))
+            is_left_out = name == "contexts.items"
+            fix = f"if it is left out where nothing was found, write {path} || `[]`" if is_left_out else ""
+            raise NothingThere(_nothing(name, path, items[0]), fix or "correct the path, or answer.request")
         return found
 
 

@@ -409,9 +409,7 @@ def test_a_missing_key_is_one_line_before_anything_is_asked(village: CommandLine
 
 
 @pytest.mark.slow
-def test_citations_without_texts_are_measured_by_document_alone(
-    village: CommandLineHere, service: Service
-) -> None:
+def test_citations_without_texts_are_measured_by_document(village: CommandLineHere, service: Service) -> None:
     service.says(
         chat({"content": "Marta Lind"}, citations=["https://x/docs/ferry.md", "https://x/docs/bakery.md"])
     )
