@@ -238,6 +238,8 @@ def run(
 
       rag-harness run -s naive -s python:my_module:my_function    (your pipeline: docs/your-pipeline.md)
 
+      rag-harness run -c configs/services/dify.yaml --docs docs --questions questions.csv
+
       rag-harness run -c configs/bench/retrieval.yaml -c configs/bench/demo.yaml
 
       rag-harness run -c sweep.yaml --executor ray --ray-address 10.0.0.1:6379    (docs/many-machines.md)

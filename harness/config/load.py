@@ -15,6 +15,8 @@ from harness.core.bounded_files import read_plain
 from harness.core.errors import ConfigError, nearest
 
 Tree = dict[str, Any]
+_MAY_HOLD_KEYS = frozenset({"base_url", "api_key_env", "extra", "request", "headers", "url_parameters"})
+"""Config keys whose values may contain a password or a key. They are not repeated."""
 
 
 def load_config(source: Path | Mapping[str, Any] | None, settings: Sequence[str] = ()) -> BenchConfig:
@@ -148,8 +150,7 @@ def explain(error: ValidationError, model: type[BaseModel], prefix: str = "") ->
     if key == "dataset.sample":
         return f"{key}: {str(detail['input'])[:80]!r} is not a sample", "write full, or set per_type (and seed)"
     problem = str(detail["msg"]).removeprefix("Value error, ")
-    # These values may contain a password or a key, so they are not repeated.
-    given = "" if key.endswith(("base_url", "api_key_env", "extra")) else f", not {str(detail['input'])[:80]!r}"
+    given = "" if _MAY_HOLD_KEYS.intersection(path) else f", not {str(detail['input'])[:80]!r}"
     where = f"{key}: " if key else ""
     return f"{where}{problem[0].lower()}{problem[1:]}{given}", ""
 

@@ -147,14 +147,20 @@ class Prediction(Record):
     """None only if the run has no generator (provider `none`: retrieval only)."""
     contexts: tuple[Context, ...] = ()
     has_contexts: bool = True
-    """False: the contexts are unknown, because the system does not state them or retrieves nothing by design. True
-    without contexts: nothing was found, which has the worst value."""
+    """False: the contexts are unknown, because the system does not state them or retrieves nothing by design; or
+    only their documents are known, and `contexts` have no text. True without contexts: nothing was found, which
+    has the worst value."""
     evidence: tuple[Context, ...] = ()
     """Sentences that the system offers as evidence, each with its span."""
     trace: tuple[Step, ...] = ()
     retrieved: Places | None = None
     """Locations of all retrieved passages, best first, beyond those used in `contexts`, so that a fact missing in
     the contexts has a rank. They are not given to a generator. None: not recorded."""
+
+    @property
+    def names_alone(self) -> bool:
+        """Whether only the documents of the contexts are known, and not their texts."""
+        return not self.has_contexts and any(one.doc_ids for one in self.contexts)
 
 
 NO_ROW = "NoRow"

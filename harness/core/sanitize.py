@@ -76,7 +76,7 @@ def secret_names() -> tuple[str, ...]:
 
 def without_keys(text: str) -> str:
     """The text without keys in any encoding: plain, in a URL, in JSON, HTML or base64."""
-    named = (name for name in os.environ if _says_secret(name) and not os.environ[name].startswith("/"))
+    named = (name for name in os.environ if says_secret(name) and not os.environ[name].startswith("/"))
     return _forms(_values({*_names, *named})).taken_out(text)
 
 
@@ -114,7 +114,8 @@ def _escaped(char: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _says_secret(name: str) -> bool:
+def says_secret(name: str) -> bool:
+    """Whether the name of a variable or field says that its value is a key or a password."""
     return _SAYS_SECRET.search(name) is not None
 
 

@@ -224,10 +224,11 @@ class RetrievalEvaluator:
         self._ir_cuts = [cut for cut in documents if cut.statistic not in _NOT_BY_IR]
 
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
-        """No contexts in the whole run, or no gold of the measure's level: null queries have none."""
-        if not run.has_contexts:
+        """No contexts or no texts of them, or no gold of the measure's level: null queries have none."""
+        level = self._rules[measure.name].level
+        if not run.has_contexts and not (run.names_alone and level == "document"):
             return NO_CONTEXTS
-        if not run.names_documents and self._rules[measure.name].level in {"document", "document_within"}:
+        if not run.names_documents and level in {"document", "document_within"}:
             return "no context names a document"
         return "" if measure in {_CHARACTERS, _SHOWN} else self._without_gold(reference, measure)
 

@@ -109,6 +109,7 @@ def _facts_of(has_generator: bool, outlines: Iterable[_Outline]) -> RunFacts:
     return RunFacts(
         has_generator=has_generator,
         has_contexts=not answered or any(outline.has_contexts for outline in answered),
+        names_alone=any(outline.names_documents and not outline.has_contexts for outline in answered),
         names_documents=not any(outline.n_contexts for outline in answered)
         or any(outline.names_documents for outline in answered),
         has_evidence=not answered or any(outline.has_evidence for outline in answered),

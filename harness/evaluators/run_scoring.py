@@ -73,7 +73,7 @@ def _settled(
     if record and record.prediction and record.prediction.answer is None:
         facts = replace(facts, has_generator=False)
     if record and record.prediction and not record.prediction.has_contexts:
-        facts = replace(facts, has_contexts=False)
+        facts = replace(facts, has_contexts=False, names_alone=record.prediction.names_alone)
     settled = []
     for measure in scorer.measures:
         reason = scorer.evaluator.not_applicable(reference, measure, facts)

@@ -180,6 +180,8 @@ class RunFacts:
     has_generator: bool = True
     has_contexts: bool = True
     """False: no answer of the run states its contexts (closed book; answers imported without contexts)."""
+    names_alone: bool = False
+    """True, with `has_contexts` False: the documents of the contexts are known, and not their texts."""
     names_documents: bool = True
     """False: the run has contexts, and none names a document."""
     has_evidence: bool = True

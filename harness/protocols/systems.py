@@ -106,6 +106,15 @@ class Runtime(Protocol):
         """Whether the run has no generator, so that answers are not scored and need not be generated."""
         ...
 
+    @property
+    def has_answers(self) -> bool:
+        """Whether the run has answers of an earlier process, so that its settings are known to work."""
+        ...
+
+    def throttled(self) -> AbstractContextManager[None]:
+        """Count the block as waiting for a limit of a provider (429), which is not latency."""
+        ...
+
     async def lend(self) -> ModelProxy:
         """Make the models of this phase available to external code until the process ends. If queries run in
         parallel, calls must use `lent_url` to identify their query.

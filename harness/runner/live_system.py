@@ -112,7 +112,7 @@ def open_live(live: LiveRun, folder: Path, reporter: Reporter) -> Iterator[LiveS
         for index in live.indexes:
             stack.enter_context(index.in_use())
         loop = stack.enter_context(asyncio.Runner(loop_factory=SuspendableLoop))
-        around = WorkerContext(payer=folder.name, warn=told.append)
+        around = WorkerContext(payer=folder.name, warn=told.append, has_answers=True)
         job, call_context = _job(live, server), _call_context(live, folder, told)
         with redirect_stdout(written), redirect_stderr(written):
             opened = stack.enter_context(

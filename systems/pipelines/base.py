@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import unicodedata
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Protocol
+from urllib.parse import unquote
 
-from harness.core.records import Document, IndexStats, Prediction, Query, Step
+from harness.core.records import Context, Document, IndexStats, Prediction, Query, Step
 from harness.protocols import Runtime
 from systems.pipelines.replies import PipelineReply, WrongShape
 
@@ -38,18 +42,22 @@ class PipelineSystem:
 
     def __init__(self, pipeline: Pipeline, runtime: Runtime) -> None:
         self._pipeline, self._runtime = pipeline, runtime
-        self._ids_path = runtime.index_dir / "doc_ids.json"
+        self._names_path = runtime.index_dir / "names.json"
+        self._names: list[tuple[str, str]] = []
         self._known: frozenset[str] = frozenset()
+        self._has_told_names = False
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Keep the ids of the documents; the rest is the pipeline's."""
-        self._ids_path.write_text(json.dumps([document.doc_id for document in corpus]), encoding="utf-8")
+        """Keep ids and titles of the documents; the rest is the pipeline's."""
+        names = [(document.doc_id, document.title) for document in corpus]
+        self._names_path.write_text(json.dumps(names), encoding="utf-8")
         self._runtime.own_usage(None)
         return await self._pipeline.build(corpus)
 
     async def load(self) -> None:
         """Have the pipeline ready."""
-        self._known = frozenset(json.loads(self._ids_path.read_text(encoding="utf-8")))
+        self._names = json.loads(self._names_path.read_text(encoding="utf-8"))
+        self._known = frozenset(doc_id for doc_id, _ in self._names)
         await self._pipeline.open()
 
     async def answer(self, query: Query) -> Prediction:
@@ -59,21 +67,53 @@ class PipelineSystem:
         self._runtime.own_usage(reply.usage)
         if reply.answer is None and not self._runtime.retrieves_only:
             raise WrongShape("'answer' is null, and the run has a generator (models.generator.provider)")
+        contexts = tuple(map(self._with_ids, reply.contexts))
         return Prediction(
             answer=None if self._runtime.retrieves_only else reply.answer,
-            contexts=reply.contexts,
+            contexts=contexts,
             has_contexts=reply.has_contexts,
-            trace=self._foreign(reply),
+            trace=self._foreign(contexts),
         )
 
     def close(self) -> None:
         """The process ends with its threads and connections."""
 
-    def _foreign(self, reply: PipelineReply) -> tuple[Step, ...]:
+    def _with_ids(self, context: Context) -> Context:
+        """The context with the ids of the documents that it names by title or file name."""
+        if self._known.issuperset(context.doc_ids):
+            return context
+        ids = tuple(dict.fromkeys(map(self._id_of, context.doc_ids)))
+        return context.model_copy(update={"doc_ids": ids})
+
+    @cached_property
+    def _by_name(self) -> list[dict[str, set[str]]]:
+        """Name -> ids of all documents with it: as id or title, as file name, as file name without ending."""
+        tables: list[dict[str, set[str]]] = [{}, {}, {}]
+        for doc_id, title in self._names:
+            for place, name in enumerate(_spellings(doc_id)):
+                tables[place].setdefault(name, set()).add(doc_id)
+            for name in _spellings(title)[:1]:
+                tables[0].setdefault(name, set()).add(doc_id)
+        return tables
+
+    def _id_of(self, name: str) -> str:
+        if name in self._known:
+            return name
+        so_called = (table[one] for one in _spellings(name) for table in self._by_name if one in table)
+        ids = next(so_called, set())
+        found = next(iter(ids)) if len(ids) == 1 else None
+        if found is not None and not self._has_told_names:
+            self._has_told_names = True
+            self._runtime.warn(
+                f"its contexts name documents by title or file name: '{name[:60]}' is taken for '{found[:60]}'"
+            )
+        return name if found is None else found
+
+    def _foreign(self, contexts: Sequence[Context]) -> tuple[Step, ...]:
         """A note on context ids that are not in the corpus, since each counts as a wrong one."""
-        named = dict.fromkeys(doc_id for context in reply.contexts for doc_id in context.doc_ids)
+        named = dict.fromkeys(doc_id for context in contexts for doc_id in context.doc_ids)
         foreign = [doc_id for doc_id in named if doc_id not in self._known]
-        if reply.contexts and not named:
+        if contexts and not named:
             self._runtime.warn("its contexts name no document: measures by document do not apply")
         if not foreign:
             return ()
@@ -82,6 +122,13 @@ class PipelineSystem:
             "each counts as a wrong one"
         )
         return (Step(name="not in the corpus", content=", ".join(foreign)[:2000]),)
+
+
+def _spellings(name: str) -> list[str]:
+    """A name in lower case: whole, without its folders, and without its ending; as far as anything is left."""
+    whole = " ".join(unicodedata.normalize("NFC", unquote(name)).casefold().split())
+    alone = re.split(r"[/\\]", whole)[-1]
+    return [one for one in (whole, alone, re.sub(r"\.[a-z]\w{0,4}$", "", alone)) if one]
 
 
 def lent_url(runtime: Runtime, lends: Sequence[str]) -> str | None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import random
 import socket
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,15 +18,24 @@ from pydantic import TypeAdapter, ValidationError
 
 from harness.core.errors import ConfigError, ServiceUnavailable
 from harness.core.records import Document, IndexStats, Query
+from harness.core.sanitize import reply_without_keys
 from harness.protocols import NO_ROLE, ModelProxy, PlainUrl, Runtime, SystemSpec
 from systems.pipelines.base import OWN_INDEX, OWN_WORDS, PipelineSystem, lent_url
 from systems.pipelines.params import NoIndexParams, ServiceParams
 from systems.pipelines.replies import PipelineReply, WrongShape, read_reply
+from systems.pipelines.templates import NothingThere, ReplyReader, check_variables, filled, variables
 
 _LONGEST_REPLY = 32_000_000
 _CONNECT_S = 5.0
 _COMES_BACK_S = 10.0
 """How long a service that was there may take to start again."""
+_RETRIED = frozenset({408, 429, 502, 503, 504, 529, *range(520, 531)})
+"""Busy, restarting, or a gateway in front of it that says so. 500 is the service's own answer."""
+_MOST_RETRIES = 5
+_LONGEST_WAIT_S = 120.0
+_LONGEST_THROTTLED_S = 900.0
+"""After so long a time of nothing but 429, the run stops."""
+_STREAMED = ("text/event-stream", "application/x-ndjson", "application/jsonl")
 _NEVER_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 
 
@@ -37,7 +48,10 @@ class HttpPipeline:
 
     def __init__(self, url: str, params: ServiceParams, runtime: Runtime) -> None:
         self._url, self._params, self._runtime = url, params, runtime
-        self._key = os.environ.get(params.api_key_env or "", "")
+        self._key = os.environ.get(params.api_key_env or "", "").strip()
+        self._sent = {"params": params.url_parameters or None, "headers": filled(params.headers, {})}
+        works = runtime.has_answers
+        self._reader = ReplyReader(params.reply, is_known_to_work=works) if params.reply else None
         self._client: httpx2.AsyncClient | None = None
         self._lent: ModelProxy | None = None
         self._answered = False
@@ -62,11 +76,21 @@ class HttpPipeline:
 
     async def ask(self, query: Query) -> PipelineReply:
         """POST the question, read the answer."""
-        body: dict[str, Any] = {
-            "question": query.text,
-            "query_id": query.query_id,
-            "answer_style": self._runtime.answer_style,
-        }
+        status, headers, content = await self._tried(self._body(query))
+        self._refuse(status, headers, content)
+        try:
+            reply = self._read(headers, content)
+        except NothingThere as error:
+            raise ServiceUnavailable(f"{self._url}: {error}", error.fix) from error
+        self._answered = True
+        return reply
+
+    def _body(self, query: Query) -> dict[str, Any]:
+        asked = {"query_id": query.query_id, "answer_style": self._runtime.answer_style}
+        if self._params.request:
+            own: dict[str, Any] = filled(self._params.request, {"query": query.text, **asked})
+            return own
+        body: dict[str, Any] = {"question": query.text, **asked}
         if self._runtime.retrieves_only:
             body["retrieve_only"] = True
         if self._lent:
@@ -76,17 +100,36 @@ class HttpPipeline:
                 "model": self._lent.model,
                 "embedding_model": self._lent.embedding_model,
             }
-        status, headers, content = await self._post(body)
-        self._refuse(status, headers, content)
+        return body
+
+    def _read(self, headers: Mapping[str, str], content: bytes) -> PipelineReply:
         try:
-            reply = read_reply(json.loads(content))
-        except WrongShape:
-            raise
+            value = json.loads(content)
         except (ValueError, RecursionError) as error:
             kind = headers.get("content-type", "no content-type")
-            raise WrongShape(f"the reply is no JSON ({kind}): {_beginning(content)}") from error
-        self._answered = True
-        return reply
+            what = f"the reply is no JSON ({kind}): {_beginning(content)}"
+            if self._reader and not self._answered and not self._runtime.has_answers:
+                raise NothingThere(what, "correct the URL or the key") from error
+            raise WrongShape(what) from error
+        return self._reader.read(value) if self._reader else read_reply(value)
+
+    async def _tried(self, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str], bytes]:
+        """Its answer; a service that is busy is asked again. Waiting for its limit (429) is not latency."""
+        began, failures = asyncio.get_running_loop().time(), 0
+        tries = itertools.count(1)
+        while True:
+            status, headers, content = await self._post(body)
+            waited_s = asyncio.get_running_loop().time() - began
+            failures += status != 429
+            is_over = waited_s > _LONGEST_THROTTLED_S if status == 429 else failures > _MOST_RETRIES
+            if status not in _RETRIED or is_over:
+                return status, headers, content
+            longest_s = min(60.0, 0.5 * 2.0 ** min(next(tries), 10))
+            wait_s = random.uniform(0.1, longest_s)  # noqa: S311 - jitter, no secret
+            if (asked_s := headers.get("retry-after", "")).isdecimal():
+                wait_s = min(float(asked_s), _LONGEST_WAIT_S)
+            with self._runtime.throttled() if status == 429 else nullcontext():
+                await asyncio.sleep(wait_s)
 
     async def _post(self, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str], bytes]:
         """Its answer, whole and in bounds. A service that is restarting is waited for."""
@@ -95,15 +138,24 @@ class HttpPipeline:
         until = asyncio.get_running_loop().time() + _COMES_BACK_S
         while True:
             try:
-                async with self._client.stream("POST", self._url, json=body) as response:
+                async with self._client.stream("POST", self._url, json=body, **self._sent) as response:
+                    self._refuse_stream(response.headers)
                     content = await _bounded(response)
                     # The key is in no record, even if the service returns it.
                     kept = content.replace(self._key.encode(), b"***") if self._key else content
-                    return response.status_code, response.headers, kept
+                    return response.status_code, response.headers, reply_without_keys(kept)
             except _NEVER_SENT as error:
                 if asyncio.get_running_loop().time() > until:
                     raise _down(self._url, str(error)) from error
                 await asyncio.sleep(random.uniform(0.2, 1.0))  # noqa: S311 - jitter, no secret
+
+    def _refuse_stream(self, headers: Mapping[str, str]) -> None:
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind in _STREAMED:
+            raise ServiceUnavailable(
+                f"{self._url} streams its reply ({kind})",
+                "ask for a whole one in answer.request: stream: false, or response_mode: blocking for Dify",
+            )
 
     def _refuse(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
         """Raise an error if it did not answer: permanent if no other question could succeed."""
@@ -117,12 +169,21 @@ class HttpPipeline:
                 "name the URL that answers itself",
             )
         if status in {401, 403}:
-            fix = f"check {self._params.api_key_env}" if self._params.api_key_env else "set answer.api_key_env"
+            names = [
+                *filter(None, [self._params.api_key_env]),
+                *variables([self._params.headers, self._params.request]),
+            ]
+            fix = f"check {', '.join(names)}" if names else "set answer.api_key_env"
             raise ServiceUnavailable(f"{self._url} asks for another key ({status})", fix)
         if status in {404, 405} and not self._answered:
             raise ServiceUnavailable(
                 f"{self._url} takes no question ({status})", "check the path: it takes a POST"
             )
+        if status == 429:
+            waited = (
+                f"{self._url} has refused a question for {_LONGEST_THROTTLED_S:g} s (429: {_beginning(content)})"
+            )
+            raise ServiceUnavailable(waited, "run the same command again later, it resumes")
         raise ServiceFailed(f"HTTP {status}: {_beginning(content)}")
 
 
@@ -145,6 +206,7 @@ def _down(url: str, reason: str) -> ServiceUnavailable:
 
 def _check(url: str, params: ServiceParams) -> None:
     """See `SystemSpec.preflight`."""
+    check_variables([params.headers, params.request], url)
     name = params.api_key_env
     if name and not os.environ.get(name):
         raise ConfigError(
@@ -174,7 +236,7 @@ def _at(scheme: str, target: str) -> SystemSpec:
         raise ConfigError(f"the URL of '{scheme}:' {problem}", "such as http://127.0.0.1:8000/ask") from error
     return SystemSpec(
         name=url,
-        version="1",
+        version="2",
         summary="a pipeline behind that URL",
         index_params=NoIndexParams,
         answer_params=ServiceParams,
@@ -195,7 +257,7 @@ def _family(scheme: str) -> SystemSpec:
 
     return SystemSpec(
         name=scheme,
-        version="1",
+        version="2",
         summary=f"your pipeline behind a URL: --system {scheme}://127.0.0.1:8000/ask (docs/your-pipeline.md)",
         index_params=NoIndexParams,
         answer_params=ServiceParams,

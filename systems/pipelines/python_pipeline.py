@@ -157,7 +157,7 @@ def family(
         return SystemSpec(
             name=f"{name}:{target.as_text}",
             # Changes of the module's file are visible; for changes of its imports the user sets `answer.version`.
-            version=f"1+{target.digest}",
+            version=f"2+{target.digest}",
             summary=f"{build.wants} in {target.module}",
             index_params=BuildParams,
             answer_params=answers,
@@ -174,7 +174,7 @@ def family(
 
     return SystemSpec(
         name=name,
-        version="1",
+        version="2",
         summary=summary,
         index_params=BuildParams,
         answer_params=answers,

@@ -102,6 +102,7 @@ class BareRuntime:
     told: list[tuple[int, int, str]] = field(default_factory=list)
     lent: Mapping[str, System] = field(default_factory=dict)
     retrieves_only: bool = False
+    has_answers: bool = False
     own: list[Usage | None] = field(default_factory=list)
     """What was said of models that nobody meters."""
     warned: list[str] = field(default_factory=list)
@@ -123,6 +124,11 @@ class BareRuntime:
 
     async def answer(self, question: str, contexts: Sequence[Context]) -> str | None:
         return await generate(self, answer_messages(question, contexts, self.answer_style))
+
+    @contextmanager
+    def throttled(self) -> Iterator[None]:
+        self.stages.append("throttled")
+        yield
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

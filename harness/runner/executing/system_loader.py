@@ -43,6 +43,8 @@ class WorkerContext:
     progress: Callable[[int, int, str], None] = lambda _done, _total, _doing: None
     gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
     """Query id -> gold evidence, for a system whose spec says `sees_gold`."""
+    has_answers: bool = False
+    """Whether the run has answers of an earlier process."""
 
 
 class Connected(Protocol):
@@ -133,6 +135,7 @@ def open_system(
             generator=chat if job.generator else Unnamed("generator"),
             vectors=vectors,
             retrieves_only=job.retrieves_only,
+            has_answers=around.has_answers,
             lending=lending,
             say=around.warn,
             answer_style=job.answer_style,

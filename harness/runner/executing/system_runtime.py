@@ -1,8 +1,8 @@
 """The runtime that a worker passes to its system."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -52,6 +52,7 @@ class WorkerRuntime:
     tell: Callable[[int, int, str], None] = lambda _done, _total, _doing: None
     reranks_with: str | None = None
     retrieves_only: bool = False
+    has_answers: bool = False
     lending: ModelProxyServer | None = None
     """None: the models cannot be used by other code."""
     say: Callable[[str], None] = lambda _line: None
@@ -127,6 +128,13 @@ class WorkerRuntime:
     def warn(self, line: str) -> None:
         """Show a line to the user."""
         self.say(line)
+
+    @contextmanager
+    def throttled(self) -> Iterator[None]:
+        """Time the block as waiting for a provider."""
+        with current_meter().call() as call:
+            call.turn(waits=True)
+            yield
 
     def stage(self, name: str) -> AbstractContextManager[None]:
         """Time the block as stage `name`."""

@@ -197,6 +197,8 @@ class Worker:
             warn=self._warn_once,
             progress=self._progress,
             gold=self._gold() if sees_gold else {},
+            has_answers=self._job.phase == "answer"
+            and any(one.status == "ok" for one in self._run.iter_records()),
         )
         return open_system(self._job, self._index_dir, call_context, around)
 
