@@ -1,9 +1,10 @@
 """Finds the process on this machine that serves a URL."""
 
-import ipaddress
 from urllib.parse import urlsplit
 
 import psutil
+
+from harness.core.network import is_this_machine
 
 _PORTS = {"http": 80, "https": 443, "bolt": 7687, "neo4j": 7687}
 _FORWARDERS = frozenset(
@@ -18,7 +19,7 @@ def listening_at(url: str) -> int | None:
     """
     parts = urlsplit(url)
     port = parts.port or _PORTS.get(parts.scheme.partition("+")[0])
-    if port is None or not _is_here(parts.hostname or ""):
+    if port is None or not is_this_machine(parts.hostname or ""):
         return None
     try:
         found = psutil.net_connections(kind="tcp")
@@ -27,14 +28,6 @@ def listening_at(url: str) -> int | None:
         return None
     listening = (one for one in found if one.status == psutil.CONN_LISTEN and one.pid)
     return _first_of_family({one.pid or 0 for one in listening if getattr(one.laddr, "port", None) == port})
-
-
-def _is_here(host: str) -> bool:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host == "localhost"
-    return address.is_loopback or address.is_unspecified
 
 
 def _first_of_family(pids: set[int]) -> int | None:
