@@ -16,6 +16,7 @@ from rich.text import Text
 from harness.cli.console import open_console
 from harness.config import GeneratorConfig
 from harness.core.errors import DISTRIBUTION, EXIT_DONE, EXIT_USER, HarnessError, install
+from harness.core.network import connect_once, proxy_of, trusted_certificates, use_network_settings
 from harness.models.providers import PROVIDERS, ProviderSpec, check_reachable
 from harness.models.weight_catalogue import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER
 from harness.models.weights import cache_dir, cached_path
@@ -24,6 +25,7 @@ from harness.registry import SYSTEMS
 _FIRST = "bench"
 """The extra that `make bench` needs."""
 _FOR_DEVELOPERS = {"build", "dev", "testing"}
+_CONNECT_TIMEOUT_S = 5.0
 _ROOM_BYTES = 2_000_000_000
 
 
@@ -39,7 +41,9 @@ class Finding:
 
 def print_checkup(results: Path) -> int:
     """Run and print all checks. Returns exit code 2 if something that `make bench` needs is missing, else 0."""
-    findings = [*_python(), *_packages(), *_systems(), *_weights(), *_data(), *_folders(results), *_servers()]
+    use_network_settings()
+    local = [*_python(), *_packages(), *_systems(), *_weights(), *_data(), *_folders(results)]
+    findings = [*local, *_network(), *_servers()]
     console = open_console()
     for finding in findings:
         colour = {"ok": "green", "missing": "red", "optional": "yellow"}[finding.state]
@@ -147,6 +151,27 @@ def _folders(results: Path) -> Iterator[Finding]:
         yield Finding(what, _need(True) if fix else "ok", f"{folder} ({free / 1e9:,.0f} GB free)", fix)
 
 
+def _network() -> Iterator[Finding]:
+    """The proxies and certificates that the environment names."""
+    for scheme in ("http", "https"):
+        url = f"{scheme}://"
+        try:
+            if proxy := proxy_of(url):
+                connect_once(url, _CONNECT_TIMEOUT_S)
+        except HarnessError as error:
+            yield Finding(f"proxy for {scheme}", "missing", error.what, error.fix)
+        else:
+            detail = f"{proxy}, not for {os.environ.get('NO_PROXY')}" if proxy else "none"
+            yield Finding(f"proxy for {scheme}", "ok", detail)
+    named = next((name for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)), None)
+    try:
+        trusted_certificates()
+    except HarnessError as error:
+        yield Finding("certificates", "missing", error.what, error.fix)
+    else:
+        yield Finding("certificates", "ok", f"{os.environ[named]} ({named})" if named else "those of the system")
+
+
 def _servers() -> Iterator[Finding]:
     """Check whether each generator provider is reachable with its defaults."""
     specs, refusals = PROVIDERS.load_all()
@@ -158,10 +183,11 @@ def _servers() -> Iterator[Finding]:
         where = f" at {config.base_url}" if config.base_url else ""
         try:
             check_reachable(config)
+            proxy = proxy_of(str(config.base_url))
         except HarnessError as error:
             yield Finding(f"provider {spec.name}", "optional", error.what, error.fix)
         else:
-            yield Finding(f"provider {spec.name}", "ok", f"reachable{where}")
+            yield Finding(f"provider {spec.name}", "ok", f"reachable{where}{f' through {proxy}' if proxy else ''}")
 
 
 def _with_defaults(spec: ProviderSpec) -> GeneratorConfig | None:

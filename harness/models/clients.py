@@ -9,7 +9,6 @@ import httpx2
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.core.records import Usage
 from harness.llm_utils.reasoning import Separated, separate_reasoning
-from harness.models.certificates import use_configured_certificates
 from harness.models.embedding_replies import BatchTooLarge, is_about_a_batch, vectors_of
 from harness.models.logprob_choice import are_refused, letter_request, letter_shares, no_letters
 from harness.models.metering import current_meter
@@ -81,7 +80,6 @@ def open_transport(
     config: ModelConfig, call_context: CallContext, server: "ServerAccess | None" = None
 ) -> MeteredTransport:
     """The metered transport of a role, above one that adapts requests to the server."""
-    use_configured_certificates()
     url, provider = _url(config, server), provider_of(config)
     endpoint = Endpoint(
         role=config.role,

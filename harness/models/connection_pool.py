@@ -5,6 +5,8 @@ from typing import cast
 
 import httpx2
 
+from harness.core.network import http_transport, raise_refusal, trusted_certificates, use_network_settings
+
 _ONE = httpx2.Limits(max_connections=1, max_keepalive_connections=1)
 
 
@@ -16,22 +18,30 @@ class ConnectionPool(httpx2.AsyncBaseTransport):
     """
 
     def __init__(self) -> None:
+        use_network_settings()
         # Read once, since the certificate store takes tens of milliseconds.
-        self._trust = httpx2.create_ssl_context()
+        self._trust = trusted_certificates()
         self._made: list[httpx2.AsyncHTTPTransport] = []
         self._idle: list[httpx2.AsyncHTTPTransport] = []
         """Last used first, so that the others stay idle until their server closes them."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """The server's response; its connection is free again when the response is closed."""
-        connection = self._idle.pop() if self._idle else self._new()
+        """The server's response; its connection is free again when the response is closed. ServiceUnavailable if a
+        proxy does not let it through.
+        """
+        connection = self._idle.pop() if self._idle else self._new(str(request.url))
         try:
             response = await connection.handle_async_request(request)
-        except BaseException:
+        except BaseException as error:
             self._idle.append(connection)
+            if isinstance(error, httpx2.ProxyError):
+                raise_refusal(str(request.url), str(error))
             raise
         stream = cast(httpx2.AsyncByteStream, response.stream)
         response.stream = _Lent(stream, connection, self._idle)
+        if response.status_code == 407:
+            await response.aclose()
+            raise_refusal(str(request.url), "407 Proxy Authentication Required")
         return response
 
     async def aclose(self) -> None:
@@ -40,8 +50,8 @@ class ConnectionPool(httpx2.AsyncBaseTransport):
         for connection in made:
             await connection.aclose()
 
-    def _new(self) -> httpx2.AsyncHTTPTransport:
-        self._made.append(connection := httpx2.AsyncHTTPTransport(verify=self._trust, limits=_ONE))
+    def _new(self, url: str) -> httpx2.AsyncHTTPTransport:
+        self._made.append(connection := http_transport(url, _ONE, self._trust))
         return connection
 
 

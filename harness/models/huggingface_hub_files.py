@@ -6,15 +6,13 @@ HF_TOKEN, proxies) have their usual meaning.
 
 import os
 import shutil
-import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from harness.core.errors import MissingDependency, ModelUnavailable, install
-from harness.models.certificates import FIX, REFUSED, use_configured_certificates
+from harness.core.errors import HarnessError, MissingDependency, ModelUnavailable, install
+from harness.core.network import FIX, REFUSED, connect_once, proxy_of, use_network_settings
 from harness.models.weight_catalogue import HubFile, WeightFile
 
 _TIMEOUT_S = 5.0
@@ -27,11 +25,10 @@ def hub_is_reachable() -> bool:
     """
     if os.environ.get("HF_HUB_OFFLINE", "0").upper() in {"1", "TRUE", "YES", "ON"}:
         return False
-    use_configured_certificates()
+    use_network_settings()
     try:
-        url = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co"))
-        socket.create_connection((url.hostname or "", url.port or 443), timeout=_TIMEOUT_S).close()
-    except (OSError, ValueError):
+        connect_once(os.environ.get("HF_ENDPOINT", "https://huggingface.co"), _TIMEOUT_S)
+    except (OSError, ValueError, HarnessError):
         return False
     return True
 
@@ -89,7 +86,7 @@ def download(weights: WeightFile, file: HubFile, *, silent: bool) -> Path:
         from huggingface_hub.utils import silent_tqdm
     except ImportError as error:
         raise ModelUnavailable("hub: huggingface-hub is not installed") from error
-    use_configured_certificates()
+    use_network_settings()
     _need_room(weights)
     bar = silent_tqdm if silent else None
     with _ignore_progress(silent):
@@ -117,7 +114,8 @@ def _ask(weights: WeightFile, file: HubFile) -> None:
     except OfflineModeIsEnabled as error:
         raise ModelUnavailable("hub: HF_HUB_OFFLINE is set") from error
     except Exception as error:  # the classes belong to the HTTP client, which changes
-        why = f"its certificate is not trusted, {FIX}" if REFUSED in str(error) else "out of reach"
+        through = f" through {proxy}" if (proxy := proxy_of(url)) else ""
+        why = f"its certificate is not trusted, {FIX}" if REFUSED in str(error) else f"out of reach{through}"
         raise ModelUnavailable(f"hub: {why}") from error
     # The hub's tag of a large file is its SHA-256; that of a small one is different.
     is_digest = len(said.etag or "") == len(weights.sha256)

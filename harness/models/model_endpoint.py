@@ -1,13 +1,14 @@
 """The server of one role: its limits, and the consequences of its refusals."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import httpx2
 
 from harness.core.errors import ModelUnavailable
-from harness.models.certificates import FIX, REFUSED
+from harness.core.network import FIX, REFUSED, proxy_of
 from harness.models.limiter import AdaptiveLimiter
 from harness.models.reply_parsing import UnreadableReply, retry_after_s
 from harness.models.sanitized_reply import SanitizedReply
@@ -73,7 +74,9 @@ class Endpoint:
             return
         message, code = read_error(reply.content)
         if status in {401, 403}:
-            raise ModelUnavailable(f"{self.where} refused the key (HTTP {status}: {message})", "set a valid key")
+            proxy = proxy_of(self.base_url)
+            fix = f"set a valid key, or check {proxy}, which may have refused" if proxy else "set a valid key"
+            raise ModelUnavailable(f"{self.where} refused the key (HTTP {status}: {message})", fix)
         if status == 404:
             raise ModelUnavailable(f"{self.where} has no such model or path (HTTP 404: {message})", self.fix)
         if status == 402 or code in _OUT_OF_MONEY:
@@ -83,12 +86,19 @@ class Endpoint:
 
     def final_error(self, error: Exception) -> Exception:
         """The error to raise if the last try failed: without its server no other query could succeed."""
-        if not isinstance(error, httpx2.ConnectError | httpx2.RemoteProtocolError | httpx2.ReadError):
+        if not isinstance(
+            error, httpx2.ConnectError | httpx2.ProxyError | httpx2.RemoteProtocolError | httpx2.ReadError
+        ):
             return error
+        proxy = proxy_of(self.base_url)
+        through = f" through {proxy}" if proxy else ""
         if REFUSED in str(error):
-            return ModelUnavailable(f"the certificate of the {self.where} is not trusted", FIX)
-        reason = error or "it closed the connection"
-        return ModelUnavailable(f"cannot reach the {self.where} ({reason})", self.fix)
+            return ModelUnavailable(f"the certificate of the {self.where}{through} is not trusted", FIX)
+        reason = str(error) or "it closed the connection"
+        if re.search("WRONG_VERSION_NUMBER|RECORD_LAYER_FAILURE", reason):
+            reason = f"no TLS at that port: write http:// in {proxy.variable if proxy else 'base_url'}"
+        fix = f"{self.fix}, or {proxy.fix}" if proxy else self.fix
+        return ModelUnavailable(f"cannot reach the {self.where}{through} ({reason})", fix)
 
 
 def fault(reply: Outcome) -> str:

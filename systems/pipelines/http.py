@@ -7,7 +7,6 @@ import itertools
 import json
 import os
 import random
-import socket
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -17,6 +16,16 @@ import httpx2
 from pydantic import TypeAdapter, ValidationError
 
 from harness.core.errors import ConfigError, ServiceUnavailable
+from harness.core.network import (
+    FIX,
+    REFUSED,
+    connect_once,
+    http_transport,
+    is_this_machine,
+    raise_refusal,
+    trusted_certificates,
+    use_network_settings,
+)
 from harness.core.records import Document, IndexStats, Query
 from harness.core.sanitize import reply_without_keys
 from harness.protocols import NO_ROLE, ModelProxy, PlainUrl, Runtime, SystemSpec
@@ -65,13 +74,13 @@ class HttpPipeline:
         if self._params.lends:
             self._lent = await self._runtime.lend()
         headers = {"accept": "application/json", "accept-encoding": "identity"}
-        # Without a proxy from the environment, so that the service itself is measured. The query's time limit is
-        # the only one.
+        use_network_settings()
+        transport = http_transport(self._url, httpx2.Limits(max_connections=None), trusted_certificates())
+        # The query's time limit is the only one.
         self._client = httpx2.AsyncClient(
             headers={**headers, **({"authorization": f"Bearer {self._key}"} if self._key else {})},
             timeout=httpx2.Timeout(None, connect=_CONNECT_S),
-            trust_env=False,
-            limits=httpx2.Limits(max_connections=None),
+            transport=transport,
         )
 
     async def ask(self, query: Query) -> PipelineReply:
@@ -144,7 +153,10 @@ class HttpPipeline:
                     # The key is in no record, even if the service returns it.
                     kept = content.replace(self._key.encode(), b"***") if self._key else content
                     return response.status_code, response.headers, reply_without_keys(kept)
-            except _NEVER_SENT as error:
+            except (*_NEVER_SENT, httpx2.ProxyError) as error:
+                if REFUSED in str(error):
+                    raise ServiceUnavailable(f"the certificate of {self._url} is not trusted", FIX) from error
+                raise_refusal(self._url, str(error))
                 if asyncio.get_running_loop().time() > until:
                     raise _down(self._url, str(error)) from error
                 await asyncio.sleep(random.uniform(0.2, 1.0))  # noqa: S311 - jitter, no secret
@@ -161,6 +173,8 @@ class HttpPipeline:
         """Raise an error if it did not answer: permanent if no other question could succeed."""
         if 200 <= status < 300:
             return
+        if status == 407:
+            raise_refusal(self._url, "407 Proxy Authentication Required")
         if 300 <= status < 400:
             there = urlsplit(headers.get("location", ""))
             where = f" to {there.scheme}://{there.hostname}" if there.hostname else ""
@@ -212,13 +226,11 @@ def _check(url: str, params: ServiceParams) -> None:
         raise ConfigError(
             f"the environment has no {name}, which is to hold the key of {url}", f"export {name}=..."
         )
-    parts = urlsplit(url)
-    host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     try:
-        socket.create_connection((host, port), timeout=_CONNECT_S).close()
+        connect_once(url, _CONNECT_S)
     except OSError as error:
         raise _down(url, error.strerror or str(error)) from error
-    if params.lends and host not in {"localhost", "127.0.0.1", "::1"}:
+    if params.lends and not is_this_machine(urlsplit(url).hostname or ""):
         raise ConfigError(
             f"{url} is not on this machine, where models are lent", "let it call its own (answer.lends=[])"
         )

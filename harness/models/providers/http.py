@@ -1,16 +1,15 @@
 """Servers with the OpenAI protocol: OpenAI's, Ollama, vLLM, and any other by its URL."""
 
-import socket
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ValidationError
 
 from harness.config import EmbedderConfig, ModelConfig
 from harness.config.load import explain
 from harness.core.errors import ConfigError, ModelUnavailable
+from harness.core.network import connect_once
 from harness.models.providers.provider_spec import ProviderSpec
 from harness.models.providers.resolving import api_key
 from harness.protocols import Role
@@ -90,10 +89,8 @@ def _shortened(url: str, ends: tuple[str, ...]) -> str:
 def _check(fix: str, config: ModelConfig) -> None:
     """Raise if the key is missing or the port does not answer."""
     api_key(config)
-    url = urlsplit(str(config.base_url))
-    port = url.port or (443 if url.scheme == "https" else 80)
     try:
-        socket.create_connection((url.hostname or "", port), timeout=_CONNECT_TIMEOUT_S).close()
+        connect_once(str(config.base_url), _CONNECT_TIMEOUT_S)
     except OSError as error:
         raise ModelUnavailable(
             f"cannot reach the {config.role} at {config.base_url} ({error.strerror or error})", fix

@@ -1,6 +1,5 @@
 """Samples CPU and RAM over time: of the machine, of the system's process tree, and separately of its servers."""
 
-import ipaddress
 import math
 import time
 from collections.abc import Sequence
@@ -257,7 +256,7 @@ def listening_at(url: str) -> int | None:
     """
     parts = urlsplit(url)
     port = parts.port or _PORTS.get(parts.scheme.partition("+")[0])
-    if port is None or not _is_here(parts.hostname or ""):
+    if port is None or not is_this_machine(parts.hostname or ""):
         return None
     try:
         found = psutil.net_connections(kind="tcp")
@@ -266,14 +265,6 @@ def listening_at(url: str) -> int | None:
         return None
     listening = (one for one in found if one.status == psutil.CONN_LISTEN and one.pid)
     return _first_of_family({one.pid or 0 for one in listening if getattr(one.laddr, "port", None) == port})
-
-
-def _is_here(host: str) -> bool:
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return host == "localhost"
-    return address.is_loopback or address.is_unspecified
 
 
 def _first_of_family(pids: set[int]) -> int | None:

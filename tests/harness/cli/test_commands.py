@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -93,6 +94,19 @@ def test_doctor_says_what_is_missing_and_the_fix(cli: CommandLine) -> None:
     fine = cli.call("doctor")
     assert fine.returncode == 0, fine.stdout
     assert "missing" not in fine.stdout
+
+
+def test_doctor_shows_the_proxy_and_the_certificates_without_a_password(cli: CommandLine) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        url = f"127.0.0.1:{proxy.getsockname()[1]}"
+        fine = cli.call("doctor", HTTPS_PROXY=f"http://me:sekret@{url}", NO_PROXY="corp.example")
+    lines = [line for line in fine.stdout.splitlines() if line.startswith("ok       proxy for https")]
+    assert f"http://{url} (HTTPS_PROXY)" in lines[0] and "corp.example" in lines[0]
+    assert "certificates: " in fine.stdout
+    gone = cli.call("doctor", HTTPS_PROXY=f"http://me:sekret@{url}", SSL_CERT_FILE=str(cli.folder / "no.pem"))
+    missing = [line for line in gone.stdout.splitlines() if line.startswith("missing")]
+    assert url in missing[0] and "no.pem" in missing[1]
+    assert gone.returncode == 2 and "sekret" not in fine.stdout + gone.stdout
 
 
 def test_show_names_the_nearest_run(cli: CommandLine) -> None:

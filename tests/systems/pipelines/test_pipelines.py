@@ -270,6 +270,19 @@ def test_a_service_that_is_not_there_is_one_line_before_anything_is_paid() -> No
         spec.preflight(spec.index_params(), spec.answer_params())
 
 
+def test_a_service_elsewhere_is_asked_through_the_proxy(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As a proxy, the service sees the whole URL.
+    monkeypatch.setenv("HTTP_PROXY", service.name.removesuffix("/ask"))
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(name, "")
+    assert answered("http://rag.corp.invalid/ask", tmp_path)[0].answer == "four"
+    service.status = 407
+    with pytest.raises(HarnessError, match=r"HTTP_PROXY=http://USER:PASSWORD"):
+        answered("http://rag.corp.invalid/ask", tmp_path)
+
+
 def test_two_spellings_of_a_url_are_one_system() -> None:
     names = [SYSTEMS.load(name).name for name in ("http://h:8/ask", "http:http://h:8/ask")]
     assert names == ["http://h:8/ask"] * 2
