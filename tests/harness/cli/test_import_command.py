@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import CommandLine, CommandLineHere
 
-from harness.cli.import_answers import parse_pairs
+from harness.cli.options import parse_pairs
 from harness.core.errors import ConfigError
 from harness.datasets import demo, load_dataset
 from harness.store import find_runs
@@ -22,7 +22,7 @@ def answers(tmp_path: Path) -> Path:
     """Every query of the demo, answered rightly, under names of another program."""
     whole = load_dataset(demo.SPEC)
     pairs = zip(whole.queries, whole.references, strict=True)
-    rows = [{"question": query.text, "reply": gold.answers[0], "run": "r1"} for query, gold in pairs]
+    rows = [{"our_question": query.text, "reply": gold.answers[0], "run": "r1"} for query, gold in pairs]
     path = tmp_path / "answers.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
@@ -35,7 +35,7 @@ def words(path: Path, *more: str) -> tuple[str, ...]:
 @pytest.mark.slow
 def test_imported_answers_are_scored_and_shown_like_any_other(cli: CommandLine, answers: Path) -> None:
     cli = CommandLine(cli.folder, cli.env)
-    mapped = words(answers, "--field", "query=question", "--field", "answer=reply", "--where", "run=r1")
+    mapped = words(answers, "--field", "query=our_question", "--field", "answer=reply", "--where", "run=r1")
     done = cli.call(*mapped)
     assert done.returncode == 0, done.stderr
     (run,) = find_runs(cli.results, [])
@@ -57,8 +57,8 @@ def test_imported_answers_are_scored_and_shown_like_any_other(cli: CommandLine, 
 @pytest.mark.parametrize(
     ("more", "hint"),
     [
-        ((), "did you mean --field query=question?"),
-        (("--field", "query=question"), "map one with --field answer=NAME"),
+        ((), "did you mean --field query=our_question?"),
+        (("--field", "query=our_question"), "map one with --field answer=NAME"),
         (("--field", "query"), "write --field KEY=VALUE"),
         (("--name", "../x"), "cannot be part of a run id"),
     ],
