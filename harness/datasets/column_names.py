@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ Tiers = tuple[tuple[str, ...], ...]
 # Of ragas, DeepEval, TruLens, LangSmith, AutoRAG, promptfoo, MultiHop-RAG, RAGChecker, FlashRAG and others.
 _QUESTION: Tiers = (
     ("question", "query", "user_input", "main_input", "input_question", "user_query", "problem"),
-    ("input", "inputs", "vars", "prompt"),
+    *(("input",), ("inputs",), ("vars",), ("prompt",)),
 )
 _SYSTEM_ANSWER: Tiers = (
     (
@@ -96,7 +97,7 @@ class Columns:
         for name, value in found[1:]:
             if not _agree(found[0][1], value):
                 what = f"{row.where}: both '{found[0][0]}' and '{name}' could be the {role}, and they differ"
-                raise DataError(what, f"say which: --field {role}={name} (or {found[0][0]})")
+                raise DataError(what, f"say which: --field {shlex.quote(f'{role}={name}')} (or {found[0][0]})")
         # A list of several answers says more than one of them.
         return max((value for _, value in found), key=lambda one: len(_texts_of(one)))
 
@@ -160,7 +161,7 @@ def value_at(fields: Mapping[str, Any], name: str) -> object:
 
 def inner_text(value: object, tiers: Tiers, where: str, role: str, column: str) -> object:
     """The one text of an object, by a name of the role or because it is the only one; other values unchanged."""
-    names = {plain_name(name) for tier in tiers for name in tier}
+    names = {plain_name(name) for tier in tiers for name in tier} if isinstance(value, Mapping) else set()
     while isinstance(value, Mapping):
         given = {str(key): one for key, one in value.items() if one is not None and one != ""}
         hits = [key for key in given if plain_name(key) in names]
@@ -174,7 +175,7 @@ def inner_text(value: object, tiers: Tiers, where: str, role: str, column: str) 
             return None
         if len(texts) != 1:
             keys = ", ".join(map(_shown, texts[:8]))
-            fix = f"say which: --field {role}={column}.{texts[0]}"
+            fix = f"say which: --field {shlex.quote(f'{role}={column}.{texts[0]}')}"
             raise DataError(f"{where}: the object in '{column}' has several texts ({keys})", fix)
         value = given[texts[0]]
     return value
@@ -224,9 +225,10 @@ def _texts_of(value: object) -> set[str]:
 
 
 def _guess(name: str) -> str:
-    said = (
-        what for what, tiers in _ELSEWHERE.items() for tier in tiers if plain_name(name) in map(plain_name, tier)
-    )
+    plain = plain_name(name.partition(".")[0])
+    if sum(plain in map(plain_name, tier) for tiers in _ELSEWHERE.values() for tier in tiers) > 1:
+        return ""
+    said = (what for what, tiers in _ELSEWHERE.items() for tier in tiers if plain in map(plain_name, tier))
     found = next(said, "")
     return f", {found}" if found else ""
 

@@ -173,8 +173,8 @@ def _whole_value(path: Path, text: str) -> object:
             raise DataError(f"{path}: {error}", "remove one of them") from error
         except (ValueError, RecursionError):
             return None
-    is_whole = isinstance(value, Mapping) and not rest.strip() and _list_in(value) is not None
-    return value if is_whole else None
+    is_table = isinstance(value, Mapping) and (_list_in(value) is not None or _from_columns(value) is not value)
+    return value if is_table and not rest.strip() else None
 
 
 def _parsed_array(path: Path, text: str) -> object:
@@ -233,7 +233,7 @@ def _from_columns(value: Mapping[str, Any]) -> object:
     columns = list(value.values())
     if {"columns", "data"} <= set(value) and all(isinstance(value[name], list) for name in ("columns", "data")):
         return [dict(zip(value["columns"], row, strict=False)) for row in value["data"]]
-    if columns and all(isinstance(one, list) and len(one) == len(columns[0]) for one in columns):
+    if len(columns) > 1 and all(isinstance(one, list) and len(one) == len(columns[0]) for one in columns):
         return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
     is_indexed = columns and all(isinstance(one, Mapping) and list(one) == list(columns[0]) for one in columns)
     if is_indexed and columns[0] and all(key.isdigit() for key in columns[0]):

@@ -70,6 +70,20 @@ def test_a_mistake_is_one_line_with_the_way_out(
     assert not cli.results.exists()
 
 
+def test_one_file_of_another_tool_is_both_the_questions_and_the_answers(cli: CommandLine) -> None:
+    (cli.folder / "docs").mkdir()
+    (cli.folder / "docs" / "bakery.md").write_text("Marta Lind runs the bakery.")
+    file = cli.folder / "both.csv"
+    file.write_text("question,answer,ground_truth,cost\nWho runs it?,Marta,Marta Lind,0.1\n")
+    both = ("import", str(file), "--docs", str(cli.folder / "docs"), "--questions", str(file), "--name", "theirs")
+    assert "--field answers=ground_truth" in cli.refused(*both)
+    said = cli.call(*both, "--field", "answers=ground_truth").stdout
+    assert "'cost' (1)" in said
+    (run,) = find_runs(cli.results, [])
+    assert [row.reference.answers for row in run.sample()] == [("Marta Lind",)]
+    assert [record.prediction.answer for record in run.records().values() if record.prediction] == ["Marta"]
+
+
 def test_pairs_are_split_at_the_first_equals_sign() -> None:
     assert parse_pairs("--where", ["run=a=b", "k=1"]) == {"run": "a=b", "k": "1"}
     for wrong in (["run"], ["=a"], ["run="], ["run=a", "run=b"]):
