@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +28,16 @@ class DatasetChoice:
     """A file of questions about the documents."""
     include: tuple[str, ...] = ()
     """Patterns of files to read although an ignore rule excludes them."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Field of a question -> column of the question file."""
 
     @property
     def settings(self) -> list[str]:
         """The choice as `key=value` settings."""
         name = OWN_DOCUMENTS if self.name is None and self.docs is not None else self.name
         include = list(self.include) or None
-        said = {"name": name, "path": self.docs, "questions": self.questions, "options.include": include}
+        said: dict[str, Any] = {"name": name, "path": self.docs, "questions": self.questions}
+        said |= {"options.include": include, "options.fields": dict(self.fields) or None}
         return as_settings({f"dataset.{key}": value for key, value in said.items() if value is not None})
 
     @property

@@ -1,11 +1,9 @@
 """`rag-harness import`: creates a run from answers of another tool."""
 
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 
 from harness.cli.console import open_console
-from harness.core.errors import ConfigError
 from harness.display.text_format import counted
 from harness.runner.importing.imported_run import ImportRequest
 from harness.runner.importing.importer import ImportResult, import_run
@@ -17,18 +15,6 @@ def import_file(request: ImportRequest, results: Path) -> None:
     console = open_console()
     for line in [_said(request, result), *_notes(result), f"next: {_next(result, results)}"]:
         console.print(line, soft_wrap=True)
-
-
-def parse_pairs(option: str, words: Sequence[str]) -> dict[str, str]:
-    """Parse KEY=VALUE arguments. Raises ConfigError for a malformed pair or a key with two values."""
-    pairs: dict[str, str] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals or not key or not value:
-            raise ConfigError(f"{option} {word!r} is not of the form KEY=VALUE", f"write {option} KEY=VALUE")
-        if pairs.setdefault(key, value) != value:
-            raise ConfigError(f"{option} gives {key!r} two values", "give it once")
-    return pairs
 
 
 def _said(request: ImportRequest, result: ImportResult) -> str:

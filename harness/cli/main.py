@@ -18,6 +18,7 @@ from harness.cli.options import (
     DocsOption,
     EvaluatorsOption,
     ExecutorOption,
+    FieldOption,
     FullOption,
     IncludeOption,
     JsonOption,
@@ -31,6 +32,7 @@ from harness.cli.options import (
     RunsArgument,
     SetOption,
     SystemOption,
+    parse_pairs,
     words,
 )
 from harness.cli.process_start import prepare_process
@@ -146,6 +148,7 @@ def plan(
     dataset: DatasetOption = None,
     docs: DocsOption = None,
     questions: QuestionsOption = None,
+    field: FieldOption = None,
     include: IncludeOption = None,
     settings: SetOption = None,
     results: ResultsOption = Path("results"),
@@ -160,7 +163,7 @@ def plan(
     from harness.api.config_building import DatasetChoice, bench_configs
     from harness.cli.plan import print_plan
 
-    chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()))
+    chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()), parse_pairs("--field", field or ()))
     resolved = bench_configs(config, systems=system or (), dataset=chosen, settings=settings or ())
     print_plan(resolved, results, as_json=as_json)
 
@@ -172,6 +175,7 @@ def estimate(
     dataset: DatasetOption = None,
     docs: DocsOption = None,
     questions: QuestionsOption = None,
+    field: FieldOption = None,
     include: IncludeOption = None,
     settings: SetOption = None,
     results: ResultsOption = Path("results"),
@@ -188,7 +192,7 @@ def estimate(
     from harness.api.config_building import DatasetChoice, bench_configs
     from harness.cli.estimate import print_estimate
 
-    chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()))
+    chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()), parse_pairs("--field", field or ()))
     resolved = bench_configs(config, systems=system or (), dataset=chosen, settings=settings or ())
     print_estimate(resolved, results, as_json=as_json)
 
@@ -200,6 +204,7 @@ def run(
     dataset: DatasetOption = None,
     docs: DocsOption = None,
     questions: QuestionsOption = None,
+    field: FieldOption = None,
     include: IncludeOption = None,
     measure: RankOption = None,
     settings: SetOption = None,
@@ -250,7 +255,7 @@ def run(
     from harness.api.running import RunOptions
     from harness.cli.run import RunOutput, run_all
 
-    chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()))
+    chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()), parse_pairs("--field", field or ()))
     resolved = bench_configs(
         config,
         systems=system or (),
@@ -266,7 +271,7 @@ def run(
 
 @app.command("import", rich_help_panel="keep")
 def import_command(
-    file: Annotated[Path, typer.Argument(help="Answers, one JSON object per line.", metavar="FILE.jsonl")],
+    file: Annotated[Path, typer.Argument(help="Answers: JSON Lines, JSON, CSV or Parquet.", metavar="FILE")],
     name: Annotated[str, typer.Option("--name", "-n", help="Name of the system that answered.")],
     dataset: DatasetOption = None,
     docs: DocsOption = None,
@@ -278,7 +283,7 @@ def import_command(
     ] = None,
     field: Annotated[
         list[str] | None,
-        typer.Option("--field", metavar="OURS=THEIRS", help="Map a field, e.g. answer=model_answer."),
+        typer.Option("--field", metavar="OURS=THEIRS", help="Map a field, e.g. answer=reply."),
     ] = None,
     model: Annotated[
         str | None,
@@ -298,17 +303,20 @@ def import_command(
 ) -> None:
     """Import answers of another tool, to score them here.
 
+    FILE is JSON Lines, JSON, CSV or Parquet, also with .gz. Names of ragas, DeepEval, TruLens, LangSmith, AutoRAG
+    and promptfoo are known; fields that are not read are listed.
+
     Each row has `query` (the text) or `query_id`, and `answer` or `error`. Optional: `contexts` (texts, or objects
     with text, doc_ids, score, kind), `input_tokens`, `output_tokens`, `cached_tokens`, `model_calls`, `latency_s`,
     `repeat` (from 0) and `started_at`. A missing number is unknown, not 0.
 
     Examples:
 
-      rag-harness import answers.jsonl -d multihop_rag -n my-agent --field answer=response
+      rag-harness import answers.jsonl -d multihop_rag -n my-agent --field answer=reply
 
       rag-harness import answers.jsonl --docs papers --questions asked.jsonl -n my-agent
     """
-    from harness.cli.import_answers import import_file, parse_pairs
+    from harness.cli.import_answers import import_file
     from harness.runner.importing.imported_run import ImportRequest
     from harness.store import find_runs
 

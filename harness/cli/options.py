@@ -1,9 +1,12 @@
 """Options that several commands share."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from harness.core.errors import ConfigError
 
 ConfigsOption = Annotated[
     list[Path] | None,
@@ -21,6 +24,10 @@ DocsOption = Annotated[
 QuestionsOption = Annotated[
     Path | None,
     typer.Option("--questions", metavar="FILE", help="Your questions about --docs, e.g. asked.jsonl."),
+]
+FieldOption = Annotated[
+    list[str] | None,
+    typer.Option("--field", metavar="OURS=THEIRS", help="Column of --questions, e.g. answers=ground_truth."),
 ]
 IncludeOption = Annotated[
     list[str] | None,
@@ -59,3 +66,15 @@ RunsArgument = Annotated[list[str], typer.Argument(help="Run ids, unique parts o
 def words(texts: list[str] | None) -> tuple[str, ...]:
     """Split names that are separated by commas or given by repeating an option."""
     return tuple(filter(None, (word.strip() for text in texts or () for word in text.split(","))))
+
+
+def parse_pairs(option: str, words: Sequence[str]) -> dict[str, str]:
+    """Parse KEY=VALUE arguments. Raises ConfigError for a malformed pair or a key with two values."""
+    pairs: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key or not value:
+            raise ConfigError(f"{option} {word!r} is not of the form KEY=VALUE", f"write {option} KEY=VALUE")
+        if pairs.setdefault(key, value) != value:
+            raise ConfigError(f"{option} gives {key!r} two values", "give it once")
+    return pairs

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from harness.core.errors import DataError
 from harness.core.records import Annotation
-from harness.datasets.question_files.file_reading import FieldRow
+from harness.datasets.table_reading import FieldRow
 from harness.display.csv_sheets import read_cell, sheet_text
 
 LABEL_COLUMNS = ("query_id", "run", "annotator", "dimension", "label", "note")

@@ -3,6 +3,8 @@
 import shlex
 from pathlib import Path
 
+from pydantic import Field
+
 from harness.core.bounded_files import without_home
 from harness.core.errors import DataError
 from harness.datasets.folder.file_listing import check_file, check_folder
@@ -17,6 +19,8 @@ class FilesParams(Params):
 
     path: Path
     questions: Path | None = None
+    fields: dict[str, str] = Field(default_factory=dict)
+    """Field of a question -> column of the question file (`--field`)."""
     include: tuple[str, ...] = ()
     """Patterns, as in .gitignore, of ignored or secret files to read nevertheless (`--include`)."""
 
@@ -33,7 +37,8 @@ def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawData
         raise DataError(f"no question file given for the documents in {shown}", fix)
     check_file(params.questions)  # Fail before reading thousands of documents.
     corpus = read_folder(params.path, progress, params.include)
-    asked = read_questions(params.questions, corpus.documents, {one.path: one.why for one in corpus.skipped})
+    skipped = {one.path: one.why for one in corpus.skipped}
+    asked = read_questions(params.questions, corpus.documents, skipped, params.fields)
     return RawDataset(
         documents=corpus.documents,
         rows=asked.rows,

@@ -10,14 +10,15 @@ from types import MappingProxyType
 
 from harness.core.errors import DataError
 from harness.core.records import Document, Evidence, Query, Reference
-from harness.datasets.question_files.file_reading import read_table
+from harness.datasets.column_names import listed_names
 from harness.datasets.question_files.quotes import QuoteFinder
-from harness.datasets.question_files.row_validation import AskedQuestion, listed, parse_rows, shortened
+from harness.datasets.question_files.row_validation import AskedQuestion, parse_rows, shortened
 from harness.datasets.question_files.unsupported_answers import (
     is_settled,
     say_that_there_is_none,
     unsupported_answers,
 )
+from harness.datasets.table_reading import read_table
 from harness.protocols import DatasetRow
 
 _MODEL = "model:"
@@ -44,16 +45,20 @@ class _Held:
     evidence: tuple[Evidence, ...]
     doc_ids: tuple[str, ...]
     lost: str
-    """The first quote that was not found; empty if all were found."""
+    """The first quote or document that was not found; empty if all were found."""
 
 
 def read_questions(
-    path: Path, documents: Sequence[Document], skipped: Mapping[str, str] = MappingProxyType({})
+    path: Path,
+    documents: Sequence[Document],
+    skipped: Mapping[str, str] = MappingProxyType({}),
+    fields: Mapping[str, str] = MappingProxyType({}),
 ) -> QuestionSet:
-    """Read the questions in file order. `skipped`: files that are not documents, and why. Raises DataError for
-    anything that cannot be asked or scored; docs/question-files.md lists errors and notes.
+    """Read the questions in file order. `skipped`: files that are not documents, and why. `fields`: field ->
+    column of the file. Raises DataError for anything that cannot be asked or scored; docs/question-files.md lists
+    errors and notes.
     """
-    asked, strange = parse_rows(path, read_table(path))
+    asked, about_columns = parse_rows(path, read_table(path), fields)
     ids = _ids(asked)
     finder = QuoteFinder(documents, skipped)
     held = [_hold(question, finder) for question in asked]
@@ -63,9 +68,7 @@ def read_questions(
     notes = [*_unscored(asked, held), *_doubtful(asked, documents), *_writers(asked)]
     if sentences:
         notes.append("most answers are longer than a phrase: systems answer in sentences, ranked by token F1")
-    if strange:
-        notes.append(f"unknown fields of the question file, ignored: {listed(strange)}")
-    return QuestionSet(rows, tuple(notes), sentences)
+    return QuestionSet(rows, (*notes, *about_columns), sentences)
 
 
 def _are_sentences(asked: Sequence[AskedQuestion]) -> bool:
@@ -100,12 +103,13 @@ def _hold(question: AskedQuestion, finder: QuoteFinder) -> _Held:
         if item.document and doc_id is None:
             what = f"{question.where}: no document has the name '{shortened(item.document, 120)}'"
             raise DataError(what, f"{finder.what_else(item.document)} (or remove 'evidence' from this question)")
-        if doc_id is None:
+        doc_id = doc_id or next(filter(None, map(finder.document, item.maybe)), None)
+        if doc_id is None and item.quote:
             holders = finder.holders(item.quote)
             doc_id = holders[0] if len(holders) == 1 else None
         fact = finder.verbatim(doc_id, item.quote) if doc_id and item.quote else ""
         if fact is None or doc_id is None:
-            lost, nowhere = lost or item.quote, nowhere or doc_id is None
+            lost, nowhere = lost or item.quote or item.maybe[0], nowhere or doc_id is None
         if doc_id is not None:
             evidence.append(Evidence(doc_id=doc_id, fact=fact or ""))
     doc_ids = tuple(dict.fromkeys(item.doc_id for item in evidence))
@@ -144,7 +148,24 @@ def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator
     silent = sum(not question.answers for question in asked)
     if silent:
         yield f"{_of(silent, whole)} without answers: correctness cannot be scored"
-    bare = sum(not question.evidence and not say_that_there_is_none(question.answers) for question in asked)
+    unsure = [question for question in asked if question.has_alternatives]
+    if unsure:
+        what = f"one of several documents is enough, which evidence cannot say (first: {_place(unsure[0])})"
+        yield f"{_of(len(unsure), whole)} without retrieval scores: {what}"
+    words = Counter(question.missing_as for question in asked if question.missing_as)
+    if words:
+        shown = ", ".join(f"{word!r} ({count:,})" for word, count in words.most_common())
+        fix = f'write ["{next(iter(words))}"] where it is the answer'
+        yield f"{_of(words.total(), whole)} with a word for a missing answer, read as none: {shown}; {fix}"
+    barred = [question for question in asked if question.is_unanswerable]
+    if barred:
+        ignored = sum(bool(question.ignored_answers) for question in barred)
+        more = f"; the answers that {ignored:,} of them have are not read" if ignored else ""
+        yield f"{_of(len(barred), whole)} are marked as unanswerable: to abstain is right{more}"
+    bare = sum(
+        not question.evidence and not question.has_alternatives and not say_that_there_is_none(question.answers)
+        for question in asked
+    )
     if bare:
         yield f"{_of(bare, whole)} without evidence: retrieval cannot be scored"
     pairs = list(zip(asked, held, strict=True))
@@ -187,14 +208,14 @@ def _writers(asked: Sequence[AskedQuestion]) -> Iterator[str]:
     models = Counter(question.made_by for question in asked if question.made_by.startswith(_MODEL))
     seen = sum(bool(question.seen_by) for question in asked)
     if models:
-        by = listed([name.removeprefix(_MODEL) for name, _ in models.most_common()])
+        by = listed_names([name.removeprefix(_MODEL) for name, _ in models.most_common()])
         unseen = sum(question.made_by.startswith(_MODEL) and not question.seen_by for question in asked)
         yield f"{_of(models.total(), whole)} written by a model ({by}); {unseen:,} of these without human review"
     people = Counter(
         question.made_by for question in asked if question.made_by and not question.made_by.startswith(_MODEL)
     )
     if people:
-        yield f"{_of(people.total(), whole)} written by {listed([name for name, _ in people.most_common()])}"
+        yield f"{_of(people.total(), whole)} written by {listed_names([name for name, _ in people.most_common()])}"
     yield f"{_of(seen, whole)} reviewed and accepted by a person"
 
 

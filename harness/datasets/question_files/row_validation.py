@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.core.errors import DataError, nearest
-from harness.datasets.question_files.file_reading import FieldRow, FieldTable
+from harness.datasets.cell_values import NO_ANSWER, as_bool, as_text, gold_answers, parsed_cell
+from harness.datasets.column_names import ANSWER_FILE, QUESTION_FILE, Columns, find_columns, listed_names
 from harness.datasets.row_fields import kind_of
+from harness.datasets.table_reading import FieldRow, FieldTable, plain_name
 
 _FORMAT = "docs/question-files.md describes the format"
 _FIELDS = ("question", "id", "answers", "answer", "evidence", "type", "made_by", "seen_by", "quote", "document")
 _PASSED_OVER = ("checks", "notes")
 _NUMBERED = re.compile(r"(quote|document)(?:_([1-9]\d?))?")
-_ASKED = ("query", "questions", "prompt", "input", "text")
-"""Names that other tools use for the question field."""
-_SHOWN = 12
+_ASKED = ("questions", "text", "instruction")
+"""Names that may mean the question."""
+_QUOTE_KEYS, _DOCUMENT_KEYS = ("quote", "fact", "text"), ("doc_id", "url", "title")
+"""Keys of evidence: MultiHop-RAG has `fact`, `url` and `title`."""
 _LONGEST_NAME = 200
 """Longest id or type in characters, because both appear in tables."""
 DEFAULT_TYPE = "question"
@@ -27,10 +29,12 @@ DEFAULT_TYPE = "question"
 
 @dataclass(frozen=True)
 class AskedQuote:
-    """Evidence as given in the file; either field may be empty."""
+    """Evidence as given in the file; any field may be empty."""
 
     quote: str
     document: str
+    maybe: tuple[str, ...] = ()
+    """Names that another tool gives the document; it need not have any of them."""
 
 
 @dataclass(frozen=True)
@@ -45,30 +49,61 @@ class AskedQuestion:
     query_type: str
     made_by: str
     seen_by: str
+    missing_as: str = ""
+    """The word that stands for a missing answer, such as `nan`."""
+    is_unanswerable: bool = False
+    """By a column of its own, or by SQuAD's empty answers."""
+    ignored_answers: tuple[str, ...] = ()
+    """Those of a question that is unanswerable."""
+    has_alternatives: bool = False
+    """One of several documents is enough, so `evidence` cannot name it."""
 
 
-def parse_rows(path: Path, table: FieldTable) -> tuple[list[AskedQuestion], list[str]]:
-    """The questions, and the names of ignored fields. DataError names the first mistake with its line."""
-    names = table.names
-    if "question" not in names:
-        near = next((name for name in _ASKED if name in names), "")
-        fix = (
-            f"rename '{near}' to 'question'"
-            if near
-            else f"name the column with the questions 'question'; {_FORMAT}"
-        )
-        raise DataError(f"{path} has no column 'question', its columns are {listed(names)}", fix)
-    return [_parse(row) for row in table.rows], _strangers(path, names)
+def parse_rows(path: Path, table: FieldTable, fields: Mapping[str, str]) -> tuple[list[AskedQuestion], list[str]]:
+    """The questions, and notes on columns: names of other tools, and fields that are not read. `fields`: field ->
+    column, as the user says. DataError names the first mistake with its line.
+    """
+    columns = _without_system_answers(find_columns(path, table, QUESTION_FILE, fields), path, table, fields)
+    if "question" not in columns.roles:
+        near = next((name for name in _ASKED if name in table.names), "")
+        fix = f"rename '{near}' to 'question'" if near else "name the column of questions: --field question=NAME"
+        what = f"{path} has no column 'question', its columns are {listed_names(table.names)}"
+        raise DataError(what, f"{fix}; {_FORMAT}")
+    own = [name for name in table.names if _NUMBERED.fullmatch(name)]
+    _refuse_misspelled(path, table.names, {name for names in columns.roles.values() for name in names})
+    asked = [_parse(row, columns) for row in table.rows]
+    return asked, columns.notes(table, own=_FIELDS, passed_over=(*_PASSED_OVER, *own))
+
+
+def _without_system_answers(columns: Columns, path: Path, table: FieldTable, fields: Mapping[str, str]) -> Columns:
+    """Without answers of a system as gold answers: `answer` beside retrieved contexts is one (ragas)."""
+    gold = columns.roles.get("answers", ())
+    retrieved = find_columns(path, table, {"contexts": ANSWER_FILE["contexts"]}, {}).roles.get("contexts")
+    if not gold or not retrieved or "answers" in fields:
+        return columns
+    of_systems = {plain_name(name) for tier in ANSWER_FILE["answer"] for name in tier}
+    left = tuple(name for name in gold if plain_name(name.partition(".")[0]) not in of_systems)
+    if not left:
+        what = f"{path} has retrieved contexts ('{retrieved[0]}'), so '{gold[0]}' may be the answer of a system"
+        raise DataError(what, f"if it is the gold answer: --field answers={gold[0]}; else remove the column")
+    return replace(columns, roles={**columns.roles, "answers": left})
 
 
 def answers_of(row: FieldRow) -> tuple[str, ...]:
-    """All answers of a row from all its answer fields, without duplicates. DataError: a value is not a text."""
-    return tuple(dict.fromkeys(_answers(row)))
+    """All answers of a row from its own answer fields, without duplicates. DataError: a value is not a text."""
+    cells = [
+        gold_answers(row.where, name, row.fields[name], is_csv=row.is_csv)
+        for name in ("answers", "answer")
+        if name in row.fields
+    ]
+    return tuple(dict.fromkeys(answer for cell in cells for answer in cell.answers))
 
 
 def evidence_of(row: FieldRow) -> tuple[AskedQuote, ...]:
     """All evidence of a row, given as a list, as one object, or in separate fields, without duplicates."""
-    return tuple(dict.fromkeys(_evidence(row)))
+    found = (*_evidence(row.where, row.fields.get("evidence")), *_columns(row))
+    named = (AskedQuote(one.quote, one.document or next(iter(one.maybe), "")) for one in found)
+    return tuple(dict.fromkeys(named))
 
 
 def means(name: str) -> str:
@@ -77,129 +112,116 @@ def means(name: str) -> str:
     return "evidence" if _NUMBERED.fullmatch(name) else "answers" if name == "answer" else name
 
 
-def listed(names: Sequence[str]) -> str:
-    """The first few names, for messages."""
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(repr(shortened(name)) for name in names[:_SHOWN]) + more
-
-
 def shortened(text: str, most: int = 60) -> str:
     """The beginning of a text, on one line."""
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
-def _strangers(path: Path, names: Sequence[str]) -> list[str]:
-    """Names of unknown fields. DataError if one looks like a misspelling of a missing known field."""
-    strange = [name for name in names if name not in (*_FIELDS, *_PASSED_OVER) and not _NUMBERED.fullmatch(name)]
-    for name in strange:
+def _refuse_misspelled(path: Path, names: Sequence[str], used: set[str]) -> None:
+    """DataError if a name that nobody reads looks like a misspelling of a missing known field."""
+    known = {plain_name(name) for roles in (QUESTION_FILE, ANSWER_FILE) for tiers in roles.values()
+             for tier in tiers for name in tier}  # fmt: skip
+    for name in names:
+        if name in (*used, *_FIELDS, *_PASSED_OVER) or _NUMBERED.fullmatch(name) or plain_name(name) in known:
+            continue
         near = difflib.get_close_matches(name[:_LONGEST_NAME], _FIELDS, n=1, cutoff=0.8)
         if near and near[0] not in names:
             raise DataError(f"{path}: unknown field '{shortened(name)}'", nearest(near[0], _FIELDS))
-    return strange
 
 
-def _parse(row: FieldRow) -> AskedQuestion:
-    if "question" not in row.fields:
+def _parse(row: FieldRow, columns: Columns) -> AskedQuestion:
+    question = columns.text(row, "question", QUESTION_FILE["question"])
+    if question is None or not str(question).strip():
         raise DataError(f"{row.where}: the question is empty", "write it, or remove the row")
+    answers_in = columns.roles.get("answers", ("answers",))[0]
+    gold = gold_answers(row.where, answers_in, columns.value(row, "answers"), is_csv=row.is_csv)
+    is_unanswerable = gold.is_unanswerable or _is_unanswerable(row, columns)
+    cited, has_alternatives = _cited(row, columns)
+    evidence = (*_evidence(row.where, columns.value(row, "evidence")), *_columns(row), *cited)
     return AskedQuestion(
         where=row.where,
-        text=_text(row, "question").strip(),
-        query_id=_name(row, "id"),
-        answers=answers_of(row),
-        evidence=evidence_of(row),
-        query_type=_name(row, "type") or DEFAULT_TYPE,
-        made_by=_name(row, "made_by"),
-        seen_by=_name(row, "seen_by"),
+        text=as_text(row.where, columns.roles["question"][0], question).strip(),
+        query_id=_name(row, columns, "id"),
+        answers=(NO_ANSWER,) if is_unanswerable else gold.answers,
+        evidence=tuple(dict.fromkeys(evidence)),
+        query_type=_name(row, columns, "type") or DEFAULT_TYPE,
+        made_by=_name(row, columns, "made_by"),
+        seen_by=_name(row, columns, "seen_by"),
+        missing_as=gold.missing_as,
+        is_unanswerable=is_unanswerable,
+        ignored_answers=gold.answers if is_unanswerable else (),
+        has_alternatives=has_alternatives,
     )
 
 
-def _text(row: FieldRow, name: str) -> str:
-    return _as_text(row.where, name, row.fields.get(name, ""))
+def _is_unanswerable(row: FieldRow, columns: Columns) -> bool:
+    can, cannot = (as_bool(row.where, role, columns.value(row, role)) for role in ("answerable", "unanswerable"))
+    if can is not None and can == cannot:
+        raise DataError(f"{row.where}: the question is both answerable and unanswerable", "correct one of them")
+    return can is False or cannot is True
 
 
-def _as_text(where: str, name: str, value: object) -> str:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        # pandas writes the numbers of a column with gaps as decimals.
-        return str(int(value) if isinstance(value, float) and value.is_integer() else value)
-    if not isinstance(value, str):
-        raise _wrong(where, name, "text", value)
-    try:
-        # JSON can contain an unpaired surrogate, which UTF-8 files cannot: it would fail later, in a record.
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise DataError(
-            f"{where}: '{name}' contains an unpaired surrogate", "correct or remove that character"
-        ) from error
-    return value
-
-
-def _wrong(where: str, name: str, wanted: str, value: object) -> DataError:
-    return DataError(f"{where}: '{name}' must be {wanted}, not {kind_of(value)}", _FORMAT)
-
-
-def _name(row: FieldRow, name: str) -> str:
+def _name(row: FieldRow, columns: Columns, role: str) -> str:
     """A short text on one line."""
-    text = " ".join(_text(row, name).split())
+    name = columns.roles.get(role, (role,))[0]
+    value = columns.value(row, role)
+    text = "" if value is None else " ".join(as_text(row.where, name, value).split())
     if len(text) > _LONGEST_NAME:
-        raise DataError(
-            f"{row.where}: '{name}' has {len(text):,} characters", f"use at most {_LONGEST_NAME}; {_FORMAT}"
-        )
+        what = f"{row.where}: '{name}' has {len(text):,} characters"
+        raise DataError(what, f"use at most {_LONGEST_NAME}; {_FORMAT}")
     return text
 
 
-def _answers(row: FieldRow) -> list[str]:
-    return [answer for name in ("answers", "answer") for answer in _several(row, name) if answer]
-
-
-def _several(row: FieldRow, name: str) -> list[str]:
-    value = row.fields.get(name, "")
-    if row.is_csv and isinstance(value, str):
-        value = _json_cell(row, name) if value.lstrip().startswith("[") else value.split("|")
-    values = value if isinstance(value, list) else [value]
-    return [_as_text(row.where, name, one).strip() for one in values if one is not None]
-
-
-def _json_cell(row: FieldRow, name: str) -> object:
-    """The JSON list in a cell; a text that only begins like one is split at |."""
-    text = str(row.fields[name])
-    try:
-        value: object = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    if isinstance(value, list):
-        return value
-    if name == "evidence":
+def _evidence(where: str, value: object) -> Iterator[AskedQuote]:
+    """The quotes in a value: a text is a quote, a list or object also in a cell."""
+    found = parsed_cell(value, where)
+    if isinstance(found, str) and re.match(r"\s*\[?\s*\{", found):
         raise DataError(
-            f"{row.where}: '{name}' is not a JSON list of quotes", f"use columns quote, document; {_FORMAT}"
+            f"{where}: 'evidence' is not a JSON list of quotes", f"use columns quote, document; {_FORMAT}"
         )
-    return text.split("|")
-
-
-def _evidence(row: FieldRow) -> list[AskedQuote]:
-    value = row.fields.get("evidence", [])
-    if isinstance(value, str):
-        value = _json_cell(row, "evidence")
-    listed_ones = [_quote(row.where, one) for one in (value if isinstance(value, list) else [value])]
-    return [one for one in (*listed_ones, *_columns(row)) if one.quote or one.document]
+    for one in found if isinstance(found, list) else [] if found is None else [found]:
+        quote = _quote(where, one)
+        if quote.quote or quote.document or quote.maybe:
+            yield quote
 
 
 def _quote(where: str, value: object) -> AskedQuote:
-    if not isinstance(value, dict):
-        raise _wrong(where, "evidence", 'a list of {"quote", "document"}', value)
-    if strange := [str(name) for name in value if name not in {"quote", "document"}]:
-        what = f"{where}: evidence has the fields {listed([str(name) for name in value])}"
-        if not {"quote", "document"} & set(value):
-            raise DataError(what, f"name them quote and document, not {listed(strange)}")
-    given = {name: value.get(name) for name in ("quote", "document")}
-    texts = {name: _as_text(where, name, one).strip() for name, one in given.items() if one is not None}
-    return AskedQuote(texts.get("quote", ""), texts.get("document", ""))
+    if isinstance(value, str):
+        return AskedQuote(as_text(where, "evidence", value).strip(), "")
+    if not isinstance(value, Mapping):
+        raise DataError(f"{where}: 'evidence' must be quotes, not {kind_of(value)}", _FORMAT)
+    given = {str(name): one for name, one in value.items() if one is not None}
+    if not {*_QUOTE_KEYS, *_DOCUMENT_KEYS, "document"} & set(given):
+        what = f"{where}: evidence has the fields {listed_names(list(given))}"
+        raise DataError(what, "name them quote and document")
+
+    def texts(names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(as_text(where, name, given[name]).strip() for name in names if given.get(name) is not None)
+
+    return AskedQuote(
+        next(filter(None, texts(_QUOTE_KEYS)), ""),
+        "".join(texts(("document",))),
+        tuple(filter(None, texts(_DOCUMENT_KEYS))),
+    )
 
 
-def _columns(row: FieldRow) -> list[AskedQuote]:
+def _columns(row: FieldRow) -> Iterator[AskedQuote]:
     """Quotes in separate fields, ordered by their numbers."""
     pairs: dict[int, dict[str, str]] = {}
-    for name in row.fields:
+    for name, value in row.fields.items():
         if found := _NUMBERED.fullmatch(name):
-            pairs.setdefault(int(found[2] or 1), {})[found[1]] = _text(row, name).strip()
-    return [AskedQuote(pair.get("quote", ""), pair.get("document", "")) for _, pair in sorted(pairs.items())]
+            pairs.setdefault(int(found[2] or 1), {})[found[1]] = as_text(row.where, name, value).strip()
+    quotes = (AskedQuote(pair.get("quote", ""), pair.get("document", "")) for _, pair in sorted(pairs.items()))
+    return (one for one in quotes if one.quote or one.document)
+
+
+def _cited(row: FieldRow, columns: Columns) -> tuple[list[AskedQuote], bool]:
+    """The documents of AutoRAG's `retrieval_gt`, all of which are needed; none and True if it has alternatives."""
+    found = parsed_cell(columns.value(row, "documents"), row.where)
+    groups = found if isinstance(found, list) else [] if found is None else [found]
+    ids = [one if isinstance(one, list) else [one] for one in groups]
+    if any(len(group) > 1 for group in ids):
+        return [], True
+    name = columns.roles.get("documents", ("",))[0]
+    return [AskedQuote("", "", (as_text(row.where, name, one),)) for group in ids for one in group], False

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.core.errors import ConfigError, DataError
 from harness.core.records import Annotation
 from harness.datasets.annotation_csv import CANNOT_TELL, cells_of, label_in, labels_text
-from harness.datasets.question_files.file_reading import read_table
+from harness.datasets.table_reading import read_table
 from harness.display.csv_sheets import sheet_text
 from harness.extensions.annotation.labelling_session import LabellingSession
 from harness.extensions.annotation.sampled_answers import ShownAnswer

@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from harness.core.errors import ConfigError, DataError
-from harness.datasets.question_files.file_reading import FieldRow, FieldTable, read_table
+from harness.datasets.table_reading import FieldRow, FieldTable, read_table
 from harness.display.csv_sheets import read_cell
 from harness.display.text_format import printable
 

@@ -1,37 +1,42 @@
-"""Reads a JSON Lines file (UTF-8) of answers that were produced elsewhere.
+"""Reads a file of answers that were produced elsewhere: JSON Lines, JSON, CSV or Parquet.
 
-A bare NaN, which pandas writes for a missing value, is read as null. Fields that `ImportedRow` does not have are
-ignored.
+Columns may have the names of other tools (`harness.datasets.column_names`). Columns that are not read are named.
 """
 
-import difflib
-import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.core.bounded_files import open_plain
 from harness.core.errors import ConfigError, DataError
-from harness.datasets.row_fields import kind_of
+from harness.datasets.cell_values import as_text, parsed_cell
+from harness.datasets.column_names import (
+    ANSWER_FILE,
+    Columns,
+    Tiers,
+    find_columns,
+    listed_names,
+    near_name,
+    value_at,
+)
+from harness.datasets.table_reading import FieldRow, FieldTable, plain_name, read_table
 from harness.evaluators.scores import bounded
-from harness.runner.importing.answer_row import FIELDS, ImportedRow, parse_row
+from harness.runner.importing.answer_row import FIELDS, NUMBERS, ImportedRow, parse_row
 
-_LARGEST_ROW_BYTES = 16_000_000
-_SHAPE = "write one JSON object a line, in UTF-8"
-_MOST_NAMES = 12
+_MOST_BYTES = 1_000_000_000
 _SYNONYMS = {
     "query": ("query", "question", "prompt"),
     "answer": ("answer", "response", "prediction", "output", "completion"),
 }
 _GOLD_SIDE = ("gold", "reference", "expected", "truth", "target", "correct")
 """Words in the names of fields with reference answers. These are never suggested as the answer field."""
-
-Object = Mapping[str, Any]
-Numbered = tuple[int, Object]
-"""(line number from 1, object)."""
+_ROLES: Mapping[str, Tiers] = {name: ANSWER_FILE.get(name, ((name,),)) for name in FIELDS}
+_ANY_ID: Tiers = (("id", "_id", "example_id"),)
+"""Names of an id that are read if the file has no text of the query."""
+_CONTEXT_IDS = "retrieved_ids"
+"""AutoRAG's column with the document of each context."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,10 @@ class ImportedFile:
     name: str
     sha256: str
     rows: tuple[ImportedRow, ...]
+    columns: Mapping[str, tuple[str, ...]]
+    """Field of `ImportedRow` -> its columns in the file."""
+    notes: tuple[str, ...] = ()
+    """Columns under names of other tools, and columns that are not read."""
 
 
 def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]) -> ImportedFile:
@@ -49,19 +58,17 @@ def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]
     `fields` maps fields of `ImportedRow` to names in the file. DataError or ConfigError for a file or row that is
     invalid or too large.
     """
-    whole = hashlib.sha256()
-    objects = [(number, _parse(path, number, line)) for number, line in _lines(path, whole) if line.strip()]
-    if not objects:
-        raise DataError(f"{path} holds no rows", _SHAPE)
-    kept = _kept(objects, where)
-    _check_fields(path, [row for _, row in kept], fields)
-    rows = []
-    for number, row in kept:
-        try:
-            rows.append(parse_row({name: row.get(fields.get(name, name)) for name in FIELDS}, number))
-        except DataError as error:
-            raise DataError(f"{path} {error.what}", error.fix) from error
-    return ImportedFile(path.name, whole.hexdigest(), tuple(rows))
+    whole = read_table(path, most_bytes=_MOST_BYTES, noun="rows")
+    rows = _kept(whole.rows, where)
+    names = tuple(name for name in whole.names if not where or any(name in row.given for row in rows))
+    table = FieldTable(names, tuple(rows), whole.sha256)
+    columns = _columns(path, table, fields)
+    given = [(row, _given(row, columns)) for row in table.rows]
+    read = tuple(_parse(path, row, values) for row, values in given)
+    seen = [name.partition(".")[0] for name in where] + [_CONTEXT_IDS] * ("contexts" in columns.roles)
+    return ImportedFile(
+        path.name, table.sha256, read, columns.roles, tuple(columns.notes(table, own=FIELDS, passed_over=seen))
+    )
 
 
 def quoted(text: str, longest: int = 60) -> str:
@@ -69,70 +76,38 @@ def quoted(text: str, longest: int = 60) -> str:
     return repr(bounded(text, longest))
 
 
-def _lines(path: Path, whole: "hashlib._Hash") -> Iterator[tuple[int, bytes]]:
-    try:
-        with open_plain(path) as file:
-            number = 0
-            while line := file.readline(_LARGEST_ROW_BYTES + 1):
-                number += 1
-                whole.update(line)
-                if len(line) > _LARGEST_ROW_BYTES:
-                    raise DataError(f"{path} line {number} is longer than {_LARGEST_ROW_BYTES:,} bytes", _SHAPE)
-                yield number, line
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise DataError(f"{path} cannot be read: {reason}", "name a file with one JSON object a line") from error
-
-
-def _parse(path: Path, number: int, line: bytes) -> Object:
-    where = f"{path} line {number}"
-    try:
-        # utf-8-sig drops a byte order mark.
-        value = json.loads(line.decode("utf-8-sig"), parse_constant=_constant)
-    except json.JSONDecodeError as error:
-        raise DataError(f"{where} is not JSON ({error.msg} at column {error.colno})", _SHAPE) from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{where} is not JSON ({bounded(str(error), 100)})", _SHAPE) from error
-    if not isinstance(value, Mapping):
-        raise DataError(f"{where} is {kind_of(value)}, not an object", _SHAPE)
-    return value
-
-
-def _constant(name: str) -> float | None:
-    return None if name == "NaN" else float(name)
-
-
-def _kept(objects: Sequence[Numbered], where: Mapping[str, str]) -> Sequence[Numbered]:
+def _kept(rows: Sequence[FieldRow], where: Mapping[str, str]) -> Sequence[FieldRow]:
     for field, value in where.items():
-        names = _names(row for _, row in objects)
-        if field not in names:
-            raise ConfigError(f"--where {quoted(field)}: no row has that field", _nearest(field, names))
-        values = list(dict.fromkeys(_as_text(row[field]) for _, row in objects if field in row))
-        objects = [(number, row) for number, row in objects if field in row and _as_text(row[field]) == value]
-        if not objects:
-            raise ConfigError(
-                f"--where {quoted(field)}: no row has the value {quoted(value)}", _nearest(value, values)
-            )
-    return objects
+        name = field.strip().lower()
+        said = [(row, value_at(row.given, name)) for row in rows]
+        said = [(row, one) for row, one in said if one is not None or name in row.given]
+        if not said:
+            names = list(dict.fromkeys(name for row in rows for name in row.given))
+            raise ConfigError(f"--where {quoted(field)}: no row has that field", near_name(field, names))
+        values = list(dict.fromkeys(_as_text(one) for _, one in said))
+        rows = [row for row, one in said if _as_text(one) == value]
+        if not rows:
+            what = f"--where {quoted(field)}: no row has the value {quoted(value)}"
+            raise ConfigError(what, near_name(value, values))
+    return rows
 
 
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _check_fields(path: Path, rows: Sequence[Object], fields: Mapping[str, str]) -> None:
-    """DataError or ConfigError for a required or mapped field that no row has: all rows would be failures."""
-    names = _names(rows)
-    for ours, theirs in fields.items():
-        if ours not in FIELDS:
-            raise ConfigError(f"--field {quoted(ours)}: unknown field", _nearest(ours, FIELDS))
-        if theirs not in names:
-            raise ConfigError(f"--field {ours}: no row has the field {quoted(theirs)}", _nearest(theirs, names))
-    given = {*fields, *names}
-    if not given & {"query", "query_id"}:
-        raise _missing(path, "query", names)
-    if "answer" not in given and any(row.get(fields.get("error", "error")) is None for row in rows):
-        raise _missing(path, "answer", names)
+def _columns(path: Path, table: FieldTable, fields: Mapping[str, str]) -> Columns:
+    """The columns of the fields. DataError or ConfigError for a required or mapped field that no row has: all rows
+    would be failures.
+    """
+    columns = find_columns(path, table, _ROLES, fields)
+    if not {"query", "query_id"} & set(columns.roles):
+        columns = find_columns(path, table, {**_ROLES, "query_id": _ANY_ID}, fields)
+    if not {"query", "query_id"} & set(columns.roles):
+        raise _missing(path, "query", table.names)
+    if "answer" not in columns.roles and any(columns.value(row, "error") is None for row in table.rows):
+        raise _missing(path, "answer", table.names)
+    return columns
 
 
 def _missing(path: Path, field: str, names: Sequence[str]) -> DataError:
@@ -140,24 +115,62 @@ def _missing(path: Path, field: str, names: Sequence[str]) -> DataError:
         name
         for word in _SYNONYMS[field]
         for name in sorted(names, key=len)
-        if word in name.lower() and not any(gold in name.lower() for gold in _GOLD_SIDE)
+        if word in name and not any(gold in name for gold in _GOLD_SIDE)
     ]
     # Only suggest names that need no quoting in a shell.
     offered = next((name for name in likely if re.fullmatch(r"[\w.-]+", name)), None)
     fix = f"did you mean --field {field}={offered}?" if offered else f"map one with --field {field}=NAME"
-    return DataError(f"{path}: no row has the field '{field}'; the fields are {_listed(names)}", fix)
+    return DataError(f"{path}: no row has the field '{field}'; the fields are {listed_names(names)}", fix)
 
 
-def _names(rows: Iterable[Object]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row))
+def _given(row: FieldRow, columns: Columns) -> dict[str, Any]:
+    """The values of a row by field of `ImportedRow`."""
+    given = {name: columns.value(row, name, blank=True) for name in FIELDS if name not in ANSWER_FILE}
+    given |= {name: columns.value(row, name) for name in ("query_id", "contexts")}
+    given |= {name: columns.text(row, name, ANSWER_FILE[name], blank=True) for name in ("query", "answer")}
+    if given["contexts"] is None:
+        given["contexts"] = _beside_answer(row, columns)
+    given["contexts"] = _with_ids(parsed_cell(given["contexts"], row.where), row)
+    if isinstance(given["answer"], int | float) and not isinstance(given["answer"], bool):
+        given["answer"] = as_text(row.where, "answer", given["answer"])
+    if row.is_csv:
+        given |= {name: _number(given[name]) for name in NUMBERS}
+    if row.given.get("failurereason") == 1:
+        # promptfoo writes a failed assertion as an error, although there is an answer.
+        given["error"] = None
+    return given
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(map(quoted, names[:_MOST_NAMES])) + more
+def _beside_answer(row: FieldRow, columns: Columns) -> object:
+    """The contexts in the same object as the answer, such as LangSmith's `outputs`."""
+    held = parsed_cell(columns.value(row, "answer"))
+    known = {plain_name(name) for tier in ANSWER_FILE["contexts"] for name in tier}
+    inside = held.items() if isinstance(held, Mapping) else ()
+    return next((value for name, value in inside if plain_name(str(name)) in known), None)
 
 
-def _nearest(name: str, known: Sequence[str]) -> str:
-    """Like `harness.core.errors.nearest`, for untrusted names: shortened and escaped."""
-    close = difflib.get_close_matches(name, [one for one in known if len(one) <= 200], n=1, cutoff=0.5)
-    return f"did you mean {quoted(close[0])}?" if close else f"known: {_listed(known)}"
+def _with_ids(contexts: object, row: FieldRow) -> object:
+    """Contexts that are texts, with the documents that a column of the same length names."""
+    ids = parsed_cell(row.fields.get(_CONTEXT_IDS))
+    if not isinstance(contexts, list) or not isinstance(ids, list):
+        return contexts
+    # AutoRAG nests both once more when a query was expanded.
+    contexts, ids = (one[0] if len(one) == 1 and isinstance(one[0], list) else one for one in (contexts, ids))
+    if len(contexts) != len(ids) or not all(isinstance(text, str) for text in contexts):
+        return contexts
+    return [{"text": text, "doc_id": doc_id} for text, doc_id in zip(contexts, ids, strict=True)]
+
+
+def _number(cell: object) -> object:
+    """A number in a CSV cell; what is none is refused with its line."""
+    try:
+        return float(cell) if isinstance(cell, str) and cell.strip() else None
+    except ValueError:
+        return cell
+
+
+def _parse(path: Path, row: FieldRow, given: Mapping[str, Any]) -> ImportedRow:
+    try:
+        return parse_row(given, row.place)
+    except DataError as error:
+        raise DataError(f"{path} {error.what}", error.fix) from error

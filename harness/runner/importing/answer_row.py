@@ -18,6 +18,8 @@ from harness.evaluators.scores import bounded
 _MOST_REPEATS = 1000
 _MOST_COUNTED = 10**12
 _LONGEST_S = 1e9
+_TEXT_KEYS = ("page_content", "content")
+"""Keys of a context's text in LangChain and Haystack."""
 
 
 def _whole(value: Any) -> Any:
@@ -35,6 +37,8 @@ def _context(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     given = {name: value[name] for name in ("text", "score", "kind") if value.get(name) is not None}
+    if "text" not in given and (texts := [value[name] for name in _TEXT_KEYS if value.get(name) is not None]):
+        given["text"] = texts[0]
     doc_ids = value.get("doc_ids")
     doc_ids = value.get("doc_id") if doc_ids is None or doc_ids == [] else doc_ids
     several = doc_ids if isinstance(doc_ids, list) else [] if doc_ids is None else [doc_ids]
@@ -58,8 +62,8 @@ Contexts = Annotated[tuple[Annotated[Context, BeforeValidator(_context)], ...], 
 class ImportedRow(Record):
     """One answer. Fields that the file does not give are None."""
 
-    line: int
-    """Line number in the file, from 1."""
+    place: str
+    """Its place in the file: `line 3`, or `row 3` of an array."""
     query_id: Identifier | None = None
     query: str | None = None
     """Text of the query."""
@@ -93,11 +97,12 @@ class ImportedRow(Record):
         return self
 
 
-FIELDS = tuple(name for name in ImportedRow.model_fields if name != "line")
+FIELDS = tuple(name for name in ImportedRow.model_fields if name != "place")
 """The fields of a row."""
+NUMBERS = ("repeat", "input_tokens", "output_tokens", "cached_tokens", "model_calls", "latency_s")
 
 
-def parse_row(given: Mapping[str, Any], line: int) -> ImportedRow:
+def parse_row(given: Mapping[str, Any], place: str) -> ImportedRow:
     """The row with these fields. DataError names an invalid field."""
     known = {name: given[name] for name in FIELDS if given.get(name) is not None}
     for name, value in known.items():
@@ -105,12 +110,12 @@ def parse_row(given: Mapping[str, Any], line: int) -> ImportedRow:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
-            what = f"line {line}: '{name}' holds half a surrogate pair"
+            what = f"{place}: '{name}' holds half a surrogate pair"
             raise DataError(what, "write the whole character, or remove it") from error
     try:
-        return ImportedRow(line=line, **known)
+        return ImportedRow(place=place, **known)
     except ValidationError as error:
-        raise DataError(f"line {line}: {_explained(error)}", "correct or remove that row") from error
+        raise DataError(f"{place}: {_explained(error)}", "correct or remove that row") from error
 
 
 def _explained(error: ValidationError) -> str:

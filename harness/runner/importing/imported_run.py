@@ -115,7 +115,7 @@ class ImportedRun:
 
     def _rows_digest(self) -> str:
         """SHA-256 of the imported content, independent of the order of rows and of other fields in the file."""
-        said = {"line", "query", "query_id"}
+        said = {"place", "query", "query_id"}
         return digest(
             [
                 {**row.model_dump(exclude=said, exclude_defaults=True), "query_id": query_id}
@@ -131,7 +131,7 @@ class ImportedRun:
             "imported": {
                 "file": self.file.name,
                 "file_sha256": self.file.sha256,
-                "fields": dict(request.fields),
+                "fields": {field: list(names) for field, names in self.file.columns.items()},
                 "where": dict(request.where),
                 "like": like.run_id if like else None,
             },
@@ -198,7 +198,7 @@ def _answered(query_id: str, row: ImportedRow, imported_at: str) -> RunRecord:
         try:
             answered = with_reasoning_apart(answered)
         except ValueError as error:
-            failure = Failure(kind=_NO_ANSWER, message=f"line {row.line} of the imported file: {error}")
+            failure = Failure(kind=_NO_ANSWER, message=f"{row.place} of the imported file: {error}")
     return RunRecord(
         query_id=query_id,
         repeat=row.repeat,
@@ -227,7 +227,7 @@ def _failure(row: ImportedRow) -> Failure | None:
     if row.error is not None and row.error.strip():
         return Failure(kind="Imported", message=bounded(row.error, _LONGEST_MESSAGE))
     if row.answer is None:
-        return Failure(kind=_NO_ANSWER, message=f"line {row.line} of the imported file has no answer")
+        return Failure(kind=_NO_ANSWER, message=f"{row.place} of the imported file has no answer")
     return None
 
 

@@ -15,9 +15,11 @@ from harness.config import OWN_DOCUMENTS, BenchConfig, DatasetConfig
 from harness.core.errors import ConfigError
 from harness.core.records import RunRecord
 from harness.datasets import Dataset, select_queries
+from harness.datasets.column_names import QUESTION_FILE
 from harness.registry import EVALUATORS
 from harness.runner.dataset_loading import load_whole
 from harness.runner.importing.answer_file import quoted, read_file
+from harness.runner.importing.answer_row import FIELDS
 from harness.runner.importing.imported_run import ImportedRun, ImportRequest
 from harness.runner.importing.query_matching import match_rows
 from harness.store import Done, RunDir
@@ -49,7 +51,7 @@ def import_run(request: ImportRequest, results: Path) -> ImportResult:
     model, evaluators = _check_words(request)
     if request.like:
         _check_shared(request, request.like)
-    file = read_file(request.file, fields=request.fields, where=request.where)
+    file = read_file(request.file, fields=_split(request)[0], where=request.where)
     whole = _dataset_of(request.like) if request.like else _load(request)
     matched = match_rows(
         file.rows,
@@ -65,7 +67,7 @@ def import_run(request: ImportRequest, results: Path) -> ImportResult:
     records = list(imported.records(manifest.created_at))
     was_complete = _write(run, records, mended)
     n_failed = sum(record.status != "ok" for record in records)
-    notes = (*manifest.notes, *(() if request.like else dataset.notes))
+    notes = (*manifest.notes, *file.notes, *(() if request.like else dataset.notes))
     return ImportResult(run, was_complete, len(matched.rows), n_failed, notes, tuple(mended))
 
 
@@ -104,6 +106,15 @@ def _check_shared(request: ImportRequest, like: RunDir) -> None:
             )
 
 
+def _split(request: ImportRequest) -> tuple[dict[str, str], dict[str, str]]:
+    """The columns that the user names: those of the answers, and those of the question file."""
+    asked = set(QUESTION_FILE) - set(FIELDS) if request.questions else set()
+    return (
+        {field: name for field, name in request.fields.items() if field not in asked},
+        {field: name for field, name in request.fields.items() if field in asked},
+    )
+
+
 def _load(request: ImportRequest) -> Dataset:
     name = request.dataset or (OWN_DOCUMENTS if request.docs else None)
     if name is None:
@@ -115,8 +126,8 @@ def _load(request: ImportRequest) -> Dataset:
         "path": request.docs,
         "questions": request.questions,
     }
-    if request.include:
-        keys["options"] = {"include": request.include}
+    options = {"include": request.include, "fields": _split(request)[1]}
+    keys["options"] = {option: value for option, value in options.items() if value}
     return load_whole(DatasetConfig.model_validate(keys))
 
 

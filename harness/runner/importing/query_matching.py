@@ -78,7 +78,7 @@ class QueryIndex:
         if row.query_id in self._texts:
             text = self._texts[row.query_id]
             if row.query is not None and _collapse(row.query) != _collapse(text):
-                what = f"line {row.line}: query_id {quoted(row.query_id)} is {quoted(text)} in {self._holder}"
+                what = f"{row.place}: query_id {quoted(row.query_id)} is {quoted(text)} in {self._holder}"
                 raise DataError(
                     f"{what}, not {quoted(row.query)}", "correct one of them, or drop query_id to match by text"
                 )
@@ -87,7 +87,7 @@ class QueryIndex:
             return None
         fitting = self._exact.get(row.query) or self._collapsed.get(_collapse(row.query), [])
         if len(fitting) > 1:
-            shared = f"line {row.line}: {len(fitting)} queries of {self._holder} have the text {quoted(row.query)}"
+            shared = f"{row.place}: {len(fitting)} queries of {self._holder} have the text {quoted(row.query)}"
             raise DataError(shared, f"add a query_id ({quoted(fitting[0])}, {quoted(fitting[1])}, ...)")
         return fitting[0] if fitting else None
 
@@ -96,7 +96,7 @@ class QueryIndex:
         first = unknown[0]
         asked = first.query if first.query is not None else first.query_id or ""
         what = (
-            f"line {first.line}: {self._holder} has no query {quoted(asked)}; "
+            f"{first.place}: {self._holder} has no query {quoted(asked)}; "
             f"{len(unknown):,} of {n_rows:,} rows have an unknown query"
         )
         way_out = "correct them" if len(unknown) == n_rows else "correct them, or skip them with --skip-unknown"
@@ -125,7 +125,7 @@ def _collapse(text: str) -> str:
 def _answered_twice(query_id: str, one: ImportedRow, other: ImportedRow) -> DataError:
     again = f" (repeat {one.repeat})" if one.repeat else ""
     return DataError(
-        f"lines {one.line} and {other.line} both answer {quoted(query_id)}{again}",
+        f"{one.place} and {other.place} both answer {quoted(query_id)}{again}",
         "keep the rows of one run with --where FIELD=VALUE, or number them with a field 'repeat' (0, 1, ...)",
     )
 

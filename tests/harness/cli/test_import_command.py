@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import CommandLine, CommandLineHere
 
-from harness.cli.import_answers import parse_pairs
+from harness.cli.options import parse_pairs
 from harness.core.errors import ConfigError
 from harness.datasets import demo, load_dataset
 from harness.store import find_runs
@@ -22,7 +22,7 @@ def answers(tmp_path: Path) -> Path:
     """Every query of the demo, answered rightly, under names of another program."""
     whole = load_dataset(demo.SPEC)
     pairs = zip(whole.queries, whole.references, strict=True)
-    rows = [{"question": query.text, "reply": gold.answers[0], "run": "r1"} for query, gold in pairs]
+    rows = [{"our_question": query.text, "reply": gold.answers[0], "run": "r1"} for query, gold in pairs]
     path = tmp_path / "answers.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
@@ -35,7 +35,7 @@ def words(path: Path, *more: str) -> tuple[str, ...]:
 @pytest.mark.slow
 def test_imported_answers_are_scored_and_shown_like_any_other(cli: CommandLine, answers: Path) -> None:
     cli = CommandLine(cli.folder, cli.env)
-    mapped = words(answers, "--field", "query=question", "--field", "answer=reply", "--where", "run=r1")
+    mapped = words(answers, "--field", "query=our_question", "--field", "answer=reply", "--where", "run=r1")
     done = cli.call(*mapped)
     assert done.returncode == 0, done.stderr
     (run,) = find_runs(cli.results, [])
@@ -57,8 +57,8 @@ def test_imported_answers_are_scored_and_shown_like_any_other(cli: CommandLine, 
 @pytest.mark.parametrize(
     ("more", "hint"),
     [
-        ((), "did you mean --field query=question?"),
-        (("--field", "query=question"), "map one with --field answer=NAME"),
+        ((), "did you mean --field query=our_question?"),
+        (("--field", "query=our_question"), "map one with --field answer=NAME"),
         (("--field", "query"), "write --field KEY=VALUE"),
         (("--name", "../x"), "cannot be part of a run id"),
     ],
@@ -68,6 +68,20 @@ def test_a_mistake_is_one_line_with_the_way_out(
 ) -> None:
     assert hint in cli.refused(*words(answers, *more))
     assert not cli.results.exists()
+
+
+def test_one_file_of_another_tool_is_both_the_questions_and_the_answers(cli: CommandLine) -> None:
+    (cli.folder / "docs").mkdir()
+    (cli.folder / "docs" / "bakery.md").write_text("Marta Lind runs the bakery.")
+    file = cli.folder / "both.csv"
+    file.write_text("question,answer,ground_truth,cost\nWho runs it?,Marta,Marta Lind,0.1\n")
+    both = ("import", str(file), "--docs", str(cli.folder / "docs"), "--questions", str(file), "--name", "theirs")
+    assert "--field answers=ground_truth" in cli.refused(*both)
+    said = cli.call(*both, "--field", "answers=ground_truth").stdout
+    assert "'cost' (1)" in said
+    (run,) = find_runs(cli.results, [])
+    assert [row.reference.answers for row in run.sample()] == [("Marta Lind",)]
+    assert [record.prediction.answer for record in run.records().values() if record.prediction] == ["Marta"]
 
 
 def test_pairs_are_split_at_the_first_equals_sign() -> None:

@@ -202,7 +202,8 @@ def test_the_notes_say_how_many_are_machine_made_and_how_many_a_person_has_seen(
 
 def test_what_nobody_reads_is_named(tmp_path: Path) -> None:
     found = read(tmp_path, lines({"question": "a?", "difficulty": 3, "checks": {"judge": "ok"}, "notes": "x"}))
-    assert found.notes[-1] == "unknown fields of the question file, ignored: 'difficulty'"
+    assert "'difficulty' (1)" in found.notes[-1]
+    assert "checks" not in found.notes[-1]
 
 
 def as_workbook(folder: Path) -> bytes:
@@ -212,7 +213,7 @@ def as_workbook(folder: Path) -> bytes:
 
 
 REFUSED: dict[str, tuple[str | bytes, str, str]] = {
-    "no question": ("query,answers\na?,b\n", "a.csv", "columns are 'query', 'answers': rename 'query'"),
+    "no question": ("text,answers\na?,b\n", "a.csv", "columns are 'text', 'answers': rename 'text'"),
     "nearly called so": (
         "question,anwsers\na?,b\n",
         "a.csv",
@@ -237,15 +238,15 @@ REFUSED: dict[str, tuple[str | bytes, str, str]] = {
         "a.jsonl",
         "'answers' must be text, not a boolean",
     ),
-    "evidence as text": (
-        '{"question": "a?", "evidence": "24 days"}\n',
+    "evidence cut off": (
+        '{"question": "a?", "evidence": "[{\\"quote\\": \\"24 days"}\n',
         "a.jsonl",
         "'evidence' is not a JSON list",
     ),
     "evidence of others": (
-        '{"question": "a?", "evidence": [{"fact": "24"}]}\n',
+        '{"question": "a?", "evidence": [{"sentence_no": 24}]}\n',
         "a.jsonl",
-        "name them quote and document, not 'fact'",
+        "the fields 'sentence_no': name them quote and document",
     ),
     "another document": (
         "question,document\na?,leaves.md\n",
@@ -285,7 +286,7 @@ def test_a_file_that_cannot_be_asked_is_one_line_that_names_the_place_and_the_wa
 
 
 def test_a_workbook_is_told_by_its_bytes_and_not_by_its_name(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="an Excel workbook or another zip despite its name: open it"):
+    with pytest.raises(DataError, match="an Excel workbook: open it"):
         read(tmp_path, as_workbook(tmp_path), "asked.csv")
 
 

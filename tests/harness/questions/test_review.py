@@ -238,7 +238,7 @@ def test_the_page_and_the_sheet_show_answers_and_evidence_however_they_are_spell
 
 def test_evidence_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
     file = tmp_path / "asked.jsonl"
-    file.write_text(rows_text([{**BY_HAND, "evidence": "yard.md"}]), encoding="utf-8")
+    file.write_text(rows_text([{**BY_HAND, "evidence": 7}]), encoding="utf-8")
     with pytest.raises(ConfigError, match=r"line 1.*'evidence'"):
         review(file)
 

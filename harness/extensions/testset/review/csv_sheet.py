@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.core.errors import ConfigError, DataError
-from harness.datasets.question_files.file_reading import FieldRow, read_table
+from harness.datasets.table_reading import FieldRow, read_table
 from harness.display.csv_sheets import read_cell, sheet_text
 from harness.extensions.testset.review.decisions import AskedDecision, Review, ReviewedRow
 from harness.extensions.testset.review.edit_checks import (

@@ -8,9 +8,9 @@ from pydantic import Field, JsonValue
 
 from harness.core.hashing import short_digest
 from harness.core.records import Document, Evidence, Record
-from harness.datasets.question_files.file_reading import FieldRow, json_row
 from harness.datasets.question_files.quotes import QuoteFinder
 from harness.datasets.question_files.row_validation import AskedQuote, answers_of, evidence_of, means
+from harness.datasets.table_reading import FieldRow, json_row
 from harness.evaluators.answer_normalisation import abstains
 from harness.extensions.testset.text_checks import check_quotes, stands_alone, well_formed
 from harness.extensions.testset.types import QuestionCheck

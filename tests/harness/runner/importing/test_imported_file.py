@@ -57,7 +57,7 @@ def refused(path: Path, *, where: dict[str, str] | None = None, **fields: str) -
 
 def test_what_a_row_does_not_say_is_unknown(write: WriteRows) -> None:
     row = only(write({"query": "q", "answer": "a", "unknown": [1]}))
-    assert row == ImportedRow(line=1, query="q", answer="a")
+    assert row == ImportedRow(place="line 1", query="q", answer="a")
     assert (row.input_tokens, row.model_calls, row.latency_s, row.has_tokens) == (None, None, None, False)
 
 
@@ -90,7 +90,7 @@ def test_a_document_is_named_in_either_column_where_the_other_is_empty(write: Wr
 def test_nan_in_any_field_is_a_missing_value(write: WriteRows) -> None:
     empty = ", ".join(f'"{name}": NaN' for name in FIELDS if name != "query")
     row = only(write(f'{{"query": "q", {empty}}}'))
-    assert row == ImportedRow(line=1, query="q")
+    assert row == ImportedRow(place="line 1", query="q")
     context = only(
         write('{"query": "q", "answer": "a", "contexts": [{"text": "t", "score": NaN, "doc_ids": NaN}]}')
     )
@@ -113,7 +113,7 @@ def test_contexts_of_a_megabyte_are_kept(write: WriteRows) -> None:
 def test_line_separators_blank_lines_and_byte_order_marks_do_not_break_rows(write: WriteRows) -> None:
     first = json.dumps({"query": "q\u2028r", "answer": "a"}, ensure_ascii=False).encode()
     rows = read(write(b"\xef\xbb\xbf" + first + b"\r", b"", b'{"query": "s", "answer": "b"}')).rows
-    assert [(row.line, row.query) for row in rows] == [(1, "q\u2028r"), (3, "s")]
+    assert [(row.place, row.query) for row in rows] == [("line 1", "q\u2028r"), ("line 3", "s")]
 
 
 @pytest.mark.parametrize(
@@ -122,12 +122,12 @@ def test_line_separators_blank_lines_and_byte_order_marks_do_not_break_rows(writ
         ('{"query": "q", "answer": "a"', "line 2 is not JSON"),
         ("[1]", "line 2 is an array, not an object"),
         ("null", "line 2 is null, not an object"),
-        (b'{"query": "q", "answer": "\xff"}', "line 2 is not JSON"),
+        (b'{"query": "q", "answer": "\xff"}', "line 2 is not UTF-8"),
         ("[" * 100_000, "line 2 is not JSON"),
         ('{"query": "q", "model_calls": ' + "9" * 5000 + "}", "line 2 is not JSON"),
         ({"answer": "a"}, "line 2: neither query nor query_id is given"),
         ('{"query": NaN, "answer": "a"}', "line 2: neither query nor query_id is given"),
-        ({"query": "q", "answer": 42}, "line 2: 'answer': input should be a valid string, not 42"),
+        ({"query": "q", "answer": True}, "line 2: 'answer': input should be a valid string, not true"),
         ({"query": "q", "answer": ["a"]}, "line 2: 'answer': input should be a valid string, not an array"),
         ({"query": "q", "error": True}, "'error'"),
         ({"query_id": True, "answer": "a"}, "'query_id'"),
@@ -173,7 +173,7 @@ def test_a_row_beyond_the_limit_is_refused_before_it_is_parsed(write: WriteRows)
 def test_an_empty_file_holds_no_rows(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "empty.jsonl"
     path.write_bytes(content)
-    assert "holds no rows" in refused(path)
+    assert "contains no rows" in refused(path)
 
 
 def test_a_file_that_is_not_there_or_is_a_folder_is_named(tmp_path: Path) -> None:
@@ -184,9 +184,9 @@ def test_a_file_that_is_not_there_or_is_a_folder_is_named(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("row", "offered"),
     [
-        ({"query": "q", "gold_answer": "g", "model_answer": "m"}, "did you mean --field answer=model_answer?"),
-        ({"query": "q", "reference": "g", "response": "m"}, "did you mean --field answer=response?"),
-        ({"question_type": "t", "question": "q", "answer": "m"}, "did you mean --field query=question?"),
+        ({"query": "q", "gold_answer": "g", "answer_of_ours": "m"}, "did you mean --field answer=answer_of_ours?"),
+        ({"query": "q", "reference": "g", "response_2": "m"}, "did you mean --field answer=response_2?"),
+        ({"kind": "t", "question_asked": "q", "answer": "m"}, "did you mean --field query=question_asked?"),
         ({"query": "q", "gold_answer": "g"}, "map one with --field answer=NAME"),
         ({"query": "q", "my answer; rm": "m"}, "map one with --field answer=NAME"),
     ],
@@ -227,14 +227,14 @@ def test_where_keeps_the_rows_of_one_value_compared_as_text(write: WriteRows) ->
 
 def test_rows_that_are_left_out_need_not_be_good(write: WriteRows) -> None:
     path = write({"query": "q", "answer": "a", "run": "good"}, {"query": 3, "answer": 4, "run": "bad"})
-    assert [row.line for row in read(path, where={"run": "good"}).rows] == [1]
+    assert [row.place for row in read(path, where={"run": "good"}).rows] == ["line 1"]
 
 
 def test_names_that_would_steer_a_terminal_are_escaped(write: WriteRows) -> None:
     line = refused(
         write({"query": "q", "\x1b[2Jgone\u202e": "a", "x" * 5000: 1, **{f"f{n}": n for n in range(50)}})
     )
-    assert "\\x1b[2Jgone\\u202e" in line
+    assert "\\x1b[2jgone\\u202e" in line
     assert "and 41 more" in line
 
 

@@ -20,7 +20,10 @@ QUERIES = [
 
 
 def rows(*given: dict[str, object]) -> list[ImportedRow]:
-    return [ImportedRow.model_validate({"line": line, "answer": "a", **row}) for line, row in enumerate(given, 1)]
+    return [
+        ImportedRow.model_validate({"place": f"line {line}", "answer": "a", **row})
+        for line, row in enumerate(given, 1)
+    ]
 
 
 def match(*given: dict[str, object], leave_out: bool = False, known: Sequence[Query] = QUERIES) -> Matched:
@@ -76,7 +79,7 @@ def test_answers_come_repeat_by_repeat_in_data_set_order() -> None:
 
 def test_the_same_query_twice_names_both_lines() -> None:
     line = refused({"query_id": "q1"}, {"query_id": "q2"}, {"query": QUERIES[0].text})
-    assert line.startswith("lines 1 and 3 both answer 'q1': ")
+    assert line.startswith("line 1 and line 3 both answer 'q1': ")
     assert "--where FIELD=VALUE" in line
     assert "(repeat 1)" in refused({"query_id": "q1"}, *[{"query_id": "q1", "repeat": 1}] * 2)
 

@@ -1,0 +1,231 @@
+"""The meaning of a value in a table of questions or answers: lists inside a text, missing values, gold answers.
+
+Question files and imported answers share it, and so do CSV, JSON and Parquet.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.core.errors import DataError
+from harness.datasets.row_fields import kind_of
+
+MISSING = frozenset({"nan", "NaN", "NAN", "<NA>", "NaT", "None", "null", "NULL", "NA", "N/A", "n/a", "#N/A"})
+"""Spellings of a missing value by pandas, Python, R, SQL and spreadsheets. Inside a list they are texts."""
+NO_ANSWER = "Insufficient information."
+_LONGEST_LIST = 1_000_000
+"""Characters of a list that is spelled in a text."""
+_DEEPEST = 12
+_TRUE, _FALSE = frozenset({"true", "yes", "1", "1.0", "y", "t"}), frozenset({"false", "no", "0", "0.0", "n", "f"})
+_GOLD_KEYS = ("text", "value", "answer", "answers", "aliases", "spans")
+"""Keys with answers of an object, such as SQuAD's {"text": [...], "answer_start": [...]}."""
+_STRING = r"""'(?:[^'\\]|\\[\\'"abfnrtvxuUN0-7\n])*'|"(?:[^"\\]|\\[\\'"abfnrtvxuUN0-7\n])*\""""
+_TOKEN = re.compile(
+    rf"(?P<value>{_STRING}|[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?|nan|None|True|False)"
+    r"|(?P<open>(?:array|np\.\w+|set)?\(|\[|\{)|(?P<close>[\])}])|(?P<colon>:)"
+    r"|(?P<space>\s+|,\s*dtype=[\w.<>'|]+)|(?P<comma>,)"
+)
+
+
+class DuplicateKeyError(ValueError):
+    """A JSON object has the same key twice."""
+
+
+@dataclass(frozen=True)
+class GoldAnswers:
+    """The gold answers of one cell."""
+
+    answers: tuple[str, ...] = ()
+    missing_as: str = ""
+    """The word that the cell has for a missing value, such as `nan`."""
+    is_unanswerable: bool = False
+    """SQuAD's empty list of answer spans."""
+
+
+def strict_json(text: str) -> object:
+    """The JSON value of a text; NaN, which pandas writes, is null. ValueError, also for a repeated key."""
+    return json.loads(text, parse_constant=constant, object_pairs_hook=object_of)
+
+
+def constant(name: str) -> float | None:
+    """The value of NaN, Infinity or -Infinity."""
+    return None if name == "NaN" else float(name)
+
+
+def object_of(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """The JSON object of these pairs."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DuplicateKeyError(f"the key {twice[:60]!r} occurs twice in one object")
+    return found
+
+
+def parsed_cell(value: object, where: str = "") -> object:
+    """The list or object that a text spells in JSON, Python or numpy; any other value unchanged.
+
+    Nothing is evaluated. `['a' 'b']` (numpy) is two texts. What only begins like a list, such as `[sic]`, is text.
+    """
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if text[:1] not in set("[({a") or text[-1:] not in set("])}"):
+        return value
+    if len(text) > _LONGEST_LIST:
+        what = f"{where}: a list of {len(text):,} characters is spelled in a text"
+        raise DataError(what, f"write a JSON list instead of a text, or at most {_LONGEST_LIST:,} characters")
+    try:
+        found = strict_json(text)
+    except DuplicateKeyError as error:
+        raise DataError(f"{where}: {error}", "remove one of them") from error
+    except (ValueError, RecursionError):
+        found = _python_value(text)
+    return found if isinstance(found, list | dict) else value
+
+
+def is_missing(value: object) -> bool:
+    """Whether a value is null, NaN, or one of the words in `MISSING`."""
+    return (
+        value is None
+        or (isinstance(value, float) and math.isnan(value))
+        or (isinstance(value, str) and value.strip() in MISSING)
+    )
+
+
+def as_text(where: str, name: str, value: object) -> str:
+    """A text or number as text. pandas writes whole numbers of a column with gaps as 24.0."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, float) and math.isinf(value):
+            raise DataError(f"{where}: '{name}': Infinity is not a JSON number", "correct or remove that value")
+        return str(int(value) if isinstance(value, float) and value.is_integer() else value)
+    if not isinstance(value, str):
+        raise DataError(
+            f"{where}: '{name}' must be text, not {kind_of(value)}", "docs/question-files.md describes the format"
+        )
+    try:
+        # JSON can contain an unpaired surrogate, which UTF-8 files cannot: it would fail later, in a record.
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"{where}: '{name}' contains an unpaired surrogate", "correct or remove that character"
+        ) from error
+    return value
+
+
+def as_bool(where: str, name: str, value: object) -> bool | None:
+    """A truth value, also as a word or number; None if it is missing."""
+    if is_missing(value) or isinstance(value, bool):
+        return value if isinstance(value, bool) else None
+    word = str(value).strip().casefold()
+    if word in _TRUE | _FALSE:
+        return word in _TRUE
+    raise DataError(f"{where}: '{name}' must be true or false, not {str(value)[:40]!r}", "write true or false")
+
+
+def gold_answers(where: str, name: str, value: object, *, is_csv: bool) -> GoldAnswers:
+    """The answers of a cell: one, or all in a list, also in one that is spelled in a text or, in CSV, separated
+    by |. Missing values are no answers.
+    """
+    if is_missing(value):
+        return GoldAnswers(missing_as=value.strip() if isinstance(value, str) else "")
+    found = parsed_cell(value, where)
+    if isinstance(found, Mapping) and "answer_start" in found and not list(_texts(where, name, found)):
+        return GoldAnswers(is_unanswerable=True)
+    if is_csv and isinstance(found, str):
+        found = found.split("|")
+    return GoldAnswers(tuple(dict.fromkeys(text for one in _texts(where, name, found) if (text := one.strip()))))
+
+
+def _texts(where: str, name: str, value: object, depth: int = 0) -> Iterator[str]:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return
+    if depth > _DEEPEST:
+        raise DataError(f"{where}: '{name}' is nested too deeply", "write a list of texts")
+    if isinstance(value, Mapping):
+        given = [(key, one) for key, one in value.items() if one is not None and one != ""]
+        inner = [one for key in _GOLD_KEYS for own, one in given if own == key]
+        if not inner:
+            texts = [one for _, one in given if isinstance(one, str)] or [one for _, one in given]
+            if len(texts) != 1:
+                keys = ", ".join(repr(str(key)[:40]) for key, _ in given[:8]) or "no key"
+                fix = f"name one with --field answers={name}.KEY, or write a list of texts"
+                raise DataError(f"{where}: the object in '{name}' has no key for the answer ({keys})", fix)
+            inner = texts
+        value = inner
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts(where, name, one, depth + 1)
+    else:
+        yield as_text(where, name, value)
+
+
+def _python_value(text: str) -> object:
+    """The list or object of a Python or numpy spelling; None for anything else."""
+    source = _as_python(text)
+    if source is None:
+        return None
+    try:
+        found = ast.literal_eval(source)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    if isinstance(found, tuple):
+        # A pair of numbers may be coordinates, a call array(...) is a tuple here.
+        is_list = text.startswith("array") or all(isinstance(one, str) for one in found)
+        return list(found) if is_list and found else None
+    return found if text.startswith(("[", "array")) or not isinstance(found, list) or _has_text(found) else None
+
+
+def _has_text(values: Sequence[object]) -> bool:
+    return any(isinstance(one, str) for one in values)
+
+
+def _as_python(text: str) -> str | None:
+    """The text as a Python literal: numpy's missing commas added, calls such as array(...) in brackets, sets as
+    lists. None if it holds anything else.
+    """
+    parts: list[str] = []
+    opened: list[tuple[int, bool]] = []
+    """For each open bracket: where it is in `parts`, and whether it may be a set."""
+    ended = False
+    for kind, word, is_spaced in _tokens(text):
+        if ended and kind in {"value", "open"}:
+            if not is_spaced or not opened:
+                return None
+            parts.append(",")
+        if kind == "open":
+            opened.append((len(parts), word == "{"))
+        elif kind == "close" and opened:
+            at, is_set = opened.pop()
+            is_list = is_set and len(parts) > at + 1
+            parts[at] = "[" if is_list else parts[at]
+            parts.append("]" if is_list else word)
+        elif kind == "colon" and opened:
+            opened[-1] = (opened[-1][0], False)
+        elif kind in {"close", "other"} or len(opened) > _DEEPEST:
+            return None
+        if kind != "close":
+            parts.append(word)
+        ended = kind in {"value", "close"}
+    return None if opened else "".join(parts)
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str, bool]]:
+    """(kind, spelling in Python, whether white space precedes it). `other` is what no list contains."""
+    at, is_spaced = 0, False
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None or token.lastgroup is None:
+            yield "other", "", is_spaced
+            return
+        at = token.end()
+        if token.lastgroup != "space":
+            word = token.group()[-1] if token.lastgroup == "open" else token.group()
+            yield token.lastgroup, "None" if word == "nan" else word, is_spaced
+        is_spaced = token.lastgroup == "space"

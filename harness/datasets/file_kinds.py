@@ -1,0 +1,164 @@
+"""Reads a file of rows as text or Parquet, whatever its name. Files of other kinds are refused by name."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import re
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.core.bounded_files import read_plain
+from harness.core.errors import DataError, MissingDependency, install
+from harness.datasets.decompression_limits import check_foreign
+
+AS_CSV = "save it as 'CSV UTF-8 (comma delimited)'"
+_PANDAS = "python -c \"import pandas as pd; pd.{read}.to_json('rows.jsonl', orient='records', lines=True)\""
+_PARQUET, _GZIP = b"PAR1", b"\x1f\x8b"
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_CONTROL = re.compile(rb"[\0-\x06\x0e-\x1a\x1c-\x1f]")
+"""Bytes that text files do not contain."""
+_REWRITE = f"write JSON Lines, or {AS_CSV}"
+_UNPACK = "unpack it and name the file inside"
+_KINDS: tuple[tuple[bytes, str, str], ...] = (
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", f"open it in a spreadsheet program and {AS_CSV}"),
+    (
+        b"SQLite format 3\0",
+        "an SQLite database",
+        "export its table: sqlite3 -header -csv FILE 'SELECT * FROM TABLE'",
+    ),
+    (b"\x93NUMPY", "a numpy array", "write it as JSON Lines in Python, one object a line"),
+    (b"ARROW1", "an Arrow or Feather file", f"convert it: {_PANDAS.format(read='read_feather(FILE)')}"),
+    (b"FEA1", "a Feather file", f"convert it: {_PANDAS.format(read='read_feather(FILE)')}"),
+    (b"\xff\xff\xff\xff", "an Arrow stream", "convert it: datasets.Dataset.from_file(FILE).to_json('rows.jsonl')"),
+    (b"Obj\x01", "an Avro file", "write it as JSON Lines, one object a line"),
+    (b"\x89HDF", "an HDF5 file", f"convert it: {_PANDAS.format(read='read_hdf(FILE)')}"),
+    (b"%PDF", "a PDF", "name a file with one question or answer a row"),
+    (b"{\\rtf", "a rich text document", "save it as plain text, in UTF-8"),
+    (b"BZh", "compressed with bzip2", f"{_UNPACK}: bunzip2 -k FILE"),
+    (b"\xfd7zXZ\0", "compressed with xz", f"{_UNPACK}: xz -dk FILE"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd", f"{_UNPACK}: zstd -d FILE"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive", _UNPACK),
+    (b"Rar!", "a rar archive", _UNPACK),
+    (b"version https://git-lfs", "a Git LFS pointer, not the file itself", "fetch the file: git lfs pull"),
+    (b"<!doctype html", "a web page", "download the raw file"),
+    (b"<html", "a web page", "download the raw file"),
+    (b"<?xml", "XML", "write JSON Lines or CSV"),
+)
+"""By the first bytes, letters in lower case for text: (bytes, what the file is, the way out)."""
+_ZIPPED: tuple[tuple[str, str, str], ...] = (
+    ("xl/", "an Excel workbook", f"open it in a spreadsheet program and {AS_CSV}"),
+    ("content.xml", "an OpenDocument file", f"open it in a spreadsheet program and {AS_CSV}"),
+    ("Index/", "a Numbers document", "open it and export it as CSV"),
+    ("word/", "a Word document", "save it as plain text, in UTF-8"),
+)
+"""By the beginning of a name inside a zip archive."""
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """The content of a file of rows: a text, or the rows of a Parquet file."""
+
+    sha256: str
+    """Of the file as it is, packed or not."""
+    text: str = ""
+    rows: tuple[dict[str, Any], ...] | None = None
+    names: tuple[str, ...] = ()
+    """The columns of a Parquet file."""
+
+
+def read_content(path: Path, most_bytes: int) -> FileContent:
+    """Read the file, unpacked if it is gzip. DataError for a file that is too long, damaged or of another kind."""
+    try:
+        data = read_plain(path, most_bytes)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataError(f"{path} cannot be read: {reason}", "name a file with one object or row a line") from error
+    checksum = hashlib.sha256(data).hexdigest()
+    if data.startswith(_GZIP):
+        data = _unpacked(path, data, most_bytes)
+        if data.startswith((_GZIP, _PARQUET)):
+            raise DataError(f"{path} holds another packed file", f"{_UNPACK}: gunzip -k FILE")
+    if data.startswith(_PARQUET):
+        names, rows = _parquet_rows(path, data)
+        return FileContent(checksum, rows=tuple(rows), names=tuple(names))
+    _refuse_other_kinds(path, data)
+    return FileContent(checksum, text=_decoded(path, data))
+
+
+def _unpacked(path: Path, data: bytes, most_bytes: int) -> bytes:
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            found = file.read(most_bytes + 1)
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path} is not intact gzip ({error})", "write or download it again") from error
+    if len(found) > most_bytes:
+        raise DataError(f"{path} unpacks to more than {most_bytes:,} bytes", "split it, or drop fields")
+    return found
+
+
+def _parquet_rows(path: Path, data: bytes) -> tuple[list[str], list[dict[str, Any]]]:
+    to_json = f"convert it where pandas is: {_PANDAS.format(read=f'read_parquet({path.name!r})')}"
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        what = f"{path} is a Parquet file, and pyarrow is not installed"
+        raise MissingDependency(what, f"{install('hub')}, or {to_json}") from error
+    try:
+        check_foreign(path)
+        table = pyarrow.parquet.read_table(pyarrow.BufferReader(data))
+        return list(table.column_names), table.to_pylist()
+    except DataError as error:
+        raise DataError(error.what, f"write it again, or {to_json}") from error
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        reason = " ".join(str(error).split())[:160]
+        raise DataError(f"{path} is not intact Parquet ({reason})", "write or download it again") from error
+
+
+def _refuse_other_kinds(path: Path, data: bytes) -> None:
+    start = data[:512].lstrip(b"\xef\xbb\xbf \t\r\n") if data[:1] in b"\xef \t\r\n<" else data[:512]
+    for mark, what, fix in _KINDS:
+        if start.startswith(mark) or start[: len(mark)].lower() == mark:
+            raise DataError(f"{path} is {what}", fix.replace("FILE", repr(path.name)))
+    if data.startswith(b"PK\x03\x04"):
+        raise _zip_error(path, data)
+    if data[:1] == b"\x80" and data[1:2] in b"\x02\x03\x04\x05" and data.endswith(b"."):
+        what = f"{path} is a Python pickle, which can run code when it is opened"
+        raise DataError(
+            what, "write JSON Lines where it was made: DataFrame.to_json(orient='records', lines=True)"
+        )
+
+
+def _zip_error(path: Path, data: bytes) -> DataError:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            inside = archive.namelist()
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError):
+        inside = []
+    for begin, what, fix in _ZIPPED:
+        if any(name.startswith(begin) for name in inside):
+            return DataError(f"{path} is {what}", fix)
+    if any(name.endswith(".npy") for name in inside):
+        return DataError(f"{path} is a numpy archive", "write it as JSON Lines in Python, one object a line")
+    return DataError(f"{path} is a zip archive", f"{_UNPACK}: unzip {path.name!r}")
+
+
+def _decoded(path: Path, data: bytes) -> str:
+    is_utf16 = data.startswith(_UTF16)
+    if not is_utf16 and _CONTROL.search(data[:65536]):
+        raise DataError(f"{path} is not text: it contains NUL characters or other bytes", _REWRITE)
+    try:
+        # Other encodings are not guessed: a wrong guess would silently change answers and quotes.
+        text = data.decode("utf-16" if is_utf16 else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        what = f"{path} line {line} is not UTF-8 (byte 0x{data[error.start]:02x})"
+        raise DataError(what, f"{AS_CSV}, or convert it: iconv -f WINDOWS-1252 -t UTF-8") from error
+    if "\0" in text:
+        raise DataError(f"{path} is not text: it contains NUL characters", _REWRITE)
+    return text

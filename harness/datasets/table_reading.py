@@ -1,0 +1,333 @@
+"""Reads a file of rows: JSON Lines, JSON, CSV or Parquet, packed with gzip or not."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from harness.core.errors import DataError
+from harness.datasets.cell_values import DuplicateKeyError, constant, is_missing, object_of, strict_json
+from harness.datasets.decompression_limits import most_values, values_of_json
+from harness.datasets.file_kinds import read_content
+from harness.datasets.row_fields import kind_of
+
+MOST_BYTES = 64_000_000
+"""Largest file; a hundred thousand questions with quotes need about half of it."""
+_LONGEST_LINE = 16_000_000
+"""Characters of a JSON object or CSV cell."""
+_CSV, _JSON = (".csv", ".tsv"), (".json", ".jsonl", ".ndjson")
+"""By file extension; other files by their first character."""
+_DELIMITERS = ",;\t|"
+_SEPARATOR = re.compile(r'^"?sep=(.|\\t)"?[ ]*\r?\n', re.IGNORECASE)
+"""The line by which Excel names the delimiter."""
+_FLOAT = re.compile(r"-?\d+\.0")
+_LISTS = (
+    "results",
+    "rows",
+    "data",
+    "examples",
+    "testcases",
+    "testrundata",
+    "questions",
+    "runs",
+    "records",
+    "items",
+)
+"""Keys of a JSON object that may hold the rows, at most two levels deep: promptfoo's are in `results.results`."""
+_OF_A_ROW = {"question", "query", "userinput", "input", "inputs", "answer"}
+_TREC_RUN = re.compile(r"\S+[ \t]+Q0[ \t]+\S+[ \t]+-?\d+[ \t]+\S+[ \t]+\S+[ \t]*")
+_QRELS = re.compile(r"\S+[ \t]+(?:0|Q0)[ \t]+\S+[ \t]+-?\d+[ \t]*")
+_SHAPE = "write one JSON object per line, in UTF-8"
+
+
+@dataclass(frozen=True)
+class FieldRow:
+    """One row: values by field name in lower case."""
+
+    where: str
+    """File and line, for messages."""
+    given: Mapping[str, object]
+    """Also null, and blank texts, which are answers in a file of answers."""
+    is_csv: bool
+    """Whether values are CSV cells, which may contain several answers."""
+    place: str = ""
+    """`line 3` of the file, or `row 3` of an array or Parquet file."""
+
+    @cached_property
+    def fields(self) -> Mapping[str, object]:
+        """The values that are neither null nor blank."""
+        return {
+            name: value
+            for name, value in self.given.items()
+            if value is not None and (not isinstance(value, str) or value.strip())
+        }
+
+
+@dataclass(frozen=True)
+class FieldTable:
+    """All rows of a file."""
+
+    names: tuple[str, ...]
+    """All field names, also of fields that are empty in every row."""
+    rows: tuple[FieldRow, ...]
+    sha256: str = ""
+
+
+def read_table(path: Path, *, most_bytes: int = MOST_BYTES, noun: str = "questions") -> FieldTable:
+    """Read the file without blank lines. DataError if it is unreadable or empty. `noun`: the rows, in messages."""
+    content = read_content(path, most_bytes)
+    names: dict[str, None] = dict.fromkeys(name.strip().lower() for name in content.names)
+    if content.rows is not None:
+        numbered = enumerate(content.rows, start=1)
+        rows = [_named_row(path, _plain(value), f"row {number}", names) for number, value in numbered]
+    else:
+        rows = list(_text_rows(path, content.text, names))
+    if not rows:
+        raise DataError(f"{path} contains no {noun}", "write one per line, see docs/question-files.md")
+    return FieldTable(tuple(names), tuple(rows), content.sha256)
+
+
+def plain_name(name: str) -> str:
+    """The name of a field without case, spaces, `_` and `-`: tools write expected_output and expectedOutput."""
+    return re.sub(r"[\s_-]", "", name.lower())
+
+
+def json_row(value: Mapping[str, object], where: str, place: str = "") -> FieldRow:
+    """A JSON object as a row. DataError: two field names differ only in case."""
+    given: dict[str, object] = {}
+    for name, held in value.items():
+        own = name.strip().lower()
+        is_null = is_missing(held) and not isinstance(held, str)
+        if not is_null and given.get(own) is not None:
+            raise DataError(f"{where} has the field '{name[:60]}' twice", "remove one of them")
+        given[own] = given.get(own) if is_null else held
+    return FieldRow(where, given, is_csv=False, place=place)
+
+
+def _text_rows(path: Path, text: str, names: dict[str, None]) -> Iterable[FieldRow]:
+    kind = Path(path.stem if path.suffix.lower() == ".gz" else path.name).suffix.lower()
+    start = text.lstrip()
+    # A name may be wrong, but no CSV file begins like an object.
+    is_json = start.startswith(("{", "[")) and (kind not in _CSV or bool(re.match(r'\[?\s*\{\s*"', start)))
+    if is_json or kind in _JSON:
+        return _json_rows(path, text, names)
+    _refuse_trec(path, start)
+    return _csv_rows(path, text, names)
+
+
+def _refuse_trec(path: Path, text: str) -> None:
+    lines = [line.rstrip("\r") for line in text.split("\n", 3)[:3] if line.strip()]
+    if lines and all(map(_TREC_RUN.fullmatch, lines)):
+        what = f"{path} is a TREC run file: ranked document ids without answers, which import cannot score"
+        fix = "score it with ir_measures or trec_eval, or import rows with query_id, answer and contexts"
+        raise DataError(what, f'{fix} [{{"text", "doc_id"}}]')
+    if lines and all(map(_QRELS.fullmatch, lines)):
+        what = f"{path} is a file of TREC relevance judgements (qrels) without questions"
+        raise DataError(what, "use a BEIR folder (--dataset beir), or write the questions with their documents")
+
+
+def _json_rows(path: Path, text: str, names: dict[str, None]) -> Iterator[FieldRow]:
+    data = text.encode("utf-8", "surrogatepass")
+    if values_of_json(data) > most_values(len(data)):
+        raise DataError(f"{path} contains too many values", "drop the fields that are not needed")
+    whole = _whole_value(path, text)
+    if whole is not None:
+        for number, value in enumerate(_rows_of(whole), start=1):
+            yield _named_row(path, value, f"row {number}", names)
+        return
+    # Not splitlines(): it would also split at U+2028, which a JSON string may contain unescaped.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if len(line) > _LONGEST_LINE:
+            raise DataError(f"{path} line {number} is longer than {_LONGEST_LINE:,} bytes", _SHAPE)
+        if line.strip():
+            place = f"line {number}"
+            yield _named_row(path, _parsed(line, f"{path} {place}"), place, names)
+
+
+def _whole_value(path: Path, text: str) -> object:
+    """The value of a text that is one array, one object over several lines, or an object that holds the rows; None
+    for JSON Lines.
+    """
+    start = text.lstrip()
+    if start.startswith("["):
+        return _parsed_array(path, start)
+    first, _, rest = start.partition("\n")
+    try:
+        value = strict_json(first)
+    except DuplicateKeyError:
+        return None
+    except (ValueError, RecursionError):
+        try:
+            return strict_json(start) if start.startswith("{") else None
+        except DuplicateKeyError as error:
+            raise DataError(f"{path}: {error}", "remove one of them") from error
+        except (ValueError, RecursionError):
+            return None
+    is_table = isinstance(value, Mapping) and (_list_in(value) is not None or _from_columns(value) is not value)
+    return value if is_table and not rest.strip() else None
+
+
+def _parsed_array(path: Path, text: str) -> object:
+    try:
+        return strict_json(text)
+    except DuplicateKeyError:
+        pass
+    except (ValueError, RecursionError):
+        return _parsed(text, str(path))
+    # To name the row, each object is parsed alone.
+    decoder, at, number = json.JSONDecoder(object_pairs_hook=object_of, parse_constant=constant), 1, 1
+    while True:
+        at = re.compile(r"[\s,]*").match(text, at).end()  # type: ignore[union-attr] # it matches anything
+        try:
+            _, at = decoder.raw_decode(text, at)
+        except DuplicateKeyError as error:
+            raise DataError(f"{path} row {number}: {error}", "remove one of them") from error
+        number += 1
+
+
+def _rows_of(value: object) -> Sequence[object]:
+    """The rows in a JSON value: an array, a list inside an object, or the columns of a table."""
+    if isinstance(value, Mapping):
+        inner = _list_in(value)
+        value = inner if inner is not None else _from_columns(value)
+    values = value if isinstance(value, list) else [value]
+    nested = [_nested_rows(one) for one in values]
+    return [row for rows in nested for row in rows]
+
+
+def _nested_rows(value: object) -> Sequence[object]:
+    """The questions of a SQuAD article, the row in an answer of the Hub's server, or the value itself."""
+    if not isinstance(value, Mapping):
+        return [value]
+    if isinstance(paragraphs := value.get("paragraphs"), list):
+        texts = [one for one in paragraphs if isinstance(one, Mapping) and isinstance(one.get("qas"), list)]
+        return [row for one in texts for row in one["qas"]]
+    return [value["row"]] if {"row_idx", "row"} <= set(value) else [value]
+
+
+def _list_in(value: Mapping[str, Any], depth: int = 2) -> list[object] | None:
+    """The list of objects in an object that is itself no row; None if there is none."""
+    if _OF_A_ROW & {plain_name(name) for name in value}:
+        return None
+    for name, held in value.items():
+        if plain_name(name) in _LISTS:
+            if isinstance(held, list) and held and all(isinstance(one, Mapping) for one in held):
+                return held
+            if isinstance(held, Mapping) and depth > 1 and (found := _list_in(held, depth - 1)) is not None:
+                return found
+    return None
+
+
+def _from_columns(value: Mapping[str, Any]) -> object:
+    """The rows of a table that was written by columns, as pandas and Hugging Face do; other values unchanged."""
+    columns = list(value.values())
+    if {"columns", "data"} <= set(value) and all(isinstance(value[name], list) for name in ("columns", "data")):
+        return [dict(zip(value["columns"], row, strict=False)) for row in value["data"]]
+    if len(columns) > 1 and all(isinstance(one, list) and len(one) == len(columns[0]) for one in columns):
+        return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
+    is_indexed = columns and all(isinstance(one, Mapping) and list(one) == list(columns[0]) for one in columns)
+    if is_indexed and columns[0] and all(key.isdigit() for key in columns[0]):
+        return [{name: column[key] for name, column in value.items()} for key in columns[0]]
+    return value
+
+
+def _named_row(path: Path, value: object, place: str, names: dict[str, None]) -> FieldRow:
+    where = f"{path} {place}"
+    if not isinstance(value, Mapping):
+        raise DataError(f"{where} is {kind_of(value)}, not an object", 'write one {"question": "..."} per line')
+    names.update((name.strip().lower(), None) for name in value)
+    return json_row(value, where, place)
+
+
+def _plain(value: Any) -> Any:
+    """A value of a Parquet file as JSON would hold it; null entries of objects are those that other rows have."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(held) for name, held in value.items() if held is not None}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value.isoformat() if isinstance(value, datetime | date) else value
+
+
+def _parsed(text: str, where: str) -> object:
+    try:
+        return strict_json(text)
+    except json.JSONDecodeError as error:
+        raise DataError(f"{where} is not JSON ({error.msg} at column {error.colno})", _SHAPE) from error
+    except DuplicateKeyError as error:
+        raise DataError(f"{where}: {error}", "remove one of them") from error
+    except RecursionError as error:
+        raise DataError(f"{where} is not JSON (nested too deeply)", "write one JSON object per line") from error
+    except ValueError as error:
+        raise DataError(f"{where} is not JSON ({str(error)[:100]})", "write one JSON object per line") from error
+
+
+def _csv_rows(path: Path, text: str, known: dict[str, None]) -> list[FieldRow]:
+    separator = _SEPARATOR.match(text)
+    skipped = 1 if separator else 0
+    text = text[separator.end() :] if separator else text
+    delimiter = separator[1].replace("\\t", "\t") if separator else _delimiter(text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    begun, rows = 1, []
+    usual = csv.field_size_limit(_LONGEST_LINE)
+    try:
+        names = _header(path, next(reader, []))
+        known.update(dict.fromkeys(filter(None, names)))
+        begun = reader.line_num + 1
+        for cells in reader:
+            place, begun = f"line {begun + skipped}", reader.line_num + 1
+            while len(cells) > len(names) and not cells[-1].strip():
+                del cells[-1]
+            if not any(map(str.strip, cells)):
+                continue
+            if len(cells) != len(names):
+                fix = "put double quotes around a cell that holds a separator or a line break"
+                raise DataError(f"{path} {place} has {len(cells)} cells, the first line has {len(names)}", fix)
+            rows.append(
+                (place, {name: cell for name, cell in zip(names, cells, strict=True) if cell.strip() and name})
+            )
+    except csv.Error as error:
+        fix = "put double quotes around a cell that contains one, and double each quote inside it"
+        raise DataError(f"{path} line {begun + skipped} is not CSV ({error})", fix) from error
+    finally:
+        csv.field_size_limit(usual)
+    _restore_whole_numbers([cells for _, cells in rows])
+    return [FieldRow(f"{path} {place}", cells, is_csv=True, place=place) for place, cells in rows]
+
+
+def _restore_whole_numbers(rows: Sequence[dict[str, str]]) -> None:
+    """Write 24.0 as 24 where all numbers of a column end in .0: pandas writes integers with gaps so."""
+    columns = Counter(name for row in rows for name in row)
+    for name in columns:
+        cells = [row for row in rows if name in row and not is_missing(row[name])]
+        if cells and all(_FLOAT.fullmatch(row[name].strip()) for row in cells):
+            for row in cells:
+                row[name] = row[name].strip().removesuffix(".0")
+
+
+def _delimiter(text: str) -> str:
+    """The delimiter that splits the first line into most cells."""
+    first = text.lstrip("\r\n").partition("\n")[0].partition("\r")[0]
+    return max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
+
+
+def _header(path: Path, cells: Sequence[str]) -> list[str]:
+    names = [cell.strip().lower() for cell in cells]
+    for name in filter(None, names):
+        if names.count(name) > 1:
+            raise DataError(
+                f"{path} has two columns '{name}'",
+                "number further ones: quote, quote_2; for answers write 24|24 days",
+            )
+    return names
