@@ -17,7 +17,10 @@ In this order:
    `5 per cent` are `5 percent`. A bare `5` is neither. `$5bn` is `$5 bn`, but not `$5 billion`. Groups of digits
    may be those of India (`15,00,000`) or stand apart by a no-break space, a unit may follow at once (`5km`), and
    of a bare number a last zero behind the point goes (`3.50`).
-5. Articles (a, an, the) in front of another word go; white space collapses.
+5. A full date is `may 3 2021` in every usual spelling (`3 May 2021`, `3. Mai 2021`, `2021-05-03`, `25/12/2021`);
+   `03/05/2021`, which is another day in other countries, stays. Yes and no are those of the languages in
+   `harness.core.languages.UNDERSTOOD`. Digits of any script are 0 to 9.
+6. Articles (a, an, the) in front of another word go; white space collapses.
 
 Accents, numerals in words, abbreviations and synonyms stay as they are: no credit for what merely looks alike.
 Punctuation and articles as in SQuAD's evaluation script (Rajpurkar et al. 2016); numbers, hyphens and a final
@@ -28,12 +31,11 @@ equal to `Hepatitis`.
 import re
 import unicodedata
 from functools import lru_cache
-from typing import Literal
 
+from harness.core.languages import YES_NO, YesNo, with_dates
+from harness.core.scripts import CLAUSE_MARKS, SENTENCE_MARKS, UNSPACED, folded
 from harness.evaluators.abstention import Statement, is_abstention
 from harness.evaluators.citation_removal import without_citations
-
-YesNo = Literal["yes", "no"]
 
 ABSTENTION = "insufficient information"
 """The canonical form of every abstention."""
@@ -44,6 +46,7 @@ _STRAIGHT = str.maketrans(
         **dict.fromkeys("“”„‟″«»", '"'),
         **dict.fromkeys("‐‑‒–—―−", "-"),  # noqa: RUF001
         **dict.fromkeys("⁄∕", "/"),  # noqa: RUF001
+        **{"\u066a": "%", "\u066b": ".", "\u066c": ","},
     }
 )
 # Before NFKC, which turns these spaces into plain ones.
@@ -89,32 +92,39 @@ _KEPT = re.compile(r"(?<=\d)\.(?=\d)|(?<![\w.])-(?=\.?\d)|(?<=\w)[+#]+(?![\w'])"
 _ARTICLE = re.compile(r"\b(?:a|an|the)\s+(?=\S)")
 _ABBREVIATION = r"(?<!\b[a-z]\.)(?<!\b(?:mr|ms|dr|st|vs|no|jr|sr|co)\.)(?<!\b(?:mrs|inc|ltd|etc)\.)(?<!\bprof\.)"
 # A new sentence, or a part after a colon, dash or bracket; "passage(s)" is one word.
-_STATEMENT_END = re.compile(rf"(?<=[.!?]){_ABBREVIATION}\s+|\n+|[;:](?!\d)|\s-+\s|--+|\((?!s\))|(?<!\(s)\)")
+_STATEMENT_END = re.compile(
+    rf"(?<=[.!?]){_ABBREVIATION}\s+|(?<=[{SENTENCE_MARKS}])|(?<=[{UNSPACED}][!?])|\n+|[;:](?!\d)|\s-+\s|--+|\((?!s\))|(?<!\(s)\)"
+)
 _INSERTED = re.compile(r"\s\([^()]*\)(?=\s*\w)")
-_COMMA = re.compile(r",(?!\d)")
-_POLAR: dict[str, YesNo] = {"yes": "yes", "true": "yes", "no": "no", "false": "no"}
-_VERDICTS = frozenset(_POLAR.values())
-_LEADING = re.compile(r"(yes|true|no|false)\b(?:\.(?!\s*\d)|[,;:!]|\s+-+\s|--|\s*[(\n])")
-_CLAUSE = re.compile(r"[.,;:!?()\n]+|\s-+\s")
+_COMMA = re.compile(r",(?!\d)|[\u3001\u060c]")
+_VERDICTS = frozenset(YES_NO.values())
+_POLAR = "|".join(sorted(YES_NO, key=len, reverse=True))
+_LEADING = re.compile(rf"({_POLAR})(?:\.(?!\s*\d)|[,;:!{CLAUSE_MARKS}]|\s+-+\s|--|\s*[(\n])")
+_CLAUSE = re.compile(rf"[.,;:!?()\n{CLAUSE_MARKS}]+|\s-+\s")
 
 
 @lru_cache(maxsize=32_768)  # Each measure of an answer asks for it, and for its reference, again.
-def normalise(text: str) -> str:
-    """The form in which two answers are compared; empty only for an answer without any visible character."""
+def normalise(text: str, *, dates: bool = True) -> str:
+    """The form in which two answers are compared; empty only for an answer without any visible character.
+
+    `dates`: whether a full date has one form in all its spellings.
+    """
     cleaned = _clean(text)
+    if dates:
+        cleaned = with_dates(cleaned, lambda day: f"{day:%B} {day.day} {day.year}".lower())
     return _words(cleaned) or " ".join(cleaned.split())
 
 
 def canonical(text: str) -> str:
-    """`normalise`, with every abstention spelled as `ABSTENTION`, and true and false as yes and no."""
+    """`normalise`, with every abstention spelled as `ABSTENTION`, and `YES_NO` as yes and no."""
     if abstains(text):
         return ABSTENTION
     form = normalise(text)
-    return _POLAR.get(form, form)
+    return YES_NO.get(form, form)
 
 
 def is_verdict(text: str) -> bool:
-    """Whether a text is a bare yes or no (or true or false)."""
+    """Whether a text is a bare yes or no, or one of the words in `YES_NO`."""
     return canonical(text) in _VERDICTS
 
 
@@ -139,9 +149,9 @@ def leading_yes_no(text: str) -> YesNo | None:
     leading = _LEADING.match(cleaned)
     if leading is None or abstains(text):
         return None
-    verdict = _POLAR[leading.group(1)]
+    verdict = YES_NO[leading.group(1)]
     clauses = {_words(clause).removeprefix("and ").removeprefix("or ") for clause in _CLAUSE.split(cleaned)}
-    taken_back = any(_POLAR.get(clause, verdict) != verdict for clause in clauses)
+    taken_back = any(YES_NO.get(clause, verdict) != verdict for clause in clauses)
     return None if taken_back else verdict
 
 
@@ -149,7 +159,7 @@ def as_written(text: str) -> str:
     """The answer without citations and label, its characters straightened, in its own case; line ends kept."""
     text = _SPACED_GROUP.sub(",", text)
     spaced = _EM_DASH.sub(" - ", _FRACTION.sub(" ", _RAISED.sub("^", without_citations(text))))
-    straight = unicodedata.normalize("NFKC", spaced).translate(_STRAIGHT)
+    straight = folded(unicodedata.normalize("NFKC", spaced)).translate(_STRAIGHT)
     visible = (char for char in straight if char in "\n\t" or unicodedata.category(char)[0] != "C")
     lines = _answering(_before_next_question("".join(visible).split("\n")))
     # Marks of bold and code would hide that a word such as "**no**," is separate.
@@ -191,7 +201,7 @@ def _unlabelled(line: str) -> str:
 
 
 def _words(cleaned: str) -> str:
-    """Steps 3 to 5: the bare words."""
+    """Steps 3, 4 and 6: the bare words."""
     cleaned = _SCALED.sub(" ", _LEADING_POINT.sub("0.", _CLITIC.sub("", cleaned)))
     for currency, spelled in _CURRENCIES:
         cleaned = currency.sub(spelled, cleaned)

@@ -23,9 +23,9 @@ import numpy as np
 from pydantic import Field
 
 from harness.core.records import Context, Reference, Score
+from harness.core.scripts import UNSPACED
 from harness.evaluators.gold_ranks import why_passage, without_white_space
 from harness.evaluators.judge_calls import judge_each
-from harness.evaluators.token_overlap import UNSPACED
 from harness.extraction.text_windows import EMBEDDED_WHOLE, windows_of
 from harness.protocols import (
     EvaluationRuntime,

@@ -23,10 +23,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from harness.core.records import Reference, Score
+from harness.core.scripts import LETTER, UNSPACED, folded
 from harness.evaluators.citation_removal import without_citations
 from harness.evaluators.score_preconditions import score_without_reading, stated_answers, why_not
 from harness.evaluators.scores import not_applicable, scored
-from harness.evaluators.token_overlap import UNSPACED
 from harness.protocols import (
     EvaluationRuntime,
     EvaluatorSpec,
@@ -39,7 +39,7 @@ from harness.protocols import (
     Sides,
 )
 
-_WORD = re.compile(rf"[{UNSPACED}]|[^\W\d_{UNSPACED}]+(?:'[^\W\d_{UNSPACED}]+)?|\d+(?:[.,]\d+)*")
+_WORD = re.compile(rf"[{UNSPACED}]|{LETTER}+(?:'{LETTER}+)?|\d+(?:[.,]\d+)*")
 _SAID_ANYWHERE = """
 a an the of to in and or is are was were be been being for on at by with from as that this it its they their he
 his she her which who whom will would can could may might should do does did no not but if so than then there
@@ -80,7 +80,7 @@ def shared_novel_tokens(question: str, answer: str, reference: str) -> SharedWor
 
 def content_words(text: str) -> list[str]:
     """The words that count, in lower case and in order: without function words, citations and punctuation."""
-    plain = without_citations(text).replace("\u2019", "'").casefold()
+    plain = folded(without_citations(text)).replace("\u2019", "'").casefold()
     return [word for word in _WORD.findall(plain) if word not in _FUNCTION_WORDS]
 
 
@@ -137,7 +137,7 @@ def _score(case: ScoringInput, measure: Measure) -> Score:
 
 SPEC = EvaluatorSpec(
     name="novel_tokens",
-    version="2",
+    version="3",
     summary="does the answer say what the reference says beyond the question: F1 of words (no model call)",
     params=Params,
     measures=lambda _params: MEASURES,

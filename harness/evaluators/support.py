@@ -24,6 +24,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from harness.core.records import Reference, Score
+from harness.core.scripts import LETTER_OR_DIGIT, UNSPACED, folded
 from harness.evaluators.citation_removal import without_citations
 from harness.evaluators.novel_tokens import content_words
 from harness.evaluators.score_preconditions import score_without_reading, why_not
@@ -39,7 +40,7 @@ from harness.protocols import (
     ScoringInput,
 )
 
-_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+_WORD = re.compile(rf"[{UNSPACED}]|{LETTER_OR_DIGIT}+(?:'{LETTER_OR_DIGIT}+)?")
 _FIGURE = PanelFigure(
     "support", "Support of answers by their contexts", "How much of an answer stands in its contexts"
 )
@@ -84,7 +85,7 @@ def common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _words(text: str) -> list[str]:
-    return _WORD.findall(without_citations(text).replace("\u2019", "'").casefold())
+    return _WORD.findall(folded(without_citations(text)).replace("\u2019", "'").casefold())
 
 
 def _pairs(words: Sequence[str]) -> itertools.pairwise[tuple[str, str]]:
@@ -155,7 +156,7 @@ def _scores(case: ScoringInput) -> list[Score]:
 
 SPEC = EvaluatorSpec(
     name="support",
-    version="1",
+    version="2",
     summary="how much of the answer stands in the contexts: words, pairs, ROUGE-L precision (no model call)",
     params=Params,
     measures=lambda _params: MEASURES,

@@ -4,9 +4,9 @@
 of `harness.evaluators.answer_normalisation`: published numbers are made with it. It lower-cases, deletes
 punctuation (of every script, as MLQA's script), takes a, an and the out wherever they stand and collapses white
 space; so `3.5` is `35`, `C++` is `C`, `Bankman-Fried` is `bankmanfried`. Composed and decomposed letters are the
-same (NFC). An abstention in other words than the reference's is wrong, and a citation such as `[1]` is a word. As
-in SQuAD 2.0 two texts of which nothing is left ("A" and "The") are equal; but an answer that is empty as written
-earns nothing.
+same, and so are digits of any script and letters of any width. An abstention in other words than the reference's
+is wrong, and a citation such as `[1]` is a word. As in SQuAD 2.0 two texts of which nothing is left ("A" and
+"The") are equal; but an answer that is empty as written earns nothing.
 
 Scripts without spaces (Chinese, Japanese, Thai, Lao, Khmer, Burmese) would be one token a sentence. For `token_f1`
 and `contains` each of their characters is a token, and ideographic and full-width punctuation is none, as MLQA's
@@ -21,24 +21,19 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 
+from harness.core.scripts import CLAUSE_MARKS, UNSPACED, WIDE_PUNCTUATION, folded
 from harness.evaluators.answer_normalisation import ABSTENTION, canonical, leading_yes_no, normalise
 
 _ARTICLES = re.compile(r"\b(?:an?|the)\b")
-# Thai and Lao, Burmese, Khmer, ideographic marks, kana, Han with its extensions, half-width kana.
-UNSPACED = (
-    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
-    r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
-)
-_WIDE_PUNCTUATION = r"\u3001-\u3004\u3008-\u303f\u30a0\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
-_TOKEN = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}{_WIDE_PUNCTUATION}]+")
-_CLAUSE_END = re.compile(rf"[.,;:!?()\n{_WIDE_PUNCTUATION}]+|\s[-–—]+\s")  # noqa: RUF001 - dashes between clauses
+_TOKEN = re.compile(rf"[{UNSPACED}]|[^\s{UNSPACED}{WIDE_PUNCTUATION}]+")
+_CLAUSE_END = re.compile(rf"[.,;:!?()\n{CLAUSE_MARKS}]+|\s[-–—]+\s")  # noqa: RUF001 - dashes between clauses
 _YES_NO = frozenset({"yes", "no"})
 _SCRIPTED_ANSWER = re.compile(r'The answer to the question is "([^"\n]*)"')
 
 
 def squad_form(text: str) -> str:
     """The form in which SQuAD compares answers; empty where only punctuation and articles were there."""
-    composed = unicodedata.normalize("NFC", text).lower()
+    composed = folded(text).lower()
     return " ".join(_ARTICLES.sub(" ", "".join(char for char in composed if not _is_punctuation(char))).split())
 
 
@@ -79,8 +74,9 @@ def contains(answer: str, references: Sequence[str]) -> bool:
         return ABSTENTION in by_form
     if not _YES_NO.isdisjoint(by_form) and _verdict(answer) in by_form:
         return True
-    tokens = _run(answer)
-    return any(_run(by_form[form]) in tokens for form in by_form.keys() - _YES_NO - {ABSTENTION})
+    worded = [by_form[form] for form in by_form.keys() - _YES_NO - {ABSTENTION}]
+    # "May 2021" stands in "3 May 2021", which has another form as a full date.
+    return any(_run(one, dates=dates) in _run(answer, dates=dates) for one in worded for dates in (True, False))
 
 
 def shared_words(answer: str, references: Sequence[str]) -> frozenset[str]:
@@ -104,9 +100,9 @@ def _f1(one: Counter[str], other: Counter[str]) -> float:
     return 2 * (one & other).total() / (one.total() + other.total())
 
 
-def _run(text: str) -> str:
+def _run(text: str, *, dates: bool) -> str:
     """The tokens with a space before and after each, so that a run of tokens is a substring."""
-    form = normalise(text)
+    form = normalise(text, dates=dates)
     return f" {' '.join(_tokens(form) or [form])} "
 
 

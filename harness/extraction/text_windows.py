@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from harness.core.records import Triplet
+from harness.core.scripts import CLAUSE_MARKS, SENTENCE_MARK_END
 from harness.llm_utils.compute_once import Once
 
 ReadWindow = Callable[[str], Coroutine[Any, Any, tuple[Triplet, ...]]]
@@ -15,7 +16,10 @@ ReadWindow = Callable[[str], Coroutine[Any, Any, tuple[Triplet, ...]]]
 EMBEDDED_WHOLE = 1_000
 """Characters of a window that the default embedder reads whole: 256 tokens."""
 
-_BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?])\s+"), re.compile(r"\s+"))
+_BREAKS = tuple(
+    re.compile(pattern)
+    for pattern in (r"\n\s*\n", r"\n", rf"(?<=[.!?])\s+|{SENTENCE_MARK_END}", r"\s+", rf"(?<=[{CLAUSE_MARKS}])")
+)
 """Where a text may be split, the best places first."""
 
 

@@ -17,7 +17,7 @@ from systems.common.passages import SearchedParams, empty_documents_note
 from systems.common.sentence_search import StatementIndex, stated_in
 from systems.common.word_index import WordIndex, check_word_index
 
-INDEX_KIND = "graph/3"
+INDEX_KIND = "graph/4"
 """The `index_kind` of every system whose whole index is `GraphIndex.build`: they share one stored index."""
 
 _STATEMENTS = "statements"

@@ -13,7 +13,7 @@ from systems.common.search import FoundPassages, SearchParams, search_passages
 from systems.common.vector_index import PassageIndex, check_chroma
 from systems.common.word_index import WordIndex, check_word_index
 
-INDEX_KIND = "passages/2"
+INDEX_KIND = "passages/3"
 """The `index_kind` of every system whose whole index is `Passages.build`: they share one stored index."""
 
 

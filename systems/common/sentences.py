@@ -1,9 +1,9 @@
 """Splits texts into sentences with their positions."""
 
-import re
 from collections.abc import Iterator
 
-_END = re.compile(r"(?<=[.!?])[\"\u201d\u2019')]*\s+|\n+")
+from harness.core.scripts import SENTENCE_END
+
 _LONGEST = 600
 """Characters; longer sentences are tables or lists, and are split."""
 
@@ -11,7 +11,7 @@ _LONGEST = 600
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:
     """(start, end) of each sentence, in order: `text[start:end]` without the white space around it."""
     start = 0
-    ends = [(match.start(), match.end()) for match in _END.finditer(text)]
+    ends = [(match.start(), match.end()) for match in SENTENCE_END.finditer(text)]
     for end, behind in [*ends, (len(text), len(text))]:
         line = text[start:end]
         first = start + len(line) - len(line.lstrip())

@@ -1,6 +1,7 @@
 """Passages by the words they share with a question: BM25 (Robertson & Zaragoza 2009), by the library bm25s.
 
-Lucene's variant, k1 = 1.5 and b = 0.75, words of two letters or more in lower case, without English stop words.
+Lucene's variant, k1 = 1.5 and b = 0.75. Terms of any script (`harness.core.scripts.search_terms`), without English
+stop words.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.core.errors import need
+from harness.core.scripts import search_terms
 from systems.common.vector_index import passage, passage_metadata
 
 if TYPE_CHECKING:
@@ -88,10 +90,10 @@ def check_word_index() -> None:
 
 
 def _words(texts: Iterable[str]) -> list[list[str]]:
+    ignored = frozenset(_bm25s().stopwords.STOPWORDS_EN)
     # The library cannot store half of a surrogate pair.
-    whole = [text.encode(errors="replace").decode() for text in texts]
-    found: list[list[str]] = _bm25s().tokenize(whole, stopwords="en", return_ids=False, show_progress=False)
-    return found
+    whole = (text.encode(errors="replace").decode() for text in texts)
+    return [[term for term in search_terms(text) if term not in ignored] for text in whole]
 
 
 def _bm25s() -> Any:

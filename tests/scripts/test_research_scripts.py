@@ -57,6 +57,18 @@ def test_the_readme_lists_every_script(script: Path) -> None:
     assert f"`{script.name}" in (script.parent / "README.md").read_text(encoding="utf-8")
 
 
+def test_bm25_finds_the_same_facts_in_every_language(call: Call) -> None:
+    """docs/your-documents.md shows the table."""
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in call("check_search_languages").splitlines()
+    ]
+    recalls = {name: list(map(float, numbers)) for name, *numbers in rows[2:]}
+    assert {"Chinese", "Japanese", "Korean", "Thai", "German"} < recalls.keys()
+    for found in recalls.values():
+        assert all(one >= 0.9 * english > 0 for one, english in zip(found, recalls["English"], strict=True))
+
+
 def test_no_two_modules_of_the_scripts_and_the_tests_share_a_name() -> None:
     shared = sorted(Path(__file__).resolve().parents[1].glob("support/*.py"))
     files = [*FILES, *shared]

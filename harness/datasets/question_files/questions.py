@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from harness.core.errors import DataError
 from harness.core.records import Document, Evidence, Query, Reference
+from harness.core.scripts import word_count
 from harness.datasets.column_names import listed_names
 from harness.datasets.question_files.quotes import QuoteFinder
 from harness.datasets.question_files.row_validation import AskedQuestion, parse_rows, shortened
@@ -73,7 +74,7 @@ def read_questions(
 
 def _are_sentences(asked: Sequence[AskedQuestion]) -> bool:
     worded = [question.answers for question in asked if question.answers and not is_settled(question.answers)]
-    long = sum(min(len(answer.split()) for answer in answers) > _MOST_WORDS for answers in worded)
+    long = sum(min(map(word_count, answers)) > _MOST_WORDS for answers in worded)
     return 2 * long > len(worded)
 
 

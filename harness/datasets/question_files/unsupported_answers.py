@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 
 from harness.core.records import Document
+from harness.core.scripts import UNSPACED
 
 _WORDS = re.compile(r"\w+")
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-"""Scripts without spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese."""
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _NO_ANSWER = "insufficient information"
 _SAID_OF_DOCUMENTS = {"yes", "no", "true", "false", _NO_ANSWER}
 """Answers that are verdicts, which need not be in a document."""

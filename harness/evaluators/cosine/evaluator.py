@@ -160,7 +160,7 @@ def _sentences(text: str) -> list[str]:
 
 SPEC = EvaluatorSpec(
     name="cosine",
-    version="2",
+    version="3",
     summary="cosines of answer, reference, contexts and question, whole and by sentence (MiniLM; no judge)",
     params=Params,
     measures=lambda _params: MEASURES,

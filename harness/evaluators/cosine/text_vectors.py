@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.core.scripts import SENTENCE_END
 from harness.evaluators.kg.graphs.similar_edges import DECIMALS, unit_rows
 from harness.extraction.text_windows import windows_of
 from harness.protocols import Embedder
@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 
 WINDOW = 1_000
 """Characters that the default embedder reads whole: 256 tokens."""
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"\u201d\u2019')]*\s+|\n+")
 
 
 def sentences_of(text: str) -> list[str]:
     """The sentences of a text that hold a letter or digit, in order; long ones in windows."""
-    parts = (part for part in _SENTENCE_END.split(text) if any(map(str.isalnum, part)))
+    parts = (part for part in SENTENCE_END.split(text) if any(map(str.isalnum, part)))
     return [window for part in parts for window in windows_of(part, WINDOW)]
 
 

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from pydantic import Field
 
 from harness.core.records import Reference, Score
+from harness.core.scripts import word_count
 from harness.evaluators.answer import is_right
 from harness.evaluators.answer_normalisation import abstains
 from harness.evaluators.failure_analysis import labels
@@ -105,7 +106,7 @@ class FailureAnalysisEvaluator:
             return "" if any(item.fact.strip() for item in reference.evidence) else "the evidence states no fact"
         if reason := why_not(measure, reference, run):
             return reason
-        shortest = min(len(answer.split()) for answer in stated_answers(reference))
+        shortest = min(map(word_count, stated_answers(reference)))
         if is_null(reference) or shortest <= self._longest_answer:
             return ""
         return f"the reference has {shortest:,} words: above {self._longest_answer:,} it can be said in many ways"
@@ -168,7 +169,7 @@ def _cause(pieces: Sequence[Piece]) -> Cause | None:
 
 SPEC = EvaluatorSpec(
     name="failure_analysis",
-    version="4",
+    version="5",
     summary="why each wrong answer is wrong: corpus, chunking, rank, context or generator (no model call)",
     params=FailureAnalysisParams,
     measures=lambda _params: (WRONG, MISSED),

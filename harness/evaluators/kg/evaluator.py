@@ -145,7 +145,7 @@ def check_kg_nlp(params: KgParams) -> None:
 
 SPEC = EvaluatorSpec(
     name="kg",
-    version="6",
+    version="7",
     summary="KG-eval: entities of a text within reach of, or in a community with, another's (by a judge)",
     params=KgParams,
     measures=JUDGED.measures,
@@ -155,7 +155,7 @@ SPEC = EvaluatorSpec(
 )
 NLP_SPEC = EvaluatorSpec(
     name="kg_nlp",
-    version="5",
+    version="6",
     summary="KG-eval with triplets by rules on a parse: free, offline, deterministic (spaCy)",
     params=KgParams,
     measures=PARSED.measures,

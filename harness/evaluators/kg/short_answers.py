@@ -38,7 +38,6 @@ _MONTHS = (
 _MONTH = f"({'|'.join(_MONTHS)})"
 # Beside a number: May is a name, too.
 _DATED = re.compile(rf"\b{_MONTH}(?: of)? (?=\d)|(?<=\d)(?:st|nd|rd|th)?(?: of)? {_MONTH}\b")
-_ISO_DATE = re.compile(r"(?<!\d)(\d{4})-(\d\d)-(\d\d)(?!\d)")
 _SCALES = {
     **{"k": 3, "thousand": 3, "m": 6, "mn": 6, "million": 6},
     **{"b": 9, "bn": 9, "billion": 9, "tn": 12, "trillion": 12},
@@ -97,16 +96,10 @@ def _bare(name: str) -> str:
 
 
 def _numbers(label: str) -> frozenset[_Number]:
-    form = normalise(_ISO_DATE.sub(_in_words, label))
+    form = normalise(label)
     months = (one or other for one, other in _DATED.findall(form))
     values = (
         (Decimal(digits).scaleb(_SCALES.get(scale, 0)), bool(percent))
         for digits, scale, percent in _NUMBER.findall(form)
     )
     return frozenset([*values, *(month[:3] for month in months)])
-
-
-def _in_words(date: re.Match[str]) -> str:
-    """2023-03-05 as `2023 mar 05`; unchanged if there is no such month."""
-    year, month, day = date.groups()
-    return f"{year} {_MONTHS[int(month) - 1][:3]} {day}" if 1 <= int(month) <= 12 else date[0]

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from harness.core.scripts import SENTENCE_MARK_END
 from harness.extraction.text_windows import windows_of
 
 LONGEST_EXCERPT = 1_500
@@ -17,7 +18,7 @@ _ABBREVIATED = (
     r"(?<!\b(?:e\.g|i\.e)\.)"
 )
 _SENTENCE_END = re.compile(
-    rf"(?<=[.!?]){_ABBREVIATED}\s+(?![a-z])|(?<=[.!?][\"')\]\u201d\u2019])\s+|(?<=[\u3002\uff01\uff1f])"
+    rf"(?<=[.!?]){_ABBREVIATED}\s+(?![a-z])|(?<=[.!?][\"')\]\u201d\u2019])\s+|{SENTENCE_MARK_END}"
 )
 _ITEM = re.compile(r"\s*(?:[-*+>|#\u2022]|\d{1,3}[.)] )")
 """The start of a list item, a table row or a heading."""

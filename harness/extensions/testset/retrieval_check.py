@@ -8,6 +8,7 @@ import numpy as np
 
 from harness.core.errors import need
 from harness.core.records import Context, Document
+from harness.core.scripts import search_terms
 from harness.extensions.testset.excerpts import passages_of
 
 if TYPE_CHECKING:
@@ -79,8 +80,8 @@ def _ranking(texts: Sequence[str]) -> Any:
 
 
 def _words(texts: Sequence[str]) -> list[list[str]]:
-    import bm25s
+    from bm25s.stopwords import STOPWORDS_EN
 
-    whole = [text.encode(errors="replace").decode() for text in texts]
-    found: list[list[str]] = bm25s.tokenize(whole, stopwords="en", return_ids=False, show_progress=False)
-    return found
+    # bm25s cannot store half of a surrogate pair.
+    whole = (text.encode(errors="replace").decode() for text in texts)
+    return [[term for term in search_terms(text) if term not in STOPWORDS_EN] for text in whole]

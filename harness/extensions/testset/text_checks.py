@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from harness.core.records import Evidence
+from harness.core.scripts import word_count
 from harness.evaluators.answer_normalisation import abstains, is_verdict, normalise
 from harness.extensions.testset.types import PAIRED, QuestionCheck
 
@@ -74,9 +75,9 @@ def _no_answer(kind: str, question: str, answer: str) -> str:
         return "it has no answer"
     if abstains(answer):
         return "its answer is an abstention"
-    if len(answer.split()) > _LONGEST_ANSWER_WORDS:
+    if word_count(answer) > _LONGEST_ANSWER_WORDS:
         return f"its answer is longer than {_LONGEST_ANSWER_WORDS} words"
-    is_amount = bool(_DIGIT.search(answer)) and len(answer.split()) <= _LONGEST_AMOUNT
+    is_amount = bool(_DIGIT.search(answer)) and word_count(answer) <= _LONGEST_AMOUNT
     if kind in {"comparison", "temporal"} and not gives_away(question, answer) and not is_amount:
         return "its answer is neither a date or number nor one of the two that it names"
     return ""

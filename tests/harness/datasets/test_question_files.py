@@ -187,6 +187,23 @@ def test_answers_that_are_sentences_are_asked_for_as_sentences(tmp_path: Path) -
     assert "systems answer in sentences, ranked by token F1" in the_notes(found)
 
 
+@pytest.mark.parametrize(
+    ("answer", "is_sentence"),
+    [
+        ("上海位于中国东部沿海，长江入海口，是中国最大的城市之一。", True),
+        ("港は林さんという人が管理しています。", True),
+        ("ท่าเรือแห่งนี้บริหารงานโดยเทศบาลเมืองมาตั้งแต่ปีแรก", True),
+        ("항구는 시청이 처음부터 직접 관리하고 있다.", True),
+        ("中华人民共和国", False),
+        ("アルベルト・アインシュタイン", False),
+        ("กรุงเทพมหานคร", False),
+        ("서울 특별시", False),
+    ],
+)
+def test_a_sentence_in_a_script_without_spaces_is_one(tmp_path: Path, answer: str, is_sentence: bool) -> None:
+    assert read(tmp_path, lines({"question": "?", "answers": answer})).are_sentences == is_sentence
+
+
 def test_a_question_that_is_asked_twice_is_noted(tmp_path: Path) -> None:
     assert "1 of 3 questions are repeated" in the_notes(read(tmp_path, "question\na  b?\nA b?\nc?\n", "asked.csv"))
 

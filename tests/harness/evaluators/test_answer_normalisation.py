@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from harness.evaluators.answer import is_right
 from harness.evaluators.answer_normalisation import ABSTENTION, abstains, canonical, leading_yes_no, normalise
+from harness.evaluators.token_overlap import contains
 
 
 @pytest.mark.parametrize(
@@ -13,13 +14,13 @@ from harness.evaluators.answer_normalisation import ABSTENTION, abstains, canoni
     [
         ("  The   New York\tTimes. ", "new york times"),
         ("Sam Bankman-Fried", "sam bankman fried"),
-        ("Sam Bankman‑Fried’s", "sam bankman frieds"),  # noqa: RUF001 - a typographic hyphen and apostrophe
+        ("Sam Bankman‑Fried’s", "sam bankman frieds"),
         ("“Google”", "google"),
         ("**Google**", "google"),
         ("`Google`", "google"),
         ("> - Google", "google"),
         ("Will Smith & Jada Pinkett Smith", "will smith and jada pinkett smith"),
-        ("ＧＯＯＧＬＥ", "google"),  # noqa: RUF001 - full-width letters
+        ("ＧＯＯＧＬＥ", "google"),
         ("Goo\u200bgle", "google"),
         ("U.S.", "us"),
         ("1,000,000", "1000000"),
@@ -52,6 +53,12 @@ from harness.evaluators.answer_normalisation import ABSTENTION, abstains, canoni
         ("20°C", "20 °c"),
         ("20 °C", "20 °c"),
         ("5th", "5th"),
+        ("٢٤", "24"),
+        ("٣٫٥", "3.5"),
+        ("२४ प्रतिशत", "24 प्रतिशत"),
+        ("3 May 2021", "may 3 2021"),
+        ("03/05/2021", "03 05 2021"),
+        ("2021-02-31", "2021 02 31"),
         ("Paris\n\nQuestion: Capital of Spain?\nAnswer: Madrid", "paris"),
         ("Answer: Paris\n\nQuestion: Capital of Spain?\nAnswer: Madrid", "paris"),
         ("Question: Capital of Spain?\nAnswer: Madrid", "madrid"),
@@ -138,6 +145,63 @@ def test_a_label_marks_the_answer(answer: str) -> None:
 @pytest.mark.parametrize(("answer", "form"), [("TRUE", "yes"), ("Yes!", "yes"), ("False.", "no"), ("NO", "no")])
 def test_true_and_false_are_yes_and_no(answer: str, form: str) -> None:
     assert canonical(answer) == form
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *("May 3, 2021", "3rd of May, 2021", "2021-05-03", "2021/5/3", "3-May-2021", "3. Mai 2021", "3 mai 2021."),
+        *(
+            "3 de mayo de 2021",
+            "3 de maio de 2021",
+            "3 maggio 2021",
+            "2021年5月3日",
+            "２０２１年５月３日",
+            "2021년 5월 3일",
+        ),
+        *("3 مايو 2021", "٣ أيار ٢٠٢١", "3 मई 2021", "३ मई २०२१"),
+    ],
+)
+def test_a_full_date_is_the_same_in_every_usual_spelling(written: str) -> None:
+    assert is_right(written, ["3 May 2021"])
+    assert contains(f"It was on {written}", ["May 3, 2021"])
+    assert not is_right(written, ["4 May 2021"])
+
+
+@pytest.mark.parametrize("other", ["3 May 2021", "5 March 2021", "2021-05-03", "05/03/2021", "May 2021", "May 3"])
+def test_a_date_that_may_be_one_of_two_days_is_equal_to_itself_alone(other: str) -> None:
+    assert is_right("03/05/2021", ["03/05/2021"])
+    assert not is_right("03/05/2021", [other])
+    assert is_right("25/12/2021", ["12/25/2021"])
+
+
+def test_part_of_a_date_stands_in_it_as_it_is_written() -> None:
+    assert contains("It was on 3 May 2021", ["May 2021"])
+    assert contains("It was on May 3, 2021", ["May 3"])
+
+
+YES = ["Ja", "Oui.", "Sí", "Sim", "Sì", "是的。", "はい", "네", "نعم", "हाँ", "जी हाँ"]
+NO = ["Nein!", "Non", "No", "Não", "不是", "いいえ。", "아니요", "لا", "नहीं"]
+REST = {
+    "Ja": ", beide.",
+    "是的。": "，两篇都说了。",
+    "はい": "、そうです。",
+    "네": ", 맞습니다.",
+    "نعم": "، هذا صحيح.",
+    "हाँ": "। दोनों।",
+}
+
+
+@pytest.mark.parametrize(("answers", "verdict", "other"), [(YES, "yes", "no"), (NO, "no", "yes")])
+def test_yes_and_no_are_read_in_eleven_languages(answers: list[str], verdict: str, other: str) -> None:
+    for answer in answers:
+        assert is_right(answer, [verdict]) and is_right(verdict, [answer]) and not is_right(answer, [other])
+        assert is_right(answer.rstrip("。") + REST.get(answer, ", 2021."), [verdict]), answer
+
+
+@pytest.mark.parametrize("answer", ["Nein sagte niemand", "Ja, nein", "Si", "Nonsense", "不知道", "लाल", "Jason"])
+def test_these_are_no_yes_and_no_no(answer: str) -> None:
+    assert not is_right(answer, ["yes"]) and not is_right(answer, ["no"])
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,12 @@ def test_a_vector_that_is_none_fails_its_score_and_is_never_a_zero(record: MakeR
 
 def test_sentences_are_cut_at_ends_and_lines_and_a_long_one_into_windows() -> None:
     assert sentences_of('He said "no." Then left!\n- item\n---\n') == ['He said "no.', "Then left!", "- item"]
+    assert sentences_of("「行こう。」と言った。次の日！？終わり") == [
+        "「行こう。」と言った。",
+        "次の日！？",
+        "終わり",
+    ]
+    assert sentences_of("वह गया। कब? هل ذهب؟ نعم.") == ["वह गया।", "कब?", "هل ذهب؟", "نعم."]
     assert [len(part) <= WINDOW for part in sentences_of("word " * 500)] == [True, True, True]
 
 

@@ -75,6 +75,8 @@ def test_of_a_reference_that_squad_deletes_whole_only_an_empty_answer_earns_noth
         ("トーキョー", "トーキョー", 1.0),
         ("苹果的iPhone 15", "iPhone 15", 2 * 2 / (5 + 2)),
         ("กรุงเทพ", "กรุง", 2 * 4 / (7 + 4)),
+        ("２０２１年", "2021年", 1.0),
+        ("กรุง\u200bเทพ", "กรุงเทพ", 1.0),
         ("서울 특별시", "서울", 2 * 1 / (2 + 1)),
     ],
 )
@@ -86,7 +88,7 @@ def test_in_a_script_without_spaces_a_character_is_a_token(answer: str, referenc
     ("answer", "reference"),
     [
         ("It was Google, the articles say.", "Google"),
-        ("Sam Bankman‑Fried of FTX did.", "the Sam Bankman-Fried"),  # noqa: RUF001 - a typographic hyphen
+        ("Sam Bankman‑Fried of FTX did.", "the Sam Bankman-Fried"),
         ("They paid $5 million for it.", "5 million dollars"),
         ("首都は東京です。", "東京"),
         ("The articles name Apple.\nAnswer: Google Search", "Google"),

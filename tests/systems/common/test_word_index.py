@@ -75,6 +75,30 @@ def test_half_a_surrogate_pair_is_no_obstacle(build: Build) -> None:
     assert context.text == "heron \ud800marsh"
 
 
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("港口由林晓梅管理", "谁管理港口？"),
+        ("苹果公司发布iPhone15手机", "iphone15的价格"),
+        ("ＩＰＨＯＮＥ１５", "iPhone15"),
+        ("ﾄｰｷｮｰﾀﾜｰ", "トーキョータワー"),
+        ("서울은 수도이다", "서울에 사는 사람"),
+        ("दिल्ली में बारिश", "दिल्ली"),
+        ("กรุง\u200bเทพ", "กรุงเทพ"),
+        ("القَاهِرَة كبيرة", "القاهرة"),
+        ("تأسست عام ٢٠٢١", "2021"),
+        ("Ha\u0300 No\u0323\u0302i", "Hà Nội"),
+    ],
+)
+def test_a_word_is_found_in_any_script(build: Build, text: str, question: str) -> None:
+    assert found(build("heron marsh", text), question) == ["d1"]
+
+
+@pytest.mark.parametrize(("text", "question"), [("दिन", "दल"), ("港湾", "湾港"), ("서울", "울산")])
+def test_letters_in_common_make_no_word(build: Build, text: str, question: str) -> None:
+    assert found(build("heron marsh", text), question) == []
+
+
 async def test_searches_side_by_side_do_not_mix(build: Build) -> None:
     index = build(*(f"animal{n} lives here" for n in range(50)))
     all_found = await asyncio.gather(*(index.search(f"animal{n}", 1) for n in range(50)))

@@ -161,7 +161,7 @@ def test_only_the_embedder_and_the_chunks_determine_the_index() -> None:
     assert SPEC.roles(PassageParams(vectors=False), AnswerParams(search="bm25")) == Roles(
         index=frozenset(), answer=frozenset({"generator"})
     )
-    assert SPEC.stored_index_kind == "passages/2"
+    assert SPEC.stored_index_kind == "passages/3"
     assert set(SPEC.index_params.model_fields) == {"chunk_size", "chunk_overlap", "headings", "vectors"}
 
 

@@ -91,7 +91,7 @@ def passages_of(prompt: list[Message]) -> str:
 
 
 def test_naives_stored_index_is_its_own_and_gives_the_same_first_round(stored: Path) -> None:
-    assert SPEC.stored_index_kind == naive.SPEC.stored_index_kind == "passages/2"
+    assert SPEC.stored_index_kind == naive.SPEC.stored_index_kind == "passages/3"
     assert SPEC.index_params is naive.SPEC.index_params
     roles = SPEC.roles(INDEX, AnswerParams())
     assert roles == naive.SPEC.roles(INDEX, NaiveAnswerParams())

@@ -1,0 +1,93 @@
+"""Words, search terms, sentences and digits of texts in any script.
+
+Scripts differ in three ways that matter here. Some put no spaces between words (Chinese, Japanese, Thai, Lao,
+Khmer, Burmese). Some write vowels as marks on letters, which Python's `\\w` does not match (Hindi, Thai, vocalised
+Arabic). Many have digits and sentence ends of their own.
+"""
+
+import re
+import unicodedata
+
+_BLOCKS_WITH_MARKS = (range(0x300, 0x1E00), range(0xA66F, 0xAC00), range(0x11000, 0x12000))
+_MARKS = "".join(
+    chr(code) for block in _BLOCKS_WITH_MARKS for code in block if unicodedata.category(chr(code))[0] == "M"
+)
+_SOUTH_EAST_ASIAN = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+_KATAKANA = r"\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
+_HAN_AND_HIRAGANA = r"\u3005-\u3007\u3041-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+UNSPACED = _SOUTH_EAST_ASIAN + _HAN_AND_HIRAGANA + _KATAKANA
+"""Characters of scripts without spaces between words, for a class of a regular expression: Thai, Lao, Burmese,
+Khmer, kana, and Han with its extensions."""
+LETTER = rf"(?:[^\W\d_{UNSPACED}][{_MARKS}]*)"
+"""A letter of another script with its marks, as a regular expression."""
+LETTER_OR_DIGIT = rf"(?:[^\W_{UNSPACED}][{_MARKS}]*)"
+"""`LETTER`, or a digit."""
+_HANGUL = r"\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7fb"
+WIDE_PUNCTUATION = r"\u3001-\u3004\u3008-\u303f\u30a0\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
+"""Ideographic and full-width punctuation, for a class of a regular expression."""
+SENTENCE_MARKS = r"\u3002\uff0e\uff61\uff01\uff1f\u061f\u06d4\u0964\u0965\u0589\u1362\u1367\u104b\u17d4"
+"""Marks that end a sentence and need no space behind them, for a class: Chinese and Japanese, Arabic and Urdu,
+Hindi, Armenian, Amharic, Burmese, Khmer."""
+_CLOSING = r"\"'\u201d\u2019)\]\u300d\u300f\uff09\u3011\u300b"
+# "「行こう。」と言った" goes on behind the quotation.
+SENTENCE_MARK_END = (
+    rf"(?<=[{SENTENCE_MARKS}])(?![{SENTENCE_MARKS}{_CLOSING}])\s*"
+    rf"|(?<=[{SENTENCE_MARKS}][{_CLOSING}])(?![{_CLOSING}]|\u3068|\u3063\u3066)\s*"
+)
+"""What separates two sentences behind one of the `SENTENCE_MARKS`, as a regular expression; may be empty."""
+SENTENCE_END = re.compile(rf"(?<=[.!?])[\"\u201d\u2019')]*\s+|\n+|{SENTENCE_MARK_END}")
+"""What separates two sentences, or two lines, in any script. Thai has no mark for it."""
+
+CLAUSE_MARKS = rf"{WIDE_PUNCTUATION}{SENTENCE_MARKS}\u060c\u061b"
+"""Marks that end a clause, other than those of European languages, for a class."""
+
+_COUNTED = re.compile(
+    rf"[{_KATAKANA}]+|[{_HAN_AND_HIRAGANA}]{{1,2}}|[{_SOUTH_EAST_ASIAN}]{{1,5}}|[^\s{UNSPACED}{WIDE_PUNCTUATION}]+"
+)
+_FULL_WIDTH = re.compile(r"[\uff01-\uff9f\uffa0-\uffdc]+")
+_FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
+# Arabic vowel marks and the stroke that lengthens a word are optional; a zero-width space marks a Thai line break.
+_OPTIONAL = re.compile(rf"[\u0640\u064b-\u0652\u0670]|(?<=[{UNSPACED}])\u200b+(?=[{UNSPACED}])")
+_PLAIN_TERM = re.compile(r"\b\w\w+\b")
+_NOT_PLAIN = re.compile(rf"[{UNSPACED}{_HANGUL}{_MARKS}]")
+# The zero-width joiners stand within Persian and Hindi words.
+_TERM = re.compile(
+    rf"(?P<three>[{_SOUTH_EAST_ASIAN}]+)|(?P<two>[{_HAN_AND_HIRAGANA}{_KATAKANA}]+|[{_HANGUL}]+)|"
+    rf"(?:[^\W{UNSPACED}{_HANGUL}][{_MARKS}\u200c\u200d]*){{2,}}|[^\W{UNSPACED}{_HANGUL}][{_MARKS}]+"
+)
+
+
+def folded(text: str) -> str:
+    """The text with composed letters, digits 0-9, Latin letters and kana in their usual width, and without
+    optional Arabic marks. ASCII stays as it is; so do accents, and all that means something else without.
+    """
+    if text.isascii():
+        return text
+    text = _FULL_WIDTH.sub(lambda wide: unicodedata.normalize("NFKC", wide[0]), text)
+    text = _OPTIONAL.sub("", unicodedata.normalize("NFC", text))
+    return _FOREIGN_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
+
+
+def word_count(text: str) -> int:
+    """The number of words; of scripts without spaces an estimate from usual lengths of words."""
+    return len(_COUNTED.findall(text))
+
+
+def search_terms(text: str) -> list[str]:
+    """The terms by which BM25 finds a text, in lower case and in order.
+
+    Words of two letters, digits or underscores or more. A run in a script without spaces gives each pair of
+    neighbouring characters (each three of Thai and its kin), and so does a Korean word, to which particles are
+    attached: `서울은` and `서울에` share `서울`. A word ends where such a script begins: `iPhone发布` is `iphone`
+    and `发布`.
+    """
+    text = folded(text).lower()
+    if not _NOT_PLAIN.search(text):
+        return _PLAIN_TERM.findall(text)
+    return [term for run in _TERM.finditer(text) for term in _terms(run)]
+
+
+def _terms(run: re.Match[str]) -> list[str]:
+    word = run[0]
+    size = {"three": 3, "two": 2}.get(run.lastgroup or "", len(word))
+    return [word[at : at + size] for at in range(max(1, len(word) - size + 1))]
