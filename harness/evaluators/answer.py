@@ -123,7 +123,7 @@ class AnswerEvaluator:
 
 SPEC = EvaluatorSpec(
     name="answer",
-    version="7",
+    version="8",
     summary="is the answer right, and does the system know when it does not know (no model call)",
     params=Params,
     measures=lambda _params: MEASURES,

@@ -137,7 +137,7 @@ def _score(case: ScoringInput, measure: Measure) -> Score:
 
 SPEC = EvaluatorSpec(
     name="novel_tokens",
-    version="2",
+    version="3",
     summary="does the answer say what the reference says beyond the question: F1 of words (no model call)",
     params=Params,
     measures=lambda _params: MEASURES,

@@ -296,7 +296,7 @@ def _measures(params: RetrievalParams) -> tuple[Measure, ...]:
 
 SPEC = EvaluatorSpec(
     name="retrieval",
-    version="4",
+    version="5",
     summary="is the evidence in what was retrieved, by document and by fact (no model call)",
     params=RetrievalParams,
     measures=_measures,

@@ -155,7 +155,7 @@ def _scores(case: ScoringInput) -> list[Score]:
 
 SPEC = EvaluatorSpec(
     name="support",
-    version="1",
+    version="2",
     summary="how much of the answer stands in the contexts: words, pairs, ROUGE-L precision (no model call)",
     params=Params,
     measures=lambda _params: MEASURES,

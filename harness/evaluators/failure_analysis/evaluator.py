@@ -168,7 +168,7 @@ def _cause(pieces: Sequence[Piece]) -> Cause | None:
 
 SPEC = EvaluatorSpec(
     name="failure_analysis",
-    version="4",
+    version="5",
     summary="why each wrong answer is wrong: corpus, chunking, rank, context or generator (no model call)",
     params=FailureAnalysisParams,
     measures=lambda _params: (WRONG, MISSED),
