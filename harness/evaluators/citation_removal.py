@@ -1,8 +1,9 @@
 """Citations are no part of an answer: `Google [1]` answers `Google`.
 
 Taken off, wherever they stand: numbers of one or two digits in square or lenticular brackets (`[1]`, `[1, 2]`,
-`[1][3]`, `[^2]`), passages by number in round or square ones (`[doc 2]`, `(passages 1 and 3)`), superscript
-numbers behind a word of three letters or a mark, and at the end `Source: [1]` or `as stated in passage 2`.
+`[1][3]`, `[^2]`), RAGFlow's `[ID:0]` and `##0$$`, passages by number in round or square brackets (`[doc 2]`,
+`(passages 1 and 3)`), superscript numbers behind a word of three letters or a mark, and at the end `Source: [1]`
+or `as stated in passage 2`.
 
 Kept, since they may be the answer: a year (`[1999]`), a bare number in round brackets (`Iron Man (2)`: passages
 are numbered in square ones), a superscript that is an exponent, what is glued to the next word (`[2]catenane`),
@@ -21,6 +22,8 @@ _NAMED = (
 )
 _BRACKETED = (
     rf"(?:\[\s?(?:{_NUMBERS}|{_NAMED})\s?\](?![^\W_])|\u3010\s?{_NUMBERS}[^\u3010\u3011]{{0,40}}\u3011"
+    # RAGFlow's, from 0.
+    rf"|\[ID:\s?\d{{1,3}}\](?![^\W_])|##\d{{1,3}}\$\$"
     rf"|\((?:see\s)?(?:{_NAMED}|\[{_NUMBERS}\](?:{_JOINT}\[{_NUMBERS}\])*)\))"
 )
 _LIST = rf"{_BRACKETED}(?:(?:{_JOINT}|\s?){_BRACKETED})*"

@@ -32,7 +32,8 @@ from harness.protocols import NO_ROLE, ModelProxy, PlainUrl, Runtime, SystemSpec
 from systems.pipelines.base import OWN_INDEX, OWN_WORDS, PipelineSystem, lent_url
 from systems.pipelines.params import NoIndexParams, ServiceParams
 from systems.pipelines.replies import PipelineReply, WrongShape, read_reply
-from systems.pipelines.templates import NothingThere, ReplyReader, check_variables, filled, variables
+from systems.pipelines.reply_paths import NothingThere, ReplyReader
+from systems.pipelines.templates import check_variables, filled, variables
 
 _LONGEST_REPLY = 32_000_000
 _CONNECT_S = 5.0

@@ -289,7 +289,9 @@ def test_contexts_are_read_wherever_a_path_finds_them(
     found: list[tuple[str, tuple[str, ...]]],
 ) -> None:
     service.says({"a": "x", **reply})
-    prediction, _ = answered(service, tmp_path, reply={"answer": "a", "contexts": contexts})
+    asked = {"q": "{query}", "filter": {"key": "author", "value": "{query_id}{answer_style}"}}
+    prediction, _ = answered(service, tmp_path, request=asked, reply={"answer": "a", "contexts": contexts})
+    assert service.asked[0][1] == {"q": QUESTION, "filter": {"key": "author", "value": "qshort"}}
     assert [(context.text, context.doc_ids) for context in prediction.contexts] == found
 
 
@@ -297,6 +299,7 @@ def test_contexts_are_read_wherever_a_path_finds_them(
     ("reply", "has_contexts", "usage"),
     [
         (chat({"content": "x"}, citations=[]), True, Usage(input_tokens=1033, output_tokens=128)),
+        (chat({"content": "x"}), False, Usage(input_tokens=1033, output_tokens=128)),
         (chat({"content": "x"}, citations=None), False, Usage(input_tokens=1033, output_tokens=128)),
         (chat({"content": "x"}, citations=[], usage=None), True, None),
         (chat({"content": "x"}, citations=[], usage={"prompt_tokens": 0, "completion_tokens": 0}), True, None),
