@@ -21,7 +21,7 @@ MISSING = frozenset({"nan", "NaN", "NAN", "<NA>", "NaT", "None", "null", "NULL",
 NO_ANSWER = "Insufficient information."
 _LONGEST_LIST = 1_000_000
 """Characters of a list that is spelled in a text."""
-_DEEPEST = 12
+_DEEPEST, _MOST_PARTS = 12, 50_000
 _TRUE, _FALSE = frozenset({"true", "yes", "1", "1.0", "y", "t"}), frozenset({"false", "no", "0", "0.0", "n", "f"})
 _GOLD_KEYS = ("text", "value", "answer", "answers", "aliases", "spans")
 """Keys with answers of an object, such as SQuAD's {"text": [...], "answer_start": [...]}."""
@@ -208,7 +208,9 @@ def _as_python(text: str) -> str | None:
             parts.append("]" if is_list else word)
         elif kind == "colon" and opened:
             opened[-1] = (opened[-1][0], False)
-        elif kind in {"close", "other"} or len(opened) > _DEEPEST:
+        elif kind in {"close", "other"}:
+            return None
+        if len(opened) > _DEEPEST or len(parts) > _MOST_PARTS:
             return None
         if kind != "close":
             parts.append(word)

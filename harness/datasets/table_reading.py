@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.core.errors import DataError
 from harness.datasets.cell_values import DuplicateKeyError, constant, is_missing, object_of, strict_json
-from harness.datasets.decompression_limits import most_values, values_of_json
+from harness.datasets.decompression_limits import most_values, values_of_json, values_of_lines
 from harness.datasets.file_kinds import read_content
 from harness.datasets.row_fields import kind_of
 
@@ -119,7 +119,11 @@ def _text_rows(path: Path, text: str, names: dict[str, None]) -> Iterable[FieldR
     start = text.lstrip()
     # A name may be wrong, but no CSV file begins like an object.
     is_json = start.startswith(("{", "[")) and (kind not in _CSV or bool(re.match(r'\[?\s*\{\s*"', start)))
-    if is_json or kind in _JSON:
+    is_json = is_json or kind in _JSON
+    data = text.encode("utf-8", "surrogatepass")
+    if (values_of_json if is_json else values_of_lines)(data) > most_values(len(data)):
+        raise DataError(f"{path} contains too many values", "drop the fields that are not needed")
+    if is_json:
         return _json_rows(path, text, names)
     _refuse_trec(path, start)
     return _csv_rows(path, text, names)
@@ -137,9 +141,6 @@ def _refuse_trec(path: Path, text: str) -> None:
 
 
 def _json_rows(path: Path, text: str, names: dict[str, None]) -> Iterator[FieldRow]:
-    data = text.encode("utf-8", "surrogatepass")
-    if values_of_json(data) > most_values(len(data)):
-        raise DataError(f"{path} contains too many values", "drop the fields that are not needed")
     whole = _whole_value(path, text)
     if whole is not None:
         for number, value in enumerate(_rows_of(whole), start=1):
@@ -231,8 +232,9 @@ def _list_in(value: Mapping[str, Any], depth: int = 2) -> list[object] | None:
 def _from_columns(value: Mapping[str, Any]) -> object:
     """The rows of a table that was written by columns, as pandas and Hugging Face do; other values unchanged."""
     columns = list(value.values())
-    if {"columns", "data"} <= set(value) and all(isinstance(value[name], list) for name in ("columns", "data")):
-        return [dict(zip(value["columns"], row, strict=False)) for row in value["data"]]
+    names, data = value.get("columns"), value.get("data")
+    if isinstance(names, list) and isinstance(data, list) and all(isinstance(row, list) for row in data):
+        return [{str(name): one for name, one in zip(names, row, strict=False)} for row in data]
     if len(columns) > 1 and all(isinstance(one, list) and len(one) == len(columns[0]) for one in columns):
         return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
     is_indexed = columns and all(isinstance(one, Mapping) and list(one) == list(columns[0]) for one in columns)
