@@ -92,6 +92,7 @@ class Columns:
         fields = row.given if blank else row.fields
         values = ((name, value_at(fields, name)) for name in self.roles.get(role, ()))
         found = [(name, value) for name, value in values if value is not None]
+        found = [(name, value) for name, value in found if value != ""] or found[:1]
         if len(found) < 2:
             return found[0][1] if found else None
         for name, value in found[1:]:
@@ -111,7 +112,7 @@ class Columns:
     def notes(self, table: FieldTable, own: Iterable[str], passed_over: Iterable[str] = ()) -> list[str]:
         """Which columns of other tools were read, and which columns were not read, with their number of rows."""
         used = {name: role for role, names in self.roles.items() for name in names}
-        foreign = [f"'{name}' as {role}" for name, role in used.items() if name != role and name not in own]
+        foreign = [f"{_shown(name)} as {role}" for name, role in used.items() if name != role and name not in own]
         lines = [f"columns of {self.path.name} under other names: {', '.join(foreign)}"] if foreign else []
         taken = {*used, *(name.partition(".")[0] for name in used if name not in table.names), *passed_over}
         counts = {name: sum(name in row.fields for row in table.rows) for name in table.names if name not in taken}

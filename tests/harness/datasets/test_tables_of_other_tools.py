@@ -236,7 +236,8 @@ def test_two_columns_that_could_both_be_the_answer_are_refused_with_both_names(
     with pytest.raises(DataError, match=r"line 1.*'answer'.*'prediction'.*--field answer="):
         answered([row])
     assert answered([row], answer="prediction").rows[0].answer == "z"
-    assert answered([{**row, "prediction": "X"}]).rows[0].answer == "x", "the same answer twice is one"
+    for same in ("X", "", None):
+        assert answered([{**row, "prediction": same}]).rows[0].answer == "x", "the same answer twice is one"
     with pytest.raises(ConfigError, match="did you mean 'ground_truth'"):
         asked([row], answers="ground_truths")
     with pytest.raises(DataError, match=r"retrieved contexts.*--field answers=answer"):
