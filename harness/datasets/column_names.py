@@ -50,6 +50,7 @@ QUESTION_FILE: Mapping[str, Tiers] = {
     "question": _QUESTION,
     "id": (("id",), (*_IDS, "_id", "example_id")),
     "answers": _GOLD,
+    "aliases": (("answer_aliases", "alt_ans"),),
     "evidence": (("evidence", "evidence_list"),),
     "documents": (("retrieval_gt",),),
     "type": (("type",), ("question_type", "query_type", "qtype")),
@@ -72,6 +73,8 @@ _ELSEWHERE = {
     "a gold answer": (*_GOLD[:1],),
 }
 """What an unread column holds, by its name."""
+UNREAD = ("evidences",)
+"""Names of other tools that look like a misspelling of a field here: 2WikiMultihopQA's triples."""
 _INSIDE = ("content", "text", "value")
 """Keys of an object with one text, such as a message."""
 _NESTED = frozenset(map(plain_name, ("inputs", "outputs", "vars", "reference_outputs", "response")))
@@ -121,7 +124,9 @@ class Columns:
             more = f" and {len(skipped) - _MOST_SHOWN:,} more" if len(skipped) > _MOST_SHOWN else ""
             listed = ", ".join(skipped[:_MOST_SHOWN]) + more
             whole = f"{len(table.rows):,} {'row' if len(table.rows) == 1 else 'rows'}"
-            lines.append(f"fields of {self.path.name} that are not read, with their number in {whole}: {listed}")
+            lines.append(
+                f"fields of {self.path.name} that are not read, and in how many of {whole} they are: {listed}"
+            )
         return lines
 
 

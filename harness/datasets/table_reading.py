@@ -210,8 +210,9 @@ def _nested_rows(value: object) -> Sequence[object]:
     """The questions of a SQuAD article, the row in an answer of the Hub's server, or the value itself."""
     if not isinstance(value, Mapping):
         return [value]
-    if isinstance(paragraphs := value.get("paragraphs"), list):
-        texts = [one for one in paragraphs if isinstance(one, Mapping) and isinstance(one.get("qas"), list)]
+    paragraphs = value.get("paragraphs")
+    texts = [one for one in paragraphs if isinstance(one, Mapping)] if isinstance(paragraphs, list) else []
+    if texts and all(isinstance(one.get("qas"), list) for one in texts):
         return [row for one in texts for row in one["qas"]]
     return [value["row"]] if {"row_idx", "row"} <= set(value) else [value]
 

@@ -14,6 +14,7 @@ from harness.core.errors import ConfigError, DataError
 from harness.datasets.cell_values import as_text, parsed_cell
 from harness.datasets.column_names import (
     ANSWER_FILE,
+    QUESTION_FILE,
     Columns,
     Tiers,
     find_columns,
@@ -111,11 +112,12 @@ def _columns(path: Path, table: FieldTable, fields: Mapping[str, str]) -> Column
 
 
 def _missing(path: Path, field: str, names: Sequence[str]) -> DataError:
+    gold_names = {plain_name(name) for tier in QUESTION_FILE["answers"] for name in tier}
     likely = [
         name
         for word in _SYNONYMS[field]
         for name in sorted(names, key=len)
-        if word in name and not any(gold in name for gold in _GOLD_SIDE)
+        if word in name and plain_name(name) not in gold_names and not any(gold in name for gold in _GOLD_SIDE)
     ]
     # Only suggest names that need no quoting in a shell.
     offered = next((name for name in likely if re.fullmatch(r"[\w.-]+", name)), None)

@@ -171,6 +171,25 @@ TOOLS: dict[str, tuple[object, tuple[str, ...], str | None]] = {
     ),
     "RAGChecker": ({"results": [{"query": "a?", "gt_answer": "y", "response": "x"}]}, ("y",), "x"),
     "promptfoo": (PROMPTFOO, (), "x"),
+    "MuSiQue": (
+        [
+            {
+                "question": "a?",
+                "answer": "y",
+                "answer_aliases": ["z"],
+                "answerable": True,
+                "paragraphs": [{"idx": 0}],
+            }
+        ],
+        ("y", "z"),
+        None,
+    ),
+    "SQuAD": (
+        {"data": [{"paragraphs": [{"context": "c", "qas": [{"question": "a?", "answers": [{"text": "y"}]}]}]}]},
+        ("y",),
+        None,
+    ),
+    "2WikiMultihopQA": ({"question": "a?", "answer": "y", "evidences": [["s", "r", "o"]]}, ("y",), None),
     "LlamaIndex": ({"examples": [{"query": "a?", "reference_answer": "y"}]}, ("y",), None),
     "columns of Hugging Face": ({"question": ["a?"], "answers": [["y"]]}, ("y",), None),
 }
