@@ -249,6 +249,12 @@ def test_rows_of_unknown_queries_are_left_out_on_request_and_noted(take: Import)
     assert "Rows skipped because their query is not in the data set demo: 1." in notes
 
 
+def test_a_file_of_gold_answers_that_is_taken_for_answers_is_noted(take: Import) -> None:
+    gold = [{"query": DEMO.queries[n].text, "answer": DEMO.references[n].answers[0]} for n in range(6)]
+    assert any("All 6 answers are word for word gold answers" in note for note in take(gold).notes)
+    assert not any("gold answers" in note for note in take([*gold[:5], answer(5)]).notes)
+
+
 def test_doc_ids_that_the_corpus_lacks_are_kept_and_counted(take: Import) -> None:
     known = DEMO.documents[0].doc_id
     result = take([answer(0, contexts=[{"text": "t", "doc_ids": [known, "x"]}, {"text": "u", "doc_id": "y"}])])
