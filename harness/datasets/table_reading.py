@@ -6,9 +6,8 @@ import csv
 import io
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
@@ -30,7 +29,7 @@ _CSV, _JSON = (".csv", ".tsv"), (".json", ".jsonl", ".ndjson")
 _DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(r'^"?sep=(.|\\t)"?[ ]*\r?\n', re.IGNORECASE)
 """The line by which Excel names the delimiter."""
-_FLOAT = re.compile(r"-?\d+\.0")
+_FLOAT = re.compile(r"\s*-?\d+\.0\s*")
 _LISTS = (
     "results",
     "rows",
@@ -81,6 +80,15 @@ class FieldTable:
     """All field names, also of fields that are empty in every row."""
     rows: tuple[FieldRow, ...]
     sha256: str = ""
+
+    def with_whole_numbers(self) -> FieldTable:
+        """24.0 as 24 where all numbers of a CSV column end in .0: pandas writes integers with gaps so."""
+        cells = {
+            name: [str(row.given[name]) for row in self.rows if row.is_csv and not is_missing(row.given.get(name))]
+            for name in self.names
+        }
+        whole = {name for name, texts in cells.items() if texts and all(map(_FLOAT.fullmatch, texts))}
+        return replace(self, rows=tuple(_with_whole_numbers(row, whole) for row in self.rows)) if whole else self
 
 
 def read_table(path: Path, *, most_bytes: int = MOST_BYTES, noun: str = "questions") -> FieldTable:
@@ -305,18 +313,15 @@ def _csv_rows(path: Path, text: str, known: dict[str, None]) -> list[FieldRow]:
         raise DataError(f"{path} line {begun + skipped} is not CSV ({error})", fix) from error
     finally:
         csv.field_size_limit(usual)
-    _restore_whole_numbers([cells for _, cells in rows])
     return [FieldRow(f"{path} {place}", cells, is_csv=True, place=place) for place, cells in rows]
 
 
-def _restore_whole_numbers(rows: Sequence[dict[str, str]]) -> None:
-    """Write 24.0 as 24 where all numbers of a column end in .0: pandas writes integers with gaps so."""
-    columns = Counter(name for row in rows for name in row)
-    for name in columns:
-        cells = [row for row in rows if name in row and not is_missing(row[name])]
-        if cells and all(_FLOAT.fullmatch(row[name].strip()) for row in cells):
-            for row in cells:
-                row[name] = row[name].strip().removesuffix(".0")
+def _with_whole_numbers(row: FieldRow, names: set[str]) -> FieldRow:
+    given = {
+        name: value.strip().removesuffix(".0") if name in names and isinstance(value, str) else value
+        for name, value in row.given.items()
+    }
+    return replace(row, given=given)
 
 
 def _delimiter(text: str) -> str:

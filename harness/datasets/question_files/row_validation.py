@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.core.errors import DataError, nearest
-from harness.datasets.cell_values import NO_ANSWER, as_bool, as_text, gold_answers, parsed_cell
+from harness.datasets.cell_values import NO_ANSWER, as_bool, as_text, gold_answers, is_missing, parsed_cell
 from harness.datasets.column_names import ANSWER_FILE, QUESTION_FILE, UNREAD, Columns, find_columns, listed_names
 from harness.datasets.row_fields import kind_of
 from harness.datasets.table_reading import FieldRow, FieldTable, plain_name
@@ -178,8 +178,8 @@ def _name(row: FieldRow, columns: Columns, role: str) -> str:
 
 def _evidence(where: str, value: object) -> Iterator[AskedQuote]:
     """The quotes in a value: a text is a quote, a list or object also in a cell."""
-    found = parsed_cell(value, where)
-    if isinstance(found, str) and re.match(r"\s*\[?\s*\{", found):
+    found = None if is_missing(value) else parsed_cell(value, where)
+    if isinstance(found, str) and re.match(r"""\s*\[?\s*\{\s*["']""", found):
         raise DataError(
             f"{where}: 'evidence' is not a JSON list of quotes", f"use columns quote, document; {_FORMAT}"
         )
@@ -221,7 +221,8 @@ def _columns(row: FieldRow) -> Iterator[AskedQuote]:
 
 def _cited(row: FieldRow, columns: Columns) -> tuple[list[AskedQuote], bool]:
     """The documents of AutoRAG's `retrieval_gt`, all of which are needed; none and True if it has alternatives."""
-    found = parsed_cell(columns.value(row, "documents"), row.where)
+    value = columns.value(row, "documents")
+    found = None if is_missing(value) else parsed_cell(value, row.where)
     groups = found if isinstance(found, list) else [] if found is None else [found]
     ids = [one if isinstance(one, list) else [one] for one in groups]
     if any(len(group) > 1 for group in ids):
