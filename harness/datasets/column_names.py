@@ -123,9 +123,9 @@ class Columns:
         if skipped:
             more = f" and {len(skipped) - _MOST_SHOWN:,} more" if len(skipped) > _MOST_SHOWN else ""
             listed = ", ".join(skipped[:_MOST_SHOWN]) + more
-            whole = f"{len(table.rows):,} {'row' if len(table.rows) == 1 else 'rows'}"
+            whole = f"{len(table.rows):,}"
             lines.append(
-                f"fields of {self.path.name} that are not read, and in how many of {whole} they are: {listed}"
+                f"fields of {self.path.name} that are not read (rows that have them, of {whole}): {listed}"
             )
         return lines
 
