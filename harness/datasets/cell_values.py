@@ -20,8 +20,8 @@ MISSING = frozenset({"nan", "NaN", "NAN", "<NA>", "NaT", "None", "null", "NULL",
 """Spellings of a missing value by pandas, Python, R, SQL and spreadsheets. Inside a list they are texts."""
 NO_ANSWER = "Insufficient information."
 _LONGEST_LIST = 1_000_000
-"""Characters of a list that is spelled in a text."""
-_DEEPEST = 12
+"""Characters of a list in the spelling of Python or numpy."""
+_DEEPEST, _MOST_PARTS = 12, 50_000
 _TRUE, _FALSE = frozenset({"true", "yes", "1", "1.0", "y", "t"}), frozenset({"false", "no", "0", "0.0", "n", "f"})
 _GOLD_KEYS = ("text", "value", "answer", "answers", "aliases", "spans")
 """Keys with answers of an object, such as SQuAD's {"text": [...], "answer_start": [...]}."""
@@ -78,15 +78,15 @@ def parsed_cell(value: object, where: str = "") -> object:
     text = value.strip()
     if text[:1] not in set("[({a") or text[-1:] not in set("])}"):
         return value
-    if len(text) > _LONGEST_LIST:
-        what = f"{where}: a list of {len(text):,} characters is spelled in a text"
-        raise DataError(what, f"write a JSON list instead of a text, or at most {_LONGEST_LIST:,} characters")
     try:
         found = strict_json(text)
     except DuplicateKeyError as error:
         raise DataError(f"{where}: {error}", "remove one of them") from error
     except (ValueError, RecursionError):
-        found = _python_value(text)
+        if len(text) > _LONGEST_LIST and text.startswith("["):
+            what = f"{where}: a list in a text has {len(text):,} characters and is not JSON"
+            raise DataError(what, f"write it as JSON, or with at most {_LONGEST_LIST:,} characters") from None
+        found = _python_value(text) if len(text) <= _LONGEST_LIST else None
     return found if isinstance(found, list | dict) else value
 
 
@@ -208,7 +208,9 @@ def _as_python(text: str) -> str | None:
             parts.append("]" if is_list else word)
         elif kind == "colon" and opened:
             opened[-1] = (opened[-1][0], False)
-        elif kind in {"close", "other"} or len(opened) > _DEEPEST:
+        elif kind in {"close", "other"}:
+            return None
+        if len(opened) > _DEEPEST or len(parts) > _MOST_PARTS:
             return None
         if kind != "close":
             parts.append(word)

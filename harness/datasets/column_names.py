@@ -50,6 +50,7 @@ QUESTION_FILE: Mapping[str, Tiers] = {
     "question": _QUESTION,
     "id": (("id",), (*_IDS, "_id", "example_id")),
     "answers": _GOLD,
+    "aliases": (("answer_aliases", "alt_ans"),),
     "evidence": (("evidence", "evidence_list"),),
     "documents": (("retrieval_gt",),),
     "type": (("type",), ("question_type", "query_type", "qtype")),
@@ -72,6 +73,8 @@ _ELSEWHERE = {
     "a gold answer": (*_GOLD[:1],),
 }
 """What an unread column holds, by its name."""
+UNREAD = ("evidences",)
+"""Names of other tools that look like a misspelling of a field here: 2WikiMultihopQA's triples."""
 _INSIDE = ("content", "text", "value")
 """Keys of an object with one text, such as a message."""
 _NESTED = frozenset(map(plain_name, ("inputs", "outputs", "vars", "reference_outputs", "response")))
@@ -92,6 +95,7 @@ class Columns:
         fields = row.given if blank else row.fields
         values = ((name, value_at(fields, name)) for name in self.roles.get(role, ()))
         found = [(name, value) for name, value in values if value is not None]
+        found = [(name, value) for name, value in found if value != ""] or found[:1]
         if len(found) < 2:
             return found[0][1] if found else None
         for name, value in found[1:]:
@@ -111,7 +115,7 @@ class Columns:
     def notes(self, table: FieldTable, own: Iterable[str], passed_over: Iterable[str] = ()) -> list[str]:
         """Which columns of other tools were read, and which columns were not read, with their number of rows."""
         used = {name: role for role, names in self.roles.items() for name in names}
-        foreign = [f"'{name}' as {role}" for name, role in used.items() if name != role and name not in own]
+        foreign = [f"{_shown(name)} as {role}" for name, role in used.items() if name != role and name not in own]
         lines = [f"columns of {self.path.name} under other names: {', '.join(foreign)}"] if foreign else []
         taken = {*used, *(name.partition(".")[0] for name in used if name not in table.names), *passed_over}
         counts = {name: sum(name in row.fields for row in table.rows) for name in table.names if name not in taken}
@@ -119,8 +123,10 @@ class Columns:
         if skipped:
             more = f" and {len(skipped) - _MOST_SHOWN:,} more" if len(skipped) > _MOST_SHOWN else ""
             listed = ", ".join(skipped[:_MOST_SHOWN]) + more
-            whole = f"{len(table.rows):,} {'row' if len(table.rows) == 1 else 'rows'}"
-            lines.append(f"fields of {self.path.name} that are not read, with their number in {whole}: {listed}")
+            whole = f"{len(table.rows):,}"
+            lines.append(
+                f"fields of {self.path.name} that are not read (rows that have them, of {whole}): {listed}"
+            )
         return lines
 
 

@@ -6,9 +6,8 @@ import csv
 import io
 import json
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
@@ -17,7 +16,7 @@ from typing import Any
 
 from harness.core.errors import DataError
 from harness.datasets.cell_values import DuplicateKeyError, constant, is_missing, object_of, strict_json
-from harness.datasets.decompression_limits import most_values, values_of_json
+from harness.datasets.decompression_limits import most_values, values_of_json, values_of_lines
 from harness.datasets.file_kinds import read_content
 from harness.datasets.row_fields import kind_of
 
@@ -30,7 +29,7 @@ _CSV, _JSON = (".csv", ".tsv"), (".json", ".jsonl", ".ndjson")
 _DELIMITERS = ",;\t|"
 _SEPARATOR = re.compile(r'^"?sep=(.|\\t)"?[ ]*\r?\n', re.IGNORECASE)
 """The line by which Excel names the delimiter."""
-_FLOAT = re.compile(r"-?\d+\.0")
+_FLOAT = re.compile(r"\s*-?\d+\.0\s*")
 _LISTS = (
     "results",
     "rows",
@@ -82,6 +81,15 @@ class FieldTable:
     rows: tuple[FieldRow, ...]
     sha256: str = ""
 
+    def with_whole_numbers(self) -> FieldTable:
+        """24.0 as 24 where all numbers of a CSV column end in .0: pandas writes integers with gaps so."""
+        cells = {
+            name: [str(row.given[name]) for row in self.rows if row.is_csv and not is_missing(row.given.get(name))]
+            for name in self.names
+        }
+        whole = {name for name, texts in cells.items() if texts and all(map(_FLOAT.fullmatch, texts))}
+        return replace(self, rows=tuple(_with_whole_numbers(row, whole) for row in self.rows)) if whole else self
+
 
 def read_table(path: Path, *, most_bytes: int = MOST_BYTES, noun: str = "questions") -> FieldTable:
     """Read the file without blank lines. DataError if it is unreadable or empty. `noun`: the rows, in messages."""
@@ -119,7 +127,11 @@ def _text_rows(path: Path, text: str, names: dict[str, None]) -> Iterable[FieldR
     start = text.lstrip()
     # A name may be wrong, but no CSV file begins like an object.
     is_json = start.startswith(("{", "[")) and (kind not in _CSV or bool(re.match(r'\[?\s*\{\s*"', start)))
-    if is_json or kind in _JSON:
+    is_json = is_json or kind in _JSON
+    data = text.encode("utf-8", "surrogatepass")
+    if (values_of_json if is_json else values_of_lines)(data) > most_values(len(data)):
+        raise DataError(f"{path} contains too many values", "drop the fields that are not needed")
+    if is_json:
         return _json_rows(path, text, names)
     _refuse_trec(path, start)
     return _csv_rows(path, text, names)
@@ -137,9 +149,6 @@ def _refuse_trec(path: Path, text: str) -> None:
 
 
 def _json_rows(path: Path, text: str, names: dict[str, None]) -> Iterator[FieldRow]:
-    data = text.encode("utf-8", "surrogatepass")
-    if values_of_json(data) > most_values(len(data)):
-        raise DataError(f"{path} contains too many values", "drop the fields that are not needed")
     whole = _whole_value(path, text)
     if whole is not None:
         for number, value in enumerate(_rows_of(whole), start=1):
@@ -209,8 +218,9 @@ def _nested_rows(value: object) -> Sequence[object]:
     """The questions of a SQuAD article, the row in an answer of the Hub's server, or the value itself."""
     if not isinstance(value, Mapping):
         return [value]
-    if isinstance(paragraphs := value.get("paragraphs"), list):
-        texts = [one for one in paragraphs if isinstance(one, Mapping) and isinstance(one.get("qas"), list)]
+    paragraphs = value.get("paragraphs")
+    texts = [one for one in paragraphs if isinstance(one, Mapping)] if isinstance(paragraphs, list) else []
+    if texts and all(isinstance(one.get("qas"), list) for one in texts):
         return [row for one in texts for row in one["qas"]]
     return [value["row"]] if {"row_idx", "row"} <= set(value) else [value]
 
@@ -231,8 +241,9 @@ def _list_in(value: Mapping[str, Any], depth: int = 2) -> list[object] | None:
 def _from_columns(value: Mapping[str, Any]) -> object:
     """The rows of a table that was written by columns, as pandas and Hugging Face do; other values unchanged."""
     columns = list(value.values())
-    if {"columns", "data"} <= set(value) and all(isinstance(value[name], list) for name in ("columns", "data")):
-        return [dict(zip(value["columns"], row, strict=False)) for row in value["data"]]
+    names, data = value.get("columns"), value.get("data")
+    if isinstance(names, list) and isinstance(data, list) and all(isinstance(row, list) for row in data):
+        return [{str(name): one for name, one in zip(names, row, strict=False)} for row in data]
     if len(columns) > 1 and all(isinstance(one, list) and len(one) == len(columns[0]) for one in columns):
         return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
     is_indexed = columns and all(isinstance(one, Mapping) and list(one) == list(columns[0]) for one in columns)
@@ -302,18 +313,15 @@ def _csv_rows(path: Path, text: str, known: dict[str, None]) -> list[FieldRow]:
         raise DataError(f"{path} line {begun + skipped} is not CSV ({error})", fix) from error
     finally:
         csv.field_size_limit(usual)
-    _restore_whole_numbers([cells for _, cells in rows])
     return [FieldRow(f"{path} {place}", cells, is_csv=True, place=place) for place, cells in rows]
 
 
-def _restore_whole_numbers(rows: Sequence[dict[str, str]]) -> None:
-    """Write 24.0 as 24 where all numbers of a column end in .0: pandas writes integers with gaps so."""
-    columns = Counter(name for row in rows for name in row)
-    for name in columns:
-        cells = [row for row in rows if name in row and not is_missing(row[name])]
-        if cells and all(_FLOAT.fullmatch(row[name].strip()) for row in cells):
-            for row in cells:
-                row[name] = row[name].strip().removesuffix(".0")
+def _with_whole_numbers(row: FieldRow, names: set[str]) -> FieldRow:
+    given = {
+        name: value.strip().removesuffix(".0") if name in names and isinstance(value, str) else value
+        for name, value in row.given.items()
+    }
+    return replace(row, given=given)
 
 
 def _delimiter(text: str) -> str:

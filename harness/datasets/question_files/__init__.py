@@ -1,4 +1,4 @@
-"""Question files in JSON Lines or CSV; docs/question-files.md describes the format."""
+"""Question files; docs/question-files.md describes the format."""
 
 from harness.datasets.question_files.questions import QuestionSet, read_questions
 

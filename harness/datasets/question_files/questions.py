@@ -59,7 +59,7 @@ def read_questions(
     column of the file. Raises DataError for anything that cannot be asked or scored; docs/question-files.md lists
     errors and notes.
     """
-    asked, about_columns = parse_rows(path, read_table(path), fields)
+    asked, about_columns = parse_rows(path, read_table(path).with_whole_numbers(), fields)
     ids = _ids(asked)
     finder = QuoteFinder(documents, skipped)
     held = [_hold(question, finder) for question in asked]

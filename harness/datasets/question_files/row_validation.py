@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from harness.core.errors import DataError, nearest
-from harness.datasets.cell_values import NO_ANSWER, as_bool, as_text, gold_answers, parsed_cell
-from harness.datasets.column_names import ANSWER_FILE, QUESTION_FILE, Columns, find_columns, listed_names
+from harness.datasets.cell_values import NO_ANSWER, as_bool, as_text, gold_answers, is_missing, parsed_cell
+from harness.datasets.column_names import ANSWER_FILE, QUESTION_FILE, UNREAD, Columns, find_columns, listed_names
 from harness.datasets.row_fields import kind_of
 from harness.datasets.table_reading import FieldRow, FieldTable, plain_name
 
@@ -120,8 +120,8 @@ def shortened(text: str, most: int = 60) -> str:
 
 def _refuse_misspelled(path: Path, names: Sequence[str], used: set[str]) -> None:
     """DataError if a name that nobody reads looks like a misspelling of a missing known field."""
-    known = {plain_name(name) for roles in (QUESTION_FILE, ANSWER_FILE) for tiers in roles.values()
-             for tier in tiers for name in tier}  # fmt: skip
+    tiers = [tier for roles in (QUESTION_FILE, ANSWER_FILE) for tiers in roles.values() for tier in tiers]
+    known = {plain_name(name) for tier in (*tiers, UNREAD) for name in tier}
     for name in names:
         if name in (*used, *_FIELDS, *_PASSED_OVER) or _NUMBERED.fullmatch(name) or plain_name(name) in known:
             continue
@@ -136,6 +136,9 @@ def _parse(row: FieldRow, columns: Columns) -> AskedQuestion:
         raise DataError(f"{row.where}: the question is empty", "write it, or remove the row")
     answers_in = columns.roles.get("answers", ("answers",))[0]
     gold = gold_answers(row.where, answers_in, columns.value(row, "answers"), is_csv=row.is_csv)
+    aliases_in, aliases = columns.roles.get("aliases", ("",))[0], columns.value(row, "aliases")
+    others = gold_answers(row.where, aliases_in, aliases, is_csv=row.is_csv).answers if gold.answers else ()
+    answers = tuple(dict.fromkeys((*gold.answers, *others)))
     is_unanswerable = gold.is_unanswerable or _is_unanswerable(row, columns)
     cited, has_alternatives = _cited(row, columns)
     evidence = (*_evidence(row.where, columns.value(row, "evidence")), *_columns(row), *cited)
@@ -143,14 +146,14 @@ def _parse(row: FieldRow, columns: Columns) -> AskedQuestion:
         where=row.where,
         text=as_text(row.where, columns.roles["question"][0], question).strip(),
         query_id=_name(row, columns, "id"),
-        answers=(NO_ANSWER,) if is_unanswerable else gold.answers,
+        answers=(NO_ANSWER,) if is_unanswerable else answers,
         evidence=tuple(dict.fromkeys(evidence)),
         query_type=_name(row, columns, "type") or DEFAULT_TYPE,
         made_by=_name(row, columns, "made_by"),
         seen_by=_name(row, columns, "seen_by"),
         missing_as=gold.missing_as,
         is_unanswerable=is_unanswerable,
-        ignored_answers=gold.answers if is_unanswerable else (),
+        ignored_answers=answers if is_unanswerable else (),
         has_alternatives=has_alternatives,
     )
 
@@ -175,8 +178,8 @@ def _name(row: FieldRow, columns: Columns, role: str) -> str:
 
 def _evidence(where: str, value: object) -> Iterator[AskedQuote]:
     """The quotes in a value: a text is a quote, a list or object also in a cell."""
-    found = parsed_cell(value, where)
-    if isinstance(found, str) and re.match(r"\s*\[?\s*\{", found):
+    found = None if is_missing(value) else parsed_cell(value, where)
+    if isinstance(found, str) and re.match(r"""\s*\[?\s*\{\s*["']""", found):
         raise DataError(
             f"{where}: 'evidence' is not a JSON list of quotes", f"use columns quote, document; {_FORMAT}"
         )
@@ -218,7 +221,8 @@ def _columns(row: FieldRow) -> Iterator[AskedQuote]:
 
 def _cited(row: FieldRow, columns: Columns) -> tuple[list[AskedQuote], bool]:
     """The documents of AutoRAG's `retrieval_gt`, all of which are needed; none and True if it has alternatives."""
-    found = parsed_cell(columns.value(row, "documents"), row.where)
+    value = columns.value(row, "documents")
+    found = None if is_missing(value) else parsed_cell(value, row.where)
     groups = found if isinstance(found, list) else [] if found is None else [found]
     ids = [one if isinstance(one, list) else [one] for one in groups]
     if any(len(group) > 1 for group in ids):

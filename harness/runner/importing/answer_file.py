@@ -14,6 +14,7 @@ from harness.core.errors import ConfigError, DataError
 from harness.datasets.cell_values import as_text, parsed_cell
 from harness.datasets.column_names import (
     ANSWER_FILE,
+    QUESTION_FILE,
     Columns,
     Tiers,
     find_columns,
@@ -58,7 +59,7 @@ def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]
     `fields` maps fields of `ImportedRow` to names in the file. DataError or ConfigError for a file or row that is
     invalid or too large.
     """
-    whole = read_table(path, most_bytes=_MOST_BYTES, noun="rows")
+    whole = read_table(path, most_bytes=_MOST_BYTES, noun="rows").with_whole_numbers()
     rows = _kept(whole.rows, where)
     names = tuple(name for name in whole.names if not where or any(name in row.given for row in rows))
     table = FieldTable(names, tuple(rows), whole.sha256)
@@ -111,11 +112,12 @@ def _columns(path: Path, table: FieldTable, fields: Mapping[str, str]) -> Column
 
 
 def _missing(path: Path, field: str, names: Sequence[str]) -> DataError:
+    gold_names = {plain_name(name) for tier in QUESTION_FILE["answers"] for name in tier}
     likely = [
         name
         for word in _SYNONYMS[field]
         for name in sorted(names, key=len)
-        if word in name and not any(gold in name for gold in _GOLD_SIDE)
+        if word in name and plain_name(name) not in gold_names and not any(gold in name for gold in _GOLD_SIDE)
     ]
     # Only suggest names that need no quoting in a shell.
     offered = next((name for name in likely if re.fullmatch(r"[\w.-]+", name)), None)

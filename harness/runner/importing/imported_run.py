@@ -22,6 +22,8 @@ from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
 
 _LONGEST_MESSAGE = 2000
 _NO_ANSWER = "NoAnswer"
+_FEWEST_COPIES = 5
+"""Fewest answers that are unlikely to be all equal to gold answers by chance."""
 
 
 @dataclass(frozen=True)
@@ -178,9 +180,18 @@ class ImportedRun:
         reasoned = sum(1 for found in separated if found.reasoning and found.answer)
         if reasoned:
             yield f"Answers whose reasoning was removed, and kept in the trace: {reasoned:,}."
+        if self._copies_gold():
+            yield f"All {len(rows):,} answers are word for word gold answers: is this the file of gold answers?"
         foreign = self._foreign_doc_ids()
         if foreign:
             yield f"Documents in contexts that are not in the corpus, and count as wrong: {foreign:,}."
+
+    def _copies_gold(self) -> bool:
+        """Whether every answer is a gold answer: many data sets call theirs `answer`, as systems do."""
+        gold = {reference.query_id: reference.answers for reference in self.dataset.references}
+        rows = self.matched.rows
+        is_copy = all((row.answer or "").strip() in gold.get(query_id, ()) for (query_id, _), row in rows.items())
+        return is_copy and len(rows) >= _FEWEST_COPIES
 
     def _foreign_doc_ids(self) -> int:
         """Number of distinct document ids that the corpus lacks; 0 if the corpus is not available."""

@@ -171,6 +171,25 @@ TOOLS: dict[str, tuple[object, tuple[str, ...], str | None]] = {
     ),
     "RAGChecker": ({"results": [{"query": "a?", "gt_answer": "y", "response": "x"}]}, ("y",), "x"),
     "promptfoo": (PROMPTFOO, (), "x"),
+    "MuSiQue": (
+        [
+            {
+                "question": "a?",
+                "answer": "y",
+                "answer_aliases": ["z"],
+                "answerable": True,
+                "paragraphs": [{"idx": 0}],
+            }
+        ],
+        ("y", "z"),
+        None,
+    ),
+    "SQuAD": (
+        {"data": [{"paragraphs": [{"context": "c", "qas": [{"question": "a?", "answers": [{"text": "y"}]}]}]}]},
+        ("y",),
+        None,
+    ),
+    "2WikiMultihopQA": ({"question": "a?", "answer": "y", "evidences": [["s", "r", "o"]]}, ("y",), None),
     "LlamaIndex": ({"examples": [{"query": "a?", "reference_answer": "y"}]}, ("y",), None),
     "columns of Hugging Face": ({"question": ["a?"], "answers": [["y"]]}, ("y",), None),
 }
@@ -236,7 +255,8 @@ def test_two_columns_that_could_both_be_the_answer_are_refused_with_both_names(
     with pytest.raises(DataError, match=r"line 1.*'answer'.*'prediction'.*--field answer="):
         answered([row])
     assert answered([row], answer="prediction").rows[0].answer == "z"
-    assert answered([{**row, "prediction": "X"}]).rows[0].answer == "x", "the same answer twice is one"
+    for same in ("X", "", None):
+        assert answered([{**row, "prediction": same}]).rows[0].answer == "x", "the same answer twice is one"
     with pytest.raises(ConfigError, match="did you mean 'ground_truth'"):
         asked([row], answers="ground_truths")
     with pytest.raises(DataError, match=r"retrieved contexts.*--field answers=answer"):

@@ -188,6 +188,7 @@ def test_a_file_that_is_not_there_or_is_a_folder_is_named(tmp_path: Path) -> Non
         ({"query": "q", "reference": "g", "response_2": "m"}, "did you mean --field answer=response_2?"),
         ({"kind": "t", "question_asked": "q", "answer": "m"}, "did you mean --field query=question_asked?"),
         ({"query": "q", "gold_answer": "g"}, "map one with --field answer=NAME"),
+        ({"query": "q", "gt_answer": "g", "answers": ["g"]}, "map one with --field answer=NAME"),
         ({"query": "q", "my answer; rm": "m"}, "map one with --field answer=NAME"),
     ],
 )
