@@ -9,18 +9,19 @@ import re
 import unicodedata
 
 _BLOCKS_WITH_MARKS = (range(0x300, 0x1E00), range(0xA66F, 0xAC00), range(0x11000, 0x12000))
-_MARKS = "".join(
+MARKS = "".join(
     chr(code) for block in _BLOCKS_WITH_MARKS for code in block if unicodedata.category(chr(code))[0] == "M"
 )
+"""The marks on letters that `\\w` leaves out, for a class."""
 _SOUTH_EAST_ASIAN = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _KATAKANA = r"\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _HAN_AND_HIRAGANA = r"\u3005-\u3007\u3041-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 UNSPACED = _SOUTH_EAST_ASIAN + _HAN_AND_HIRAGANA + _KATAKANA
 """Characters of scripts without spaces between words, for a class of a regular expression: Thai, Lao, Burmese,
 Khmer, kana, and Han with its extensions."""
-LETTER = rf"(?:[^\W\d_{UNSPACED}][{_MARKS}]*)"
+LETTER = rf"(?:[^\W\d_{UNSPACED}][{MARKS}]*)"
 """A letter of another script with its marks, as a regular expression."""
-LETTER_OR_DIGIT = rf"(?:[^\W_{UNSPACED}][{_MARKS}]*)"
+LETTER_OR_DIGIT = rf"(?:[^\W_{UNSPACED}][{MARKS}]*)"
 """`LETTER`, or a digit."""
 _HANGUL = r"\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7fb"
 WIDE_PUNCTUATION = r"\u3001-\u3004\u3008-\u303f\u30a0\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
@@ -49,11 +50,11 @@ _FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
 # Arabic vowel marks and the stroke that lengthens a word are optional; a zero-width space marks a Thai line break.
 _OPTIONAL = re.compile(rf"[\u0640\u064b-\u0652\u0670]|(?<=[{UNSPACED}])\u200b+(?=[{UNSPACED}])")
 _PLAIN_TERM = re.compile(r"\b\w\w+\b")
-_NOT_PLAIN = re.compile(rf"[{UNSPACED}{_HANGUL}{_MARKS}]")
+_NOT_PLAIN = re.compile(rf"[{UNSPACED}{_HANGUL}{MARKS}]")
 # The zero-width joiners stand within Persian and Hindi words.
 _TERM = re.compile(
     rf"(?P<three>[{_SOUTH_EAST_ASIAN}]+)|(?P<two>[{_HAN_AND_HIRAGANA}{_KATAKANA}]+|[{_HANGUL}]+)|"
-    rf"(?:[^\W{UNSPACED}{_HANGUL}][{_MARKS}\u200c\u200d]*){{2,}}|[^\W{UNSPACED}{_HANGUL}][{_MARKS}]+"
+    rf"(?:[^\W{UNSPACED}{_HANGUL}][{MARKS}\u200c\u200d]*){{2,}}|[^\W{UNSPACED}{_HANGUL}][{MARKS}]+"
 )
 
 

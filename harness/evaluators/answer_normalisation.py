@@ -34,7 +34,8 @@ from functools import lru_cache
 
 from harness.core.languages import YES_NO, YesNo, with_dates
 from harness.core.scripts import CLAUSE_MARKS, SENTENCE_MARKS, UNSPACED, folded
-from harness.evaluators.abstention import Statement, is_abstention
+from harness.evaluators.abstention import is_abstention
+from harness.evaluators.abstention.other_languages import abstains_in_other_languages
 from harness.evaluators.citation_removal import without_citations
 
 ABSTENTION = "insufficient information"
@@ -51,12 +52,16 @@ _STRAIGHT = str.maketrans(
 )
 # Before NFKC, which turns these spaces into plain ones.
 _SPACED_GROUP = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
-_NEXT_QUESTION = re.compile(r"^[\s*_#>-]*question[\s*_]*:", re.IGNORECASE)
+# In the languages of `harness.core.languages.UNDERSTOOD`.
+_QUESTION = r"question|frage|pregunta|pergunta|domanda|问题|問題|質問|질문|السؤال|سؤال|प्रश्न"
+_NEXT_QUESTION = re.compile(rf"^[\s*_#>-]*(?:{_QUESTION})[\s*_]*:", re.IGNORECASE)
+_ANSWER = r"antwort|réponse|respuesta|resposta|risposta|答案|回答|答え|정답|답변?|الإجابة|إجابة|الجواب|उत्तर"
 _RAISED = re.compile(r"(?<=\d)(?=[\u207a\u207b]?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079])")
 _FRACTION = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215f\u2189])")
 _EM_DASH = re.compile(r"(?<=\w)[\u2014\u2015](?=\w)")
 _LABEL = re.compile(
-    r"^[\s\"'*_#>-]*(?:(?:the\s+)?(?:final\s+|correct\s+|short\s+)?answer(?:\s+is\b\s*[:*\"']*|[\s*_]*:))[\s*_]*",
+    rf"^[\s\"'*_#>-]*(?:(?:the\s+)?(?:final\s+|correct\s+|short\s+)?answer(?:\s+is\b\s*[:*\"']*|[\s*_]*:)|"
+    rf"(?:{_ANSWER})[\s*_]*:)[\s*_]*",
     re.IGNORECASE,
 )
 _WRAPPING = " \t\n\"'*_>"
@@ -132,11 +137,11 @@ def is_verdict(text: str) -> bool:
 def abstains(text: str) -> bool:
     """Whether the answer says that there is no answer; see `harness.evaluators.abstention`."""
     cleaned = _clean(text)
-    if is_abstention(_statements(cleaned)):
+    if _abstains(cleaned):
         return True
     leading = _LEADING.match(cleaned)
     # "No, there is not enough information" is not a no.
-    return leading is not None and is_abstention(_statements(cleaned[leading.end() :]), firm=True)
+    return leading is not None and _abstains(cleaned[leading.end() :], firm=True)
 
 
 def leading_yes_no(text: str) -> YesNo | None:
@@ -223,8 +228,9 @@ def _plain(char: str) -> str:
     return char
 
 
-def _statements(cleaned: str) -> list[Statement]:
-    """The statements of a text, each as its clauses, without insertions in brackets."""
-    parts = _STATEMENT_END.split(_INSERTED.sub("", cleaned))
-    clauses = ([words for clause in _COMMA.split(part) if (words := _words(clause))] for part in parts)
-    return [statement for statement in clauses if statement]
+def _abstains(cleaned: str, *, firm: bool = False) -> bool:
+    """By its statements, each as its clauses, without insertions in brackets."""
+    parts = [_COMMA.split(part) for part in _STATEMENT_END.split(_INSERTED.sub("", cleaned))]
+    worded = ([words for clause in part if (words := _words(clause))] for part in parts)
+    english = [statement for statement in worded if statement]
+    return is_abstention(english, firm=firm) or abstains_in_other_languages(parts, firm=firm)

@@ -136,6 +136,10 @@ def test_what_merely_looks_alike_is_not_the_same(one: str, other: str) -> None:
         "The answer is Apple.\nThe answer is Google.",
         "Answer: Apple\nThe final answer is Google.",
         "Answer: Apple\nThe answer is: Google.",
+        "Antwort: Google",
+        "**Réponse :** Google",
+        "Both say so.\n答案：Google",
+        "답변: Google\n질문: 다음?\n답변: Apple",
     ],
 )
 def test_a_label_marks_the_answer(answer: str) -> None:
