@@ -73,19 +73,21 @@ def _without_opening(language: _Language, statements: Sequence[Sequence[str]]) -
 
 
 def _says_nothing(language: _Language, form: str, clauses: Sequence[str]) -> bool:
-    """Whether the first of these clauses are a form of abstention, and the others continue or explain it."""
-    if len(clauses) > _MOST_CLAUSES or any(clause in YES_NO for clause in clauses):
-        return False
-    for end in range(len(clauses), 0, -1):
-        head = " ".join(clauses[:end])
-        if len(head) <= _LONGEST_FORM and language[form].fullmatch(head) and not _offers_answer(language, head):
-            return all(
-                _explains(language, clause)
-                or language[form].fullmatch(clause)
-                or (language["question"].match(f" {clause}") and not _offers_answer(language, clause))
-                for clause in clauses[end:]
-            )
-    return False
+    """Whether the first of these clauses is a form of abstention, and the others continue or explain it."""
+    first, *others = clauses
+    return (
+        len(first) <= _LONGEST_FORM
+        and language[form].fullmatch(first) is not None
+        and not _offers_answer(language, first)
+        and len(others) < _MOST_CLAUSES
+        and not any(clause in YES_NO for clause in clauses)
+        and all(
+            _explains(language, clause)
+            or language[form].fullmatch(clause)
+            or (language["question"].match(f" {clause}") and not _offers_answer(language, clause))
+            for clause in others
+        )
+    )
 
 
 def _explains(language: _Language, statement: str) -> bool:
