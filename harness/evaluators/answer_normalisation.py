@@ -13,10 +13,11 @@ In this order:
    apostrophes join them, with what tokenised text puts a space before (`Schindler 's`). A point or comma between
    digits belongs to the number (`1,000` is `1000`, `3.5` stays, `.5` is `0.5`), so does a minus in front of one,
    and `+` or `#` behind a word (`C++`). `&` is `and`.
-4. Currency and percent in words: `$5 million` is `5 million dollars`, as `24 EUR` is `24 euros`; `5 %` and
-   `5 per cent` are `5 percent`. A bare `5` is neither. `$5bn` is `$5 bn`, but not `$5 billion`. Groups of digits
-   may be those of India (`15,00,000`) or stand apart by a no-break space, a unit may follow at once (`5km`), and
-   of a bare number a last zero behind the point goes (`3.50`).
+4. Currency and percent in words: `$5 million` is `5 million dollars`; `24 EUR` and a final `24 Euro` or `24欧元`
+   are `24 euros`; `5 %` and `5 per cent` are `5 percent`. A bare `5` is neither. `$5bn` is `$5 bn`, but not
+   `$5 billion`. Groups of digits may be those of India (`15,00,000`), stand apart by a no-break space or by points
+   where that can be nothing else (`1.200.000`, `1.200,50`); a bare `3,5` is `3.5`. A unit may follow at once
+   (`5km`), and of a bare number a last zero behind the point goes (`3.50`).
 5. A full date is `may 3 2021` in every usual spelling (`3 May 2021`, `3. Mai 2021`, `2021-05-03`, `25/12/2021`);
    `03/05/2021`, which is another day in other countries, stays. Yes and no are those of the languages in
    `harness.core.languages.UNDERSTOOD`. Digits of any script are 0 to 9.
@@ -74,15 +75,15 @@ _SCALED = re.compile(rf"(?<=\d)(?={_SCALE}\b)")
 _NUMBER = rf"(-?\d[\d,]*(?:\.\d+)?)(?:\s?({_SCALE}|[kmb])\b)?"
 _CURRENCIES = tuple(
     (re.compile(pattern), rf"\1 \2 {name}")
-    for name, sign, code in (
-        ("dollars", r"us\s?\$|\$", "usd"),
-        ("euros", "€", "eur"),
-        ("pounds", "£", "gbp"),
-        ("yen", "¥", "jpy"),
+    for name, sign, code, words in (
+        ("dollars", r"us\s?\$|\$", "usd", "dollar|dólar(?:es)?|dollar[oi]|美元|ドル|달러|دولار|डॉलर"),
+        ("euros", "€", "eur", "euro|欧元|歐元|ユーロ|유로|يورو|यूरो"),
+        ("pounds", "£", "gbp", "pfund|libras?|livres?|sterlin[ae]|英镑|英鎊|ポンド|파운드|पाउंड"),
+        ("yen", "¥", "jpy", "iene?s?|yenes|日元|日圓|円|엔|ين|येन"),
     )
     for pattern in (
         rf"(?:{sign}|\b{code}\s?)\s?{_NUMBER}",
-        rf"(?<![\w.]){_NUMBER}\s?(?:(?:{sign})(?!\s?\d)|{code}\b)",
+        rf"(?<![\w.]){_NUMBER}\s?(?:(?:{sign})(?!\s?\d)|{code}\b|(?:{words})(?!\s*\w))",
     )
 )
 _UNIT = re.compile(
@@ -90,6 +91,11 @@ _UNIT = re.compile(
     re.IGNORECASE,
 )
 _TRAILING_ZEROS = re.compile(r"(-?\d+)(?:\.0+|(\.\d*?[1-9])0+)((?: [^\d\s]+)?)")
+_POINT_GROUPS = re.compile(
+    r"(?<![\w.,])(\d{1,3}(?:\.\d{3}){2,}|\d{1,3}(?:\.\d{3})+(?=,\d))(?:,(\d{1,2}))?(?![.,]?\d)"
+)
+# Of a bare number, with a sign before it and one word behind.
+_DECIMAL_COMMA = re.compile(r"(\W*\d+),(\d{1,2})(\s?[^\d\s]*)")
 _PERCENT = re.compile(r"(?<=\d)\s*(?:%|per cent\b)")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d)|\d\d(?:,\d\d)*,\d{3}(?!\d))")
 # Kept: a decimal point, a minus in front of a number, a plus or hash behind a word.
@@ -207,6 +213,9 @@ def _unlabelled(line: str) -> str:
 
 def _words(cleaned: str) -> str:
     """Steps 3, 4 and 6: the bare words."""
+    cleaned = _POINT_GROUPS.sub(_without_groups, cleaned)
+    if number := _DECIMAL_COMMA.fullmatch(cleaned):
+        cleaned = f"{number[1]}.{number[2]}{number[3]}"
     cleaned = _SCALED.sub(" ", _LEADING_POINT.sub("0.", _CLITIC.sub("", cleaned)))
     for currency, spelled in _CURRENCIES:
         cleaned = currency.sub(spelled, cleaned)
@@ -218,6 +227,10 @@ def _words(cleaned: str) -> str:
     words = _ARTICLE.sub("", collapsed)
     # Only of a bare number: "Python 3.10" is another version than "Python 3.1".
     return _TRAILING_ZEROS.sub(r"\1\2\3", words) if _TRAILING_ZEROS.fullmatch(words) else words
+
+
+def _without_groups(number: re.Match[str]) -> str:
+    return ".".join(filter(None, (number[1].replace(".", ""), number[2])))
 
 
 def _plain(char: str) -> str:
