@@ -44,28 +44,33 @@ _FORMS = (
     r"STARTMONTH(?P<separator>[./-])DAY(?P=separator)YEAR(?![./-]\d)",
 )
 _HAS_YEAR = re.compile(r"[12]\d{3}")
-_LEAST_KNOWN = 0.2
-# The commonest words of English, German, French, Spanish, Portuguese and Italian.
-_FUNCTION_WORDS = tuple(
-    frozenset(words.split())
-    for words in (
-        "the a an of to in and is was are were be been what who which whose when where why how did does "
-        "do has have had that this it its as for on at by with from not or but than their they he she "
-        "there about between many",
-        "der die das den dem des ein eine einen einer und ist war sind wurde wird hat haben wer was wann "
-        "wo wie warum welche welcher welches im in von zu zum zur mit auf für aus bei nach an am nicht "
-        "es sich als dass über",
-        "le la les l de du des d un une et est sont a été ont qui que qu quel quelle quels quand où "
-        "comment pourquoi combien dans en au aux pour par sur avec ce cette il elle ne pas se son sa "
-        "plus",
-        "el la los las de del un una y es son fue ha qué quién cuál cuándo dónde cómo cuánto cuántos que "
-        "en por para con se su al a no lo más como sobre entre este esta",
-        "o a os as de do da dos das um uma e é são foi há quem qual quais quando onde como quanto "
-        "quantos que em no na por para com se seu sua ao não mais sobre entre este esta",
-        "il lo la i gli le l di del dello della dei un una e è sono ha fu stato chi che cosa quale "
-        "quando dove come quanto quanti in nel nella per con si su al a da dal non più tra questo questa",
-    )
-)
+_MOST_NAMES = 10
+"""Words without a common one that may all be names or keywords."""
+# The commonest words of a language a line: English, German, French, Spanish, Portuguese, Italian.
+_UNDERSTOOD_WORDS = """
+the a an of to in and is was are were be what who which whose when where why how did does do has have had that for
+der die das den dem des ein eine und ist war wer was wann wo wie warum welche welcher welches wurde hat im in von
+le la les l de du des un une et est sont a été qui que quel quelle quand où comment pourquoi combien dans en au
+el la los las de del un una y es son fue qué quién cuál cuándo dónde cómo cuántos que en por para con se su al a
+o a os as de do da dos das um uma e é são foi quem qual quando onde como quantos que em no na por para com se seu
+il lo la i gli le l di del della dei un una e è sono ha fu chi che cosa quale quando dove come quanti in nel per
+"""
+# Dutch, Swedish, Danish and Norwegian, Polish, Czech, Turkish, Vietnamese, Indonesian, Romanian, Hungarian,
+# Finnish, Catalan.
+_OTHER_WORDS = """
+de het een van en is was wie wat wanneer waar hoe welke werd wordt zijn heeft voor met dat niet in op naar ook
+en ett och är var vem vad när hur vilken vilket som att det den av på i inte med har blev till för hög
+en et og er var hvem hvad hva hvornår når hvor hvordan hvilken hvilket som at det den af av på i ikke med har blev
+kto co kiedy gdzie jak jest który która które się nie na w z do był była jaki jaka ile i o
+kdo co kdy kde jak je který která která se na v z do byl byla kolik a o i není
+ve kim ne nedir zaman nerede nasıl hangi bir bu için ile mi mı kaç olan ve da de
+là ai gì khi nào đâu ở của và các một những được có không cho trong thị
+siapa apa kapan di mana bagaimana berapa yang dan dari untuk adalah pada dengan tidak ini itu
+cine ce când unde cum este și în din la care pe nu cu a fost cât sunt de
+ki mi mikor hol hogyan a az és egy nem hány van volt melyik ez
+kuka mikä milloin missä miten ja on ei kuinka mistä oli se
+qui què què quan on com quin quina el la els les de del un una i és són va amb per que
+"""
 _KNOWN_SCRIPTS = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", "ARABIC", "DEVANAGARI"}
 
 
@@ -94,29 +99,36 @@ def first_date(text: str) -> date | None:
 def foreign_language(texts: Iterable[str]) -> str:
     """What kind of language most of these texts are in, if it is none of `UNDERSTOOD`; empty if it may be one.
 
-    By script; for Latin letters by the share of words that are function words of one of the languages.
+    By script; for Latin letters by common words. A language whose common words are not known is noticed in long
+    texts only.
     """
     scripts: Counter[str] = Counter()
-    shares = []
+    n_foreign = 0
     for text in texts:
         letters = [unicodedata.name(char, "?").partition(" ")[0] for char in text if char.isalpha()]
         if letters:
             (script, _), *_ = Counter(letters).most_common(1)
             scripts[script] += 1
-            if script == "LATIN":
-                shares.append(_known_share(re.findall(r"\w+", text.casefold())))
-    if not scripts:
-        return ""
-    script, n = scripts.most_common(1)[0]
+            n_foreign += script == "LATIN" and _is_foreign(re.findall(r"\w+", text.casefold()))
+    script, n = next(iter(scripts.most_common(1)), ("", 0))
     if 2 * n <= scripts.total() or script in _KNOWN_SCRIPTS:
         return ""
     if script != "LATIN":
         return f"{script.title()} script"
-    return "another language" if sum(shares) / len(shares) < _LEAST_KNOWN else ""
+    return "another language" if 2 * n_foreign > n else ""
 
 
-def _known_share(words: Sequence[str]) -> float:
-    return max(sum(word in own for word in words) for own in _FUNCTION_WORDS) / max(1, len(words))
+def _is_foreign(words: Sequence[str]) -> bool:
+    understood, other = (max(sum(word in own for word in words) for own in lists) for lists in _common_words())
+    return other > understood or (not understood and len(words) >= _MOST_NAMES)
+
+
+@cache
+def _common_words() -> tuple[list[frozenset[str]], ...]:
+    return tuple(
+        [frozenset(line.split()) for line in lists.strip().splitlines()]
+        for lists in (_UNDERSTOOD_WORDS, _OTHER_WORDS)
+    )
 
 
 @cache

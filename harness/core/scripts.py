@@ -7,20 +7,23 @@ Arabic). Many have digits and sentence ends of their own.
 
 import re
 import unicodedata
+from itertools import groupby
 
 _BLOCKS_WITH_MARKS = (range(0x300, 0x1E00), range(0xA66F, 0xAC00), range(0x11000, 0x12000))
-_MARKS = "".join(
-    chr(code) for block in _BLOCKS_WITH_MARKS for code in block if unicodedata.category(chr(code))[0] == "M"
-)
+_MARK_CODES = [code for block in _BLOCKS_WITH_MARKS for code in block if unicodedata.category(chr(code))[0] == "M"]
+_RUNS = groupby(enumerate(_MARK_CODES), key=lambda numbered: numbered[1] - numbered[0])
+# As ranges: a class of single characters takes long to compile and to match.
+MARKS = "".join(f"{chr(run[0][1])}-{chr(run[-1][1])}" for run in (list(run) for _, run in _RUNS))
+"""The marks on letters that `\\w` leaves out, for a class."""
 _SOUTH_EAST_ASIAN = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _KATAKANA = r"\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _HAN_AND_HIRAGANA = r"\u3005-\u3007\u3041-\u309f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 UNSPACED = _SOUTH_EAST_ASIAN + _HAN_AND_HIRAGANA + _KATAKANA
 """Characters of scripts without spaces between words, for a class of a regular expression: Thai, Lao, Burmese,
 Khmer, kana, and Han with its extensions."""
-LETTER = rf"(?:[^\W\d_{UNSPACED}][{_MARKS}]*)"
+LETTER = rf"(?:[^\W\d_{UNSPACED}][{MARKS}]*)"
 """A letter of another script with its marks, as a regular expression."""
-LETTER_OR_DIGIT = rf"(?:[^\W_{UNSPACED}][{_MARKS}]*)"
+LETTER_OR_DIGIT = rf"(?:[^\W_{UNSPACED}][{MARKS}]*)"
 """`LETTER`, or a digit."""
 _HANGUL = r"\u1100-\u11ff\u3131-\u318e\ua960-\ua97f\uac00-\ud7fb"
 WIDE_PUNCTUATION = r"\u3001-\u3004\u3008-\u303f\u30a0\u30fb\uff01-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65"
@@ -49,11 +52,15 @@ _FOREIGN_DIGIT = re.compile(r"[^\D0-9]")
 # Arabic vowel marks and the stroke that lengthens a word are optional; a zero-width space marks a Thai line break.
 _OPTIONAL = re.compile(rf"[\u0640\u064b-\u0652\u0670]|(?<=[{UNSPACED}])\u200b+(?=[{UNSPACED}])")
 _PLAIN_TERM = re.compile(r"\b\w\w+\b")
-_NOT_PLAIN = re.compile(rf"[{UNSPACED}{_HANGUL}{_MARKS}]")
+# All that `folded` may change, and all scripts other than Latin, Greek and Cyrillic; no dashes, quotes and emoji.
+_UNUSUAL = re.compile(
+    r"[\u0300-\u036f\u0483-\u0489\u0590-\u1dff\u2126\u212a\u212b\u2e80-\ud7ff\uf900-\ufdff\ufe20-\uffef"
+    r"\U00010000-\U0001efff\U00020000-\U0003ffff]"
+)
 # The zero-width joiners stand within Persian and Hindi words.
 _TERM = re.compile(
     rf"(?P<three>[{_SOUTH_EAST_ASIAN}]+)|(?P<two>[{_HAN_AND_HIRAGANA}{_KATAKANA}]+|[{_HANGUL}]+)|"
-    rf"(?:[^\W{UNSPACED}{_HANGUL}][{_MARKS}\u200c\u200d]*){{2,}}|[^\W{UNSPACED}{_HANGUL}][{_MARKS}]+"
+    rf"(?:[^\W{UNSPACED}{_HANGUL}][{MARKS}\u200c\u200d]*){{2,}}|[^\W{UNSPACED}{_HANGUL}][{MARKS}]+"
 )
 
 
@@ -61,7 +68,7 @@ def folded(text: str) -> str:
     """The text with composed letters, digits 0-9, Latin letters and kana in their usual width, and without
     optional Arabic marks. ASCII stays as it is; so do accents, and all that means something else without.
     """
-    if text.isascii():
+    if not _UNUSUAL.search(text):
         return text
     text = _FULL_WIDTH.sub(lambda wide: unicodedata.normalize("NFKC", wide[0]), text)
     text = _OPTIONAL.sub("", unicodedata.normalize("NFC", text))
@@ -81,9 +88,9 @@ def search_terms(text: str) -> list[str]:
     attached: `서울은` and `서울에` share `서울`. A word ends where such a script begins: `iPhone发布` is `iphone`
     and `发布`.
     """
+    if not _UNUSUAL.search(text):
+        return _PLAIN_TERM.findall(text.lower())
     text = folded(text).lower()
-    if not _NOT_PLAIN.search(text):
-        return _PLAIN_TERM.findall(text)
     return [term for run in _TERM.finditer(text) for term in _terms(run)]
 
 

@@ -13,10 +13,11 @@ In this order:
    apostrophes join them, with what tokenised text puts a space before (`Schindler 's`). A point or comma between
    digits belongs to the number (`1,000` is `1000`, `3.5` stays, `.5` is `0.5`), so does a minus in front of one,
    and `+` or `#` behind a word (`C++`). `&` is `and`.
-4. Currency and percent in words: `$5 million` is `5 million dollars`, as `24 EUR` is `24 euros`; `5 %` and
-   `5 per cent` are `5 percent`. A bare `5` is neither. `$5bn` is `$5 bn`, but not `$5 billion`. Groups of digits
-   may be those of India (`15,00,000`) or stand apart by a no-break space, a unit may follow at once (`5km`), and
-   of a bare number a last zero behind the point goes (`3.50`).
+4. Currency and percent in words: `$5 million` is `5 million dollars`; `24 EUR` and a final `24 Euro` or `24欧元`
+   are `24 euros`; `5 %` and `5 per cent` are `5 percent`. A bare `5` is neither. `$5bn` is `$5 bn`, but not
+   `$5 billion`. Groups of digits may be those of India (`15,00,000`), stand apart by a no-break space or by points
+   where that can be nothing else (`1.200.000`, `1.200,50`); a bare `3,5` is `3.5`. A unit may follow at once
+   (`5km`), and of a bare number a last zero behind the point goes (`3.50`).
 5. A full date is `may 3 2021` in every usual spelling (`3 May 2021`, `3. Mai 2021`, `2021-05-03`, `25/12/2021`);
    `03/05/2021`, which is another day in other countries, stays. Yes and no are those of the languages in
    `harness.core.languages.UNDERSTOOD`. Digits of any script are 0 to 9.
@@ -34,7 +35,8 @@ from functools import lru_cache
 
 from harness.core.languages import YES_NO, YesNo, with_dates
 from harness.core.scripts import CLAUSE_MARKS, SENTENCE_MARKS, UNSPACED, folded
-from harness.evaluators.abstention import Statement, is_abstention
+from harness.evaluators.abstention import is_abstention
+from harness.evaluators.abstention.other_languages import abstains_in_other_languages
 from harness.evaluators.citation_removal import without_citations
 
 ABSTENTION = "insufficient information"
@@ -51,12 +53,16 @@ _STRAIGHT = str.maketrans(
 )
 # Before NFKC, which turns these spaces into plain ones.
 _SPACED_GROUP = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
-_NEXT_QUESTION = re.compile(r"^[\s*_#>-]*question[\s*_]*:", re.IGNORECASE)
+# In the languages of `harness.core.languages.UNDERSTOOD`.
+_QUESTION = r"question|frage|pregunta|pergunta|domanda|问题|問題|質問|질문|السؤال|سؤال|प्रश्न"
+_NEXT_QUESTION = re.compile(rf"^[\s*_#>-]*(?:{_QUESTION})[\s*_]*:", re.IGNORECASE)
+_ANSWER = r"antwort|réponse|respuesta|resposta|risposta|答案|回答|答え|정답|답변?|الإجابة|إجابة|الجواب|उत्तर"
 _RAISED = re.compile(r"(?<=\d)(?=[\u207a\u207b]?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079])")
 _FRACTION = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215f\u2189])")
 _EM_DASH = re.compile(r"(?<=\w)[\u2014\u2015](?=\w)")
 _LABEL = re.compile(
-    r"^[\s\"'*_#>-]*(?:(?:the\s+)?(?:final\s+|correct\s+|short\s+)?answer(?:\s+is\b\s*[:*\"']*|[\s*_]*:))[\s*_]*",
+    rf"^[\s\"'*_#>-]*(?:(?:the\s+)?(?:final\s+|correct\s+|short\s+)?answer(?:\s+is\b\s*[:*\"']*|[\s*_]*:)|"
+    rf"(?:{_ANSWER})[\s*_]*:)[\s*_]*",
     re.IGNORECASE,
 )
 _WRAPPING = " \t\n\"'*_>"
@@ -69,15 +75,15 @@ _SCALED = re.compile(rf"(?<=\d)(?={_SCALE}\b)")
 _NUMBER = rf"(-?\d[\d,]*(?:\.\d+)?)(?:\s?({_SCALE}|[kmb])\b)?"
 _CURRENCIES = tuple(
     (re.compile(pattern), rf"\1 \2 {name}")
-    for name, sign, code in (
-        ("dollars", r"us\s?\$|\$", "usd"),
-        ("euros", "€", "eur"),
-        ("pounds", "£", "gbp"),
-        ("yen", "¥", "jpy"),
+    for name, sign, code, words in (
+        ("dollars", r"us\s?\$|\$", "usd", "dollar|dólar(?:es)?|dollar[oi]|美元|ドル|달러|دولار|डॉलर"),
+        ("euros", "€", "eur", "euro|欧元|歐元|ユーロ|유로|يورو|यूरो"),
+        ("pounds", "£", "gbp", "pfund|libras?|livres?|sterlin[ae]|英镑|英鎊|ポンド|파운드|पाउंड"),
+        ("yen", "¥", "jpy", "iene?s?|yenes|日元|日圓|円|엔|ين|येन"),
     )
     for pattern in (
         rf"(?:{sign}|\b{code}\s?)\s?{_NUMBER}",
-        rf"(?<![\w.]){_NUMBER}\s?(?:(?:{sign})(?!\s?\d)|{code}\b)",
+        rf"(?<![\w.]){_NUMBER}\s?(?:(?:{sign})(?!\s?\d)|{code}\b|(?:{words})(?!\s*\w))",
     )
 )
 _UNIT = re.compile(
@@ -85,6 +91,11 @@ _UNIT = re.compile(
     re.IGNORECASE,
 )
 _TRAILING_ZEROS = re.compile(r"(-?\d+)(?:\.0+|(\.\d*?[1-9])0+)((?: [^\d\s]+)?)")
+_POINT_GROUPS = re.compile(
+    r"(?<![\w.,])(\d{1,3}(?:\.\d{3}){2,}|\d{1,3}(?:\.\d{3})+(?=,\d))(?:,(\d{1,2}))?(?![.,]?\d)"
+)
+# Of a bare number, with a sign before it and one word behind.
+_DECIMAL_COMMA = re.compile(r"(\W*\d+),(\d{1,2})(\s?[^\d\s]*)")
 _PERCENT = re.compile(r"(?<=\d)\s*(?:%|per cent\b)")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d)|\d\d(?:,\d\d)*,\d{3}(?!\d))")
 # Kept: a decimal point, a minus in front of a number, a plus or hash behind a word.
@@ -132,11 +143,11 @@ def is_verdict(text: str) -> bool:
 def abstains(text: str) -> bool:
     """Whether the answer says that there is no answer; see `harness.evaluators.abstention`."""
     cleaned = _clean(text)
-    if is_abstention(_statements(cleaned)):
+    if _abstains(cleaned):
         return True
     leading = _LEADING.match(cleaned)
     # "No, there is not enough information" is not a no.
-    return leading is not None and is_abstention(_statements(cleaned[leading.end() :]), firm=True)
+    return leading is not None and _abstains(cleaned[leading.end() :], firm=True)
 
 
 def leading_yes_no(text: str) -> YesNo | None:
@@ -202,6 +213,9 @@ def _unlabelled(line: str) -> str:
 
 def _words(cleaned: str) -> str:
     """Steps 3, 4 and 6: the bare words."""
+    cleaned = _POINT_GROUPS.sub(_without_groups, cleaned)
+    if number := _DECIMAL_COMMA.fullmatch(cleaned):
+        cleaned = f"{number[1]}.{number[2]}{number[3]}"
     cleaned = _SCALED.sub(" ", _LEADING_POINT.sub("0.", _CLITIC.sub("", cleaned)))
     for currency, spelled in _CURRENCIES:
         cleaned = currency.sub(spelled, cleaned)
@@ -215,6 +229,10 @@ def _words(cleaned: str) -> str:
     return _TRAILING_ZEROS.sub(r"\1\2\3", words) if _TRAILING_ZEROS.fullmatch(words) else words
 
 
+def _without_groups(number: re.Match[str]) -> str:
+    return ".".join(filter(None, (number[1].replace(".", ""), number[2])))
+
+
 def _plain(char: str) -> str:
     if char in "'.":
         return ""
@@ -223,8 +241,9 @@ def _plain(char: str) -> str:
     return char
 
 
-def _statements(cleaned: str) -> list[Statement]:
-    """The statements of a text, each as its clauses, without insertions in brackets."""
-    parts = _STATEMENT_END.split(_INSERTED.sub("", cleaned))
-    clauses = ([words for clause in _COMMA.split(part) if (words := _words(clause))] for part in parts)
-    return [statement for statement in clauses if statement]
+def _abstains(cleaned: str, *, firm: bool = False) -> bool:
+    """By its statements, each as its clauses, without insertions in brackets."""
+    parts = [_COMMA.split(part) for part in _STATEMENT_END.split(_INSERTED.sub("", cleaned))]
+    worded = ([words for clause in part if (words := _words(clause))] for part in parts)
+    english = [statement for statement in worded if statement]
+    return is_abstention(english, firm=firm) or abstains_in_other_languages(parts, firm=firm)

@@ -192,7 +192,7 @@ def _length(text: str) -> int:
 
 SPEC = EvaluatorSpec(
     name="evidence",
-    version="2",
+    version="3",
     summary="sentences that a system offers as proof, against the gold facts: Evid score, recall, precision",
     params=EvidenceParams,
     measures=lambda _params: MEASURES,

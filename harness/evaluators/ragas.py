@@ -211,7 +211,7 @@ def check_ragas(_params: Params) -> None:
 
 SPEC = EvaluatorSpec(
     name="ragas",
-    version="5",
+    version="6",
     summary="RAGAS 0.4.3: context precision, recall, relevance; faithfulness, correctness, relevancy (by a judge)",
     params=RagasParams,
     measures=measures,

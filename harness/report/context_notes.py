@@ -1,17 +1,19 @@
-"""How much of the contexts a judge read, and whether a baseline sees the gold evidence."""
+"""How much of the contexts a judge read, whether answers are understood, whether a baseline sees the evidence."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from statistics import mean
 
 from harness.core.errors import HarnessError
+from harness.core.languages import UNDERSTOOD, foreign_language
 from harness.core.records import EvaluationRecord
 from harness.display.text_format import counted, printable
 from harness.evaluators.score_preconditions import is_null
 from harness.registry import SYSTEMS
-from harness.statistics.columnar_scores import ScoresOrColumns, in_columns
-from harness.store import Manifest, SampleRow
+from harness.statistics.columnar_scores import ScoreColumns, ScoresOrColumns, in_columns
+from harness.store import Manifest, RunDir, SampleRow
 
 _WHOLE = 0.9995
 """Shown as 100 %."""
@@ -19,6 +21,8 @@ _FEWEST_SHOWN = 0.9
 """Share of the answerable queries with evidence, below which answers from evidence are no ceiling: for the others
 the model is shown nothing.
 """
+_MOST_QUESTIONS = 200
+"""Enough to tell their language."""
 
 
 def share_notes(evaluations: Iterable[EvaluationRecord], scores: ScoresOrColumns) -> Iterator[str]:
@@ -36,6 +40,19 @@ def share_notes(evaluations: Iterable[EvaluationRecord], scores: ScoresOrColumns
                 f"{counted(len(read), 'score')} ({100 * mean(read):.0f} % on average over all): they say nothing "
                 "of the rest."
             )
+
+
+def language_notes(run: RunDir, scores: ScoreColumns) -> Iterator[str]:
+    """Questions in a language in which answers are not understood."""
+    generator = run.manifest().identity.get("models", {}).get("generator") or {}
+    if generator.get("provider") == "none" or not scores.by_measure:
+        return
+    rows = itertools.islice(run.iter_sample(), _MOST_QUESTIONS)
+    if language := foreign_language(" ".join([row.query.text, *row.reference.answers]) for row in rows):
+        yield (
+            f"Most questions and answers seem to be in {language}. Abstentions, yes and no, and dates are read in "
+            f"{UNDERSTOOD} only: right answers and abstentions may be miscounted."
+        )
 
 
 def sees_gold(manifest: Manifest) -> bool | None:

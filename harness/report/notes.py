@@ -8,7 +8,7 @@ from typing import Any
 from harness.core.records import OWN_MODELS, EvaluationRecord, IndexRecord
 from harness.display.text_format import counted, printable
 from harness.evaluators.run_scoring import NO_GENERATOR
-from harness.report.context_notes import lacks_evidence, sees_gold, share_notes
+from harness.report.context_notes import lacks_evidence, language_notes, sees_gold, share_notes
 from harness.report.labels import differences, other_weights
 from harness.report.record_counts import RecordCounts
 from harness.statistics import Frame, Prices, Resources
@@ -38,6 +38,7 @@ def run_notes(run: RunDir, frame: Frame, scores: ScoreColumns, answers: Answers,
         *_gold_notes(run),
         *_progress_notes(run, frame, counts),
         *_score_notes(run, scores, records),
+        *language_notes(run, scores),
         *_index_notes(run),
         *_dialect_notes(run),
         *_cost_notes(run, counts, prices),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from harness.core.languages import YES_NO
 from harness.core.records import Document
 from harness.core.scripts import UNSPACED
 
 _WORDS = re.compile(r"\w+")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _NO_ANSWER = "insufficient information"
-_SAID_OF_DOCUMENTS = {"yes", "no", "true", "false", _NO_ANSWER}
+_SAID_OF_DOCUMENTS = {*YES_NO, _NO_ANSWER}
 """Answers that are verdicts, which need not be in a document."""
 
 

@@ -173,7 +173,7 @@ class _Shown:
 
 SPEC = EvaluatorSpec(
     name="rag_eval",
-    version="6",
+    version="7",
     summary="RAG-Eval: five grades of an answer by a judge, one confidence and its bands",
     params=RagEvalParams,
     measures=lambda _params: MEASURES,

@@ -42,7 +42,7 @@ def measures(params: TripletParams) -> tuple[Measure, ...]:
 
 SPEC = EvaluatorSpec(
     name="triplet",
-    version="6",
+    version="7",
     summary="facts as triplets: faithfulness and correctness by a judge and by cosine, relevancy of the contexts",
     params=TripletParams,
     measures=measures,

@@ -61,6 +61,7 @@ class RunPlan:
     failure: Failure = field(default_factory=lambda: Failure(kind="ValueError", message="no JSON in the reply"))
     dataset: str = "multihop_rag"
     notes: tuple[str, ...] = ()
+    question: str = "Is {} so?"
     indexed: bool = True
     reused_from: str | None = None
     index_cost: Cost | None = None
@@ -149,7 +150,7 @@ def _sample(plan: RunPlan) -> list[SampleRow]:
         gold = "Insufficient information." if query_type.startswith("null") else "Yes"
         for number in range(count):
             query_id = f"{query_type}-{number:03d}"
-            query = Query(query_id=query_id, text=f"Is {query_id} so?")
+            query = Query(query_id=query_id, text=plan.question.format(query_id))
             rows.append(
                 SampleRow(
                     query=query, reference=Reference(query_id=query_id, query_type=query_type, answers=(gold,))

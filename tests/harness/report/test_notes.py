@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from harness.report.notes import group_notes
 from harness.report.tables.cost import latency_table
 from harness.report.view import load_groups
@@ -38,6 +40,29 @@ def test_of_a_run_over_a_cluster_it_is_said_that_its_seconds_compare_with_no_oth
     [group] = load_groups([run], load_prices())
     [note] = [note for view in group.views for note in view.notes if "cluster" in note]
     assert "by up to 6 workers at once" in note
+
+
+@pytest.mark.parametrize(
+    ("question", "named"),
+    [
+        ("ใครเป็นผู้บริหารท่าเรือของเมืองหลวงและเมืองอื่นๆ {}", ["Thai"]),
+        ("Кто управляет портом столицы и других городов? {}", ["Cyrillic"]),
+        ("Kto kieruje portem w {}?", ["another language"]),
+        ("Wie is de burgemeester van {}?", ["another language"]),
+        ("Wer leitet den Hafen von {}?", []),
+        ("¿Quién dirige el puerto de {}?", []),
+        ("Who manages {}?", []),
+        ("{} harbour manager name", []),
+        ("谁管理首都的港口和其他城市的港口和机场？ {}", []),
+    ],
+)
+def test_a_language_in_which_answers_are_not_understood_is_noted(
+    make_run: MakeRun, question: str, named: list[str]
+) -> None:
+    [group] = load_groups([make_run(question=question)], load_prices())
+    notes = [note for view in group.views for note in view.notes if "Hindi" in note]
+    assert len(notes) == len(named)
+    assert all(name in note for name, note in zip(named, notes, strict=True))
 
 
 def test_a_latency_that_a_vector_of_an_earlier_query_shortened_is_blamed_on_no_interruption(
