@@ -301,6 +301,12 @@ def test_rows_of_a_file_with_an_id_that_another_document_has_are_called_by_their
     assert f"because ids in their file are not unique: {by_line}" in corpus.notes[1]
 
 
+def test_an_id_is_not_cleaned_as_texts_are(tmp_path: Path) -> None:
+    rows = '{"id": "o\\ufb03ce", "text": "One"}\n{"id": "office", "text": "Two"}'
+    corpus = read_folder(put(tmp_path, b_dot_jsonl=rows))
+    assert {one.doc_id for one in corpus.documents} == {"office", "o\ufb03ce"}
+
+
 def test_rows_that_share_an_id_are_called_by_their_lines(tmp_path: Path) -> None:
     corpus = read_folder(put(tmp_path, b_dot_jsonl='{"id": 1, "text": "One"}\n{"id": "1", "text": "Two"}'))
     assert [one.doc_id for one in corpus.documents] == ["b.jsonl#1", "b.jsonl#2"]
