@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 _LETTERS = r"[^\W\d_]+"
 _WORD = re.compile(rf"{_LETTERS}(?:-{_LETTERS})*")
@@ -27,7 +27,10 @@ def without_broken_words(pages: Sequence[str]) -> list[str]:
     breaks = [pair for own in lines for pair in map(_break, own, own[1:]) if pair]
     if not breaks:
         return list(pages)
-    words = Counter(word for own in lines for word in _whole_words(own))
+    words: Counter[str] = Counter()
+    for page in pages:
+        words.update(_WORD.findall(page.casefold().replace("\u2010", "-")))
+    words.subtract(part.casefold() for pair in breaks for part in pair)  # Parts of broken words are no words.
     kept = Counter(_keeps_hyphen(left, right, words) for left, right in breaks if right[0].islower())
     hyphenates = kept[True] < _ENOUGH or kept[True] <= kept[False]
     return ["\n".join(_joined(own, words, hyphenates=hyphenates)) for own in lines]
@@ -38,30 +41,19 @@ def _break(line: str, following: str) -> tuple[str, str] | None:
     line = line.rstrip()
     if not line.endswith(("-", "\u2010")):
         return None
-    left, right = _LEFT.search(line[-_LONGEST:-1]), _RIGHT.match(following.lstrip()[:_LONGEST])
+    token = line[-_LONGEST:-1].split(" ")[-1]  # The pattern alone would try every word of the line.
+    left, right = _LEFT.search(token), _RIGHT.match(following.lstrip()[:_LONGEST])
     return (left[0], right[0]) if left and right else None
-
-
-def _whole_words(lines: Sequence[str]) -> Iterator[str]:
-    """All words in lower case, except the parts of broken ones."""
-    begin = 0
-    for line, following in zip(lines, (*lines[1:], ""), strict=True):
-        end, next_begin = len(line), 0
-        if pair := _break(line, following):
-            end = len(line.rstrip()) - 1 - len(pair[0])
-            next_begin = len(following) - len(following.lstrip()) + len(pair[1])
-        yield from _WORD.findall(line[begin:end].casefold().replace("\u2010", "-"))
-        begin = next_begin
 
 
 def _keeps_hyphen(left: str, right: str, words: Counter[str]) -> bool | None:
     """None: the document does not say."""
     joined, compound = words[f"{left}{right}".casefold()], words[f"{left}-{right}".casefold()]
-    if joined or compound:
+    if joined > 0 or compound > 0:
         return compound > joined
     if not right[0].islower() or left.isdigit():
         return True  # Names and numbers: Baden-Baden, COVID-19, 1939-1945.
-    return True if "-" in left or (words[left.casefold()] and words[right.casefold()]) else None
+    return True if "-" in left or (words[left.casefold()] > 0 and words[right.casefold()] > 0) else None
 
 
 def _joined(lines: Sequence[str], words: Counter[str], *, hyphenates: bool) -> list[str]:
@@ -75,7 +67,7 @@ def _joined(lines: Sequence[str], words: Counter[str], *, hyphenates: bool) -> l
         keeps = _keeps_hyphen(left, right, words)
         first, _, rest = line.lstrip().partition(" ")
         before = written[-1].rstrip()
-        if right in _AND and words[f"{left}{right}".casefold()] == 0:
+        if right in _AND and words[f"{left}{right}".casefold()] <= 0:
             before += " "
         elif not keeps and (keeps is False or hyphenates):
             before = before[:-1]

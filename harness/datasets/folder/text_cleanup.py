@@ -26,7 +26,9 @@ _JOINED = (
 )
 """Scripts and emoji in which joiners change what is read."""
 _JOINERS = re.compile(f"(?<![{_JOINED}])[\u200c\u200d]+(?![{_JOINED}])")
-_TAGS = re.compile("(?<![\U0001f3f4\U000e0020-\U000e007e])[\U000e0000-\U000e007f]+")
+_WITHIN_WORDS = {_SOFT_HYPHEN: "\u00ad", _ZERO_SPACE: "\u200b", _JOINERS: "\u200c\u200d"}
+_TAG = re.compile("[\U000e0000-\U000e007f]")
+_TAGS = re.compile(f"(?<![\U0001f3f4\U000e0020-\U000e007e]){_TAG.pattern}+")
 """Invisible copies of ASCII. Only flags of regions, after a black flag, have a use for them."""
 UNREADABLE = re.compile(r"\ufffd|\(cid:\d+\)")
 """What converters write for a character that they cannot read."""
@@ -66,9 +68,12 @@ def plain(text: str) -> str:
         return text
     text = _LINE_ENDS.sub("\n", text)
     if not text.isascii():
-        text = _SHAPES.sub(_letters, _SPACES.sub(" ", text))
-        text = _SOFT_HYPHEN.sub("", _INVISIBLE.sub("", text))
-        text = _TAGS.sub("", _JOINERS.sub("", _ZERO_SPACE.sub("", text)))
+        text = _SHAPES.sub(_letters, _SPACES.sub(" ", _INVISIBLE.sub("", text)))
+        for pattern, signs in _WITHIN_WORDS.items():
+            if any(sign in text for sign in signs):  # Faster than the pattern.
+                text = pattern.sub("", text)
+        if _TAG.search(text):
+            text = _TAGS.sub("", text)
     return composed(text)
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from harness.core.records import Document
+from harness.datasets.folder.text_cleanup import plain
 
 _WORDS = re.compile(r"\w+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
@@ -19,7 +20,7 @@ def unsupported_answers(answers: Iterable[str], documents: Sequence[Document]) -
     """The answers that no document contains, ignoring case and punctuation. Verdicts and abstentions are never
     among them.
     """
-    looked_for = {answer: _form(answer) for answer in answers}
+    looked_for = {answer: _form(plain(answer)) for answer in answers}
     left = {form: form.split() for form in looked_for.values() if form and form not in _SAID_OF_DOCUMENTS}
     for document in documents:
         if not left:

@@ -89,7 +89,9 @@ def test_the_fact_is_the_documents_own_text_where_only_spaces_and_shapes_differ(
     ],
 )
 def test_a_quote_is_cleaned_as_documents_are(tmp_path: Path, copied: str) -> None:
-    (row,) = read(tmp_path, lines(quoting(copied))).rows
+    (row,) = read(tmp_path, lines({**quoting(copied), "question": copied.replace("\n", " ")})).rows
+    assert "\u00ad" not in row.query.text
+    assert "\ufb01" not in row.query.text
     assert row.reference.evidence[0].fact in {"In the first year", "the first year"}
 
 
