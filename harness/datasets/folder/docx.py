@@ -165,7 +165,7 @@ class _Reading:
                 text = " ".join("".join(self._inline(cell)).split())
                 if merged is not None and merged.get(f"{_W}val") != "restart":
                     text = text or above.get(column, "")
-                above[column] = text[:_LONGEST_REPEATED]
+                above[column] = text if len(text) <= _LONGEST_REPEATED else ""
                 texts.append(text)
                 wide = cell.find(f"{_W}tcPr/{_W}gridSpan")
                 column += int(wide.get(f"{_W}val", "1")) if wide is not None else 1

@@ -37,34 +37,19 @@ _LONGEST_CELL = 1000
 """Characters. A table with a longer cell is the layout of a page, not data."""
 _OF_OTHERS = frozenset({"a", "label"})
 """Link texts and labels do not count as content of the page itself."""
+_TITLES = ("h1", "h2", "h3", "h4", "h5", "h6")
 _APART = frozenset(
-    {"article", "aside", "blockquote", "div", "dl", "figure", "ol", "p", "pre", "section", "table", "tr", "ul"}
-    | {"h1", "h2", "h3", "h4", "h5", "h6"}
+    {"article", "aside", "blockquote", "dialog", "div", "dl", "fieldset", "figure", "form", "hgroup", "menu", "ol"}
+    | {"p", "pre", "section", "table", "tr", "ul", *_TITLES}
 )
 _LINES = frozenset(
-    {
-        "address",
-        "br",
-        "caption",
-        "dd",
-        "details",
-        "dt",
-        "figcaption",
-        "footer",
-        "header",
-        "hr",
-        "li",
-        "main",
-        "summary",
-        "td",
-        "th",
-    }
+    {"address", "br", "caption", "dd", "details", "dt", "figcaption", "footer", "header", "hr", "label", "legend"}
+    | {"li", "main", "summary", "td", "th"}
 )
 _ANCHORS = {"\N{PILCROW SIGN}", "#", "\N{SECTION SIGN}"}
 """Texts of link anchors behind headings."""
 _AROUND = "menus, footers, forms and other parts around the content of HTML pages"
 _HIDDEN = "hidden parts of HTML pages"
-_TITLES = ("h1", "h2", "h3", "h4", "h5", "h6")
 _HEADING = re.compile(r"^h([1-6])$")
 _NAME = rb"""\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})"""
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset" + _NAME + rb"|^<\?xml[^>]{0,200}?encoding" + _NAME, re.I)

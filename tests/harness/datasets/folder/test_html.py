@@ -83,6 +83,7 @@ def test_comments_of_code_are_no_headings_and_links_to_headings_say_nothing() ->
             "<p>So <math style='display:none'><mi>E</mi><annotation encoding=x-tex>E=mc^2</annotation></math>.",
             "So E=mc^2.",
         ),
+        ("<div><label>Linux</label><label>Windows</label></div><p>On", "Linux\nWindows\n\nOn"),
         ("<p>On<noscript>Switch scripts on.</noscript>", "On"),
         ("<h1>Two<br>lines</h1>", "# Two lines"),
         ("<pre><b># x</b>\n  <i>y</i>\n\nz\n</pre><p>On", " # x\n  y\n\nz\n\nOn"),
