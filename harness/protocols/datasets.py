@@ -53,8 +53,8 @@ class RawDataset:
     primary_measure: str = ""
     """The primary metric, which ranks systems; empty: that of the spec."""
     skipped: tuple[str, ...] = ()
-    """Skipped files or rows with the reason, one line each, shown by `rag-harness plan`. Not saved in the run,
-    whose notes only have their number."""
+    """Skipped files or rows, and parts of files that could not be read, with the reason, one line each, shown by
+    `rag-harness plan`. Not saved in the run, whose notes only have their number."""
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,20 @@
 """PDF and Word files of our own words, made where a test needs them."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import docx
 from pypdf import PdfWriter
-from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+from pypdf.generic import (
+    ArrayObject,
+    DecodedStreamObject,
+    DictionaryObject,
+    FloatObject,
+    NameObject,
+    NumberObject,
+    TextStringObject,
+)
 
 
 def pdf(
@@ -33,6 +42,45 @@ def pdf(
         writer.add_metadata({"/Title": title})
     if password is not None:
         writer.encrypt(password, owner_password="owner", algorithm=algorithm)
+    made = io.BytesIO()
+    writer.write(made)
+    return made.getvalue()
+
+
+def pdf_form(text: str, fields: Sequence[Mapping[str, object]]) -> bytes:
+    """A page with this text and form fields; values of their keys: names (`/Tx`), texts, numbers and lists."""
+    writer = PdfWriter(clone_from=io.BytesIO(pdf([text])))
+    widgets = ArrayObject()
+    for field in fields:
+        widget = DictionaryObject({NameObject("/Subtype"): NameObject("/Widget")})
+        widget.update({NameObject(key): _pdf_value(value) for key, value in field.items()})
+        widget[NameObject("/Rect")] = ArrayObject(FloatObject(n) for n in (72, 650, 272, 670))
+        widgets.append(writer._add_object(widget))
+    writer.pages[0][NameObject("/Annots")] = widgets
+    made = io.BytesIO()
+    writer.write(made)
+    return made.getvalue()
+
+
+def _pdf_value(value: object) -> Any:
+    if isinstance(value, int):
+        return NumberObject(value)
+    if isinstance(value, list | tuple):
+        return ArrayObject(_pdf_value(one) for one in value)
+    if isinstance(value, dict):
+        return DictionaryObject({NameObject(key): _pdf_value(one) for key, one in value.items()})
+    text = str(value)
+    return NameObject(text) if text.startswith("/") else TextStringObject(text)
+
+
+def pdf_of_glyphs(content: bytes, font: Mapping[str, object]) -> bytes:
+    """A page with this content, whose font F1 is as given."""
+    writer = PdfWriter(clone_from=io.BytesIO(pdf(["x"])))
+    fonts = DictionaryObject({NameObject("/F1"): writer._add_object(_pdf_value({"/Type": "/Font", **font}))})
+    writer.pages[0][NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+    stream = DecodedStreamObject()
+    stream.set_data(content)
+    writer.pages[0][NameObject("/Contents")] = writer._add_object(stream)
     made = io.BytesIO()
     writer.write(made)
     return made.getvalue()

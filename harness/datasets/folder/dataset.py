@@ -46,7 +46,10 @@ def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawData
         title=params.path.resolve().name,
         answer_style="sentence" if asked.are_sentences else None,
         primary_measure="token_f1" if asked.are_sentences else "",
-        skipped=tuple(f"{one.path}: {one.why}" for one in corpus.skipped),
+        skipped=(
+            *(f"{one.path}: {one.why}" for one in corpus.skipped),
+            *(f"parts of {one.path}: {one.why}" for one in corpus.incomplete),
+        ),
     )
 
 

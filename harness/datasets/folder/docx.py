@@ -1,12 +1,18 @@
-"""Reads Word files (.docx): paragraphs, headings and tables in order."""
+"""Reads Word files (.docx): paragraphs, headings, tables and notes in order."""
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from harness.datasets.folder.text_cleanup import NoDocument, ReadText, heading, no_heading
+from harness.datasets.folder.text_cleanup import (
+    NoDocument,
+    ReadText,
+    heading,
+    no_heading,
+    table_text,
+)
 
 if TYPE_CHECKING:
     from docx.document import Document as WordDocument
@@ -18,12 +24,17 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _AWAY = {f"{_W}moveFrom", f"{_W}del", "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
 """Text that was moved or deleted with change tracking, and copies of text boxes for old programs."""
 _TEXTS = {f"{_W}t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"}
+_REFERENCES = {f"{_W}footnoteReference": "footnote", f"{_W}endnoteReference": "endnote"}
+_ON = {"1", "true", "on"}
+_LONGEST_CELL = 1000
+"""Characters. A table with a longer cell is the layout of a page, not data."""
+_LONGEST_REPEATED = 200
 _MARKS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
 
 
 def read_word(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
-    """All text except headers, footers and notes. A Word file has no page breaks, because it is paginated on
-    output.
+    """All text except comments, page headers and footers, and what is deleted or hidden. A footnote follows its
+    paragraph. A Word file has no page breaks, because it is paginated on output.
 
     NoDocument: not a Word file, protected by a password, or too large when unpacked.
     """
@@ -33,11 +44,45 @@ def read_word(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
     at_work()
     document = docx.Document(file)
     levels = _heading_levels(document)
-    blocks = list(_blocks(document.element.body, levels))
+    reading = _Reading(levels, _notes(document))
+    blocks = list(reading.blocks(document.element.body))
     titled = next((text for level, text in blocks if level == 0), "") or (document.core_properties.title or "")
     first = next((text for level, text in blocks if level), "")
-    texts = [no_heading(text) if level is None else heading(max(level, 1), text) for level, text in blocks]
-    return ReadText("\n\n".join(texts), title=titled.strip() or first)
+    texts = [text if level is None else heading(max(level, 1), text) for level, text in blocks]
+    return ReadText(
+        "\n\n".join(texts), title=titled.strip() or first, left_out=_left_out(document, reading.hidden)
+    )
+
+
+def _notes(document: WordDocument) -> dict[str, Any]:
+    """The element of each footnote and endnote, by kind and id."""
+    from docx.oxml import parse_xml
+
+    found: dict[str, Any] = {}
+    for relation in document.part.rels.values():
+        kind = relation.reltype.rpartition("/")[2]
+        if kind in {"footnotes", "endnotes"} and not relation.is_external:
+            for note in parse_xml(relation.target_part.blob):
+                if note.get(f"{_W}type") in {None, "normal"}:
+                    found[f"{kind[:-1]} {note.get(f'{_W}id')}"] = note
+    return found
+
+
+def _left_out(document: WordDocument, hidden: int) -> dict[str, int]:
+    """How many texts are not read."""
+    from docx.oxml import parse_xml
+
+    counts = {"hidden texts of Word files": hidden}
+    for relation in document.part.rels.values():
+        kind = relation.reltype.rpartition("/")[2]
+        if kind not in {"header", "footer", "comments"} or relation.is_external:
+            continue
+        part = parse_xml(relation.target_part.blob)
+        texts = part if kind == "comments" else [part]
+        said = sum(any((text.text or "").strip() for text in one.iter(*_TEXTS)) for one in texts)
+        what = "comments of Word files" if kind == "comments" else "page headers and footers of Word files"
+        counts[what] = counts.get(what, 0) + said
+    return {what: count for what, count in counts.items() if count}
 
 
 def _check_size(file: BinaryIO) -> None:
@@ -72,38 +117,104 @@ def _heading_levels(document: WordDocument) -> dict[str, int]:
     return levels
 
 
-def _blocks(parent: Any, levels: dict[str, int]) -> Iterator[tuple[int | None, str]]:
-    """(heading level or None, text) of each paragraph and table row with text."""
+class _Reading:
+    """Reads the elements of a document."""
+
+    def __init__(self, levels: Mapping[str, int], notes: Mapping[str, Any]) -> None:
+        self.hidden = 0
+        self._levels = levels
+        self._notes = dict(notes)
+        self._referenced: list[tuple[int, Any]] = []
+        self._n_notes = 0
+
+    def blocks(self, parent: Any) -> Iterator[tuple[int | None, str]]:
+        """(heading level or None, text) of each paragraph, table and note with text."""
+        for child in parent:
+            if child.tag == f"{_W}p":
+                text = "".join(self._inline(child)).strip()
+                style = child.find(f"{_W}pPr/{_W}pStyle")
+                level = self._levels.get(style.get(f"{_W}val")) if style is not None else None
+                if text:
+                    yield level, no_heading(text) if level is None else text
+            elif child.tag == f"{_W}tbl":
+                if _is_layout(child):
+                    for row in _children(child, "tr"):
+                        for cell in _children(row, "tc"):
+                            yield from self.blocks(cell)
+                elif table := self._table(child):
+                    yield None, table
+            elif isinstance(child.tag, str) and child.tag not in _AWAY:
+                yield from self.blocks(child)
+            yield from self._notes_of_last()
+
+    def _notes_of_last(self) -> Iterator[tuple[None, str]]:
+        """The notes that the last block refers to."""
+        while self._referenced:
+            number, note = self._referenced.pop(0)
+            if text := " ".join("".join(self._inline(note)).split()):
+                yield None, f"[{number}] {text}"
+
+    def _table(self, table: Any) -> str:
+        """A line for each row. A cell that continues the one above repeats its text."""
+        above: dict[int, str] = {}
+        rows = []
+        for row in _children(table, "tr"):
+            texts, column = [], 0
+            for cell in _children(row, "tc"):
+                merged = cell.find(f"{_W}tcPr/{_W}vMerge")
+                text = " ".join("".join(self._inline(cell)).split())
+                if merged is not None and merged.get(f"{_W}val") != "restart":
+                    text = text or above.get(column, "")
+                above[column] = text if len(text) <= _LONGEST_REPEATED else ""
+                texts.append(text)
+                wide = cell.find(f"{_W}tcPr/{_W}gridSpan")
+                column += int(wide.get(f"{_W}val", "1")) if wide is not None else 1
+            rows.append(texts)
+        look = table.find(f"{_W}tblPr/{_W}tblLook")
+        is_headed = table.find(f"{_W}tr/{_W}trPr/{_W}tblHeader") is not None or (
+            look is not None
+            and (look.get(f"{_W}firstRow") or f"{int(look.get(f'{_W}val', '0'), 16) >> 5 & 1}") in _ON
+        )
+        return table_text(rows, is_headed=is_headed)
+
+    def _inline(self, parent: Any) -> Iterator[str]:
+        for child in parent:
+            if child.tag in _TEXTS:
+                yield "".join(child.itertext())
+            elif child.tag in _MARKS:
+                yield _MARKS[child.tag]
+            elif child.tag in _REFERENCES:
+                note = self._notes.pop(f"{_REFERENCES[child.tag]} {child.get(f'{_W}id')}", None)
+                if note is not None:
+                    self._n_notes += 1
+                    self._referenced.append((self._n_notes, note))  # Without a mark here: quotes have none.
+            elif child.tag == f"{_W}r" and _is_hidden(child):
+                self.hidden += any((text.text or "").strip() for text in child.iter(*_TEXTS))
+            elif child.tag not in _AWAY and isinstance(child.tag, str):
+                if child.tag == f"{_W}p":  # In a cell, or in a text box within a paragraph.
+                    yield "\n"
+                yield from self._inline(child)
+
+
+def _children(parent: Any, tag: str) -> Iterator[Any]:
+    """The rows of a table or the cells of a row, also inside content controls. A nested table belongs to the text
+    of its cell.
+    """
     for child in parent:
-        if child.tag == f"{_W}p":
-            text = "".join(_inline(child)).strip()
-            style = child.find(f"{_W}pPr/{_W}pStyle")
-            if text:
-                yield levels.get(style.get(f"{_W}val")) if style is not None else None, text
-        elif child.tag == f"{_W}tr":
-            cells = [" ".join("".join(_inline(cell)).split()) for cell in _cells(child)]
-            if any(cells):
-                yield None, " | ".join(cells)
-        elif isinstance(child.tag, str) and child.tag not in _AWAY:
-            yield from _blocks(child, levels)
-
-
-def _cells(row: Any) -> Iterator[Any]:
-    """The cells of a row, also inside content controls. A nested table belongs to the text of its cell."""
-    for child in row:
-        if child.tag == f"{_W}tc":
+        if child.tag == f"{_W}{tag}":
             yield child
         elif isinstance(child.tag, str) and child.tag not in _AWAY:
-            yield from _cells(child)
+            yield from _children(child, tag)
 
 
-def _inline(parent: Any) -> Iterator[str]:
-    for child in parent:
-        if child.tag in _TEXTS:
-            yield "".join(child.itertext())
-        elif child.tag in _MARKS:
-            yield _MARKS[child.tag]
-        elif child.tag not in _AWAY and isinstance(child.tag, str):
-            if child.tag == f"{_W}p":  # In a cell, or in a text box within a paragraph.
-                yield "\n"
-            yield from _inline(child)
+def _is_layout(table: Any) -> bool:
+    """Whether a table only places text on the page: it has a cell with a long text, or one cell."""
+    cells = [cell for row in _children(table, "tr") for cell in _children(row, "tc")]
+    return len(cells) == 1 or any(
+        sum(len(text.text or "") for text in cell.iter(*_TEXTS)) > _LONGEST_CELL for cell in cells
+    )
+
+
+def _is_hidden(run: Any) -> bool:
+    mark = run.find(f"{_W}rPr/{_W}vanish")
+    return mark is not None and mark.get(f"{_W}val", "true") in _ON

@@ -3,44 +3,53 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Set
 from typing import Any, BinaryIO
 
 from harness.datasets.folder.html_charset_aliases import codec_of
 from harness.datasets.folder.plain_text import decoded
-from harness.datasets.folder.text_cleanup import NoDocument, ReadText, heading, no_heading
-
-_NOT_SAID = (
-    *("head", "script", "style", "template", "svg", "math", "iframe", "object"),
-    *("nav", "footer", "aside", "button", "select"),
+from harness.datasets.folder.text_cleanup import (
+    NoDocument,
+    ReadText,
+    SpannedCells,
+    heading,
+    no_heading,
+    table_text,
 )
-_IN_FORMS = ("textarea", "datalist")
-"""Form fields whose content is input or a suggestion."""
+
+_NOT_TEXT = ("head", "script", "style", "template", "svg", "iframe", "object", "select", "datalist")
+_MENUS = (
+    "//nav | //footer[not(ancestor::blockquote or ancestor::figure)]"
+    " | //*[@role='navigation' or @role='contentinfo']"
+)
+_BANNER = re.compile(
+    r"(?:^|[-_\s])(?:cookies?|consent|gdpr|onetrust|cookiebot|didomi|usercentrics)(?:[-_\s]|$)", re.I
+)
+_LONGEST_BANNER = 3000
+_HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all)", re.I)
+_OPENED = "//@aria-controls | //@data-target | //@data-bs-target | //@href[starts-with(., '#')]"
+"""Names of the hidden elements that controls show."""
+_LONGEST_ICON = 40
+_LONGEST_SPAN = 6
+"""Digits of a number of rows or columns."""
+_LONGEST_CELL = 1000
+"""Characters. A table with a longer cell is the layout of a page, not data."""
 _OF_OTHERS = frozenset({"a", "label"})
 """Link texts and labels do not count as content of the page itself."""
+_TITLES = ("h1", "h2", "h3", "h4", "h5", "h6")
 _APART = frozenset(
-    {"blockquote", "div", "dl", "figure", "ol", "p", "pre", "section", "article", "table", "ul"}
-    | {"h1", "h2", "h3", "h4", "h5", "h6"}
+    {"article", "aside", "blockquote", "dialog", "div", "dl", "fieldset", "figure", "form", "hgroup", "menu", "ol"}
+    | {"p", "pre", "section", "table", "tr", "ul", *_TITLES}
 )
 _LINES = frozenset(
-    {
-        "address",
-        "br",
-        "caption",
-        "dd",
-        "details",
-        "dt",
-        "figcaption",
-        "header",
-        "hr",
-        "li",
-        "main",
-        "summary",
-        "tr",
-    }
+    {"address", "br", "caption", "dd", "details", "dt", "figcaption", "footer", "header", "hr", "label", "legend"}
+    | {"li", "main", "summary", "td", "th"}
 )
 _ANCHORS = {"\N{PILCROW SIGN}", "#", "\N{SECTION SIGN}"}
 """Texts of link anchors behind headings."""
+_AROUND = "menus, footers, forms and other parts around the content of HTML pages"
+_HIDDEN = "hidden parts of HTML pages"
 _HEADING = re.compile(r"^h([1-6])$")
 _NAME = rb"""\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})"""
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset" + _NAME + rb"|^<\?xml[^>]{0,200}?encoding" + _NAME, re.I)
@@ -67,13 +76,14 @@ def read_html(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
     named = " ".join((root.findtext(".//title") or "").split())
     _drop(list(root.iter("noscript")))  # For browsers without scripts; not visible to users.
     leads_on = _leads_on(root)
-    _drop_what_is_not_said(root)
+    left_out = _drop_what_is_not_said(root)
     main = _main(root)
-    first = next((" ".join(one.text_content().split()) for one in main.iter("h1", "h2")), "")
+    first = next((_line(one).lstrip("#").strip() for one in main.iter("h1", "h2")), "")
     text = _joined(main)
     if leads_on and len(text) < _LITTLE:
         raise NoDocument("a page that only leads to another")
-    return ReadText(text, title=first or named)
+    left_out[_AROUND] += main is not root and any(one.text_content().strip() for one in _around(main))
+    return ReadText(text, title=first or named, left_out={what: n for what, n in left_out.items() if n})
 
 
 def _leads_on(root: Any) -> bool:
@@ -82,22 +92,122 @@ def _leads_on(root: Any) -> bool:
     return any(_LEADS_ON.match(one.get("content", "")[:_LITTLE]) for one in asked)
 
 
-def _drop_what_is_not_said(root: Any) -> None:
-    """Drop menus, scripts, controls and forms. Forms stay if they contain the page: some pages are one form."""
+def _drop_what_is_not_said(root: Any) -> Counter[str]:
+    """Drop scripts, menus, controls, forms, banners and what is hidden. Returns how many parts with text were left
+    out, by kind. Forms stay if they contain the page: some pages are one form.
+    """
+    left_out: Counter[str] = Counter()
+    _keep_formulas(root)
+    _drop(list(root.iter(*_NOT_TEXT)))
+    left_out[_HIDDEN] += _drop(_hidden(root))
+    _drop([one for one in root.xpath("//*[@aria-hidden='true']") if _is_icon(one)])
+    left_out[_AROUND] += _drop(root.xpath(_MENUS))
+    _keep_openers(root)
+    left_out[_AROUND] += _drop([one for one in root.xpath("//aside[not(ancestor::aside)]") if _is_of_links(one)])
+    left_out[_AROUND] += _drop([one for one in root.iter("div", "section", "dialog") if _is_banner(one)])
     anchors = [one for one in root.iter("a") if (one.text or "").strip() in _ANCHORS and not len(one)]
-    filled_in = [one for name in _IN_FORMS for one in root.iterfind(f".//form//{name}")]
-    _drop([*root.iter(*_NOT_SAID), *anchors, *filled_in])
+    filled_in = list(root.iterfind(".//form//textarea"))
+    numbers = root.xpath("//td[contains(@class, 'linenos') or contains(@class, 'gutter')]")
+    _drop([*root.iter("button"), *anchors, *filled_in, *numbers])
     forms = list(root.iter("form"))
     main = _main(root)
     is_within = next(main.iterancestors("form"), None) is not None
     if forms and not (is_within or _are_the_page(main)):
-        _drop(forms)
+        left_out[_AROUND] += _drop(forms)
+    return left_out
 
 
-def _drop(elements: list[Any]) -> None:
+def _drop(elements: list[Any]) -> int:
+    """How many of them had text."""
+    said = 0
     for element in elements:
         if element.getparent() is not None:
+            said += next((True for text in element.itertext() if text.strip()), False)
             element.drop_tree()
+    return said
+
+
+def _keep_formulas(root: Any) -> None:
+    """A formula is its TeX source if the page has it, else its text. Its other copies on the page are dropped."""
+    for formula in list(root.iter("math")):
+        source = formula.xpath("string(.//annotation[contains(@encoding, 'tex')])") or formula.get("alttext", "")
+        text = " ".join((source or formula.text_content()).split())
+        for outer in (formula, *formula.iterancestors("span")):
+            outer.attrib.pop("style", None)  # Some pages show a picture and hide its text.
+        for child in list(formula):
+            formula.remove(child)
+        formula.tag, formula.text = "span", text
+    _drop(root.xpath("//*[@aria-hidden='true'][contains(@class, 'katex-html') or starts-with(@class, 'mjx')]"))
+
+
+def _hidden(root: Any) -> list[Any]:
+    """The elements that no reader sees: hidden, and no control of the page shows them as those of tabs and
+    accordions do.
+    """
+    opened = {str(name).lstrip("#") for name in root.xpath(_OPENED)}
+    found = [one for one in root.xpath("//*[@hidden or @style] | //dialog[not(@open)]") if _is_hidden(one)]
+    return [one for one in found if not _can_be_shown(one, opened)]
+
+
+def _is_hidden(element: Any) -> bool:
+    if element.tag in {"html", "body"} or next(element.iter("main", "article", "h1"), None) is not None:
+        return False  # A script shows the page when it is complete.
+    if element.tag == "dialog" or _HIDING.search(element.get("style", "")):
+        return True
+    return "hidden" in element.attrib and element.get("hidden").lower() != "until-found"
+
+
+def _can_be_shown(element: Any, opened: Set[str]) -> bool:
+    before = element.getprevious()
+    is_below_opener = before is not None and (
+        before.tag in {"button", "dt"}
+        or before.get("role") == "button"
+        or next(before.iterfind(".//button"), None) is not None
+    )
+    return is_below_opener or element.get("role") == "tabpanel" or bool(opened & {element.get("id")})
+
+
+def _is_icon(element: Any) -> bool:
+    """Whether an element that is hidden from screen readers only is no text: a sign, or the name of an icon."""
+    if element.tag == "i" or "icon" in element.get("class", ""):
+        return len("".join(element.itertext())) < _LONGEST_ICON
+    return not any(char.isalnum() for text in element.itertext() for char in text)
+
+
+def _keep_openers(root: Any) -> None:
+    """Keep the text of a button that is the heading of what it opens, as in accordions."""
+    for button in list(root.iter("button")):
+        if next(button.iterancestors(*_TITLES), None) is not None:
+            button.drop_tag()
+        elif next(button.iter(*_TITLES), None) is not None or (
+            "aria-expanded" in button.attrib and next(button.iterancestors("header"), None) is None
+        ):
+            button.tag = "div"
+
+
+def _is_of_links(element: Any) -> bool:
+    """Whether at least half of the text is in links, as in menus."""
+    linked = sum(len("".join(link.itertext()).strip()) for link in element.iter("a"))
+    return 2 * linked >= len(" ".join("".join(element.itertext()).split()))
+
+
+def _is_banner(element: Any) -> bool:
+    """Whether it asks for consent to cookies."""
+    return (
+        _BANNER.search(f"{element.get('id', '')} {element.get('class', '')}") is not None
+        and next(element.iter("button", "input"), None) is not None
+        and next(element.iter("main", "article", "h1"), None) is None
+        and next(element.iterancestors("main", "article"), None) is None
+        and len("".join(element.itertext())) < _LONGEST_BANNER
+    )
+
+
+def _around(main: Any) -> Iterator[Any]:
+    """The elements beside the main part."""
+    inner = main
+    for outer in main.iterancestors():
+        yield from (one for one in outer if one is not inner and isinstance(one.tag, str))
+        inner = outer
 
 
 def _are_the_page(root: Any) -> bool:
@@ -146,55 +256,108 @@ class _Writing:
         self.said: list[str] = []
         self._ends = 0
         self._mark = ""
-        self._cells = 0
         self._kept = 0
+        self._headings = 0
 
     def begin(self, tag: str) -> None:
         """Start an element."""
         self._break(tag)
         self._kept += tag == "pre"
-        if tag == "tr":
-            self._cells, self._mark = 0, ""
-        elif tag in {"td", "th"}:
-            self._mark += " | " if self._cells else ""
-            self._cells += 1
-        elif tag == "li":
+        if tag == "li":
             self._mark = "- "
         elif level := _HEADING.match(tag):
             self._mark = heading(int(level[1]), "")
+            self._headings += 1
 
     def end(self, tag: str) -> None:
         """End an element."""
+        self._headings -= _HEADING.match(tag) is not None
         self._break(tag)
+        if tag == "pre" and self.said:
+            self.said[-1] = self.said[-1].rstrip("\n")
         self._kept -= tag == "pre"
-        if tag == "tr" or tag in _APART:
+        if tag in _APART:
             self._mark = ""
 
     def say(self, text: str) -> None:
         """Add a text. Outside <pre>, white space is reduced to one blank."""
         text = text if self._kept else _BLANKS.sub(" ", text)
-        if text.strip():
+        if text.strip() or (text and self._kept and not (self._ends and "\n" in text)):
             begins = self._ends or self._mark or not self.said
+            text = text.removeprefix("\n") if self._kept and self._ends > 1 else text
             text = text.lstrip() if begins and not self._kept else text
             self.said += ["\n" * self._ends, self._mark, text if self._mark else no_heading(text)]
             self._ends, self._mark = 0, ""
-        elif text and not self._ends and not self._mark:
+        elif text and self.said and not self._ends and not self._mark:
             self.said.append(" ")
 
+    def add_lines(self, text: str) -> None:
+        """Add lines as they are."""
+        if text:
+            self.said += ["\n" * self._ends, self._mark, text]
+            self._ends, self._mark = 0, ""
+
     def _break(self, tag: str) -> None:
-        self._ends = max(self._ends, 2 if tag in _APART else 1 if tag in _LINES else 0)
+        lines = 2 if tag in _APART else 1 if tag in _LINES else 0
+        if self._headings:  # A heading is one line.
+            self.said += [" "] if lines and self.said and self.said[-1][-1:] not in " " else []
+        else:
+            self._ends = max(self._ends, min(lines, 1) if self._kept else lines)
 
 
-def _joined(root: Any) -> str:
+def _joined(root: Any, *, is_cell: bool = False) -> str:
     """The text of an element. Iterative, because pages may be nested deeply."""
     from lxml import etree
 
     writing = _Writing()
-    for event, element in etree.iterwalk(root, events=("start", "end")):
+    walk = etree.iterwalk(root, events=("start", "end"))
+    for event, element in walk:
         if event == "start":
             writing.begin(element.tag)
-            writing.say(element.text or "")
+            if element.tag == "table" and not is_cell and _is_data(element):
+                writing.add_lines(
+                    "\n".join(filter(None, (*map(_line, element.iterchildren("caption")), _table(element))))
+                )
+                walk.skip_subtree()
+            else:
+                writing.say(element.text or "")
         else:
             writing.end(element.tag)
             writing.say((element.tail or "") if element is not root else "")
-    return re.sub(r"[ \t]+\n", "\n", "".join(writing.said)).strip()
+    return re.sub(r"[ \t]+\n", "\n", "".join(writing.said)).strip("\n").rstrip()
+
+
+def _line(element: Any) -> str:
+    return " ".join(_joined(element, is_cell=True).split())
+
+
+def _is_data(table: Any) -> bool:
+    """Whether a table is data, not the layout of a page."""
+    if table.get("role") in {"presentation", "none"}:
+        return False
+    if (
+        next((one for one in table.iter("table", "form", "pre", "h1", "h2", "h3", "h4") if one is not table), None)
+        is not None
+    ):
+        return False
+    return all(len("".join(cell.itertext())) <= _LONGEST_CELL for cell in table.iter("td", "th"))
+
+
+def _table(table: Any) -> str:
+    """A line for each row."""
+    spans = SpannedCells()
+    rows: list[list[str]] = []
+    is_headed = False
+    for element in table.iter("tr"):
+        cells = list(element.iterchildren("td", "th"))
+        if not rows:
+            is_headed = element.getparent().tag == "thead" or (
+                bool(cells) and all(one.tag == "th" for one in cells)
+            )
+        rows.append(spans.row((_line(one), _span(one, "colspan"), _span(one, "rowspan")) for one in cells))
+    return table_text(rows, is_headed=is_headed)
+
+
+def _span(cell: Any, name: str) -> int:
+    given = cell.get(name, "1").strip()
+    return max(1, int(given)) if given.isascii() and given.isdigit() and len(given) < _LONGEST_SPAN else 1

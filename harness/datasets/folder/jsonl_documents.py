@@ -12,7 +12,7 @@ from typing import Any
 from harness.core.sanitize import visible
 from harness.datasets.decompression_limits import most_values, values_of_json
 from harness.datasets.folder.plain_text import decoded
-from harness.datasets.folder.text_cleanup import NoDocument, ReadText, plain
+from harness.datasets.folder.text_cleanup import NoDocument, ReadText, composed
 
 ReadRow = ReadText | NoDocument
 PlacedRow = tuple[str, ReadRow]
@@ -51,8 +51,8 @@ def named_by_ids(found: Mapping[str, Sequence[PlacedRow]]) -> Iterator[tuple[str
     single document of the folder; otherwise by their lines, with a remark.
     """
     texts = [(name, one) for name, rows in found.items() for _, one in rows if isinstance(one, ReadText)]
-    names = Counter(plain(one.row_id or one.doc_id or name) for name, one in texts)
-    shared = {name for name, one in texts if one.row_id and names[plain(one.row_id)] > 1}
+    names = Counter(composed(one.row_id or one.doc_id or name) for name, one in texts)
+    shared = {name for name, one in texts if one.row_id and names[composed(one.row_id)] > 1}
     for name, rows in found.items():
         yield name, [(where, _called(one, by_id=name not in shared)) for where, one in rows]
 

@@ -1,22 +1,42 @@
-"""Reads PDF files: the text of each page, page breaks, and headings from the outline."""
+"""Reads PDF files: the text of each page, form values, page breaks, and headings from the outline."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from harness.datasets.folder.text_cleanup import PAGE_BREAK, NoDocument, ReadText, heading, no_heading
+from harness.datasets.folder.hyphenation import without_broken_words
+from harness.datasets.folder.text_cleanup import (
+    PAGE_BREAK,
+    UNREADABLE,
+    NoDocument,
+    ReadText,
+    heading,
+    no_heading,
+    plain,
+)
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
 
 _MOST_CHARACTERS = 50_000_000
 _OF_A_PROGRAM = re.compile(
-    r"\.(docx?|pdf|dvi|tex|indd|qxd|rtf|odt|pptx?|xlsx?|fm)$|^microsoft |^untitled|^unknown", re.I
+    r"^\(anonymous\)$|\.(docx?|pdf|dvi|tex|indd|qxd|rtf|odt|pptx?|xlsx?|fm)$|^microsoft |^untitled|^unknown", re.I
 )
 """Titles that a program derived from a file name."""
 _NUMBER = re.compile(r"^(\d+(\.\d+)*|[A-Z]|[IVXLC]+)[.)]?\s+")
+_UNKNOWN = re.compile(rf"{UNREADABLE.pattern}|[\ue000-\uf8ff\U000f0000-\U0010ffff]")
+_CONTROL = re.compile(r"[\x01-\x08\x0e-\x1f]")
+"""Codes of glyphs without a letter."""
+_BULLET = re.compile(r"(?m)^(\s*)[\uf000-\uf0ff](?=\s)")
+_SOFT_SIGN = re.compile(r"(?<=\d)\u00ad|\u00ad(?=\d)")
+_HIDDEN, _NO_VIEW = 1 << 1, 1 << 5
+"""Flags of an annotation."""
+_PASSWORD, _RADIO, _PUSH_BUTTON = 1 << 13, 1 << 15, 1 << 16
+"""Flags of a field."""
+_MOST_PARENTS = 32
 
 
 def read_pdf(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
@@ -41,33 +61,125 @@ def read_pdf(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
 
 
 def _read(reader: PdfReader, at_work: Callable[[], None]) -> ReadText:
+    if reader.root_object.get("/NeedsRendering"):
+        raise NoDocument("PDF with a dynamic XFA form: print it to PDF first")
     titles = _outline(reader)
     pages: list[str] = []
-    failed = length = 0
-    for number, page in enumerate(reader.pages):
+    problems: Counter[str] = Counter()
+    length = unmapped = 0
+    for page in reader.pages:
         at_work()
+        text = values = ""
         try:
-            text = no_heading(page.extract_text())
+            text, unknown = _text(page)
+            unmapped += unknown
         except MemoryError:
             raise
         except Exception:  # Keep the other pages.
-            text, failed = "", failed + 1
-        pages.append(_with_headings(text, titles.get(number, ())))
+            problems["pages of PDF files that could not be read"] += 1
+        try:
+            values = _form_values(page)
+        except MemoryError:
+            raise
+        except Exception:  # Keep the text.
+            problems["pages of PDF files with form fields that could not be read"] += 1
+        pages.append(f"{text.rstrip()}\n\n{no_heading(values)}\n".lstrip() if values else text)
         length += len(pages[-1])
         if length > _MOST_CHARACTERS:
             raise NoDocument("too large when unpacked")
+    failed = problems["pages of PDF files that could not be read"]
     empty = sum(not text.strip() for text in pages) - failed
     if empty + failed == len(pages):
         raise NoDocument("PDF without text: scanned pages need OCR first" if empty else "damaged PDF")
-    remarks = {
-        "pages of PDF files without text (scans need OCR first)": empty,
-        "pages of PDF files that could not be read": failed,
-    }
+    if 2 * unmapped > sum(len("".join(text.split())) for text in pages):
+        raise NoDocument("PDF whose fonts do not say which letters they show: needs OCR (ocrmypdf --force-ocr)")
+    problems["pages of PDF files without text (scans need OCR first)"] = empty
+    problems["glyphs of PDF files without a letter (OCR reads them: ocrmypdf --force-ocr)"] = unmapped
+    pages = without_broken_words(pages)
     return ReadText(
-        f"\n{PAGE_BREAK}".join(pages),
+        f"\n{PAGE_BREAK}".join(_with_headings(text, titles.get(number, ())) for number, text in enumerate(pages)),
         title=_title(reader),
-        remarks={what: count for what, count in remarks.items() if count},
+        remarks={what: count for what, count in problems.items() if count},
     )
+
+
+def _text(page: Any) -> tuple[str, int]:
+    """The text of a page, and how many of its characters are not known."""
+    unmapped = 0
+
+    def count(text: str, _cm: Any, _tm: Any, font: Any, _size: Any) -> None:
+        nonlocal unmapped
+        if font and _is_unmapped(font):
+            unmapped += len("".join(text.split()))
+
+    text = page.extract_text(visitor_text=count)
+    text = _BULLET.sub("\\1\N{BULLET}", _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text))
+    # Some fonts give their hyphen as a soft hyphen, which is never between digits.
+    text = plain(_SOFT_SIGN.sub("-", text.replace("\u00ad\n", "-\n")))
+    return no_heading(text), max(unmapped, len(_UNKNOWN.findall(text)))
+
+
+def _is_unmapped(font: Any) -> bool:
+    """Whether a font numbers its glyphs without saying which letters they show."""
+    return str(font.get("/Encoding")).startswith("/Identity") and "/ToUnicode" not in font
+
+
+def _form_values(page: Any) -> str:
+    """A line for each filled-in field: `name: value`, or `[x] name` for a checked box; typed notes as they are.
+    Passwords and hidden fields are left out.
+    """
+    lines: dict[str, None] = {}
+    for reference in page.get("/Annots") or ():
+        widget = reference.get_object()
+        if "/F" in widget and int(widget["/F"]) & (_HIDDEN | _NO_VIEW):
+            continue
+        if widget.get("/Subtype") == "/FreeText":
+            lines[_text_of(widget.get("/Contents"))] = None
+        elif widget.get("/Subtype") == "/Widget":
+            lines[_form_line(widget)] = None
+    return "\n".join(filter(None, lines))
+
+
+def _form_line(widget: Any) -> str:
+    """A field's name and value; empty if it is not filled in."""
+    chain = [widget]
+    while len(chain) < _MOST_PARENTS and (parent := chain[-1].get("/Parent")) is not None:
+        chain.append(parent.get_object())
+
+    def inherited(key: str) -> Any:
+        return next((one[key] for one in chain if one.get(key) is not None), None)
+
+    kind, flags = inherited("/FT"), int(inherited("/Ff") or 0)
+    names = [_text_of(one.get("/T")) for one in reversed(chain)]
+    name = _text_of(inherited("/TU")) or ".".join(filter(None, names))
+    value = inherited("/V")
+    if kind == "/Btn":
+        state = str(widget.get("/AS") or value or "/Off").removeprefix("/")
+        if flags & _PUSH_BUTTON or state == "Off":
+            return ""
+        return f"{name}: {state}" if flags & _RADIO else f"[x] {name}"
+    if kind not in {"/Tx", "/Ch"} or (flags & _PASSWORD and kind == "/Tx"):
+        return ""
+    chosen = value if isinstance(value, list) else [value]
+    shown = _shown_options(inherited("/Opt")) if kind == "/Ch" else {}
+    said = ", ".join(filter(None, (shown.get(text, text) for text in map(_text_of, chosen))))
+    return f"{name}: {said}" if said else ""
+
+
+def _shown_options(options: Any) -> dict[str, str]:
+    """The text that is shown for each value of a list."""
+    pairs = [one.get_object() for one in options or ()]
+    return {_text_of(pair[0]): _text_of(pair[1]) for pair in pairs if isinstance(pair, list) and len(pair) == 2}
+
+
+def _text_of(value: Any) -> str:
+    """A string, or a stream that is one, as a text of one or more lines."""
+    from pypdf.generic import create_string_object
+
+    value = value.get_object() if hasattr(value, "get_object") else value
+    if hasattr(value, "get_data"):
+        value = str(create_string_object(value.get_data()))
+    return plain(value).strip() if isinstance(value, str) else ""
 
 
 def _title(reader: PdfReader) -> str:

@@ -1,7 +1,22 @@
-"""Reads plain text and Markdown, unchanged."""
+"""Reads plain text and Markdown."""
 
-from harness.datasets.folder.text_cleanup import NoDocument, ReadText, no_heading
+import re
+import tomllib
+from collections.abc import Mapping
+from datetime import date
+
+import yaml
+
+from harness.datasets.folder.text_cleanup import NoDocument, ReadText, no_heading, rows_below
 from harness.display.page_and_section import headings
+
+_FRONT_MATTER = re.compile(
+    r"---[ \t]*\r?\n(?P<yaml>.*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|$)"
+    r"|\+\+\+[ \t]*\r?\n(?P<toml>.*?)(?<=\n)\+\+\+[ \t]*(?:\r?\n|$)",
+    re.DOTALL,
+)
+_LONGEST_FRONT_MATTER = 50_000
+_SCALARS = (str, int, float, date)
 
 
 def read_text(content: bytes) -> ReadText:
@@ -10,9 +25,63 @@ def read_text(content: bytes) -> ReadText:
 
 
 def read_markdown(content: bytes) -> ReadText:
-    """Read Markdown; its headings stay, because they describe the passages. The first one is the title."""
-    text = decoded(content)
-    return ReadText(text, title=first.title if (first := next(headings(text), None)) else "")
+    """Read Markdown; its headings stay, because they describe the passages. The title is that of the front matter,
+    else the first heading. The other fields of the front matter are metadata.
+    """
+    fields, text = _front_matter(decoded(content))
+    titled = fields.pop("title", "")
+    first = next(headings(text), None)
+    return ReadText(_with_repeated_headers(text), title=titled or (first.title if first else ""), metadata=fields)
+
+
+def _front_matter(text: str) -> tuple[dict[str, str], str]:
+    """The texts, numbers and dates in the front matter of a file, and the text below. A block that is not valid
+    stays text.
+    """
+    block = _FRONT_MATTER.match(text[:_LONGEST_FRONT_MATTER])
+    if block is None:
+        return {}, text
+    try:
+        if block["toml"] is not None:
+            fields: object = tomllib.loads(block["toml"].replace("\r\n", "\n"))
+        else:
+            # Values stay as written: `no` is not False, 12:30 is not 750. Nothing is merged or constructed.
+            fields = yaml.load(block["yaml"], Loader=yaml.BaseLoader) or {}  # noqa: S506
+        if not isinstance(fields, Mapping):
+            return {}, text
+        said = {str(name): str(value) for name, value in fields.items() if isinstance(value, _SCALARS)}
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return {}, text
+    return said, text[block.end() :].lstrip("\r\n")
+
+
+def _with_repeated_headers(text: str) -> str:
+    """The text with the header of each long table repeated, see `text_cleanup.rows_below`."""
+    if "|" not in text:
+        return text
+    lines = text.replace("\r\n", "\n").split("\n")
+    written: list[str] = []
+    fence = ""
+    number = 0
+    while number < len(lines):
+        line = lines[number]
+        if (mark := line.lstrip()[:3]) in {"```", "~~~"}:
+            fence = "" if mark == fence else fence or mark
+        written.append(line)
+        number += 1
+        if fence or "|" not in line or number == len(lines) or not _is_rule(lines[number]):
+            continue
+        end = number + 1
+        while end < len(lines) and "|" in lines[end]:
+            end += 1
+        written += [lines[number], *rows_below((line, lines[number]), lines[number + 1 : end])]
+        number = end
+    return "\n".join(written)
+
+
+def _is_rule(line: str) -> bool:
+    """Whether it is the line between the header and the rows of a table."""
+    return "-" in line and "|" in line and not line.strip("|:- \t")
 
 
 def decoded(content: bytes) -> str:

@@ -15,7 +15,7 @@ from harness.datasets.folder.jsonl_documents import PlacedRow, named_by_ids, rea
 from harness.datasets.folder.parse_cache import parse_or_recall
 from harness.datasets.folder.parser_process import READERS
 from harness.datasets.folder.plain_text import read_markdown, read_text
-from harness.datasets.folder.text_cleanup import NoDocument, ReadText, one_line, plain
+from harness.datasets.folder.text_cleanup import UNREADABLE, NoDocument, ReadText, composed, one_line, plain
 from harness.protocols import ReadingProgress, no_progress
 
 _MOST_BYTES = 100_000_000
@@ -26,6 +26,7 @@ _PLAIN: dict[str, Callable[[bytes], ReadText]] = {
     ".markdown": read_markdown,
 }
 _ROWS = ".jsonl"
+_UNREADABLE = "characters lost in an earlier conversion (\N{REPLACEMENT CHARACTER}; convert the original again)"
 KINDS = (*_PLAIN, *READERS, _ROWS)
 """Extensions of the files that are read."""
 
@@ -38,6 +39,8 @@ class FolderCorpus:
     """Sorted by doc_id. The id of a file is its relative path with forward slashes, in NFC."""
     skipped: tuple[Skipped, ...]
     """Sorted by path."""
+    incomplete: tuple[Skipped, ...]
+    """Documents of which a part could not be read."""
     notes: tuple[str, ...]
     """Notes for the report: how many files were read and skipped, and why. They contain no file names."""
 
@@ -106,13 +109,18 @@ class _Gathered:
     included: Set[str]
     documents: dict[str, Document] = field(default_factory=dict)
     remarks: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    incomplete: list[Skipped] = field(default_factory=list)
 
     def add(self, name: str, where: str, one: ReadText | NoDocument) -> None:
         """Add a document of a file, or the reason why it is skipped."""
         if isinstance(one, NoDocument):
             self.skipped.append(Skipped(where, str(one)))
             return
-        text, doc_id = plain(one.text), plain(one.doc_id) or name
+        text, doc_id = plain(one.text), composed(one.doc_id) or name
+        remarks = dict(one.remarks)
+        if not name.lower().endswith(".pdf") and (unknown := len(UNREADABLE.findall(text))):
+            remarks[_UNREADABLE] = unknown
         if not text.strip():
             self.skipped.append(Skipped(where, "without text"))
         elif name not in self.included and holds_private_key(text):
@@ -126,13 +134,16 @@ class _Gathered:
                 title=one_line(one.title) or one_line(PurePosixPath(name).stem),
                 metadata={one_line(key): plain(value) for key, value in one.metadata.items()},
             )
-            self.remarks.update(one.remarks)
+            self.remarks.update(remarks)
+            self.left_out.update(one.left_out)
+            self.incomplete += [Skipped(where, f"{what}: {count:,}") for what, count in remarks.items()]
 
     def corpus(self, path: Path) -> FolderCorpus:
         """The complete corpus."""
         ordered = tuple(self.documents[doc_id] for doc_id in sorted(self.documents))
         skipped = tuple(sorted(self.skipped, key=lambda one: (one.path, one.why)))
-        return FolderCorpus(ordered, skipped, tuple(self._notes(path)))
+        incomplete = tuple(sorted(self.incomplete, key=lambda one: (one.path, one.why)))
+        return FolderCorpus(ordered, skipped, incomplete, tuple(self._notes(path)))
 
     def way_to_include(self) -> str:
         """A hint how to read the files that a rule excluded, if there are any."""
@@ -145,6 +156,9 @@ class _Gathered:
             skipped = f"{_reasons(self.skipped)}{self.way_to_include()}"
             yield f"files or rows skipped ({len(self.skipped):,}; plan lists them): {skipped}"
         yield from (f"{remark}: {count:,}" for remark, count in sorted(self.remarks.items()))
+        if self.left_out:
+            left_out = "; ".join(f"{what} ({count:,})" for what, count in sorted(self.left_out.items()))
+            yield f"left out, because it is not the content of a document: {left_out}"
         texts = Counter(document.text for document in self.documents.values())
         alike = sum(count for count in texts.values() if count > 1)
         if alike:

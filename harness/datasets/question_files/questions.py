@@ -12,6 +12,7 @@ from harness.core.errors import DataError
 from harness.core.records import Document, Evidence, Query, Reference
 from harness.core.scripts import word_count
 from harness.datasets.column_names import listed_names
+from harness.datasets.folder.text_cleanup import plain
 from harness.datasets.question_files.quotes import QuoteFinder
 from harness.datasets.question_files.row_validation import AskedQuestion, parse_rows, shortened
 from harness.datasets.question_files.unsupported_answers import (
@@ -140,7 +141,7 @@ def _row(question: AskedQuestion, query_id: str, held: _Held) -> DatasetRow:
     reference = Reference(
         query_id=query_id, query_type=question.query_type, answers=question.answers, evidence=held.evidence
     )
-    return DatasetRow(Query(query_id=query_id, text=question.text), reference, held.doc_ids)
+    return DatasetRow(Query(query_id=query_id, text=plain(question.text)), reference, held.doc_ids)
 
 
 def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator[str]:

@@ -14,13 +14,12 @@ from itertools import accumulate
 from harness.core.errors import nearest
 from harness.core.records import Document
 from harness.datasets.folder.file_listing import shown_text
+from harness.datasets.folder.text_cleanup import plain
 
-_WORD = re.compile(r"\S+")
-_SHAPES = str.maketrans(
-    "\u2018\u2019\u201a\u201b\u2032\u201c\u201d\u201e\u201f\u2033\u2010\u2011\u2012\u2013\u2014\u2212",
-    "'''''\"\"\"\"\"------",
-)
-"""Typographic quotation marks and dashes, each mapped to its ASCII form."""
+_WORD = re.compile("[^\\s\u200b\u00ad\u2010-\u2014\u2212-]+")
+"""Without hyphens and dashes: a document and a copied quote break words at different line ends."""
+_SHAPES = str.maketrans("\u2018\u2019\u201a\u201b\u2032\u201c\u201d\u201e\u201f\u2033", "'''''\"\"\"\"\"")
+"""Typographic quotation marks, each mapped to its ASCII form."""
 _KEPT = 4096
 """Number of documents whose words are cached, at about three times their size."""
 
@@ -58,8 +57,8 @@ class QuoteFinder:
         return said if len(said) < 300 else "use a name from the list of documents"
 
     def verbatim(self, doc_id: str, quote: str) -> str | None:
-        """The document's literal text for a quote; None if not found. White space and the shapes of quotation
-        marks and dashes may differ.
+        """The document's literal text for a quote; None if not found. White space, hyphens, dashes and the
+        shapes of quotation marks may differ.
         """
         text = self._texts[doc_id]
         if quote in text:
@@ -89,7 +88,7 @@ class QuoteFinder:
 
 @dataclass(frozen=True)
 class _Squeezed:
-    """A text without white space, and the positions of its words."""
+    """A text without white space and hyphens, and the positions of its words."""
 
     letters: str
     begins: array[int]
@@ -114,8 +113,8 @@ class _Squeezed:
 
 
 def _forms(quote: str) -> list[str]:
-    """The quote in NFC and NFD, because a document may contain either."""
-    return list(dict.fromkeys(_squeezed(unicodedata.normalize(form, quote)) for form in ("NFC", "NFD")))
+    """The quote cleaned as folders clean their documents, and in NFD, because other documents may contain that."""
+    return list(dict.fromkeys(map(_squeezed, (plain(quote), unicodedata.normalize("NFD", quote)))))
 
 
 def _squeezed(text: str) -> str:

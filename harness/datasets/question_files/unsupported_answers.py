@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from harness.core.languages import YES_NO
 from harness.core.records import Document
 from harness.core.scripts import UNSPACED
+from harness.datasets.folder.text_cleanup import plain
 
 _WORDS = re.compile(r"\w+")
 _UNSPACED = re.compile(f"[{UNSPACED}]")
@@ -20,7 +21,7 @@ def unsupported_answers(answers: Iterable[str], documents: Sequence[Document]) -
     """The answers that no document contains, ignoring case and punctuation. Verdicts and abstentions are never
     among them.
     """
-    looked_for = {answer: _form(answer) for answer in answers}
+    looked_for = {answer: _form(plain(answer)) for answer in answers}
     left = {form: form.split() for form in looked_for.values() if form and form not in _SAID_OF_DOCUMENTS}
     for document in documents:
         if not left:

@@ -7,9 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from harness.config.schema import OWN_DOCUMENTS
 from harness.core.hashing import digest, short_digest
 from harness.core.records import NO_ROW, Cost, Failure, Prediction, RunRecord, Usage
 from harness.datasets import Dataset
+from harness.datasets.folder.text_cleanup import plain
 from harness.evaluators.scores import bounded
 from harness.llm_utils.reasoning import separate_reasoning, with_reasoning_apart
 from harness.registry import DATASETS
@@ -110,7 +112,7 @@ class ImportedRun:
         for repeat, query in itertools.product(range(self.matched.repeats), self.dataset.queries):
             row = self.matched.rows.get((query.query_id, repeat))
             yield (
-                _answered(query.query_id, row, imported_at)
+                _answered(query.query_id, self._cleaned(row), imported_at)
                 if row
                 else _missing(query.query_id, repeat, imported_at)
             )
@@ -192,6 +194,13 @@ class ImportedRun:
         rows = self.matched.rows
         is_copy = all((row.answer or "").strip() in gold.get(query_id, ()) for (query_id, _), row in rows.items())
         return is_copy and len(rows) >= _FEWEST_COPIES
+
+    def _cleaned(self, row: ImportedRow) -> ImportedRow:
+        """The row with contexts cleaned as the documents of a folder are, because facts are found literally."""
+        if self.dataset.name != OWN_DOCUMENTS or not row.contexts:
+            return row
+        cleaned = tuple(one.model_copy(update={"text": plain(one.text)}) for one in row.contexts)
+        return row.model_copy(update={"contexts": cleaned})
 
     def _foreign_doc_ids(self) -> int:
         """Number of distinct document ids that the corpus lacks; 0 if the corpus is not available."""

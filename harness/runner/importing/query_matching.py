@@ -1,12 +1,12 @@
 """Matches imported rows with the queries of a data set."""
 
 import difflib
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.core.errors import DataError
 from harness.core.records import Query
+from harness.datasets.folder.text_cleanup import plain
 from harness.runner.importing.answer_file import quoted
 from harness.runner.importing.answer_row import ImportedRow
 
@@ -38,7 +38,7 @@ def match_rows(
 ) -> Matched:
     """Match each row with a query of `known`. `holder` names the data set or run in messages.
 
-    A row is matched by its query_id if that is known, otherwise by its text: exactly, then after NFC with
+    A row is matched by its query_id if that is known, otherwise by its text: exactly, then cleaned with
     collapsed white space. DataError for an unknown query (unless such rows are skipped), a text that several
     queries share, an id with another text, a query that is answered twice, a gap in the repeats, or no match.
     """
@@ -119,7 +119,7 @@ class QueryIndex:
 
 
 def _collapse(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).split())
+    return " ".join(plain(text).split())
 
 
 def _answered_twice(query_id: str, one: ImportedRow, other: ImportedRow) -> DataError:

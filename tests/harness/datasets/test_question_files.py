@@ -78,6 +78,23 @@ def test_the_fact_is_the_documents_own_text_where_only_spaces_and_shapes_differ(
     assert all(fact in document.text for fact, document in zip(facts, DOCUMENTS[:2], strict=True))
 
 
+@pytest.mark.parametrize(
+    "copied",
+    [
+        "In the \ufb01rst year",
+        "In the fi\u00adrst year",
+        "In the first\u200b year",
+        "In the fi-\nrst year",
+        "the\u00a0first year",
+    ],
+)
+def test_a_quote_is_cleaned_as_documents_are(tmp_path: Path, copied: str) -> None:
+    (row,) = read(tmp_path, lines({**quoting(copied), "question": copied.replace("\n", " ")})).rows
+    assert "\u00ad" not in row.query.text
+    assert "\ufb01" not in row.query.text
+    assert row.reference.evidence[0].fact in {"In the first year", "the first year"}
+
+
 def test_a_quote_that_its_document_does_not_state_leaves_the_question_and_its_document(tmp_path: Path) -> None:
     """No system could find it: by fact nothing is scored, and what names the document still is."""
     two = {

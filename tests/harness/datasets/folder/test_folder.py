@@ -1,5 +1,6 @@
 """A folder of files as documents."""
 
+import json
 import os
 from pathlib import Path
 
@@ -62,6 +63,107 @@ def test_a_byte_order_mark_says_how_a_text_is_written(tmp_path: Path) -> None:
 def test_line_ends_controls_and_decomposed_letters_are_made_alike(tmp_path: Path) -> None:
     (document,) = read_folder(put(tmp_path, a_dot_txt="A\u0308rger\r\nand\x07 page\x0c two\r")).documents
     assert document.text == "\u00c4rger\nand page\x0c two\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (
+            "the o\ufb03ce con\ufb01rmed the \ufb02ood, \ufb00 \ufb04 \ufb05 \ufb06",
+            "the office confirmed the flood, ff ffl st st",
+        ),
+        ("\ufb13 \ufee1\ufefc\ufeb3 \u2f63", "\u0574\u0576 \u0645\u0644\u0627\u0633 \u751f"),
+        ("Hafen\u00admeister, Hafen\u00ad\nmeister", "Hafenmeister, Hafenmeister"),
+        ("har\u200bbour mas\u2060ter \ufeffof Low\u200emere", "harbour master of Lowmere"),
+        ("Auf\u200clage, a\u200db", "Auflage, ab"),
+        (
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0915\u094d\u200d\u0937",
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0915\u094d\u200d\u0937",
+        ),
+        (
+            "\U0001f469\u200d\U0001f692 \U0001f3f4\U000e0067\U000e0062\U000e007f",
+            "\U0001f469\u200d\U0001f692 \U0001f3f4\U000e0067\U000e0062\U000e007f",
+        ),
+        ("said\U000e0069\U000e0067\U000e006e here", "said here"),
+        ("\u0e44\u0e17\u0e22\u200b\u0e04\u0e33", "\u0e44\u0e17\u0e22\u200b\u0e04\u0e33"),
+        ("5\u00a0km, 3\u202fm, 4\u2009s", "5 km, 3 m, 4 s"),
+        ("10\u00b2, 1\u00bd, \u2460, \uff21\uff22, \u2122", "10\u00b2, 1\u00bd, \u2460, \uff21\uff22, \u2122"),
+        ("one\u2028two\x0bthree\x85four", "one\ntwo\nthree\nfour"),
+    ],
+    ids=[
+        *("ligatures", "other letters", "soft", "zero width", "joiners", "needed joiners"),
+        *("emoji", "tags", "Thai", "spaces", "no letters", "lines"),
+    ],
+)
+def test_glyphs_are_their_letters_and_nothing_invisible_is_within_a_word(
+    tmp_path: Path, written: str, read: str
+) -> None:
+    row = json.dumps({"text": written, "title": written})
+    files = put(tmp_path, a_dot_txt=f"x {written}.", b_dot_md=f"# T {written}", c_dot_jsonl=row)
+    assert [one.text for one in read_folder(files).documents] == [f"x {read}.", f"# T {read}", read]
+
+
+@pytest.mark.parametrize(
+    ("block", "title", "metadata"),
+    [
+        (
+            "---\ntitle: 'Rye: a guide'\ndate: 2024-03-12\ntags: [a]\ndraft: no\n---\n",
+            "Rye: a guide",
+            {"date": "2024-03-12", "draft": "no"},
+        ),
+        ("---\r\ntitle: 12:30\r\n...\r\n", "12:30", {}),
+        ('+++\ntitle = "Rye"\nweight = 3\n+++\n\n', "Rye", {"weight": "3"}),
+        ("---\nauthor: Ada\n---\n", "Body", {"author": "Ada"}),
+        ("---\n---\n", "Body", {}),
+    ],
+    ids=["yaml", "yaml with dots", "toml", "without title", "empty"],
+)
+def test_front_matter_is_title_and_metadata_and_no_text(
+    tmp_path: Path, block: str, title: str, metadata: dict[str, str]
+) -> None:
+    (document,) = read_folder(put(tmp_path, a_dot_md=f"{block}# Body\n\nText.\n")).documents
+    assert (document.title, document.text) == (title, "# Body\n\nText.\n")
+    assert document.metadata == metadata
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\ntitle: [unclosed\n---\nBody.",
+        "---\nOnly a line between two rules.\n---\nBody.",
+        "---\ntitle: never closed\n\nBody.",
+        "---\na: &a [*a]\n---\nBody.",
+        f"---\na: {'[' * 20_000}\n---\nBody.",
+        "+++\ntitle = \n+++\nBody.",
+        " ---\ntitle: not at the start\n---\nBody.",
+    ],
+)
+def test_front_matter_that_is_not_valid_stays_text(tmp_path: Path, text: str) -> None:
+    (document,) = read_folder(put(tmp_path, a_dot_md=text)).documents
+    assert (document.title, document.text) == ("a", text)
+    assert not document.metadata
+
+
+def test_the_header_of_a_long_markdown_table_is_repeated_and_code_is_not_changed(tmp_path: Path) -> None:
+    header, rows = "| boat | crew |\n|------|:----:|", [f"| Selma {n} | {n} |" for n in range(200)]
+    table = "\n".join([header, *rows])
+    (document,) = read_folder(put(tmp_path, a_dot_md=f"{table}\n\n```\n{table}\n```\n")).documents
+    own, code = document.text.split("```\n", 1)
+    parts = own.strip().split("\n\n")
+    assert len(parts) > 2
+    assert all(part.startswith(header) and len(part) <= 1000 for part in parts)
+    assert [line for part in parts for line in part.split("\n")[2:]] == rows
+    assert code == f"{table}\n```\n"
+
+
+def test_what_was_lost_before_or_is_left_out_is_counted(tmp_path: Path) -> None:
+    page = "<nav>Menu</nav><main><p>Sa&shy;id.<p hidden>Never.</main><footer>Imprint</footer>"
+    corpus = read_folder(put(tmp_path, a_dot_txt="caf\ufffd (cid:12)", b_dot_html=page))
+    assert corpus.documents[1].text == "Said."
+    assert [one.path for one in corpus.incomplete] == ["a.txt"]
+    assert corpus.incomplete[0].why.endswith(": 2")
+    assert "(2)" in corpus.notes[-1]  # The menu and the footer.
+    assert "hidden parts of HTML pages (1)" in corpus.notes[-1]
 
 
 def test_what_is_hidden_linked_or_no_file_is_skipped_and_nothing_outside_is_read(tmp_path: Path) -> None:
@@ -197,6 +299,12 @@ def test_rows_of_a_file_with_an_id_that_another_document_has_are_called_by_their
     assert named == ["b.jsonl#1", "b.jsonl#2"]
     assert not corpus.skipped
     assert f"because ids in their file are not unique: {by_line}" in corpus.notes[1]
+
+
+def test_an_id_is_not_cleaned_as_texts_are(tmp_path: Path) -> None:
+    rows = '{"id": "o\\ufb03ce", "text": "One"}\n{"id": "office", "text": "Two"}'
+    corpus = read_folder(put(tmp_path, b_dot_jsonl=rows))
+    assert {one.doc_id for one in corpus.documents} == {"office", "o\ufb03ce"}
 
 
 def test_rows_that_share_an_id_are_called_by_their_lines(tmp_path: Path) -> None:

@@ -4,23 +4,19 @@ import io
 import zipfile
 from collections.abc import Callable
 
+import docx
 import pytest
-from made_files import pdf, word
+from made_files import pdf, pdf_form, pdf_of_glyphs, word
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import NameObject
 
 from harness.datasets.folder.docx import read_word
-from harness.datasets.folder.html import read_html
 from harness.datasets.folder.pdf import read_pdf
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText
 
 
 def idle() -> None:
     pass
-
-
-def html(text: str | bytes) -> ReadText:
-    return read_html(io.BytesIO(text if isinstance(text, bytes) else text.encode()), idle)
 
 
 def refusal(read: Callable[[], ReadText]) -> str:
@@ -73,21 +69,113 @@ def test_a_page_that_its_parser_gives_up_on_is_not_the_whole_document() -> None:
     assert sum(read.remarks.values()) == 1
 
 
+@pytest.mark.parametrize(
+    ("lines", "read"),
+    [
+        ("the har-\nbour of Lowmere", "the harbour\nof Lowmere"),
+        ("a harbour, the Har-\nbour, x", "a harbour, the Harbour,\nx"),
+        ("a well-known man, a well-\nknown tug", "a well-known man, a well-known\ntug"),
+        ("well, it is known, a well-\nknown tug", "well, it is known, a well-known\ntug"),
+        ("from 1939-\n1945 in Baden-\nBaden", "from 1939-1945\nin Baden-Baden"),
+        ("state-of-the-\nart pumps", "state-of-the-art\npumps"),
+        ("the Vor-\nund Nachteile", "the Vor- und\nNachteile"),
+        (
+            "far-off, so-so, an off-on, far-\noff, so-\nso, a cup-\nboard",
+            "far-off, so-so, an off-on, far-off,\nso-so,\na cup-board",
+        ),
+        ("one -\ntwo\n-\nthree", "one -\ntwo\n-\nthree"),
+        ("tele-\ncommuni-\ncation", "telecommunication"),
+    ],
+    ids=[
+        "nowhere else",
+        "elsewhere",
+        "compound",
+        "its parts",
+        "numbers",
+        "long",
+        "and",
+        "not hyphenated",
+        "dash",
+        "twice",
+    ],
+)
+def test_a_word_that_a_pdf_breaks_at_a_line_end_is_one(lines: str, read: str) -> None:
+    assert read_pdf(io.BytesIO(pdf([lines])), idle).text == f"{read}\n"
+
+
+def test_values_of_form_fields_are_text_of_their_page_and_secrets_are_not() -> None:
+    owner: dict[str, object] = {"/FT": "/Tx", "/T": "owner", "/TU": "Owner", "/V": "Greta Holt\nLowmere"}
+    fields: list[dict[str, object]] = [
+        owner,
+        {"/FT": "/Ch", "/T": "kind", "/V": "t", "/Opt": [("t", "Tug"), ("f", "Ferry")]},
+        {"/FT": "/Ch", "/T": "crew", "/V": ["Ada", "Bo"]},
+        {"/FT": "/Btn", "/T": "insured", "/V": "/Yes", "/AS": "/Yes"},
+        {"/FT": "/Btn", "/T": "sunk", "/AS": "/Off"},
+        {"/FT": "/Btn", "/T": "berth", "/Ff": 1 << 15, "/AS": "/north"},
+        {"/FT": "/Tx", "/T": "pin", "/Ff": 1 << 13, "/V": "4711"},
+        {"/FT": "/Tx", "/T": "internal", "/F": 2, "/V": "hidden"},
+        {"/T": "line", "/Parent": {"/T": "address", "/FT": "/Tx", "/V": "Quay 1"}},
+        {"/Subtype": "/FreeText", "/Contents": "Typed onto the page."},
+        {"/FT": "/Tx", "/T": "empty"},
+    ]
+    read = read_pdf(io.BytesIO(pdf_form("Form", fields)), idle).text
+    assert read == (
+        "Form\n\nOwner: Greta Holt\nLowmere\nkind: Tug\ncrew: Ada, Bo\n[x] insured\nberth: north\n"
+        "address.line: Quay 1\nTyped onto the page.\n"
+    )
+    assert read_pdf(io.BytesIO(pdf_form("", [owner])), idle).text.startswith("Owner: Greta Holt")
+
+
+def test_a_form_that_is_damaged_costs_its_values_only() -> None:
+    read = read_pdf(io.BytesIO(pdf_form("Form", [{"/FT": "/Tx", "/T": "a", "/V": "b", "/F": "no number"}])), idle)
+    assert read.text == "Form\n"
+    assert sum(read.remarks.values()) == 1
+
+
+LATIN = {"/Subtype": "/Type1", "/BaseFont": "/Helvetica"}
+LIGATURES = {"/Type": "/Encoding", "/Differences": [1, "/fi", "/fl", "/ffi"]}
+
+
+def test_ligatures_of_a_pdf_are_letters_and_glyphs_without_a_letter_are_counted() -> None:
+    content = b"BT /F1 11 Tf 40 800 Td (o\\003ce con\\001rmed \\004 \\005) Tj ET"
+    read = read_pdf(io.BytesIO(pdf_of_glyphs(content, {**LATIN, "/Encoding": LIGATURES})), idle)
+    assert read.text.startswith("office confirmed")
+    assert list(read.remarks.values()) == [2]
+    assert "OCR" in next(iter(read.remarks))
+
+
+def test_a_pdf_whose_fonts_do_not_say_their_letters_needs_ocr() -> None:
+    descendant = {"/Type": "/Font", "/Subtype": "/CIDFontType2", "/BaseFont": "/X"}
+    font = {"/Subtype": "/Type0", "/BaseFont": "/X", "/Encoding": "/Identity-H", "/DescendantFonts": [descendant]}
+    made = pdf_of_glyphs(b"BT /F1 11 Tf 40 800 Td <002B004400550045> Tj ET", font)
+    assert "OCR" in refusal(lambda: read_pdf(io.BytesIO(made), idle))
+
+
 def test_a_word_file_is_its_paragraphs_headings_and_tables() -> None:
     styles = [("Title", "Rules"), ("Heading 1", "Ovens"), ("Normal", "Off at 9."), ("Heading 3", "Keys")]
     read = read_word(io.BytesIO(word(styles, table=[["item", "price"], ["rye", "3"]])), idle)
     assert read.title == "Rules"
-    assert read.text == "# Rules\n\n# Ovens\n\nOff at 9.\n\n### Keys\n\nitem | price\n\nrye | 3"
+    assert read.text == "# Rules\n\n# Ovens\n\nOff at 9.\n\n### Keys\n\nitem | price\nrye | 3"
+
+
+NAMES = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
 def changed_word(body: str, declared: str = "") -> io.BytesIO:
     """A Word file whose document is this XML."""
-    names = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    own = f'{declared}<w:document xmlns:w="{NAMES}"><w:body>{body}</w:body></w:document>'
+    return repacked(io.BytesIO(word([])), {"word/document.xml": lambda _: own.encode()}, {})
+
+
+def repacked(file: io.BytesIO, changes: dict[str, Callable[[bytes], bytes]], more: dict[str, str]) -> io.BytesIO:
+    """A zip file with changed and further parts."""
     packed = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(word([]))) as old, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new:
+    with zipfile.ZipFile(file) as old, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as new:
         for part in old.infolist():
-            own = f'{declared}<w:document xmlns:w="{names}"><w:body>{body}</w:body></w:document>'
-            new.writestr(part, own if part.filename == "word/document.xml" else old.read(part))
+            new.writestr(part, changes.get(part.filename, bytes)(old.read(part)))
+        for name, text in more.items():
+            new.writestr(name, text)
     packed.seek(0)
     return packed
 
@@ -113,6 +201,54 @@ def test_a_table_within_a_cell_is_said_once_and_cells_in_controls_too() -> None:
     assert read_word(changed_word(body), idle).text == "price list rye 3 | 2024 | old"
 
 
+def test_notes_of_a_word_file_follow_their_paragraph_and_what_is_hidden_is_counted() -> None:
+    made = docx.Document()
+    said = made.add_paragraph("The basin holds 43 tons.")
+    made.add_comment(said.runs, text="Is that right?", author="Ada", initials="A")
+    said.add_run(" Never.").font.hidden = True
+    made.add_paragraph("It was built in 1931.")
+    made.sections[0].header.paragraphs[0].text = "Internal"
+    packed = io.BytesIO()
+    made.save(packed)
+    run = b'<w:r><w:footnoteReference w:id="2"/></w:r>'
+    note = "<w:footnote w:id='{}' {}><w:p><w:r><w:t>{}</w:t></w:r></w:p></w:footnote>"
+    notes = note.format(0, "w:type='separator'", "line") + note.format(2, "", "Except in winter.")
+    relation = (
+        b'<Relationship Id="n" Type="%s/footnotes" Target="footnotes.xml"/></Relationships>' % OFFICE.encode()
+    )
+    kind = b"application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
+    changed = repacked(
+        packed,
+        {
+            "word/document.xml": lambda old: old.replace(b"43 tons.</w:t></w:r>", b"43 tons.</w:t></w:r>" + run),
+            "word/_rels/document.xml.rels": lambda old: old.replace(b"</Relationships>", relation),
+            "[Content_Types].xml": lambda old: old.replace(
+                b"</Types>", b'<Override PartName="/word/footnotes.xml" ContentType="%s"/></Types>' % kind
+            ),
+        },
+        {"word/footnotes.xml": f'<w:footnotes xmlns:w="{NAMES}">{notes}</w:footnotes>'},
+    )
+    read = read_word(changed, idle)
+    assert read.text == "The basin holds 43 tons.\n\n[1] Except in winter.\n\nIt was built in 1931."
+    assert sorted(read.left_out.values()) == [1, 1, 1]
+
+
+def test_a_merged_cell_of_a_word_file_is_said_in_each_row_and_a_box_is_its_paragraphs() -> None:
+    made = docx.Document()
+    table = made.add_table(3, 2)
+    for row, cells in enumerate([["boat", "crew"], ["Selma", "12"], ["", "14"]]):
+        for column, text in enumerate(cells):
+            table.cell(row, column).text = text
+    table.cell(1, 0).merge(table.cell(2, 0))
+    box = made.add_table(1, 1).cell(0, 0)
+    box.text = "In a box."
+    box.add_paragraph("Keys", style="Heading 2")
+    packed = io.BytesIO()
+    made.save(packed)
+    read = read_word(packed, idle).text
+    assert read == "boat | crew\nSelma | 12\nSelma | 14\n\nIn a box.\n\n## Keys"
+
+
 @pytest.mark.parametrize(
     ("file", "reason"),
     [
@@ -132,119 +268,3 @@ def test_an_entity_is_not_looked_up_and_what_follows_it_is_read() -> None:
     assert text.startswith("see ")
     assert text.endswith(" here")
     assert "root" not in text
-
-
-def test_a_page_is_what_it_says_without_menus_and_scripts() -> None:
-    read = html(
-        "<title>T</title><style>x{}</style><script>bad()</script><nav>menu</nav><h1>Breads</h1>"
-        "<p>Rye <b>bread</b>\nis dark.<br>Yes<ul><li>one<li>two</ul><table><tr><th>a<th>b<tr><td>c<td>d</table>"
-        "<pre>x\n  y</pre><h2>Un<i>closed</h2> &amp; &lt;b&gt; <!-- c -->tail<footer>imprint</footer>"
-    )
-    assert read.title == "Breads"
-    assert read.text == (
-        "# Breads\n\nRye bread is dark.\nYes\n\n- one\n- two\n\na | b\nc | d\n\nx\n  y\n\n"
-        "## Unclosed\n\n& <b> tail"
-    )
-
-
-def test_comments_of_code_are_no_headings_and_links_to_headings_say_nothing() -> None:
-    read = html("<h1>Set up<a class=headerlink href=#x>\xb6</a></h1><pre># first\nrun</pre><p># second")
-    assert read.text == "# Set up\n\n # first\nrun\n\n # second"
-    assert read.title == "Set up"
-
-
-def test_a_page_that_only_leads_to_another_is_no_document() -> None:
-    assert "leads to another" in refusal(lambda: html('<meta http-equiv="Refresh" content="0; url=x"><p>On'))
-
-
-ON = '<meta http-equiv="refresh" content="{}">'
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        ON.format("300"),
-        ON.format(" 5 ; "),
-        f"<noscript>{ON.format('0; url=/without-scripts')}</noscript>",
-    ],
-)
-def test_a_page_that_is_loaded_again_or_is_another_without_scripts_is_read(head: str) -> None:
-    assert html(f"<head>{head}</head><p>On").text == "On"
-
-
-def test_a_page_that_leads_to_another_after_it_has_said_much_is_read() -> None:
-    said = "The ferry leaves Lowmere at nine. " * 20
-    assert html(f"<head>{ON.format('0;URL=next')}</head><p>{said}").text == said.strip()
-
-
-MENU = "<div>" + "<a href=x>Where the harbour is</a> " * 50 + "</div>"
-
-
-def test_a_page_that_a_form_is_wrapped_around_is_read_without_its_controls() -> None:
-    controls = "<input type=hidden value=state><select><option>one</select><textarea>type here</textarea>"
-    read = html(
-        f"{MENU}<form><h1>Ferry</h1><p>It leaves Lowmere at nine.</p>{controls}<button>Send</button></form>"
-    )
-    assert read.title == "Ferry"
-    assert read.text.endswith("Where the harbour is\n\n# Ferry\n\nIt leaves Lowmere at nine.")
-
-
-def test_an_article_in_a_form_is_read_however_long_the_menus_around_it_are() -> None:
-    menus = f"<div>{'Harbours and boats. ' * 40}</div>"
-    said = "It leaves Lowmere at nine."
-    assert html(f"{menus}<main><form><p>{said}</p></form></main>").text == said
-    assert html(f"<form>{menus}<main><p>{said}</p></main></form>").text == said
-
-
-def test_a_form_that_is_little_of_a_page_is_not_read() -> None:
-    form = "<form>Find <label>a harbour near you, such as Lowmere, by its name <input></label></form>"
-    assert html(f"<p>It leaves Lowmere at nine.</p>{form}").text == "It leaves Lowmere at nine."
-
-
-def test_of_a_page_with_one_main_part_only_that_is_read() -> None:
-    assert html("<header>top</header><main><p>said</main><div>beside</div>").text == "said"
-    assert html("<article>one</article><article>two</article>").text == "one\n\ntwo"
-
-
-def test_the_charset_that_a_page_names_is_believed_and_none_is_guessed() -> None:
-    assert html(b"<meta charset=iso-8859-1><p>caf\xe9").text == "caf\xe9"
-    assert html('<?xml version="1.0" encoding="utf-8"?><html><p>caf\xe9</html>').text == "caf\xe9"
-    assert refusal(lambda: html(b"<p>caf\xe9")) == "not UTF-8: save it as UTF-8"
-
-
-@pytest.mark.parametrize("named", ['<?xml version="1.0" encoding="utf-16"?>', "<meta charset=UTF-16LE>"])
-def test_a_page_that_says_in_single_bytes_that_it_is_utf_16_is_utf_8(named: str) -> None:
-    for text in ("caf\xe9", "caf\xe9s"):  # Of an even and of an odd number of bytes.
-        assert html(f"{named}<p>{text}").text == text
-
-
-@pytest.mark.parametrize(
-    ("label", "text", "codec"),
-    [
-        ("GB2312", "\u9555", "gbk"),
-        ("shift_jis", "\u2460\u9ad9", "cp932"),
-        ("x-sjis", "\u2460", "cp932"),
-        ("euc-kr", "\ub620", "cp949"),
-        ("ks_c_5601-1987", "\ub620", "cp949"),
-        ("us-ascii", "\u201ccaf\xe9\u201d", "cp1252"),
-        ("iso-8859-9", "\u20ac\u0131", "cp1254"),
-        ("big5", "\u55ba", "big5hkscs"),
-        ("windows-874", "\u0e01", "cp874"),
-        ("iso-8859-8-i", "\u05d0", "iso8859-8"),
-    ],
-)
-def test_the_name_of_a_charset_means_what_browsers_take_it_for(label: str, text: str, codec: str) -> None:
-    assert html(f"<meta charset={label}><p>".encode() + text.encode(codec)).text == text
-
-
-def test_what_is_not_in_the_charset_that_it_names_is_refused() -> None:
-    for page in (b"<meta charset=shift_jis><p>\x81\xff", b"<meta charset=martian><p>x"):
-        assert refusal(lambda page=page: html(page)) == "not in its declared charset"  # type: ignore[misc]
-
-
-@pytest.mark.parametrize("text", ["", " \n", "<!-- only this -->"])
-def test_a_page_that_says_nothing_is_no_document(text: str) -> None:
-    try:
-        assert html(text).text == ""
-    except NoDocument as error:
-        assert str(error) == "without text"

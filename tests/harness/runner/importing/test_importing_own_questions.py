@@ -32,6 +32,15 @@ def test_the_same_question_file_is_taken_as_by_a_run(tmp_path: Path) -> None:
     assert second.reference.answers == ()
 
 
+@pytest.mark.parametrize("text", ["The \ufb01rst: 24\u00a0days", "24 da\u00adys", "24\u200b days", "24\u202fdays"])
+def test_contexts_are_cleaned_as_documents_are_so_that_facts_are_found_in_them(tmp_path: Path, text: str) -> None:
+    row: dict[str, object] = {"query": "How lo\u00adng,\u00a0then?", "answer": "24 days", "contexts": [text]}
+    result = take(tmp_path, row)
+    (record,) = result.run.records().values()
+    assert record.prediction is not None
+    assert "24 days" in record.prediction.contexts[0].text
+
+
 def test_what_cannot_be_scored_is_said_when_it_is_imported(tmp_path: Path) -> None:
     result = take(tmp_path, {"query_id": "q-0001", "answer": "24 days"})
     assert "2 of 3 questions without answers: correctness cannot be scored" in result.notes

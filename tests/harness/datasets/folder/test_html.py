@@ -1,0 +1,228 @@
+"""Web pages: what is read, what is left out, and their charsets."""
+
+import io
+from collections.abc import Callable
+
+import pytest
+
+from harness.core.records import Document
+from harness.datasets.folder.html import read_html
+from harness.datasets.folder.text_cleanup import NoDocument, ReadText
+from systems.common.chunking import ChunkParams, iter_chunks
+
+
+def idle() -> None:
+    pass
+
+
+def html(text: str | bytes) -> ReadText:
+    return read_html(io.BytesIO(text if isinstance(text, bytes) else text.encode()), idle)
+
+
+def refusal(read: Callable[[], ReadText]) -> str:
+    with pytest.raises(NoDocument) as refused:
+        read()
+    return str(refused.value)
+
+
+def test_a_page_is_what_it_says_without_menus_and_scripts() -> None:
+    read = html(
+        "<title>T</title><style>x{}</style><script>bad()</script><nav>menu</nav><h1>Breads</h1>"
+        "<p>Rye <b>bread</b>\nis dark.<br>Yes<ul><li>one<li>two</ul><table><tr><th>a<th>b<tr><td>c<td>d</table>"
+        "<pre>x\n  y</pre><h2>Un<i>closed</h2> &amp; &lt;b&gt; <!-- c -->tail<footer>imprint</footer>"
+    )
+    assert read.title == "Breads"
+    assert read.text == (
+        "# Breads\n\nRye bread is dark.\nYes\n\n- one\n- two\n\na | b\nc | d\n\nx\n  y\n\n"
+        "## Unclosed\n\n& <b> tail"
+    )
+
+
+def test_comments_of_code_are_no_headings_and_links_to_headings_say_nothing() -> None:
+    read = html("<h1>Set up<a class=headerlink href=#x>\xb6</a></h1><pre># first\nrun</pre><p># second")
+    assert read.text == "# Set up\n\n # first\nrun\n\n # second"
+    assert read.title == "Set up"
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("<main><aside class=admonition><p>Never above 40 bar.</aside><p>On</main>", "Never above 40 bar.\n\nOn"),
+        ("<main><p>On<aside><h3>Size</h3><p>It holds 43.</aside></main>", "On\n\n### Size\n\nIt holds 43."),
+        ("<aside role=doc-footnote>Except in winter.</aside><p>On", "Except in winter.\n\nOn"),
+        ("<main><p>On<aside><a href=x>Ten boats</a> <a href=y>Cat on mast</a></aside></main>", "On"),
+        ("<h2><button aria-expanded=false>When?</button></h2><p>At nine.", "## When?\n\nAt nine."),
+        ("<button><h3>How much?</h3></button><div hidden>12 crowns.</div>", "### How much?\n\n12 crowns."),
+        (
+            "<dl><dt><button aria-expanded=false>Dogs?</button><dd style='display: none'>Free.</dl>",
+            "Dogs?\n\nFree.",
+        ),
+        ("<header><button aria-expanded=false>Menu</button></header><p>On <button>Send</button>", "On"),
+        ("<p>On<details><summary>More</summary>It was built.</details>", "On\nMore\nIt was built."),
+        ("<blockquote>On.<footer>Ada</footer></blockquote><footer>imprint</footer>", "On.\nAda"),
+        (
+            "<div role=tabpanel hidden>Windows</div><a href='#x'>x</a><div id=x hidden>Linux</div>",
+            "Windows\n\nx\n\nLinux",
+        ),
+        (
+            "<p>On<b hidden>a</b><b style='color:red;display : none'>b</b><i style='visibility:hidden'>c</i>",
+            "On",
+        ),
+        (
+            "<p>On</p><div hidden=until-found>found</div><dialog>closed</dialog><template>x</template>",
+            "On\n\nfound",
+        ),
+        ("<body style='display:none'><h1>On</h1>", "# On"),
+        (
+            "<p>On <span aria-hidden=true>\u2605</span><i aria-hidden=true>close</i><b aria-hidden=true>1.1</b>",
+            "On 1.1",
+        ),
+        ("<div id=cookie-banner>We use cookies<button>OK</button></div><p>On", "On"),
+        ("<section id=cookies><h2>Cookies</h2><p>We use few.</section>", "## Cookies\n\nWe use few."),
+        (
+            "<p>So <math style='display:none'><mi>E</mi><annotation encoding=x-tex>E=mc^2</annotation></math>.",
+            "So E=mc^2.",
+        ),
+        ("<div><label>Linux</label><label>Windows</label></div><p>On", "Linux\nWindows\n\nOn"),
+        ("<p>On<noscript>Switch scripts on.</noscript>", "On"),
+        ("<h1>Two<br>lines</h1>", "# Two lines"),
+        ("<pre><b># x</b>\n  <i>y</i>\n\nz\n</pre><p>On", " # x\n  y\n\nz\n\nOn"),
+    ],
+)
+def test_what_a_reader_of_a_page_can_see_is_read_and_nothing_else(page: str, text: str) -> None:
+    assert html(page).text == text
+
+
+def test_parts_of_a_page_that_are_left_out_are_counted() -> None:
+    menus = html("<nav>a</nav><nav></nav><p>On and on<span hidden>no</span><footer>b</footer><form>c</form>")
+    assert sorted(menus.left_out.values()) == [1, 3]
+    assert list(html("<div>beside</div><main>On</main>").left_out.values()) == [1]
+    assert not html("<main>On</main>").left_out
+
+
+@pytest.mark.parametrize(
+    ("table", "text"),
+    [
+        ("<tr><td><p>a</p><td><p>b</p><p>c</p>", "a | b c"),
+        ("<caption>Boats</caption><tr><th>x<th>y<tr><td rowspan=2>a<td>1<tr><td>2", "Boats\nx | y\na | 1\na | 2"),
+        ("<tr><td colspan=2>a<td rowspan=9>b<tr><td>1<td>2", "a | b\n1 | 2 | b"),
+        ("<tr><td><ul><li>a<li>b</ul><td>c<br>d", "- a - b | c d"),
+        ("<tr><td><h2>a</h2><p>b<td>c", "## a\n\nb\n\nc"),
+        (f"<tr><td>{'long ' * 300}<td>c", f"{('long ' * 300).strip()}\nc"),
+    ],
+    ids=["paragraphs", "rows", "both", "lists", "layout", "long"],
+)
+def test_a_row_of_a_table_is_a_line_unless_the_table_is_the_layout(table: str, text: str) -> None:
+    assert html(f"<table>{table}</table>").text == text
+
+
+def test_the_header_of_a_long_table_is_repeated_so_that_each_chunk_has_it() -> None:
+    rows = "".join(f"<tr><td>Selma {n}<td>{'crew ' * 8}" for n in range(200))
+    read = html(f"<table><tr><th>boat<th>crew</tr>{rows}</table>").text
+    chunks = list(iter_chunks([Document(doc_id="a", text=read)], ChunkParams()))
+    assert len(chunks) > 5
+    assert all(chunk.text.startswith("boat | crew\nSelma") for chunk in chunks)
+    assert all(line.endswith("crew") for chunk in chunks for line in chunk.text.strip().split("\n"))
+
+
+def test_a_page_of_cells_that_span_a_million_rows_is_not_repeated_without_end() -> None:
+    cells = "<td rowspan=60000>" + "x" * 190
+    read = html(f"<table><tr>{cells * 300}{'<tr><td>y' * 30_000}</table>").text
+    assert len(read) < 3_000_000
+
+
+def test_a_page_that_only_leads_to_another_is_no_document() -> None:
+    assert "leads to another" in refusal(lambda: html('<meta http-equiv="Refresh" content="0; url=x"><p>On'))
+
+
+ON = '<meta http-equiv="refresh" content="{}">'
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        ON.format("300"),
+        ON.format(" 5 ; "),
+        f"<noscript>{ON.format('0; url=/without-scripts')}</noscript>",
+    ],
+)
+def test_a_page_that_is_loaded_again_or_is_another_without_scripts_is_read(head: str) -> None:
+    assert html(f"<head>{head}</head><p>On").text == "On"
+
+
+def test_a_page_that_leads_to_another_after_it_has_said_much_is_read() -> None:
+    said = "The ferry leaves Lowmere at nine. " * 20
+    assert html(f"<head>{ON.format('0;URL=next')}</head><p>{said}").text == said.strip()
+
+
+MENU = "<div>" + "<a href=x>Where the harbour is</a> " * 50 + "</div>"
+
+
+def test_a_page_that_a_form_is_wrapped_around_is_read_without_its_controls() -> None:
+    controls = "<input type=hidden value=state><select><option>one</select><textarea>type here</textarea>"
+    read = html(
+        f"{MENU}<form><h1>Ferry</h1><p>It leaves Lowmere at nine.</p>{controls}<button>Send</button></form>"
+    )
+    assert read.title == "Ferry"
+    assert read.text.endswith("Where the harbour is\n\n# Ferry\n\nIt leaves Lowmere at nine.")
+
+
+def test_an_article_in_a_form_is_read_however_long_the_menus_around_it_are() -> None:
+    menus = f"<div>{'Harbours and boats. ' * 40}</div>"
+    said = "It leaves Lowmere at nine."
+    assert html(f"{menus}<main><form><p>{said}</p></form></main>").text == said
+    assert html(f"<form>{menus}<main><p>{said}</p></main></form>").text == said
+
+
+def test_a_form_that_is_little_of_a_page_is_not_read() -> None:
+    form = "<form>Find <label>a harbour near you, such as Lowmere, by its name <input></label></form>"
+    assert html(f"<p>It leaves Lowmere at nine.</p>{form}").text == "It leaves Lowmere at nine."
+
+
+def test_of_a_page_with_one_main_part_only_that_is_read() -> None:
+    assert html("<header>top</header><main><p>said</main><div>beside</div>").text == "said"
+    assert html("<article>one</article><article>two</article>").text == "one\n\ntwo"
+
+
+def test_the_charset_that_a_page_names_is_believed_and_none_is_guessed() -> None:
+    assert html(b"<meta charset=iso-8859-1><p>caf\xe9").text == "caf\xe9"
+    assert html('<?xml version="1.0" encoding="utf-8"?><html><p>caf\xe9</html>').text == "caf\xe9"
+    assert refusal(lambda: html(b"<p>caf\xe9")) == "not UTF-8: save it as UTF-8"
+
+
+@pytest.mark.parametrize("named", ['<?xml version="1.0" encoding="utf-16"?>', "<meta charset=UTF-16LE>"])
+def test_a_page_that_says_in_single_bytes_that_it_is_utf_16_is_utf_8(named: str) -> None:
+    for text in ("caf\xe9", "caf\xe9s"):  # Of an even and of an odd number of bytes.
+        assert html(f"{named}<p>{text}").text == text
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "codec"),
+    [
+        ("GB2312", "\u9555", "gbk"),
+        ("shift_jis", "\u2460\u9ad9", "cp932"),
+        ("x-sjis", "\u2460", "cp932"),
+        ("euc-kr", "\ub620", "cp949"),
+        ("ks_c_5601-1987", "\ub620", "cp949"),
+        ("us-ascii", "\u201ccaf\xe9\u201d", "cp1252"),
+        ("iso-8859-9", "\u20ac\u0131", "cp1254"),
+        ("big5", "\u55ba", "big5hkscs"),
+        ("windows-874", "\u0e01", "cp874"),
+        ("iso-8859-8-i", "\u05d0", "iso8859-8"),
+    ],
+)
+def test_the_name_of_a_charset_means_what_browsers_take_it_for(label: str, text: str, codec: str) -> None:
+    assert html(f"<meta charset={label}><p>".encode() + text.encode(codec)).text == text
+
+
+def test_what_is_not_in_the_charset_that_it_names_is_refused() -> None:
+    for page in (b"<meta charset=shift_jis><p>\x81\xff", b"<meta charset=martian><p>x"):
+        assert refusal(lambda page=page: html(page)) == "not in its declared charset"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("text", ["", " \n", "<!-- only this -->"])
+def test_a_page_that_says_nothing_is_no_document(text: str) -> None:
+    try:
+        assert html(text).text == ""
+    except NoDocument as error:
+        assert str(error) == "without text"
