@@ -148,7 +148,7 @@ def text_of(reply: Any, config: GeneratorConfig, max_tokens: int) -> Separated:
     choice = _part(_part(reply, "choices"), 0)
     message, reason = _part(choice, "message"), _part(choice, "finish_reason")
     content = _part(message, "content")
-    found = separate_reasoning(_text(content) or "")
+    found = separate_reasoning(_text(content) or "", is_cut=reason == "length")
     fields = [_text(_part(message, name)) or "" for name in ("reasoning_content", "reasoning")]
     fields += _reasoning_parts(content)
     reasoning = "\n".join(part for part in dict.fromkeys((*fields, found.reasoning)) if part.strip())
