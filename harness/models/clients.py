@@ -93,7 +93,7 @@ def open_transport(
     )
     inner = provider.transport(config)
     # Local models accept all parameters.
-    if isinstance(config, GeneratorConfig) and (config.base_url or config.send_as or config.reasoning_tokens):
+    if isinstance(config, GeneratorConfig) and (config.base_url or config.sent_as or config.reasoning_tokens):
         inner = AdaptingTransport(inner, _spoken(config, call_context, url))
     return MeteredTransport(call_context, endpoint, inner)
 
@@ -106,7 +106,7 @@ def _spoken(config: GeneratorConfig, call_context: CallContext, url: str) -> Mod
         role=role,
         dialects=call_context.dialects if config.base_url else Dialects(),
         reasoning_tokens=config.reasoning_tokens,
-        of_config=Dialect(sent_as=dict(config.send_as)),
+        of_config=Dialect(sent_as=config.sent_as),
         of_run=call_context.begun_in.get(role, Dialect()),
         say=call_context.say,
         noted=lambda dialect: call_context.noted(role, dialect),

@@ -63,10 +63,9 @@ def _check(config: ModelConfig, response: httpx2.Response, body: dict[str, Any])
     status, role = response.status_code, config.role
     if 400 <= status < 500 and status not in _MAY_PASS:
         message, _ = read_error(response.content)
-        ours = ", ".join(name for name in (*config.extra, "temperature", "seed", "max_tokens") if name in body)
         raise ModelUnavailable(
             f"the {role} {config.model} at {config.base_url} refuses what it is asked (HTTP {status}: {message})",
-            f"change models.{role} (it is sent {ours})" if ours else f"change models.{role}",
+            _fix(config, body, message),
         )
     if status == 200 and isinstance(config, GeneratorConfig):
         try:
@@ -76,3 +75,13 @@ def _check(config: ModelConfig, response: httpx2.Response, body: dict[str, Any])
         except (ValueError, RecursionError):
             # No text, or damaged: other replies may be fine.
             return
+
+
+def _fix(config: ModelConfig, body: dict[str, Any], message: str) -> str:
+    """What to change after a refusal of `body`."""
+    ours = [name for name in (*config.extra, "temperature", "seed", "max_tokens") if name in body]
+    change = f"change models.{config.role}" + (f" (it is sent {', '.join(ours)})" if ours else "")
+    names = [name for name in ours if name != "max_tokens" and name not in config.extra]
+    return (
+        f"{change}, or omit a parameter: --set models.{config.role}.omit=[{','.join(names)}]" if names else change
+    )

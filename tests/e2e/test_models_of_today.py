@@ -130,7 +130,7 @@ def test_eight_formats_of_reasoning_score_as_the_plain_server_and_what_was_remov
         url = run.manifest().identity["models"]["generator"]["base_url"]
         rows = map(json.loads, (run.path / "scores" / "answer.jsonl").read_text().splitlines())
         scores[url] = sorted((row["measure"], row["query_id"], row["value"]) for row in rows)
-        reasoned[url] = sum(bool(record.prediction.trace) for record in run.iter_records())
+        reasoned[url] = sum(bool(record.prediction and record.prediction.trace) for record in run.iter_records())
     assert len({query for _, query, _ in scores[urls[0]]}) == 12
     assert [scores[url] == scores[urls[0]] for url in urls] == [True] * 9
     assert [reasoned[url] for url in urls] == [0] + [12] * 8

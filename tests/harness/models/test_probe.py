@@ -1,5 +1,6 @@
 """The first call of a model: what every other would fail of too is one line, anything else is left to them."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from harness.config import EmbedderConfig, GeneratorConfig
 from harness.core.errors import ModelUnavailable
 from harness.models.budget import Allowance, Budget
+from harness.models.fake_faults import Reply
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.probe import ask_once, is_asked
@@ -53,6 +55,19 @@ async def test_one_that_hangs_is_not_waited_for(
 async def test_what_is_refused_for_good_is_one_line(serve: Serve, call_context: CallContext, fault: str) -> None:
     with pytest.raises(ModelUnavailable, match=fault.removeprefix("http_") if fault != "http_402" else "quota"):
         await ask_once(generator(serve(FakeScript(fault=fault))), call_context, "preflight/today")
+
+
+async def test_a_refusal_in_unknown_words_says_how_to_omit_a_parameter(
+    serve: Serve, call_context: CallContext
+) -> None:
+    def respond(_path: str, body: bytes) -> Reply:
+        answer = {"choices": [{"message": {"content": "yes"}}], "usage": {"prompt_tokens": 9}}
+        return Reply(400, b"no") if b"seed" in body else Reply(200, json.dumps(answer).encode())
+
+    server = serve(respond=respond)
+    with pytest.raises(ModelUnavailable, match=r"--set models\.generator\.omit=\[temperature,seed\]"):
+        await ask_once(generator(server), call_context, "preflight/today")
+    await ask_once(generator(server, omit=["seed"]), CallContext(call_context.journal), "preflight/today")
 
 
 async def test_an_embedder_is_asked_with_what_its_texts_are_sent_with(
