@@ -252,6 +252,11 @@ class OpenAIEmbedding:
         self._config = config
         self._client = client
 
+    @property
+    def named(self) -> str:
+        """`embedder MODEL at URL`."""
+        return f"{self.role} {self._config.model} at {self._config.base_url}"
+
     async def embed(self, texts: Sequence[str]) -> "Vectors":
         """Shape (len(texts), d), float32, unit rows."""
         return (await self.embed_counted(texts))[0]

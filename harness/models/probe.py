@@ -82,6 +82,5 @@ def _fix(config: ModelConfig, body: dict[str, Any], message: str) -> str:
     ours = [name for name in (*config.extra, "temperature", "seed", "max_tokens") if name in body]
     change = f"change models.{config.role}" + (f" (it is sent {', '.join(ours)})" if ours else "")
     names = [name for name in ours if name != "max_tokens" and name not in config.extra]
-    return (
-        f"{change}, or omit a parameter: --set models.{config.role}.omit=[{','.join(names)}]" if names else change
-    )
+    omit = ",".join([name for name in names if name in message] or names)
+    return f"{change}, or omit a parameter: --set models.{config.role}.omit=[{omit}]" if names else change
