@@ -70,6 +70,67 @@ async def test_a_refusal_in_unknown_words_says_how_to_omit_a_parameter(
     await ask_once(generator(server, omit=["seed"]), CallContext(call_context.journal), "preflight/today")
 
 
+def answer(tokens: int, **more: Any) -> bytes:
+    usage = {"prompt_tokens": tokens, "completion_tokens": 1, **more}
+    return json.dumps({"choices": [{"message": {"content": "yes"}}], "usage": usage}).encode()
+
+
+async def test_a_server_that_reads_a_part_of_a_long_prompt_is_reported_with_both_numbers(
+    serve: Serve, call_context: CallContext
+) -> None:
+    server = serve(respond=lambda _path, body: Reply(200, answer(min(512, len(body.split())))))
+    warning = await ask_once(generator(server), call_context, "preflight/today")
+    assert "512" in warning and "2,400" in warning and server.base_url in warning
+    assert await ask_once(generator(server), call_context, "preflight/today") == warning
+
+
+async def test_a_server_that_refuses_a_long_prompt_is_reported_and_may_be_used(
+    serve: Serve, call_context: CallContext
+) -> None:
+    said = b'{"error": {"message": "the request exceeds the available context size"}}'
+
+    def respond(_path: str, body: bytes) -> Reply:
+        return Reply(400, said) if len(body) > 5_000 else Reply(200, answer(12))
+
+    warning = await ask_once(generator(serve(respond=respond)), call_context, "preflight/today")
+    assert "exceeds the available context size" in warning
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        answer(3_100),
+        answer(5, prompt_tokens_details={"cached_tokens": 3_000}),
+        answer(5, cache_read_input_tokens=3_000),
+        answer(0),
+        b'{"choices": [{"message": {"content": "yes"}}]}',
+    ],
+)
+async def test_a_server_that_reads_all_or_counts_it_otherwise_is_not_reported(
+    serve: Serve, call_context: CallContext, body: bytes
+) -> None:
+    server = serve(respond=lambda _path, _body: Reply(200, body))
+    assert await ask_once(generator(server), call_context, "preflight/today") == ""
+
+
+async def test_a_long_prompt_is_not_sent_under_a_budget_or_to_a_provider_that_never_cuts(
+    serve: Serve, call_context: CallContext
+) -> None:
+    lengths: list[int] = []
+
+    def respond(_path: str, body: bytes) -> Reply:
+        lengths.append(len(body))
+        return Reply(200, answer(12))
+
+    server = serve(respond=respond)
+    call_context.budget = Budget(Allowance(tokens=10_000))
+    await ask_once(generator(server), call_context, "preflight/today")
+    call_context.budget = Budget()
+    own = GeneratorConfig(provider="vllm", model="m", base_url=server.base_url, seed=1)
+    await ask_once(resolve_generator(own), call_context, "preflight/today")
+    assert len(lengths) == 2 and max(lengths) < 1_000
+
+
 async def test_an_embedder_is_asked_with_what_its_texts_are_sent_with(
     serve: Serve, call_context: CallContext
 ) -> None:
