@@ -111,6 +111,11 @@ def _request(config: ModelConfig) -> dict[str, Any]:
 
 def _check(config: ModelConfig, response: httpx2.Response, body: dict[str, Any]) -> None:
     status, role = response.status_code, config.role
+    if 300 <= status < 400:
+        raise ModelUnavailable(
+            f"the {role} {config.model} at {config.base_url} redirects (HTTP {status}), which is not followed",
+            f"set models.{role}.base_url to the URL that answers itself: https instead of http, no login page",
+        )
     if 400 <= status < 500 and status not in _MAY_PASS:
         message, _ = read_error(response.content)
         raise ModelUnavailable(
