@@ -184,6 +184,25 @@ class GeneratorConfig(ModelConfig):
     send_as: dict[Sendable, str | None] = {}
     """Parameters that the server expects under another name, or not at all
     (`{max_tokens: max_completion_tokens, seed: null}`). Otherwise this is learnt once, from its error."""
+    omit: tuple[str, ...] = ()
+    """Parameters that are never sent, such as `[seed, response_format]`, by us or by a pipeline that is lent the
+    model. For a server that refuses one in words that are not understood."""
+
+    @property
+    def sent_as(self) -> dict[str, str | None]:
+        """`send_as` and `omit` as one."""
+        names: dict[str, str | None] = dict(self.send_as.items())
+        return names | dict.fromkeys(self.omit)
+
+    @field_validator("omit")
+    @classmethod
+    def _never_needed(cls, omit: tuple[str, ...]) -> tuple[str, ...]:
+        needed = {"model", "messages", "max_tokens", "max_completion_tokens"} & {*omit}
+        if needed:
+            raise ValueError(
+                f"must not contain '{min(needed)}': without it there is no reply, or its cost has no limit"
+            )
+        return omit
 
     @field_validator("send_as")
     @classmethod

@@ -186,6 +186,8 @@ class Usage(Record):
     of calls is unknown too (imported answers)."""
     cut_calls: int = 0
     """Calls whose reply ended at `max_tokens` (`finish_reason` length). 0 also if it was not counted."""
+    cut_prompts: int = 0
+    """Calls for which the server counted less than half of the tokens that were sent at least."""
 
     @property
     def is_used(self) -> bool:

@@ -93,7 +93,7 @@ def open_transport(
     )
     inner = provider.transport(config)
     # Local models accept all parameters.
-    if isinstance(config, GeneratorConfig) and (config.base_url or config.send_as or config.reasoning_tokens):
+    if isinstance(config, GeneratorConfig) and (config.base_url or config.sent_as or config.reasoning_tokens):
         inner = AdaptingTransport(inner, _spoken(config, call_context, url))
     return MeteredTransport(call_context, endpoint, inner)
 
@@ -106,7 +106,7 @@ def _spoken(config: GeneratorConfig, call_context: CallContext, url: str) -> Mod
         role=role,
         dialects=call_context.dialects if config.base_url else Dialects(),
         reasoning_tokens=config.reasoning_tokens,
-        of_config=Dialect(sent_as=dict(config.send_as)),
+        of_config=Dialect(sent_as=config.sent_as),
         of_run=call_context.begun_in.get(role, Dialect()),
         say=call_context.say,
         noted=lambda dialect: call_context.noted(role, dialect),
@@ -148,7 +148,7 @@ def text_of(reply: Any, config: GeneratorConfig, max_tokens: int) -> Separated:
     choice = _part(_part(reply, "choices"), 0)
     message, reason = _part(choice, "message"), _part(choice, "finish_reason")
     content = _part(message, "content")
-    found = separate_reasoning(_text(content) or "")
+    found = separate_reasoning(_text(content) or "", is_cut=reason == "length")
     fields = [_text(_part(message, name)) or "" for name in ("reasoning_content", "reasoning")]
     fields += _reasoning_parts(content)
     reasoning = "\n".join(part for part in dict.fromkeys((*fields, found.reasoning)) if part.strip())
@@ -251,6 +251,11 @@ class OpenAIEmbedding:
         self.role = config.role
         self._config = config
         self._client = client
+
+    @property
+    def named(self) -> str:
+        """`embedder MODEL at URL`."""
+        return f"{self.role} {self._config.model} at {self._config.base_url}"
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
         """Shape (len(texts), d), float32, unit rows."""

@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.config import EmbedderConfig
+from harness.core.errors import ModelUnavailable
 from harness.core.hashing import digest
+from harness.core.records import Usage
 from harness.models.clients import AnyCallContext, OpenAIEmbedding, open_client
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.embedding_replies import BatchTooLarge
 from harness.models.metering import Meter, collect_replayed_calls, current_meter
 from harness.models.model_identity import model_identity
 from harness.models.providers import TextEncoder, provider_of
+from harness.store import StoredCall
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
@@ -32,6 +35,8 @@ class CachedEmbedder:
         self._server = encoder if isinstance(encoder, OpenAIEmbedding) else None
         self._cache = cache
         self._batch_size = batch_size
+        self._dimension: int | None = None
+        """The length of its vectors."""
         self._progress = progress or (lambda _done, _total: None)
 
     async def embed_documents(self, texts: Sequence[str]) -> "Vectors":
@@ -63,7 +68,8 @@ class CachedEmbedder:
     async def embed_query(self, text: str) -> "Vectors":
         """See `harness.protocols.Embedder`."""
         current_meter().embedded_texts += 1
-        row: Vectors = (await self._encoder.embed([text]))[0]
+        vectors, _, _ = await self._embed([text])
+        row: Vectors = vectors[0]
         return row
 
     async def close(self) -> None:
@@ -80,18 +86,33 @@ class CachedEmbedder:
     async def _add(self, texts: Sequence[str]) -> None:
         """Embed the texts, and keep their vectors with their cost and payer."""
         began = time.monotonic()
-        if self._server is None:
-            vectors = await self._encoder.embed(texts)
-            self._cache.add(texts, vectors, time.monotonic() - began)
-            return
-        with collect_replayed_calls() as replayed:
-            vectors, usage = await self._server.embed_counted(texts)
+        vectors, usage, replayed = await self._embed(texts)
         if replayed:
             # A lost cache is filled again from the journal, which is no work of this run.
-            call = replayed[-1]
-            self._cache.add(texts, vectors, call.wall_s, usage, payer=call.paid_by)
+            self._cache.add(texts, vectors, replayed.wall_s, usage, payer=replayed.paid_by)
         else:
             self._cache.add(texts, vectors, time.monotonic() - began, usage)
+
+    async def _embed(self, texts: Sequence[str]) -> "tuple[Vectors, Usage, StoredCall | None]":
+        """The vectors, and the journal's call if it answered. ModelUnavailable if they are not as long as those
+        that are stored.
+        """
+        if self._server is None:
+            return await self._encoder.embed(texts), Usage(), None
+        while True:
+            with collect_replayed_calls() as replayed:
+                vectors, usage = await self._server.embed_counted(texts)
+            self._dimension = self._dimension or self._cache.dimension() or vectors.shape[1]
+            if vectors.shape[1] == self._dimension:
+                return vectors, usage, replayed[-1] if replayed else None
+            # The journal may hold a reply of the other model: asked again.
+            if not replayed:
+                raise ModelUnavailable(
+                    f"the {self._server.named} returns vectors of {vectors.shape[1]} numbers, and the stored ones "
+                    f"have {self._dimension}",
+                    "serve the earlier model and run again, or give this one another name "
+                    f"(models.{self._server.role}.model, or its extra.dimensions), which builds a new index",
+                )
 
 
 class _Within:

@@ -71,6 +71,14 @@ class EmbeddingCache:
         kept = self.payers(texts)
         return [text for text in dict.fromkeys(texts) if text not in kept]
 
+    def dimension(self) -> int | None:
+        """The length of the stored vectors of the model; None if there are none."""
+        with self._explained():
+            row = self._db.execute(
+                "SELECT length(vector) FROM vectors WHERE model=? LIMIT 1", (self._model,)
+            ).fetchone()
+        return int(row[0]) // 4 if row else None
+
     def seconds(self, texts: Iterable[str]) -> float | None:
         """Seconds it took to compute the vectors of these texts, each once; None if some are not kept."""
         entries = [self._find(text) for text in dict.fromkeys(texts)]

@@ -26,7 +26,7 @@ def model_identity(config: ModelConfig) -> dict[str, Any]:
     decoding: dict[str, Any] = {}
     if isinstance(config, GeneratorConfig):
         decoding = {"temperature": config.temperature, "max_tokens": config.max_tokens, "seed": config.seed}
-        own = {"send_as": dict(config.send_as), "reasoning_tokens": config.reasoning_tokens}
+        own = {"send_as": config.sent_as, "reasoning_tokens": config.reasoning_tokens}
         decoding |= {name: value for name, value in own.items() if value}
     decoding |= {"extra": dict(config.extra)} if config.extra else {}
     return {**named, **decoding, **provider_of(config).identity(config)}

@@ -59,7 +59,7 @@ class ModelDialect:
         wanted, sent_as = dict(request), self.known.merged_over(self._trying).sent_as
         if "max_tokens" in request:
             wanted["max_tokens"] += self.reasoning_tokens
-        for name in filter(request.__contains__, _SENDABLE):
+        for name in filter(request.__contains__, dict.fromkeys((*_SENDABLE, *self.of_config.sent_as))):
             found = [known for known in (name, _token(name, request[name])) if known in sent_as]
             if found:
                 value, own = wanted.pop(name), sent_as[found[0]]

@@ -4,6 +4,8 @@ learnt.
 
 import asyncio
 import json
+import random
+import re
 from contextlib import suppress
 from typing import Any
 
@@ -14,13 +16,17 @@ from harness.core.errors import BudgetExhausted, ModelUnavailable
 from harness.models.clients import CutOff, chat_request, embedding_request, open_transport, text_of
 from harness.models.metering import Meter, metered
 from harness.models.model_endpoint import read_error
-from harness.models.providers import api_key
-from harness.models.reply_parsing import UnreadableReply
+from harness.models.providers import api_key, provider_of
+from harness.models.reply_parsing import UnreadableReply, counted_tokens
 from harness.models.transport import CallContext
 from harness.protocols import Message
 
 _PROMPT = (Message("user", "Reply with the word yes."),)
+_N_WORDS = 2400
+_WORDS = ("river", "stone", "apple", "garden", "paper", "window", "silver", "bridge", "coffee", "letter", "forest")
 _LONGEST_S = 60.0
+_LONG_PROMPT_S = 40.0
+_TOO_LONG = frozenset({400, 413, 422})
 _MAY_PASS = frozenset({408, 409, 429})
 
 
@@ -29,44 +35,92 @@ def is_asked(config: ModelConfig) -> bool:
     return config.base_url is not None
 
 
-async def ask_once(config: ModelConfig, call_context: CallContext, scope: str) -> None:
-    """Call the model of a resolved config once, counted and journaled under `scope`.
+async def ask_once(config: ModelConfig, call_context: CallContext, scope: str) -> str:
+    """Call the model of a resolved config once, counted and journaled under `scope`. Returns a warning about a
+    context that is too small, or nothing.
 
     Raises ModelUnavailable if every call would fail: the key, the model or a parameter is refused, every try gave
     a body that is no reply, or all of max_tokens is used before the first word. A slow or faltering server, and a
     budget that is too small, are left to the next call.
     """
-    path, body = _request(config)
-    url = str(config.base_url)
-    headers = {"Authorization": f"Bearer {api_key(config)}"}
+    warning = ""
     with suppress(TimeoutError, httpx2.TransportError, BudgetExhausted), metered(Meter(scope)):
         async with (
             asyncio.timeout(_LONGEST_S),
             httpx2.AsyncClient(transport=open_transport(config, call_context), timeout=config.timeout_s) as client,
         ):
-            try:
-                response = await client.post(f"{url}{path}", json=body, headers=headers)
-            except UnreadableReply as error:
-                where = f"the {config.role} {config.model} at {config.base_url}"
-                raise ModelUnavailable(f"{where}: {error}", f"check models.{config.role}.base_url") from error
+            if isinstance(config, GeneratorConfig) and _is_asked_at_length(config, call_context):
+                body = chat_request(config, _long_prompt(scope))
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LONG_PROMPT_S):
+                        response = await _post(client, config, body)
+                        warning = _about_context(config, response)
+                        if not 400 <= response.status_code < 500:
+                            with suppress(ModelUnavailable):
+                                _check(config, response, body)
+                                return warning
+            body = _request(config)
+            response = await _post(client, config, body)
             _check(config, response, body)
+    return warning
 
 
-def _request(config: ModelConfig) -> tuple[str, dict[str, Any]]:
+def _is_asked_at_length(config: GeneratorConfig, call_context: CallContext) -> bool:
+    """Whether its first prompt is a long one. Not under a budget, which may be smaller than that."""
+    return provider_of(config).may_cut_prompts and not call_context.budget.limits_calls
+
+
+def _long_prompt(scope: str) -> tuple[Message, ...]:
+    """Of words in random order, so that each is at least one token, and not the same every day, so that a server
+    has none of it in its cache.
+    """
+    drawn = random.Random(scope)  # noqa: S311 - no secret
+    text = " ".join(drawn.choices(_WORDS, k=_N_WORDS))
+    return (Message("user", f"Ignore these words: {text}\n\n{_PROMPT[0].content}"),)
+
+
+def _about_context(config: GeneratorConfig, response: httpx2.Response) -> str:
+    where = f"the {config.role} {config.model} at {config.base_url}"
+    fix = "raise its context (OLLAMA_CONTEXT_LENGTH of Ollama, -c of llama.cpp), or send less (docs/models.md)"
+    if response.status_code in _TOO_LONG:
+        message, _ = read_error(response.content)
+        is_about_length = re.search(r"context|token|length|too (?:long|large)", message, re.IGNORECASE)
+        return f"{where} refuses a prompt of {_N_WORDS:,} words ({message}): {fix}" if is_about_length else ""
+    counted = counted_tokens(response.content) if response.status_code == 200 else None
+    if counted is None or counted >= _N_WORDS:
+        return ""
+    return f"{where} counts {counted:,} tokens of a prompt of {_N_WORDS:,} words, so it cuts long prompts: {fix}"
+
+
+async def _post(client: httpx2.AsyncClient, config: ModelConfig, body: dict[str, Any]) -> httpx2.Response:
+    path = "/chat/completions" if isinstance(config, GeneratorConfig) else "/embeddings"
+    headers = {"Authorization": f"Bearer {api_key(config)}"}
+    try:
+        return await client.post(f"{config.base_url}{path}", json=body, headers=headers)
+    except UnreadableReply as error:
+        where = f"the {config.role} {config.model} at {config.base_url}"
+        raise ModelUnavailable(f"{where}: {error}", f"check models.{config.role}.base_url") from error
+
+
+def _request(config: ModelConfig) -> dict[str, Any]:
     if isinstance(config, GeneratorConfig):
-        return "/chat/completions", chat_request(config, _PROMPT)
+        return chat_request(config, _PROMPT)
     assert isinstance(config, EmbedderConfig)  # noqa: S101 - a model of either kind
-    return "/embeddings", embedding_request(config, ["yes"])
+    return embedding_request(config, ["yes"])
 
 
 def _check(config: ModelConfig, response: httpx2.Response, body: dict[str, Any]) -> None:
     status, role = response.status_code, config.role
+    if 300 <= status < 400:
+        raise ModelUnavailable(
+            f"the {role} {config.model} at {config.base_url} redirects (HTTP {status}), which is not followed",
+            f"set models.{role}.base_url to the URL that answers itself: https instead of http, no login page",
+        )
     if 400 <= status < 500 and status not in _MAY_PASS:
         message, _ = read_error(response.content)
-        ours = ", ".join(name for name in (*config.extra, "temperature", "seed", "max_tokens") if name in body)
         raise ModelUnavailable(
             f"the {role} {config.model} at {config.base_url} refuses what it is asked (HTTP {status}: {message})",
-            f"change models.{role} (it is sent {ours})" if ours else f"change models.{role}",
+            _fix(config, body, message),
         )
     if status == 200 and isinstance(config, GeneratorConfig):
         try:
@@ -76,3 +130,12 @@ def _check(config: ModelConfig, response: httpx2.Response, body: dict[str, Any])
         except (ValueError, RecursionError):
             # No text, or damaged: other replies may be fine.
             return
+
+
+def _fix(config: ModelConfig, body: dict[str, Any], message: str) -> str:
+    """What to change after a refusal of `body`."""
+    ours = [name for name in (*config.extra, "temperature", "seed", "max_tokens") if name in body]
+    change = f"change models.{config.role}" + (f" (it is sent {', '.join(ours)})" if ours else "")
+    names = [name for name in ours if name != "max_tokens" and name not in config.extra]
+    omit = ",".join([name for name in names if name in message] or names)
+    return f"{change}, or omit a parameter: --set models.{config.role}.omit=[{omit}]" if names else change

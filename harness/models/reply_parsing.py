@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import zlib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -21,6 +22,8 @@ MAX_TOKENS = 10**9
 ACCEPTED_CODINGS = "gzip, deflate"
 _UNPACKED_BY = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """Window bits of zlib; 47 detects the header."""
+_WORDS = re.compile(r"\w+")
+_TELLING_WORDS = 200
 _GONE_WITH_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
@@ -140,6 +143,40 @@ def usage_of(reply: Any) -> Usage:
         reasoning_tokens=reasoned,
         cut_calls=cut,
     )
+
+
+def least_tokens(request: Mapping[str, Any]) -> int:
+    """A lower bound of the tokens of a request: its words, none of which is less than a token. Few for languages
+    without spaces and for long runs of one character.
+    """
+    messages = request.get("messages")
+    texts = [one.get("content") for one in messages] if isinstance(messages, list) else request.get("input")
+    texts = [texts] if isinstance(texts, str) else texts if isinstance(texts, list) else []
+    return sum(len(_WORDS.findall(text)) for text in texts if isinstance(text, str))
+
+
+def counted_tokens(content: bytes) -> int | None:
+    """The prompt tokens that a server reports, with those that it counts apart as cached; None if unknown."""
+    try:
+        usage = parsed(content)["usage"]
+        details = usage.get("prompt_tokens_details") or {}
+        cached = [value for name, value in (*usage.items(), *details.items()) if "cache" in name]
+        return _tokens(usage["prompt_tokens"], least=1) + sum(value for value in cached if type(value) is int)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def is_cut_prompt(request: Mapping[str, Any], usage: Usage, content: bytes) -> bool:
+    """Whether the server counted less than half of the words sent: it cut the prompt, or does not count cached
+    tokens.
+    """
+    if usage.unmetered_calls:
+        return False
+    least = least_tokens(request)
+    if least < _TELLING_WORDS or usage.input_tokens >= least / 2:
+        return False
+    counted = counted_tokens(content)
+    return counted is not None and counted < least / 2
 
 
 def _with_reasoning(usage: Any, taken: int, given: int) -> tuple[int, int]:

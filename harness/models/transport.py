@@ -24,7 +24,7 @@ from harness.models.limiters import Limiters
 from harness.models.metering import Meter, OpenCall, current_meter
 from harness.models.model_endpoint import LIMIT, Endpoint, Outcome, fault
 from harness.models.parameter_adapter import with_body
-from harness.models.reply_parsing import ACCEPTED_CODINGS, UnreadableReply, allowances, read_usage
+from harness.models.reply_parsing import ACCEPTED_CODINGS, UnreadableReply, allowances, is_cut_prompt, read_usage
 from harness.models.sanitized_reply import SanitizedReply, sanitize_reply, without_key
 from harness.models.template_tokens import without_template_tokens
 from harness.store import CallKey, Dialect, Dialects, Journal, StoredCall
@@ -112,7 +112,8 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             if stored := self._call_context.journal.find(key):
                 # The journal stores only the tokens of the usage.
                 kept = read_usage(stored.response).model_dump(include={"cut_calls", "reasoning_tokens"})
-                meter.add_replayed(role, replace(stored, usage=stored.usage.model_copy(update=kept)))
+                usage = _with_cut_prompt(stored.usage.model_copy(update=kept), parsed, stored.response)
+                meter.add_replayed(role, replace(stored, usage=usage))
                 return response_of(200, stored.response, request)
             if self._call_context.fatal:
                 raise self._call_context.fatal
@@ -142,7 +143,8 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             return reply
         wall_s = time.monotonic() - start
         paid = StoredCall(hold.call.model, body, reply.content, reply.usage, wall_s, started_at)
-        meter.add_call(key.role, reply.usage)
+        usage = _with_cut_prompt(reply.usage, hold.call.request, reply.content)
+        meter.add_call(key.role, usage)
         kept = self._call_context.journal.add(key, paid, reservation=hold.note).response
         hold.paid(reply.usage)
         return reply if kept is reply.content else replace(reply, content=kept)
@@ -245,6 +247,11 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
         if not self._has_said:
             self._has_said = True
             self._call_context.say(line)
+
+
+def _with_cut_prompt(usage: Usage, request: Mapping[str, Any], content: bytes) -> Usage:
+    is_cut = is_cut_prompt(request, usage, content)
+    return usage.model_copy(update={"cut_prompts": 1}) if is_cut else usage
 
 
 def _parse_request(body: bytes) -> dict[str, Any]:

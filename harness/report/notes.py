@@ -26,6 +26,10 @@ _OWN_KEYS = {"system", "dataset", "imported"}
 """Of an identity: what makes a run another one without being a circumstance that a reader must be warned of."""
 
 
+_FEWER_TOKENS = (
+    "a server counted less than half of the tokens that were sent: it cuts long texts, or does not count cached "
+    "tokens (docs/models.md)."
+)
 Answers = tuple[Records, RecordCounts]
 """The records that count, and what became of them."""
 
@@ -302,6 +306,9 @@ def _index_notes(run: RunDir) -> Iterator[str]:
         ]
         what = "a lower bound" if index.cost.saved_s is None else "reconstructed from stored times"
         yield f"Index seconds are {what}: {' and '.join(filter(None, saved))} came from an earlier build."
+    cut = sum(usage.cut_prompts for usage in index.cost.usage.values())
+    if cut:
+        yield f"In {counted(cut, 'call')} for the index {_FEWER_TOKENS}"
     if index.stats.failed_chunks:
         yield f"{counted(index.stats.failed_chunks, 'chunk')} could not be indexed."
     for note in index.stats.notes:
@@ -393,6 +400,9 @@ def _token_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
             f"In {counts.n_cut:,} of {counted(counts.n, 'query', 'queries')} a reply of the model was cut off: "
             "models.generator.max_tokens may be too small."
         )
+    if counts.n_cut_prompts:
+        queries = counted(counts.n, "query", "queries")
+        yield f"In {counts.n_cut_prompts:,} of {queries} {_FEWER_TOKENS}"
     if counts.n_reasoned:
         yield f"Reasoning was removed from {counted(counts.n_reasoned, 'answer')}; the trace has it."
     elif counts.reasoning_tokens:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from sys import intern
 from typing import NamedTuple
 
-from harness.core.records import Prediction, RunRecord
+from harness.core.records import REASONING, Prediction, RunRecord, Step
 from harness.evaluators.answer_normalisation import abstains
 from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.report.samples import Sample
@@ -36,6 +36,8 @@ class Brief(NamedTuple):
 
 _UNTOLD = Prediction(answer=None)
 """Stands in for a prediction whose texts are left in the file."""
+_REASONED = Prediction(answer=None, trace=(Step(name=REASONING, content=""),))
+"""The same where reasoning was removed from the answer, which a note counts."""
 
 Attempts = CompressedByKey[RecordKey, RunRecord]
 """Those that count, by key; `all` of them, in the order written."""
@@ -105,11 +107,17 @@ def read_briefly(run: RunDir) -> tuple[Attempts, Briefs]:
     for place, record in run.iter_placed_records():
         key = intern(record.query_id), record.repeat
         earlier = briefs.attempt(key)
-        kept = None if record.prediction is None else _UNTOLD
+        kept = _without_texts(record.prediction)
         counts = earlier is None or record.attempt > earlier
         attempts.put(key, record.model_copy(update={"prediction": kept}), counts=counts)
         briefs.add(Brief(place, _status(record), _beginning(record)), record.attempt)
     return attempts, briefs
+
+
+def _without_texts(prediction: Prediction | None) -> Prediction | None:
+    if prediction is None:
+        return None
+    return _REASONED if any(step.name == REASONING for step in prediction.trace) else _UNTOLD
 
 
 def refused_of(sample: Sample, briefs: Briefs, repeats: int) -> tuple[int, int]:

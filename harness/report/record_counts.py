@@ -46,6 +46,8 @@ class RecordCounts:
     any_own_token: bool = False
     n_cut: int = 0
     """A reply was cut off."""
+    n_cut_prompts: int = 0
+    """A server counted fewer tokens than were sent."""
     output_tokens: int = 0
     reasoning_tokens: int = 0
     n_reasoned: int = 0
@@ -101,5 +103,6 @@ class RecordCounts:
         self.n_unmetered += any(usage.unmetered_calls for usage in metered)
         self.any_token |= any(usage.has_tokens for usage in metered)
         self.n_cut += any(usage.cut_calls for usage in cost.usage.values())
+        self.n_cut_prompts += any(usage.cut_prompts for usage in cost.usage.values())
         self.output_tokens += sum(usage.output_tokens for usage in cost.usage.values())
         self.reasoning_tokens += sum(usage.reasoning_tokens for usage in cost.usage.values())

@@ -80,7 +80,9 @@ class Preflight:
                 self._ask(model, self._call_context(journal, payer, identities))
 
     def _ask(self, model: ModelConfig, call_context: CallContext) -> None:
-        run_to_end(lambda: ask_once(model, call_context, f"{PREFLIGHT}/{datetime.now(UTC).date()}"))
+        warning = run_to_end(lambda: ask_once(model, call_context, f"{PREFLIGHT}/{datetime.now(UTC).date()}"))
+        if warning:
+            self.reporter.warn(f"warning: {warning}")
 
     def _call_context(self, journal: Journal, payer: Cell, identities: Mapping[str, Any]) -> CallContext:
         prices = self.spending.prices_of(identities)

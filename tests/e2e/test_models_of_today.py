@@ -1,5 +1,6 @@
 """Models that refuse what was always sent, that think before they speak, and parameters of their own."""
 
+import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -94,3 +95,44 @@ def test_a_judge_that_is_refused_is_one_line_before_anything_is_answered(
 )
 def test_what_cannot_be_sent_is_one_line(here: CommandLineHere, setting: str, line: str) -> None:
     assert line in here.refused("plan", "--set", "models.generator.provider=fake", "--set", setting)
+
+
+FORMATS = (
+    "<think>\n{}\n</think>\n\n{}",
+    "{}\n</think>\n\n{}",
+    "<think>{}</think>\n<answer>\n{}\n</answer>",
+    "[THINK]{}[/THINK]{}",
+    "<|START_THINKING|>{}<|END_THINKING|><|START_RESPONSE|>{}<|END_RESPONSE|>",
+    "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
+    "analysis{}assistantfinal{}",
+    "<|channel>thought\n{}<channel|>{}<turn|>",
+)
+
+
+def test_eight_formats_of_reasoning_score_as_the_plain_server_and_what_was_removed_is_said(
+    here: CommandLineHere, serve: Any
+) -> None:
+    urls = []
+    for form in ("{1}", *FORMATS):
+        server = serve(FakeScript())
+        answer = server.model._answer
+        # The words of the reasoning would be a right answer to a query.
+        server.model._answer = lambda text, request, form=form, answer=answer: form.format(
+            "Perhaps Marta Lind.", answer(text, request)
+        )
+        urls.append(server.base_url)
+    words = ("-s", "closed-book", "--set", "dataset.sample.per_type=3", *over_http("generator", server))
+    done = here.call(*RUN, *words, "--set", f"matrix={json.dumps({'models.generator.base_url': urls})}")
+    assert done.returncode == 0, done.stderr
+    runs = {RunDir(path.parents[1]) for path in here.results.glob("*/scores/answer.jsonl")}
+    scores, reasoned = {}, {}
+    for run in runs:
+        url = run.manifest().identity["models"]["generator"]["base_url"]
+        rows = map(json.loads, (run.path / "scores" / "answer.jsonl").read_text().splitlines())
+        scores[url] = sorted((row["measure"], row["query_id"], row["value"]) for row in rows)
+        reasoned[url] = sum(bool(record.prediction and record.prediction.trace) for record in run.iter_records())
+    assert len({query for _, query, _ in scores[urls[0]]}) == 12
+    assert [scores[url] == scores[urls[0]] for url in urls] == [True] * 9
+    assert [reasoned[url] for url in urls] == [0] + [12] * 8
+    summary = (here.folder / done.stdout.rstrip("\n")).with_name("summary.md").read_text()
+    assert summary.count("Reasoning was removed from 12 answers") == 8

@@ -110,6 +110,7 @@ OLLAMA = http_provider(
     "models served by Ollama",
     HttpDefaults("http://127.0.0.1:11434/v1"),
     fix="start it (ollama serve) and pull the model (ollama pull)",
+    may_cut_prompts=True,
 )
 VLLM = http_provider(
     "vllm",
@@ -117,4 +118,6 @@ VLLM = http_provider(
     HttpDefaults("http://127.0.0.1:8000/v1"),
     fix="start it (vllm serve MODEL)",
 )
-COMPATIBLE = http_provider("openai-compatible", "any server of that protocol, by base_url", HttpDefaults())
+COMPATIBLE = http_provider(
+    "openai-compatible", "any server of that protocol, by base_url", HttpDefaults(), may_cut_prompts=True
+)

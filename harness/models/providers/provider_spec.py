@@ -73,6 +73,8 @@ class ProviderSpec:
     """Whether its embeddings come with token counts."""
     is_here: bool = False
     """It runs on this machine, so its speed is the machine's."""
+    may_cut_prompts: bool = False
+    """Whether it may cut a long prompt to its context without an error, so that it is asked with one at first."""
     bounds_strings: bool = True
     """Whether it supports string lengths in JSON schemas."""
 

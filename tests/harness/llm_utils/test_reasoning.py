@@ -21,13 +21,24 @@ FORMATS = [
     "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
     "Here is my thought process:{}Here is my response:{}",
     "<think>{}</think>{}<|im_end|>",
+    "\ufeff \n<think>{}</think>\n{}",
+    "<think>{}</think>\n<answer>\n{}\n</answer>",
+    "<think>{}</think><response>{}</response>",
+    "<think>{}</think><answer>{}",
+    "<think>{}</think>\n<|begin_of_box|>{}<|end_of_box|>",
+    "<|START_THINKING|>{}<|END_THINKING|><|START_RESPONSE|>{}<|END_RESPONSE|><|END_OF_TURN_TOKEN|>",
+    "<|inner_prefix|>{}<|inner_suffix|>{}",
+    "<|channel>thought\n{}<channel|>{}<turn|>",
+    "analysis{}assistantfinal{}",
+    "**Here's my thought process:** {}**Here's my response:** {}",
+    "<think>{}</think>{}<\uff5cend\u2581of\u2581sentence\uff5c>",
 ]
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_every_family_of_models_gives_the_same_answer(form: str) -> None:
     found = separate_reasoning(form.format(THOUGHT, ANSWER))
-    assert (found.reasoning.strip(), found.answer, found.is_complete) == (THOUGHT, ANSWER, True)
+    assert (found.reasoning.strip(" *"), found.answer.strip("* "), found.is_complete) == (THOUGHT, ANSWER, True)
 
 
 @pytest.mark.parametrize(
@@ -35,6 +46,52 @@ def test_every_family_of_models_gives_the_same_answer(form: str) -> None:
 )
 def test_a_text_without_reasoning_stays_as_it_is(text: str) -> None:
     assert separate_reasoning(text) == ("", text, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A model writes `<think>` first and `</think>` last.",
+        "`<think>hm</think>` is reasoning.",
+        'The tag "<think>" opens, and "</think>" closes.',
+        "“<think>hm</think>” is an example, and '</think>' its end.",
+        "Its template:\n```xml\n<think>\nhm\n</think>\n```\nThat is all.",
+        '{"tag": "<think>", "end": "</think>"}',
+        "`[THINK]` is Magistral's, `<|channel|>analysis<|message|>` is of gpt-oss.",
+        "analysis of the data: final",
+        "Here is my thought process: it is Marta.",
+    ],
+)
+def test_an_answer_about_such_marks_remains_whole(text: str) -> None:
+    assert separate_reasoning(text) == ("", text, True)
+    # After reasoning, an answer may still speak of it.
+    about = separate_reasoning(f"<think>They ask of `</think>`.</think>\n\n{text}")
+    assert (about.reasoning, about.answer, about.is_complete) == ("They ask of `</think>`.", text, True)
+
+
+def test_a_mention_within_a_line_before_any_reasoning_is_text() -> None:
+    text = "Write <think>your reasoning</think> before the answer."
+    assert separate_reasoning(text) == ("", text, True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'He wrote "yes</think>"Marta"',
+        "He asks about `<think>`.</think>Marta",
+        "Of the <think> tag:\nit is Marta.\n</think>\nMarta",
+        "Nested <think>one</think> in it.\n</think>Marta",
+        "```\nopen code\n</think>\nMarta",
+    ],
+)
+def test_reasoning_about_such_marks_is_reasoning_still(text: str) -> None:
+    assert separate_reasoning(f"<think>{text}").answer.strip('"') == "Marta"
+
+
+@pytest.mark.parametrize("text", ["analysisThe user asks", "Here is my thought process: The user asks"])
+def test_reasoning_without_special_tokens_that_max_tokens_ended_has_no_answer(text: str) -> None:
+    assert separate_reasoning(text, is_cut=True) == ("The user asks", "", False)
+    assert separate_reasoning(text).answer == text
 
 
 @pytest.mark.parametrize(

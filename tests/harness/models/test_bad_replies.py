@@ -1,5 +1,6 @@
 """Everything that a server can do wrong, over real HTTP: each is an answer, a retry or one line, and counted."""
 
+import json
 import sqlite3
 import time
 from collections.abc import Callable
@@ -133,6 +134,35 @@ async def test_a_reply_that_max_tokens_ended_is_counted_as_cut_also_when_it_is_r
             await connect(server.base_url, open_seam()).complete(ASKED)
         assert meter.usage["generator"].cut_calls == 1
     assert server.model.served["calls"] == 1
+
+
+WORDS = " ".join(["the river runs by the old stone bridge"] * 100)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "usage", "is_cut"),
+    [
+        (WORDS, {"prompt_tokens": 300}, True),
+        (WORDS, {"prompt_tokens": 900}, False),
+        (WORDS, {"prompt_tokens": 4, "prompt_tokens_details": {"cached_tokens": 900}}, False),
+        (WORDS, {"prompt_tokens": 4, "cache_read_input_tokens": 900}, False),
+        (WORDS, {"prompt_tokens": 0}, False),
+        ("桥" * 3000, {"prompt_tokens": 900}, False),
+        ("=" * 9000, {"prompt_tokens": 80}, False),
+        ("x = f(y)\n" + " " * 4000, {"prompt_tokens": 40}, False),
+        ("Who was Ada?", {"prompt_tokens": 1}, False),
+    ],
+    ids=["cut", "whole", "cached in details", "cached apart", "not counted", "chinese", "a line", "code", "short"],
+)
+async def test_a_prompt_of_which_a_server_counts_a_part_is_counted_as_cut_also_when_it_is_replayed(
+    serve: Serve, connect: Connect, open_seam: OpenSeam, prompt: str, usage: dict[str, Any], is_cut: bool
+) -> None:
+    reply = {"choices": [{"message": {"content": "yes"}}], "usage": {"completion_tokens": 1, **usage}}
+    server = serve(respond=lambda _path, _body: Reply(200, json.dumps(reply).encode()))
+    for _ in range(2):
+        with metered(Meter("index")) as meter:
+            await connect(server.base_url, open_seam()).complete([Message("user", prompt)])
+        assert meter.usage["generator"].cut_prompts == is_cut
 
 
 # Limits of the provider

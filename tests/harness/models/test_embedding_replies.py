@@ -12,6 +12,7 @@ import numpy as np
 import openai
 import pytest
 
+from harness.core.errors import ModelUnavailable
 from harness.models.clients import OpenAIEmbedding
 from harness.models.embedders import CachedEmbedder
 from harness.models.embedding_cache import EmbeddingCache
@@ -110,3 +111,29 @@ async def test_a_single_text_that_is_refused_is_an_error(
     respond = lambda path, request: Reply(413, b'{"error": "Request too large"}')  # noqa: E731
     with metered(Meter("index")), pytest.raises(openai.APIStatusError, match="too large"):
         await connect_embedder(serve(respond=respond).base_url).embed(["a long text"])
+
+
+async def test_vectors_of_another_length_than_those_of_the_index_are_one_line_and_nothing_is_lost(
+    serve: Callable[..., FakeServer], connect_embedder: Callable[..., OpenAIEmbedding], tmp_path: Path
+) -> None:
+    length = 8
+    url = serve(
+        respond=lambda path, request: Reply(
+            200, json.dumps(data([[1.0] * length] * len(json.loads(request)["input"]))).encode()
+        )
+    ).base_url
+    with closing(EmbeddingCache(tmp_path / "vectors.sqlite", "e")) as cache:
+        with metered(Meter("index")):
+            await CachedEmbedder(connect_embedder(url), cache, batch_size=8).embed_documents(["a", "b"])
+        length = 6
+        later = CachedEmbedder(connect_embedder(url), cache, batch_size=8)
+        with metered(Meter("answer/q/0/1")), pytest.raises(ModelUnavailable, match=r"\b6\b.*\b8\b"):
+            await later.embed_query("c")
+        with metered(Meter("answer/q/0/1")), pytest.raises(ModelUnavailable, match=r"\b6\b.*\b8\b"):
+            await later.embed_documents(["a", "d"])
+        length = 8
+        with metered(Meter("answer/q/0/1")):
+            # Also where the journal has the reply of the other model.
+            assert (await later.embed_query("c")).shape == (8,)
+        with metered(Meter("answer/q/0/1")):
+            assert (await later.embed_documents(["a", "d"])).shape == (2, 8)

@@ -128,6 +128,21 @@ async def test_what_the_config_says_is_sent_so_from_the_beginning(serve: Serve, 
     assert server.sent == [{"max_completion_tokens": 7, "reasoning_effort": "low"}]
 
 
+async def test_what_is_omitted_is_never_sent_by_us_or_by_a_pipeline_that_is_lent_the_model(
+    serve: Serve, connect: Connect, tmp_path: Path, call_context: CallContext
+) -> None:
+    server, noted = Server(lambda _request: None), []
+    call_context = among(call_context, tmp_path)
+    call_context.noted = lambda _role, dialect: noted.extend(dialect.left_out)
+    omit = ("seed", "temperature", "response_format", "user")
+    chat = connect(serve(respond=server).base_url, call_context, omit=omit)
+    await answer(chat, "Is it so?", json_schema=SCHEMA)
+    with metered(Meter("answer/q/1/1")):
+        await chat.forward({"messages": [{"role": "user", "content": "So?"}], "user": "me", "stop": ["."]})
+    assert [sorted(sent) for sent in server.sent] == [["max_tokens"], ["max_tokens", "stop"]]
+    assert sorted(set(noted)) == sorted(omit)
+
+
 async def test_a_temperature_that_is_refused_does_not_keep_another_from_being_sent(
     serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], CallContext]
 ) -> None:

@@ -1,5 +1,6 @@
 """The first call of a model: what every other would fail of too is one line, anything else is left to them."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from harness.config import EmbedderConfig, GeneratorConfig
 from harness.core.errors import ModelUnavailable
 from harness.models.budget import Allowance, Budget
+from harness.models.fake_faults import Reply
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.probe import ask_once, is_asked
@@ -53,6 +55,87 @@ async def test_one_that_hangs_is_not_waited_for(
 async def test_what_is_refused_for_good_is_one_line(serve: Serve, call_context: CallContext, fault: str) -> None:
     with pytest.raises(ModelUnavailable, match=fault.removeprefix("http_") if fault != "http_402" else "quota"):
         await ask_once(generator(serve(FakeScript(fault=fault))), call_context, "preflight/today")
+
+
+async def test_a_refusal_in_unknown_words_says_how_to_omit_a_parameter(
+    serve: Serve, call_context: CallContext
+) -> None:
+    def respond(_path: str, body: bytes) -> Reply:
+        answer = {"choices": [{"message": {"content": "yes"}}], "usage": {"prompt_tokens": 9}}
+        return Reply(400, b"no") if b"seed" in body else Reply(200, json.dumps(answer).encode())
+
+    server = serve(respond=respond)
+    with pytest.raises(ModelUnavailable, match=r"--set models\.generator\.omit=\[temperature,seed\]"):
+        await ask_once(generator(server), call_context, "preflight/today")
+    await ask_once(generator(server, omit=["seed"]), CallContext(call_context.journal), "preflight/today")
+
+
+def answer(tokens: int, **more: Any) -> bytes:
+    usage = {"prompt_tokens": tokens, "completion_tokens": 1, **more}
+    return json.dumps({"choices": [{"message": {"content": "yes"}}], "usage": usage}).encode()
+
+
+async def test_a_server_that_reads_a_part_of_a_long_prompt_is_reported_with_both_numbers(
+    serve: Serve, call_context: CallContext
+) -> None:
+    server = serve(respond=lambda _path, body: Reply(200, answer(min(512, len(body.split())))))
+    warning = await ask_once(generator(server), call_context, "preflight/today")
+    assert "512" in warning and "2,400" in warning and server.base_url in warning
+    assert await ask_once(generator(server), call_context, "preflight/today") == warning
+
+
+async def test_a_server_that_refuses_a_long_prompt_is_reported_and_may_be_used(
+    serve: Serve, call_context: CallContext
+) -> None:
+    said = b'{"error": {"message": "the request exceeds the available context size"}}'
+
+    def respond(_path: str, body: bytes) -> Reply:
+        return Reply(400, said) if len(body) > 5_000 else Reply(200, answer(12))
+
+    warning = await ask_once(generator(serve(respond=respond)), call_context, "preflight/today")
+    assert "exceeds the available context size" in warning
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        answer(3_100),
+        answer(5, prompt_tokens_details={"cached_tokens": 3_000}),
+        answer(5, cache_read_input_tokens=3_000),
+        answer(0),
+        b'{"choices": [{"message": {"content": "yes"}}]}',
+    ],
+)
+async def test_a_server_that_reads_all_or_counts_it_otherwise_is_not_reported(
+    serve: Serve, call_context: CallContext, body: bytes
+) -> None:
+    server = serve(respond=lambda _path, _body: Reply(200, body))
+    assert await ask_once(generator(server), call_context, "preflight/today") == ""
+
+
+async def test_a_long_prompt_is_not_sent_under_a_budget_or_to_a_provider_that_never_cuts(
+    serve: Serve, call_context: CallContext
+) -> None:
+    lengths: list[int] = []
+
+    def respond(_path: str, body: bytes) -> Reply:
+        lengths.append(len(body))
+        return Reply(200, answer(12))
+
+    server = serve(respond=respond)
+    call_context.budget = Budget(Allowance(tokens=10_000))
+    await ask_once(generator(server), call_context, "preflight/today")
+    call_context.budget = Budget()
+    own = GeneratorConfig(provider="vllm", model="m", base_url=server.base_url, seed=1)
+    await ask_once(resolve_generator(own), call_context, "preflight/today")
+    assert len(lengths) == 2 and max(lengths) < 1_000
+
+
+@pytest.mark.parametrize("status", [302, 308])
+async def test_a_redirect_is_one_line(serve: Serve, call_context: CallContext, status: int) -> None:
+    server = serve(respond=lambda _path, _body: Reply(status, b"", {"location": "https://login.example/"}))
+    with pytest.raises(ModelUnavailable, match=rf"HTTP {status}.*models\.generator\.base_url"):
+        await ask_once(generator(server), call_context, "preflight/today")
 
 
 async def test_an_embedder_is_asked_with_what_its_texts_are_sent_with(

@@ -286,6 +286,11 @@ def test_answers_that_max_tokens_cut_off_are_counted(make_run: MakeRun) -> None:
     assert "3 of 3 queries" in text
 
 
+def test_prompts_that_a_server_cuts_are_said(make_run: MakeRun) -> None:
+    text = text_of(make_run(usage=Usage(calls=1, input_tokens=512, cut_prompts=1), types=SMALL, sessions=()))
+    assert "less than half of the tokens that were sent" in text
+
+
 def test_hidden_reasoning_is_said(make_run: MakeRun) -> None:
     usage = Usage(calls=1, input_tokens=9, output_tokens=50, reasoning_tokens=40)
     text = text_of(make_run(usage=usage, types=SMALL, sessions=()))
