@@ -111,9 +111,9 @@ def _request(config: ModelConfig) -> dict[str, Any]:
 
 def _check(config: ModelConfig, response: httpx2.Response, body: dict[str, Any]) -> None:
     status, role = response.status_code, config.role
-    if 300 <= status < 400:
+    if 300 <= status < 400 or status == 511:
         raise ModelUnavailable(
-            f"the {role} {config.model} at {config.base_url} redirects (HTTP {status}), which is not followed",
+            f"the {role} {config.model} at {config.base_url} redirects or wants a login (HTTP {status})",
             f"set models.{role}.base_url to the URL that answers itself: https instead of http, no login page",
         )
     if 400 <= status < 500 and status not in _MAY_PASS:

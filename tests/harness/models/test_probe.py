@@ -131,8 +131,8 @@ async def test_a_long_prompt_is_not_sent_under_a_budget_or_to_a_provider_that_ne
     assert len(lengths) == 2 and max(lengths) < 1_000
 
 
-@pytest.mark.parametrize("status", [302, 308])
-async def test_a_redirect_is_one_line(serve: Serve, call_context: CallContext, status: int) -> None:
+@pytest.mark.parametrize("status", [302, 308, 511])
+async def test_a_redirect_or_a_login_is_one_line(serve: Serve, call_context: CallContext, status: int) -> None:
     server = serve(respond=lambda _path, _body: Reply(status, b"", {"location": "https://login.example/"}))
     with pytest.raises(ModelUnavailable, match=rf"HTTP {status}.*models\.generator\.base_url"):
         await ask_once(generator(server), call_context, "preflight/today")
