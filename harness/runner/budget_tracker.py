@@ -196,7 +196,7 @@ class BudgetTracker:
         """The same at the end of a command, read from the journals."""
         return self._shown(self.spent())
 
-    def larger(self, reached: BudgetExhausted) -> str:
+    def larger(self, exhausted: BudgetExhausted) -> str:
         """The flags that resume with a larger budget: twice the limits, and at least enough for the call that did
         not fit.
 
@@ -206,9 +206,9 @@ class BudgetTracker:
         if self.time_is_over:
             return ""
         if usd is not None:
-            flags.append(f"--set budget.usd={_rounded_up(max(2 * usd, spent.usd + reached.usd))}")
+            flags.append(f"--set budget.usd={_rounded_up(max(2 * usd, spent.usd + exhausted.usd))}")
         if tokens is not None:
-            flags.append(f"--set budget.tokens={max(2 * tokens, spent.tokens + reached.tokens)}")
+            flags.append(f"--set budget.tokens={max(2 * tokens, spent.tokens + exhausted.tokens)}")
         return " ".join(flags)
 
     def _amount(self, payer: CostOwner, role: str, usage: Usage) -> Amount:

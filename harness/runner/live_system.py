@@ -173,5 +173,5 @@ def _job(live: LiveRun, server: LocalServer | None) -> Job:
         seed=int(identity.get("seed", 0)),
         limits=LimitsConfig.model_validate(identity.get("limits", {})),
         key_names=secret_names(),
-        lent=tuple(one.job for one in live.lent),
+        routed=tuple(one.job for one in live.routed),
     )

@@ -33,9 +33,9 @@ def config_of(config: BenchConfig, route: Route) -> BenchConfig:
     return config.model_copy(update=changed)
 
 
-def with_roles(own: Roles, lent: Iterable[Roles]) -> Roles:
+def with_roles(own: Roles, routed: Iterable[Roles]) -> Roles:
     """The models of a system together with those of the systems to which it routes queries."""
-    found = [own, *lent]
+    found = [own, *routed]
     return Roles(
         index=frozenset().union(*(one.index for one in found)),
         answer=frozenset().union(*(one.answer for one in found)),
@@ -47,19 +47,19 @@ def weights_of(identities: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {name: digest for one in identities for name, digest in one.get("weights", {}).items()}
 
 
-def joined_expectation(own: Expected, lent: Sequence[tuple[str, str, Expected]]) -> Expected:
+def joined_expectation(own: Expected, routed: Sequence[tuple[str, str, Expected]]) -> Expected:
     """The expected work of a system together with the systems to which it routes queries, given as (name, index
     id, expectation). Each index counts once. Queries count as if all went to the most expensive system, because
     the routing is not known in advance.
     """
-    dearest, _, most = max(lent, key=lambda one: _characters(one[2].query))
-    indexes = {index_id: expected.index for _, index_id, expected in lent}
+    dearest, _, most = max(routed, key=lambda one: _characters(one[2].query))
+    indexes = {index_id: expected.index for _, index_id, expected in routed}
     conditions = [f"every query goes to {dearest}", *filter(None, (own.most, most.most))]
-    notes = [*own.notes, *(note for _, _, expected in lent for note in expected.notes)]
+    notes = [*own.notes, *(note for _, _, expected in routed for note in expected.notes)]
     return Expected(
         index=_works([own.index, *indexes.values()]),
         query=_works([own.query, most.query]),
-        most=", ".join(conditions) if len(lent) > 1 else most.most,
+        most=", ".join(conditions) if len(routed) > 1 else most.most,
         notes=tuple(dict.fromkeys(notes)),
     )
 

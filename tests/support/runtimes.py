@@ -100,7 +100,7 @@ class BareRuntime:
     gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
     stages: list[str] = field(default_factory=list)
     told: list[tuple[int, int, str]] = field(default_factory=list)
-    lent: Mapping[str, System] = field(default_factory=dict)
+    routed_systems: Mapping[str, System] = field(default_factory=dict)
     retrieves_only: bool = False
     own: list[Usage | None] = field(default_factory=list)
     """What was said of models that nobody meters."""
@@ -113,7 +113,7 @@ class BareRuntime:
         return "http://127.0.0.1:1/own/v1"
 
     def routed(self, route: Route) -> System:
-        return self.lent[route.key]
+        return self.routed_systems[route.key]
 
     def own_usage(self, usage: Usage | None) -> None:
         self.own.append(usage)

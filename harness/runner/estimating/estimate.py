@@ -42,7 +42,7 @@ class Estimator:
         estimates = []
         for cell in cells:
             estimate = self.estimate(cell)
-            indexes = {one.cell.index_id for one in cell.lent} or {cell.index_id}
+            indexes = {one.cell.index_id for one in cell.routed} or {cell.index_id}
             if indexes <= paid:
                 estimate = estimate.model_copy(update={"index_is_built": True})
             paid |= indexes
@@ -203,11 +203,11 @@ def expected_of(cell: Cell, workload: Workload) -> Expected | None:
     gives no expectation.
     """
     own = _own_expected(cell, workload)
-    if own is None or not cell.lent:
+    if own is None or not cell.routed:
         return own
-    lent = [(one.route.spoken, one.cell.index_id, _own_expected(one.cell, workload)) for one in cell.lent]
-    known = [(name, index_id, expected) for name, index_id, expected in lent if expected is not None]
-    return joined_expectation(own, known) if len(known) == len(lent) else None
+    routed = [(one.route.spoken, one.cell.index_id, _own_expected(one.cell, workload)) for one in cell.routed]
+    known = [(name, index_id, expected) for name, index_id, expected in routed if expected is not None]
+    return joined_expectation(own, known) if len(known) == len(routed) else None
 
 
 def _own_expected(cell: Cell, workload: Workload) -> Expected | None:

@@ -99,7 +99,7 @@ class RerunOptions:
     measured. No other run may answer from that index meanwhile."""
 
 
-NOTHING_AGAIN = RerunOptions()
+NO_RERUN = RerunOptions()
 
 
 def open_run(cell: Cell, results: Path, tell: Callable[[str], None] = lambda _: None) -> RunDir:
@@ -115,7 +115,7 @@ class RunContext:
     reporter: Reporter
     spending: BudgetTracker = field(default_factory=BudgetTracker.unlimited)
     """Stops a run before a budget is exceeded."""
-    again: RerunOptions = NOTHING_AGAIN
+    rerun: RerunOptions = NO_RERUN
 
 
 def run_cell(cell: Cell, context: RunContext, make: Callable[..., Execution] = Execution) -> CellResult:
@@ -124,10 +124,10 @@ def run_cell(cell: Cell, context: RunContext, make: Callable[..., Execution] = E
 
     A finished run is not changed, unless its failed queries are asked again.
     """
-    results, reporter, again, spending = context.results, context.reporter, context.again, context.spending
+    results, reporter, rerun, spending = context.results, context.reporter, context.rerun, context.spending
     run = open_run(cell, results, reporter.warn)
     with run.exclusive() as lock_fd:
-        todo = begin(cell, run, results, reporter, again)
+        todo = begin(cell, run, results, reporter, rerun)
         if todo is None:
             return result_of(run)
         try:
@@ -136,30 +136,30 @@ def run_cell(cell: Cell, context: RunContext, make: Callable[..., Execution] = E
                     spending.check()
                 models = prepare(cell, run, results, reporter)
                 with model_server(models.get("generator"), run.path) as server:
-                    execution = make(cell, run, results, reporter, spending, lock_fd, server, again.index)
+                    execution = make(cell, run, results, reporter, spending, lock_fd, server, rerun.index)
                     execution.ensure_index()
                     execution.answer(todo)
         except SystemBroken as broken:
             return broken_result(run, broken)
-        except BudgetExhausted as reached:
+        except BudgetExhausted as exhausted:
             run.repair()
-            return replace(result_of(run), status="stopped", stopped=reached)
+            return replace(result_of(run), status="stopped", stopped=exhausted)
         return close_run(cell, run)
 
 
 def begin(
-    cell: Cell, run: RunDir, results: Path, reporter: Reporter, again: RerunOptions
+    cell: Cell, run: RunDir, results: Path, reporter: Reporter, rerun: RerunOptions
 ) -> list[QueryTask] | None:
     """Repair and reopen the run. The remaining queries; None if the run is finished and stays as it is."""
     for line in run.mend():
         reporter.warn(f"{run.run_id}: {line}")
-    if is_whole(cell, run) and not (again.failed and _todo(cell, run, retry_failed=True)):
+    if is_whole(cell, run) and not (rerun.failed and _todo(cell, run, retry_failed=True)):
         return None
     run.reopen()
-    if again.index and run.index() is None:
+    if rerun.index and run.index() is None:
         for index in index_dirs(cell, results):
             index.forget()
-    return _todo(cell, run, retry_failed=again.failed)
+    return _todo(cell, run, retry_failed=rerun.failed)
 
 
 def prepare(cell: Cell, run: RunDir, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:
@@ -175,17 +175,17 @@ def fetch_models(cell: Cell, results: Path, reporter: Reporter) -> dict[Role, Mo
     """Download the weights of the models that are still needed; returns these models."""
     models = _models_left(cell, results)
     fetch_weights(reporter, *models.values())
-    for one in (cell, *(lent.cell for lent in cell.lent)):
+    for one in (cell, *(routed.cell for routed in cell.routed)):
         fetch_files(reporter, reranker_files(one.spec.own_reranker(one.answer_params) or ""))
     return models
 
 
 def close_run(
-    cell: Cell, run: RunDir, reached: Sequence[str] = (), why: str = "", *, race: RaceRecord | None = None
+    cell: Cell, run: RunDir, query_ids: Sequence[str] = (), why: str = "", *, race: RaceRecord | None = None
 ) -> CellResult:
-    """Write done.json for all queries, or for those `reached` before the run was closed early."""
-    n_queries = len(reached) or len(cell.dataset.queries)
-    kept = set(reached)
+    """Write done.json for all queries, or only for `query_ids` if the run is closed early."""
+    n_queries = len(query_ids) or len(cell.dataset.queries)
+    kept = set(query_ids)
     endings = [one for (query_id, _), one in run.latest_attempts().items() if not kept or query_id in kept]
     n_ok = sum(ending.status == "ok" for ending in endings)
     done = Done(
@@ -195,7 +195,7 @@ def close_run(
         finished_at=datetime.now(UTC).isoformat(),
     )
     run.write_race(race)
-    run.mark_done(done, reached, why)
+    run.mark_done(done, query_ids, why)
     return CellResult(run, "done", n_ok, done.n_error, n_left=len(cell.dataset.queries) - n_queries)
 
 
@@ -206,7 +206,7 @@ def broken_result(run: RunDir, broken: SystemBroken) -> CellResult:
 
 def check_needs(cell: Cell, results: Path) -> None:
     """HarnessError if a server or package that is still needed is missing. Makes no paid call."""
-    for one in (cell, *(lent.cell for lent in cell.lent)):
+    for one in (cell, *(routed.cell for routed in cell.routed)):
         check_system(one.spec, one.index_params, one.answer_params)
     for model in _models_left(cell, results).values():
         check_reachable(model)

@@ -111,11 +111,11 @@ class InterleavedRun:
             self._worker.end()
             self._worker = None
 
-    def _ask(self, pending: Sequence[QueryTask], heard: Callable[[Event], None]) -> WorkerEnd:
+    def _ask(self, pending: Sequence[QueryTask], on_event: Callable[[Event], None]) -> WorkerEnd:
         execution = self.execution
         if self._worker is None or not self._worker.is_waiting:
             self.end()
-            self._worker = execution.supervisor("answer", pending, heard)
+            self._worker = execution.supervisor("answer", pending, on_event)
         else:
             execution.spending.check()
         return self._worker.turn(Turn(todo=tuple(pending), allowance=execution.spending.allowance()))
@@ -179,17 +179,17 @@ class InterleavedScheduler:
                 if self._race is None or any(self._remaining(participant, self._order_of(participant))):
                     self._build(participant)
             self._answer()
-        except BudgetExhausted as reached:
-            stopped = reached
+        except BudgetExhausted as exhausted:
+            stopped = exhausted
         results = [*self._closed(stopped)]
         return [next(one for one in results if one.run.run_id == cell.run_id) for cell in self._cells]
 
     def _open(self, cell: Cell) -> None:
-        results, again = self._context.results, self._context.again
+        results, rerun = self._context.results, self._context.rerun
         run = open_run(cell, results, self._reporter.warn)
         lock_fd = self._stack.enter_context(run.exclusive())
-        todo = begin(cell, run, results, self._reporter, again)
-        execution = Execution(cell, run, results, self._reporter, self._spending, lock_fd, None, again.index)
+        todo = begin(cell, run, results, self._reporter, rerun)
+        execution = Execution(cell, run, results, self._reporter, self._spending, lock_fd, None, rerun.index)
         (self._finished if todo is None else self._participants).append(InterleavedRun(execution, todo or []))
 
     def _update_race(self) -> None:
@@ -307,11 +307,11 @@ class InterleavedScheduler:
         """Close every run over the queries that all its rivals have answered, or over those the race asked."""
         for participant in (*self._participants, *self._finished):
             participant.execution.run.repair()
-        reached = {digest: self._n_reached(digest, stopped) for digest in self._orders}
+        n_common = {digest: self._n_shared(digest, stopped) for digest in self._orders}
         race = self._race.record(self._ended(stopped)) if self._race else None
         after = {one.run_id: one.after for one in race.dropped} if race else {}
         for participant in (*self._participants, *self._finished):
-            run, n = participant.execution.run, reached[participant.execution.cell.dataset.digest]
+            run, n = participant.execution.run, n_common[participant.execution.cell.dataset.digest]
             if run.run_id in after:
                 reach, why = self._order_of(participant)[: min(n, after[run.run_id])], "eliminated from the race"
             else:
@@ -340,7 +340,7 @@ class InterleavedScheduler:
             return stopped.what
         return "a system of the race is broken" if self._is_broken else "the race is decided"
 
-    def _n_reached(self, digest: str, stopped: BudgetExhausted | None) -> int:
+    def _n_shared(self, digest: str, stopped: BudgetExhausted | None) -> int:
         order = self._orders[digest]
         if self._race is not None:
             return self._race.race.n_queries

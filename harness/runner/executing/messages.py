@@ -104,7 +104,7 @@ class Job(WorkerJob):
     """Role -> price, if dollars are limited."""
     is_fresh: bool = False
     """The index is built only with calls and vectors that this run itself paid for."""
-    lent: tuple[RoutedJob, ...] = ()
+    routed: tuple[RoutedJob, ...] = ()
     """When answering: the systems to which it routes queries."""
     n_readers: int = 0
     """When indexing: the most workers that extract triplets for it (`harness.extraction.remote_extraction`)."""

@@ -59,7 +59,7 @@ def _announce(cell: Cell, place: str, context: RunContext) -> None:
     for note in cell.dataset.notes:
         reporter.say(f"  note: {note}")
     run = open_run(cell, context.results, reporter.warn)
-    for line in (*changed_lines(cell, run), *reuse_lines(cell, run, context.again)):
+    for line in (*changed_lines(cell, run), *reuse_lines(cell, run, context.rerun)):
         reporter.warn(f"  {line}")
     keep_estimate(cell, run, context.spending.prices, reporter)
 
@@ -78,7 +78,7 @@ _OF_MACHINE = ("processor", "cores")
 _ANEW = "use another folder (--results) to measure again"
 
 
-def reuse_lines(cell: Cell, run: RunDir, again: RerunOptions) -> Iterator[str]:
+def reuse_lines(cell: Cell, run: RunDir, rerun: RerunOptions) -> Iterator[str]:
     """Warnings if seconds of the run were measured with other settings or on another machine, which change
     neither answers nor the run id, and if a fresh index is requested but the run has its index.
     """
@@ -89,7 +89,7 @@ def reuse_lines(cell: Cell, run: RunDir, again: RerunOptions) -> Iterator[str]:
         yield f"{run.run_id} is finished, and its seconds were measured with {changed}: {_ANEW}"
     elif changed:
         yield f"{run.run_id} is resumed; earlier seconds were measured with {changed}: do not mix them; {_ANEW}"
-    if again.index:
+    if rerun.index:
         yield f"--fresh-index has no effect on {run.run_id}, which has its index: {_ANEW}"
 
 

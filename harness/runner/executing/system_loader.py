@@ -142,27 +142,27 @@ def open_system(
             entails_by=spec.own_entailment(answer_params) if answers else None,
         )
         with ExitStack() as opened:
-            runtime.lent = {
-                one.route.key: opened.enter_context(_lent(one, job.results, runtime)) for one in job.lent
+            runtime.routed_systems = {
+                one.route.key: opened.enter_context(_open_routed(one, job.results, runtime)) for one in job.routed
             }
             system = opened.enter_context(closing(spec.build(index_params, answer_params, runtime)))
             models = tuple(one for one in (chat, _or_none(vectors)) if one is not None)
             yield OpenedSystem(system, call_context, lending, spec.is_elsewhere, rss_bytes, models)
 
 
-def _lent(lent: RoutedJob, results: str, runtime: WorkerRuntime) -> AbstractContextManager[System]:
+def _open_routed(routed: RoutedJob, results: str, runtime: WorkerRuntime) -> AbstractContextManager[System]:
     """A system to which the main one routes queries, with its own index and the same models."""
-    spec = SYSTEMS.load(lent.route.system)
-    check_version(spec, lent.system_version)
-    answer_params = spec.answer_params.model_validate(lent.answer_params)
+    spec = SYSTEMS.load(routed.route.system)
+    check_version(spec, routed.system_version)
+    answer_params = spec.answer_params.model_validate(routed.answer_params)
     own = replace(
         runtime,
-        index_dir=IndexDir(Path(results), lent.index_id).store,
+        index_dir=IndexDir(Path(results), routed.index_id).store,
         gold={},
         reranks_with=spec.own_reranker(answer_params),
         entails_by=spec.own_entailment(answer_params),
     )
-    return closing(spec.build(spec.index_params.model_validate(lent.index_params), answer_params, own))
+    return closing(spec.build(spec.index_params.model_validate(routed.index_params), answer_params, own))
 
 
 def check_version(spec: SystemSpec, version: str) -> None:

@@ -145,8 +145,8 @@ class Worker:
     def _note_opened(self) -> None:
         # On other machines, the process that started the workers does this.
         if not self._job.is_relayed:
-            lent = (one.index_id for one in self._job.lent)
-            for index in indexes_of(Path(self._job.results), self._job.index_id, lent):
+            routed = (one.index_id for one in self._job.routed)
+            for index in indexes_of(Path(self._job.results), self._job.index_id, routed):
                 index.opened()
 
     async def _answer_turn(self, opened: OpenedSystem, queries: Mapping[str, Query], turn: Turn) -> None:

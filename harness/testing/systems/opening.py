@@ -64,10 +64,10 @@ class ChosenSystem(BaseModel):
     def roles(self) -> Roles:
         """The models that its phases call; answering, with those that it hands queries to."""
         own = self.spec.roles(*self.params)
-        return Roles(own.index, with_roles(own, (one.roles for one in self.lent.values())).answer)
+        return Roles(own.index, with_roles(own, (one.roles for one in self.routed.values())).answer)
 
     @property
-    def lent(self) -> dict[str, ChosenSystem]:
+    def routed(self) -> dict[str, ChosenSystem]:
         """The systems that it hands queries to, by the key of the route."""
         return {
             route.key: ChosenSystem(name=route.system, index=dict(route.index), answer=dict(route.answer))
@@ -116,24 +116,27 @@ def opened(chosen: ChosenSystem, folder: Path, how: Opening | None = None) -> It
         held.enter_context(closing(journal))
         held.enter_context(closing(cached))
         if how.phase == "answer":
-            runtime.lent = {
-                key: held.enter_context(_lent(one, key, folder, runtime)) for key, one in chosen.lent.items()
+            runtime.routed_systems = {
+                key: held.enter_context(_open_routed(one, key, folder, runtime))
+                for key, one in chosen.routed.items()
             }
         yield held.enter_context(closing(chosen.spec.build(*chosen.params, runtime)))
 
 
-def _lent(chosen: ChosenSystem, key: str, folder: Path, runtime: WorkerRuntime) -> AbstractContextManager[System]:
+def _open_routed(
+    chosen: ChosenSystem, key: str, folder: Path, runtime: WorkerRuntime
+) -> AbstractContextManager[System]:
     """A system that another hands queries to, over its index within that of the other, with the other's models."""
     own = replace(
         runtime,
-        index_dir=_lent_folder(folder, key) / "store",
+        index_dir=_routed_folder(folder, key) / "store",
         reranks_with=chosen.spec.own_reranker(chosen.params[1]),
         entails_by=chosen.spec.own_entailment(chosen.params[1]),
     )
     return closing(chosen.spec.build(*chosen.params, own))
 
 
-def _lent_folder(folder: Path, key: str) -> Path:
+def _routed_folder(folder: Path, key: str) -> Path:
     return folder / "store" / "lent" / short_digest(key)
 
 
@@ -147,8 +150,8 @@ async def build_index(
     chosen: ChosenSystem, folder: Path, documents: Sequence[Document], journal: type[Journal] = Journal
 ) -> IndexStats:
     """Index `documents`, and close."""
-    for key, lent in chosen.lent.items():
-        await build_index(lent, _lent_folder(folder, key), documents)
+    for key, routed in chosen.routed.items():
+        await build_index(routed, _routed_folder(folder, key), documents)
     how = Opening(phase="index", journal=journal)
     with opened(chosen, folder, how) as system, metered(Meter("index")):
         return await system.index(documents)
