@@ -1,4 +1,4 @@
-"""The picture of one comparison: input on the left, context on the right, shared entities between them."""
+"""Draws one comparison: input on the left, context on the right."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST = 24
-"""Nodes of a column: a page of them."""
+"""Maximum nodes of a column."""
 _PATH, _MISSED = PALETTE[0], PALETTE[5]
 _BOX_IN = (1.25, 0.19)
 _ROW_IN = 0.27
 _LONGEST = 23
-"""Characters that a box holds."""
+"""Maximum characters in a box."""
 _HEAD_IN, _FOOT_IN = 0.75, 0.5
 
 _Column = Literal["input relations", "input entities", "context entities", "context relations"]
@@ -41,7 +41,7 @@ class DrawnNodes(NamedTuple):
     input_triplets: list[int]
     context_triplets: list[int]
     left_out: int
-    """Nodes for which there is no room."""
+    """Number of nodes without room."""
 
 
 def draw_query_graph(graph: KgGraph, matches: Sequence[Match], title: str, folder: Path, stem: str) -> Path:
@@ -106,7 +106,7 @@ def _context_rows(graph: KgGraph, matches: Sequence[Match], rows: Sequence[int],
 
 
 def _between(side: TripletSide, shown: Sequence[int], first: Sequence[int]) -> list[int]:
-    """The triplets between shown entities, `first` before the others; each near its ends."""
+    """The triplets between shown entities, `first` before the others; each near its entities."""
     row_of = {place: row for row, place in enumerate(shown)}
     ranked = dict.fromkeys([*first, *range(len(side.triplets))])
     drawn = [number for number in ranked if set(side.ends[number]) <= set(row_of)][:_MOST]
@@ -128,7 +128,7 @@ class _Picture:
         self._taken = {match.similar for match in matches}
 
     def draw(self, shown: DrawnNodes) -> None:
-        """Everything but the texts around it."""
+        """Everything except the title and caption."""
         inputs = self._spots("input entities", shown.inputs)
         contexts = self._spots("context entities", shown.contexts)
         self._entities(inputs, contexts)
@@ -137,7 +137,7 @@ class _Picture:
         self._similar(inputs, contexts)
 
     def _spots(self, column: _Column, places: Sequence[int]) -> dict[int, _Spot]:
-        """The upper left corner of each box; a column is spread over the whole height."""
+        """The upper left corner of each box; nodes are spread over the height of the column."""
         room = (self._height - _HEAD_IN - _FOOT_IN) / max(1, len(places))
         top = _HEAD_IN + (room - _BOX_IN[1]) / 2
         return {place: (_LEFT_IN[column], top + row * room) for row, place in enumerate(places)}
@@ -174,7 +174,7 @@ class _Picture:
             on_path = edge in self._taken
             colour, width = (_PATH, 1.2) if on_path else (GREY, 0.5)
             self._axes.plot([left, right], [top, bottom], color=colour, linewidth=width, linestyle=(0, (4, 2)))
-            # Lines that cross in the middle would write one number over the other.
+            # At the middle, the numbers of crossing lines would overlap.
             share = (0.3, 0.5, 0.7)[drawn % 3]
             self._axes.text(
                 left + share * (right - left),
