@@ -1,4 +1,4 @@
-"""Triplets out of a model's JSON reply."""
+"""Parses triplets from a model's JSON reply."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -11,12 +11,11 @@ _PARTS = len(Triplet._fields)
 def read_triplets(
     reply: Mapping[str, Any], most: int, accept: Callable[[Triplet], Triplet | None]
 ) -> tuple[Triplet, ...]:
-    """The first `most` triplets of the list under "triplets", each once: objects with head, relation and tail, or
+    """The first `most` distinct triplets of the list under "triplets": objects with head, relation and tail, or
     lists.
 
-    Others, and those with an empty part, are left out: a server that does not enforce the schema may send them.
-    `accept` shortens a well-formed triplet or rejects it. Raises ValueError without a list, and if nothing of it
-    is left.
+    Others, and those with an empty part, are dropped: a server that does not enforce the schema may send them.
+    `accept` shortens or rejects a triplet. ValueError if there is no list, or no valid triplet in a non-empty one.
     """
     listed = reply.get("triplets")
     if not isinstance(listed, list):
