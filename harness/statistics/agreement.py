@@ -23,7 +23,7 @@ _Pairs = Callable[[tuple[int, ...]], list[tuple[int, ...]]]
 _Statistic = Callable[[Array, Array], float]
 """From a table of how often each label met each other one, and the labels, to a coefficient."""
 FEWEST_ITEMS = 10
-"""Minimum number of items with two labels."""
+"""Minimum number of items with at least two labels."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class RatedItem:
     """The labels of one item, one per annotator."""
 
     cluster: str
-    """What it shares with other items, such as its query."""
+    """What the item shares with other items, such as its query."""
     labels: tuple[int, ...]
 
 

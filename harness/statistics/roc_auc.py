@@ -19,7 +19,7 @@ Matrix = NDArray[np.float64]
 
 
 class QueryScores(NamedTuple):
-    """The scores of one query's items; either side may be empty."""
+    """The scores of one query's items; either list may be empty."""
 
     positives: Sequence[float]
     negatives: Sequence[float]
@@ -54,7 +54,9 @@ def auc(queries: Iterable[QueryScores], seed: int = 0) -> Auc:
 
 
 def _won(queries: Sequence[QueryScores]) -> Matrix:
-    """How many positives of query i score above negatives of query j, ties as half; shape (queries, queries)."""
+    """Number of positives of query i that score above negatives of query j, ties as half; shape (queries,
+    queries).
+    """
     ends = np.cumsum([0, *(len(one.positives) for one in queries)])
     positives = np.array([value for one in queries for value in one.positives], dtype=np.float64)
     won = np.zeros((len(queries), len(queries)))
