@@ -23,7 +23,7 @@ _AGAIN = "run its config again (`rag-harness run`): the index is built, and no c
 
 @dataclass(frozen=True)
 class RoutedLiveRuns:
-    """A system to which the run's system routes queries, with its parameters of then."""
+    """A system to which the run's system routes queries, with the run's parameters."""
 
     spec: SystemSpec
     index_params: Params
@@ -49,12 +49,12 @@ class LiveRun:
 
     @property
     def indexes(self) -> list[IndexDir]:
-        """Its own index, or those of the systems to which it routes queries, each once."""
+        """Its own index, or those of its routed systems, without duplicates."""
         return indexes_of(self.results, self.manifest.index_id, (one.job.index_id for one in self.routed))
 
     @property
     def systems(self) -> list[tuple[SystemSpec, Params, Params]]:
-        """Its system and those to which it routes queries, with their index and answer parameters."""
+        """Its system and its routed systems, with their index and answer parameters."""
         own = (self.spec, self.index_params, self.answer_params)
         return [own, *((one.spec, one.index_params, one.answer_params) for one in self.routed)]
 
@@ -65,7 +65,7 @@ class LiveRun:
 
     @property
     def answering(self) -> dict[Role, ModelConfig]:
-        """The models that are called for an answer, by role."""
+        """The models called for an answer, by role."""
         played: dict[Role, ModelConfig | None] = {"generator": self.generator, "embedder": self.embedder}
         return {role: model for role, model in played.items() if role in self.roles.answer and model is not None}
 

@@ -90,14 +90,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class RoutedCell:
-    """A system that a router sends queries to, resolved as if the config had named it."""
+    """A system to which a router sends queries, resolved as if the config named it."""
 
     route: Route
     cell: Cell
 
 
 def plan_cells(config: BenchConfig, progress: ReadingProgress = no_progress) -> list[Cell]:
-    """All configurations of a config, in order. A mistake in any of them raises before the first one runs.
+    """All configurations of a config, in order. Any mistake raises before the first one runs.
     `progress` is called while data sets are read.
     """
     plan_evaluation(config)
@@ -237,7 +237,7 @@ def index_id_of(
 def models_of(
     config: BenchConfig, spec: SystemSpec, roles: Roles
 ) -> tuple[GeneratorConfig | None, EmbedderConfig | None]:
-    """The generator and the embedder of a system, resolved; None for a role that neither phase calls.
+    """The generator and the embedder of a system, resolved; None if neither phase calls it.
 
     ConfigError if it needs a model and the config says `none`.
     """
@@ -315,7 +315,7 @@ def _params_type(spec: SystemSpec, half: str) -> type[Params]:
 
 
 def is_finished(cell: Cell, results: Path) -> bool:
-    """Whether its run is closed over all queries and undamaged."""
+    """Whether its run is complete over all queries and undamaged."""
     run = RunDir(results / cell.run_id)
     return run.is_closed() and is_whole(cell, run)
 
@@ -327,5 +327,5 @@ def is_whole(cell: Cell, run: RunDir) -> bool:
 
 
 def index_dirs(cell: Cell, results: Path) -> list[IndexDir]:
-    """Its own index, or those of the systems to which it routes queries, each once."""
+    """Its own index, or those of its routed systems, without duplicates."""
     return indexes_of(results, cell.index_id, (one.cell.index_id for one in cell.routed))

@@ -15,7 +15,7 @@ from harness.statistics.race_test import RaceRules, expected_pace
 
 @dataclass(frozen=True)
 class PlannedRace:
-    """The competing cells, the metric and the rules of a race."""
+    """The competing configurations, the metric and the rules of a race."""
 
     cells: tuple[Cell, ...]
     """Without baselines."""
@@ -25,7 +25,7 @@ class PlannedRace:
 
 
 def plan_race(config: BenchConfig, cells: Sequence[Cell], plan: EvaluationPlan) -> PlannedRace | None:
-    """The race of a config, or None if it has none. ConfigError if these cells cannot race."""
+    """The race of a config, or None if it has none. ConfigError if these configurations cannot race."""
     if config.race is None:
         return None
     racing = tuple(cell for cell in cells if not cell.spec.baseline)
@@ -45,12 +45,12 @@ def plan_race(config: BenchConfig, cells: Sequence[Cell], plan: EvaluationPlan) 
 
 
 def race_lines(config: BenchConfig, cells: Sequence[Cell]) -> list[str]:
-    """The lines about the race in a plan, none without a race. ConfigError if these cells cannot race."""
+    """The lines about the race in a plan, none without a race. ConfigError if these configurations cannot race."""
     return pace_lines(plan_race(config, cells, plan_evaluation(config)))
 
 
 def pace_lines(race: PlannedRace | None) -> list[str]:
-    """When the race ends, and about how many queries that needs; none without a race."""
+    """When the race ends, and the approximate number of queries; none without a race."""
     if race is None:
         return []
     rules, pace = race.rules, expected_pace(race.rules, len(race.cells))
@@ -74,7 +74,7 @@ def _taken(n: int | None) -> str:
 def _measured(config: BenchConfig, cell: Cell, plan: EvaluationPlan) -> tuple[PlannedEvaluator, Measure]:
     name = config.measure or cell.dataset.primary_measure
     if not name:
-        what = f"a race needs a metric, and neither the config nor {cell.dataset.name} names one"
+        what = f"a race needs a metric, but neither the config nor {cell.dataset.name} sets one"
         raise ConfigError(what, f"add measure: one of {_able(plan)}")
     known = {one.name: (planned, one) for planned in plan.evaluators for one in planned.measures}
     if name not in known:
@@ -104,4 +104,4 @@ def _able(plan: EvaluationPlan) -> str:
         for measure in planned.measures
         if _span(measure) is not None and measure.failure_value is not None
     ]
-    return ", ".join(names[:8]) or "these evaluators have none"
+    return ", ".join(names[:8]) or "these evaluators have no such metric"

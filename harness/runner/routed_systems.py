@@ -1,4 +1,4 @@
-"""Systems to which another system routes queries: which are allowed, and the index and cost they add."""
+"""Routed systems: the systems to which a router sends queries, their indexes and costs."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from harness.runner.costs import by_payer, usage_together
 def refuse_unroutable(spec: SystemSpec) -> None:
     """ConfigError if queries cannot be routed to this system: it routes itself, or its index cannot be shared."""
     if spec.routes is not None:
-        raise ConfigError(f"'{spec.name}' routes queries itself", "name systems in routes that answer queries")
+        raise ConfigError(f"'{spec.name}' routes queries itself", "route only to systems that answer queries")
     if spec.own_models or spec.sees_gold:
         why = "sees the gold evidence" if spec.sees_gold else "has its own models and index"
         raise ConfigError(f"queries cannot be routed to '{spec.name}': it {why}", "name another system in routes")
@@ -34,7 +34,7 @@ def config_of(config: BenchConfig, route: Route) -> BenchConfig:
 
 
 def with_roles(own: Roles, routed: Iterable[Roles]) -> Roles:
-    """The models of a system together with those of the systems to which it routes queries."""
+    """The models of a system and of its routed systems."""
     found = [own, *routed]
     return Roles(
         index=frozenset().union(*(one.index for one in found)),
@@ -48,9 +48,9 @@ def weights_of(identities: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def joined_expectation(own: Expected, routed: Sequence[tuple[str, str, Expected]]) -> Expected:
-    """The expected work of a system together with the systems to which it routes queries, given as (name, index
-    id, expectation). Each index counts once. Queries count as if all went to the most expensive system, because
-    the routing is not known in advance.
+    """The expected work of a system and its routed systems, given as (name, index id, expectation). Each index
+    counts once. Queries count as if all went to the most expensive system, because the routing is not known in
+    advance.
     """
     dearest, _, most = max(routed, key=lambda one: _characters(one[2].query))
     indexes = {index_id: expected.index for _, index_id, expected in routed}
@@ -78,8 +78,8 @@ def _works(parts: Sequence[Work]) -> Work:
 
 
 def joined_index(index_id: str, run_id: str, parts: Sequence[IndexRecord]) -> IndexRecord:
-    """The record of an index that consists of these parts, with their summed cost. A part that another run than
-    `run_id` built is recorded as paid by that run.
+    """The record of an index that consists of these parts, with their summed cost. Parts that another run than
+    `run_id` built are recorded as paid by that run.
     """
     return IndexRecord(
         index_id=index_id,
@@ -133,7 +133,7 @@ def _built_elsewhere(run_id: str, parts: Sequence[IndexRecord]) -> list[dict[str
 
 
 def _own_usage(cost: Cost) -> dict[str, Usage]:
-    """The usage without what was replayed or cached from other runs."""
+    """The usage without replayed calls and cached vectors of other runs."""
     left = subtract_usage(cost.usage, [roles for _, roles in cost.shared_usage])
     return {role: used for role, used in left.items() if used.is_used}
 

@@ -1,4 +1,4 @@
-"""Estimates of what cells will cost, from what their systems expect, corrected by earlier runs."""
+"""Estimates the cost of configurations from the expectations of their systems, corrected by earlier runs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,7 +26,9 @@ SAMPLE_FIRST = "run a small sample first, e.g. --set dataset.sample.per_type=1, 
 
 
 class Estimator:
-    """Estimates cells from the runs in a results folder. It calls no model, starts nothing and writes nothing."""
+    """Estimates configurations from the runs in a results folder. Calls no model, starts nothing and writes
+    nothing.
+    """
 
     def __init__(self, results: Path, prices: Prices, *, without: Sequence[str] = ()) -> None:
         """`without`: run ids to ignore."""
@@ -35,8 +37,8 @@ class Estimator:
         self._without = without
 
     def estimate_all(self, cells: Sequence[Cell], paid: set[str] | None = None) -> list[Estimate]:
-        """One estimate for each cell. An index that several cells share is paid by the first of them. `paid` holds
-        the ids of indexes that earlier cells pay for, and is extended.
+        """One estimate per configuration. The first configuration that uses an index pays for it. `paid` holds the
+        ids of indexes that earlier ones pay for, and is extended.
         """
         paid = set() if paid is None else paid
         estimates = []
@@ -76,7 +78,7 @@ class Estimator:
     def _index(self, cell: Cell, expected: Expected | None) -> PhaseEstimate:
         wanted, per_document = self._wanted(cell), expected is None
         documents = len(cell.dataset.documents)
-        work = _asked(expected.index, cell) if expected else None
+        work = _without_generator(expected.index, cell) if expected else None
         return predict(
             Task(
                 units=documents if per_document else 1,
@@ -98,7 +100,7 @@ class Estimator:
         return predict(
             Task(
                 units=n_answers,
-                work=_asked(expected.query, cell) if expected else None,
+                work=_without_generator(expected.query, cell) if expected else None,
                 rates=self._rates(cell, "answer"),
                 earlier=self._earlier.answer_phases(wanted),
                 price=lambda usage: self._usd(cell, usage),
@@ -134,7 +136,9 @@ class Estimator:
         )
 
     def _judging(self, cell: Cell, run: RunDir, n_answers: int, n_left: int) -> dict[str, PhaseEstimate]:
-        """By evaluator, without those that already scored the finished run with the same judge and parameters."""
+        """Estimates by evaluator, without those that already scored the finished run with the same judge and
+        parameters.
+        """
         plan = plan_evaluation(cell.config)
         there = run.evaluations() if not n_left else []
         asking = [
@@ -180,7 +184,7 @@ class Estimator:
 
 
 def _called(planned: PlannedEvaluator, plan: EvaluationPlan) -> dict[str, dict[str, Any]]:
-    """Role -> identity of the models behind a server. An embedder within the process uses no tokens."""
+    """Role -> identity of the models behind a server. An embedder in this process uses no tokens."""
     configs: dict[str, ModelConfig] = {model.role: model for model in (plan.judge, plan.embedder)}
     models = plan.models_of(planned)
     return {role: model for role, model in models.items() if provider_of(configs[role]).encoder is None}
@@ -199,8 +203,8 @@ def expected_work(cell: Cell) -> Expected | None:
 
 
 def expected_of(cell: Cell, workload: Workload) -> Expected | None:
-    """The work that its system expects, together with the systems to which it routes queries. None if one of them
-    gives no expectation.
+    """The expected work of its system and of the systems to which it routes queries. None if one of them gives no
+    expectation.
     """
     own = _own_expected(cell, workload)
     if own is None or not cell.routed:
@@ -215,8 +219,8 @@ def _own_expected(cell: Cell, workload: Workload) -> Expected | None:
     return expect(cell.index_params, cell.answer_params, workload) if expect else None
 
 
-def _asked(work: Work, cell: Cell) -> Work:
-    """The work, without generator calls if the cell has no generator."""
+def _without_generator(work: Work, cell: Cell) -> Work:
+    """The work, without generator calls if the configuration has no generator."""
     return work if cell.generates else work.model_copy(update={"calls": ()})
 
 
@@ -235,8 +239,8 @@ def _assumed(expected: Expected | None) -> tuple[str, ...]:
 
 
 def say_total(cells: Sequence[Cell], estimator: Estimator, reporter: Reporter) -> None:
-    """Print one line with the remaining cost of all cells, before the first begins. Never raises."""
-    with _as_a_courtesy(reporter):
+    """Print one line with the remaining cost of all configurations, before the first begins. Never raises."""
+    with _errors_as_notes(reporter):
         estimates = estimator.estimate_all(cells)
         phases = [phase for estimate in estimates for phase in phases_left(estimate)]
         if phases:
@@ -246,7 +250,7 @@ def say_total(cells: Sequence[Cell], estimator: Estimator, reporter: Reporter) -
 
 def keep_estimate(cell: Cell, run: RunDir, prices: Prices, reporter: Reporter) -> None:
     """Estimate a run that begins, save the estimate in the run and print it. Never raises."""
-    with _as_a_courtesy(reporter):
+    with _errors_as_notes(reporter):
         if run.estimate() is None and not run.intact_statuses():
             estimate = Estimator(run.path.parent, prices).estimate(cell)
             run.write_estimate(estimate)
@@ -255,7 +259,7 @@ def keep_estimate(cell: Cell, run: RunDir, prices: Prices, reporter: Reporter) -
 
 
 @contextmanager
-def _as_a_courtesy(reporter: Reporter) -> Iterator[None]:
+def _errors_as_notes(reporter: Reporter) -> Iterator[None]:
     """A failed estimate is one line of output and does not stop the run."""
     try:
         yield

@@ -31,7 +31,7 @@ class SampleSize:
 
     @property
     def lines(self) -> list[str]:
-        """A warning if these queries can show almost no difference, and the numbers of queries needed."""
+        """A warning if these queries can show almost no difference, and the number of queries needed."""
         n, what = self.n_queries, f"{_counted(self.n_systems, 'run')}, {_counted(self.n_pairs, 'pair')}"
         subject = f"{self.dataset}, {n:,} {'query' if n == 1 else 'queries'}, {what}"
         shown = []

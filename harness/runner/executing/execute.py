@@ -29,7 +29,7 @@ from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
 
 
 def build_manifest(cell: Cell) -> Manifest:
-    """The manifest of the cell's run."""
+    """The manifest of the configuration's run."""
     dataset, spec = cell.dataset, DATASETS.load(cell.dataset.name)
     return Manifest(
         schema_version=SCHEMA_VERSION,
@@ -64,7 +64,7 @@ def build_manifest(cell: Cell) -> Manifest:
 
 
 def sample_of(cell: Cell) -> list[SampleRow]:
-    """The queries that the cell answers, with their references."""
+    """The queries of the configuration, with their references."""
     pairs = zip(cell.dataset.queries, cell.dataset.references, strict=True)
     return [SampleRow(query=query, reference=reference) for query, reference in pairs]
 
@@ -83,20 +83,21 @@ class CellResult:
     stopped: BudgetExhausted | None = None
     """The limit that was reached."""
     n_left: int = 0
-    """If done: number of queries that were not asked, because the run was closed early."""
+    """If done: number of queries that were not answered, because the run was closed early."""
     ended_by: BudgetExhausted | None = None
     """The limit that closed the run early, in an interleaved schedule."""
 
 
 @dataclass(frozen=True)
 class RerunOptions:
-    """Work that is repeated although it was done before."""
+    """Finished work to repeat."""
 
     failed: bool = False
-    """Ask failed queries again."""
+    """Retry failed queries."""
     index: bool = False
-    """If the run has no index yet, build it without anything that an earlier build left, so that its time is
-    measured. No other run may answer from that index meanwhile."""
+    """If the run has no index yet, build it without anything that an earlier build left behind, so that its time
+    is measured. No other run may answer from that index meanwhile.
+    """
 
 
 NO_RERUN = RerunOptions()
@@ -109,7 +110,7 @@ def open_run(cell: Cell, results: Path, tell: Callable[[str], None] = lambda _: 
 
 @dataclass(frozen=True)
 class RunContext:
-    """What the runs of one command share."""
+    """The shared settings of the runs of one command."""
 
     results: Path
     reporter: Reporter
@@ -122,7 +123,7 @@ def run_cell(cell: Cell, context: RunContext, make: Callable[..., Execution] = E
     """Build the index if needed, answer the remaining queries, write done.json. Interrupted, the next call
     resumes. `make` builds the `Execution`.
 
-    A finished run is not changed, unless its failed queries are asked again.
+    A finished run is not changed, unless its failed queries are retried.
     """
     results, reporter, rerun, spending = context.results, context.reporter, context.rerun, context.spending
     run = open_run(cell, results, reporter.warn)

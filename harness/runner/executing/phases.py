@@ -63,7 +63,7 @@ class Execution:
     server: LocalServer | None
     """The local model server that was started for this run."""
     fresh_index: bool = False
-    """Build the index without anything that an earlier build left."""
+    """Ignore the state of an earlier build of the index."""
 
     def usd(self, event: Event) -> float | None:
         """The price of the usage in an event; None if a model that was called has none."""
@@ -93,7 +93,7 @@ class Execution:
         return record
 
     def _for_routed(self, cell: Cell) -> "Execution":
-        """The same for a system that a router sends queries to; this run pays for it."""
+        """The execution for a routed system; this run pays for its index."""
         return replace(self, cell=replace(cell, run_id=self.run.run_id))
 
     def _build(self, index: IndexDir) -> IndexRecord:
@@ -117,7 +117,9 @@ class Execution:
             bar.update(event.done, event.total, f"{event.doing}, {note}" if note else event.doing)
 
     def answer(self, todo: Sequence[QueryTask]) -> None:
-        """Answer `todo`. A query that kills the worker process is recorded as failed, and the others continue."""
+        """Answer these queries. A query that kills the worker process is recorded as failed, and the others
+        continue.
+        """
         expected = self.cell.n_answers
         with self.index_in_use(), self.reporter.bar(f"{self.cell.spec.name}: answer") as bar:
             tally = ProgressCounter(bar, self.spending, expected - len(todo), expected)
@@ -137,8 +139,8 @@ class Execution:
         while pending:
             outcome = ask(pending, on_event)
             pending = self._left(pending, outcome)
-            # Queries that were running when the process died are retried alone: this finds the query that kills
-            # the process, and forgives a kill from outside.
+            # Queries that were running when the process died are retried alone. This finds the query that
+            # kills the process, and tolerates a kill from outside.
             for suspect in [one for one in outcome.in_flight if one in pending]:
                 pending.remove(suspect)
                 self._try_alone(suspect, on_event)
@@ -173,7 +175,7 @@ class Execution:
 
     def record_death(self, todo: QueryTask, status: RunStatus, message: str) -> None:
         """Record a query that ended its worker process."""
-        # The calls of this query were counted by the process that is gone.
+        # The process that counted the calls of this query is gone.
         cell, unmetered = self.cell, Usage(unmetered_calls=1)
         role = "generator" if "generator" in cell.roles.answer else OWN_MODELS
         asks = cell.generates and (role == "generator" or cell.spec.own_models)

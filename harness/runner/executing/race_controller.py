@@ -57,12 +57,13 @@ class RaceController:
         return run_id in self.race.active and not self.is_over if run_id in self._runs else None
 
     def look(self, is_pending: Callable[[str, str], bool]) -> list[str]:
-        """Test with all queries that every active system has answered. Returns a line for each eliminated system.
+        """Test with all queries that every active system has answered.
 
-        `is_pending(run_id, query_id)`: whether the query is to be answered again.
+        Returns a line for each eliminated system. `is_pending(run_id, query_id)`: whether the query will be
+        answered again.
         """
         race, before = self.race, len(self.race.dropped)
-        # An elimination can make more queries ready: those that only the eliminated system lacked.
+        # An elimination can complete more queries: those that only the eliminated system had not answered.
         while not race.is_decided and (ready := self._ready(is_pending)):
             values = {run_id: self._values(run_id, ready) for run_id in race.active}
             for query_id in ready:

@@ -73,7 +73,7 @@ def _generator(cell: Cell) -> str:
 
 
 _OF_NO_TIME = {"provider", "model", "api_key_env"}
-"""Keys of a model config that do not affect time, or that make it another run."""
+"""Keys of a model config that do not affect time, or that change the run id."""
 _OF_MACHINE = ("processor", "cores")
 _ANEW = "use another folder (--results) to measure again"
 
@@ -136,7 +136,7 @@ def _differing(prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> 
         if key in then and then[key] != value:
             # Options may hold secrets of the provider, so their values are not printed.
             shown = "" if isinstance(value, dict) else f" {_word(then[key])}, now {_word(value)}"
-            yield f"{prefix}{key}{shown or ' of then'}"
+            yield f"{prefix}{key}{shown or ' (another value)'}"
 
 
 def _word(value: Any) -> str:

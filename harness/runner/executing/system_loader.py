@@ -92,7 +92,7 @@ class OpenedSystem:
                 if not isinstance(prediction, Prediction):
                     raise TypeError(f"the system returned {type(prediction).__name__}, not a Prediction")
                 prediction = with_reasoning_apart(prediction, meter.reasoning)
-                # A lone surrogate cannot be written to a file. It fails this query, not the run.
+                # A lone surrogate cannot be written to a file: this query fails, not the run.
                 prediction.model_dump_json()
                 return prediction, None, "ok"
             except HarnessError:
@@ -151,7 +151,7 @@ def open_system(
 
 
 def _open_routed(routed: RoutedJob, results: str, runtime: WorkerRuntime) -> AbstractContextManager[System]:
-    """A system to which the main one routes queries, with its own index and the same models."""
+    """A routed system, with its own index and the main system's models."""
     spec = SYSTEMS.load(routed.route.system)
     check_version(spec, routed.system_version)
     answer_params = spec.answer_params.model_validate(routed.answer_params)
@@ -166,9 +166,9 @@ def _open_routed(routed: RoutedJob, results: str, runtime: WorkerRuntime) -> Abs
 
 
 def check_version(spec: SystemSpec, version: str) -> None:
-    """ConfigError if the run was begun with another version of its system."""
+    """ConfigError if the run began with another version of its system."""
     if spec.version != version:
-        what = f"'{spec.name}' has another version than when this run began"
+        what = f"'{spec.name}' has a different version than at the start of this run"
         raise ConfigError(what, "run the same command again, which makes a new run")
 
 
@@ -186,7 +186,7 @@ def _embedder(
     if config is None:
         yield Unnamed("embedder"), None
         return
-    # A fresh build has a cache of its own, so that it can resume after being killed.
+    # A fresh build has its own cache, so that it can resume after a kill.
     key = embedder_cache_key(config) + (f"/{job.run_id}" if job.is_fresh else "")
     with closing(EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=around.payer)) as cache:
         before = psutil.Process().memory_info().rss

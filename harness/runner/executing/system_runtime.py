@@ -53,7 +53,7 @@ class WorkerRuntime:
     reranks_with: str | None = None
     retrieves_only: bool = False
     lending: ModelProxyServer | None = None
-    """None: the models cannot be used by other code."""
+    """None: other code cannot use the models."""
     say: Callable[[str], None] = lambda _line: None
     entails_by: str | None = None
     routed_systems: dict[str, System] = field(default_factory=dict)

@@ -23,7 +23,7 @@ from harness.runner.executing.resources import Sampler, is_suspended
 _LONGEST_LINE = 1 << 20
 """Bytes; a longer one is written in parts."""
 _LAST_WORDS_S = 2.0
-"""Longest wait for the end of the pipe: a process that a system left behind may keep it open."""
+"""Maximum wait for the end of the pipe: a process that a system left behind may keep it open."""
 
 
 class CleanedLog:
@@ -67,7 +67,7 @@ _GRACE_S = 15.0
 _LOOKS_S = 1.0
 """How long to wait for an event before checking whether the worker is alive or suspended."""
 _LEAVES_S = 10.0
-"""How long a worker may take to close its system."""
+"""Maximum time for a worker to close its system."""
 
 
 class SystemBroken(Exception):
@@ -83,7 +83,7 @@ class WorkerEnd:
     in_flight: list[QueryTask] = field(default_factory=list)
     """Queries that were running when it died."""
     overdue: list[QueryTask] = field(default_factory=list)
-    """Those of them that exceeded their time limit, for which it was killed."""
+    """Queries beyond their time limit, for which it was killed."""
     death: str = ""
     is_lost: bool = False
     """The connection to its machine was lost, so no query caused it."""

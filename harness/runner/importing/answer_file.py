@@ -20,14 +20,14 @@ from harness.evaluators.scores import bounded
 from harness.runner.importing.answer_row import FIELDS, ImportedRow, parse_row
 
 _LARGEST_ROW_BYTES = 16_000_000
-_SHAPE = "write one JSON object a line, in UTF-8"
+_SHAPE = "write one JSON object per line, in UTF-8"
 _MOST_NAMES = 12
 _SYNONYMS = {
     "query": ("query", "question", "prompt"),
     "answer": ("answer", "response", "prediction", "output", "completion"),
 }
 _GOLD_SIDE = ("gold", "reference", "expected", "truth", "target", "correct")
-"""Words in the names of fields with reference answers. These are never suggested as the answer field."""
+"""Words in field names of reference answers. These fields are never suggested as the answer field."""
 
 Object = Mapping[str, Any]
 Numbered = tuple[int, Object]
@@ -52,7 +52,7 @@ def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]
     whole = hashlib.sha256()
     objects = [(number, _parse(path, number, line)) for number, line in _lines(path, whole) if line.strip()]
     if not objects:
-        raise DataError(f"{path} holds no rows", _SHAPE)
+        raise DataError(f"{path} has no rows", _SHAPE)
     kept = _kept(objects, where)
     _check_fields(path, [row for _, row in kept], fields)
     rows = []
@@ -81,7 +81,7 @@ def _lines(path: Path, whole: "hashlib._Hash") -> Iterator[tuple[int, bytes]]:
                 yield number, line
     except OSError as error:
         reason = error.strerror or str(error)
-        raise DataError(f"{path} cannot be read: {reason}", "name a file with one JSON object a line") from error
+        raise DataError(f"{path} cannot be read: {reason}", "use a file with one JSON object per line") from error
 
 
 def _parse(path: Path, number: int, line: bytes) -> Object:
@@ -121,7 +121,7 @@ def _as_text(value: Any) -> str:
 
 
 def _check_fields(path: Path, rows: Sequence[Object], fields: Mapping[str, str]) -> None:
-    """DataError or ConfigError for a required or mapped field that no row has: all rows would be failures."""
+    """DataError or ConfigError if no row has a required or mapped field: all rows would be failures."""
     names = _names(rows)
     for ours, theirs in fields.items():
         if ours not in FIELDS:

@@ -89,7 +89,7 @@ class ImportedRow(Record):
         if self.model_calls == 0 and (self.input_tokens or self.output_tokens):
             raise ValueError("model_calls is 0, but tokens are given")
         if (self.cached_tokens or 0) > (self.input_tokens or 0):
-            raise ValueError("cached_tokens is more than input_tokens")
+            raise ValueError("cached_tokens is greater than input_tokens")
         return self
 
 
@@ -98,14 +98,14 @@ FIELDS = tuple(name for name in ImportedRow.model_fields if name != "line")
 
 
 def parse_row(given: Mapping[str, Any], line: int) -> ImportedRow:
-    """The row with these fields. DataError names an invalid field."""
+    """The row with these fields. DataError with the name of an invalid field."""
     known = {name: given[name] for name in FIELDS if given.get(name) is not None}
     for name, value in known.items():
         # JSON can contain a lone surrogate, which UTF-8 cannot encode: writing the record would fail.
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
-            what = f"line {line}: '{name}' holds half a surrogate pair"
+            what = f"line {line}: '{name}' has a lone surrogate"
             raise DataError(what, "write the whole character, or remove it") from error
     try:
         return ImportedRow(line=line, **known)

@@ -103,7 +103,7 @@ class ImportedRun:
     def records(self, imported_at: str) -> Iterator[RunRecord]:
         """A record for each query and repeat, in the order of the sample. `imported_at` replaces a missing time.
 
-        A query without a row gets a missing score, so that answering only easy queries is no advantage.
+        A query without a row has a missing score, so answering only easy queries is no advantage.
         """
         for repeat, query in itertools.product(range(self.matched.repeats), self.dataset.queries):
             row = self.matched.rows.get((query.query_id, repeat))

@@ -42,9 +42,9 @@ class ImportResult:
 
 
 def import_run(request: ImportRequest, results: Path) -> ImportResult:
-    """Write a run of these answers to `results`. A finished run is not changed.
+    """Write a run of these answers to `results`.
 
-    ConfigError or DataError for whatever cannot be imported.
+    A finished run is not changed. ConfigError or DataError for input that cannot be imported.
     """
     model, evaluators = _check_words(request)
     if request.like:
@@ -108,7 +108,7 @@ def _load(request: ImportRequest) -> Dataset:
     name = request.dataset or (OWN_DOCUMENTS if request.docs else None)
     if name is None:
         ways = "add --docs FOLDER" if request.questions else "add --dataset NAME, or --like RUN to use that run's"
-        raise ConfigError("no data set is named", ways)
+        raise ConfigError("no data set is given", ways)
     keys: dict[str, Any] = {
         "name": name,
         "subset": request.subset,
