@@ -31,7 +31,7 @@ class ConnectionPool(httpx2.AsyncBaseTransport):
             self._idle.append(connection)
             raise
         stream = cast(httpx2.AsyncByteStream, response.stream)
-        response.stream = _Lent(stream, connection, self._idle)
+        response.stream = _PooledBody(stream, connection, self._idle)
         return response
 
     async def aclose(self) -> None:
@@ -45,7 +45,7 @@ class ConnectionPool(httpx2.AsyncBaseTransport):
         return connection
 
 
-class _Lent(httpx2.AsyncByteStream):
+class _PooledBody(httpx2.AsyncByteStream):
     """The body of a response; releases its connection when closed."""
 
     def __init__(

@@ -87,7 +87,7 @@ class CachedEmbedder:
         with collect_replayed_calls() as replayed:
             vectors, usage = await self._server.embed_counted(texts)
         if replayed:
-            # A lost cache is filled again from the journal, which is no work of this run.
+            # A lost cache is refilled from the journal. That is not charged to this run.
             call = replayed[-1]
             self._cache.add(texts, vectors, call.wall_s, usage, payer=call.paid_by)
         else:
