@@ -1,6 +1,6 @@
-"""A system as `harness.runner.executing.worker` opens it, with the fake provider behind the real call context.
+"""Opens a system like `harness.runner.executing.worker`, with the fake provider behind the real call context.
 
-Each opening has a journal of its own, so no answer is replayed from an earlier one.
+Each opening has its own journal, so no answer is replayed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ChosenSystem(BaseModel):
 
     @property
     def spec(self) -> SystemSpec:
-        """How it presents itself."""
+        """The registered spec."""
         return SYSTEMS.load(self.name)
 
     @property
@@ -62,13 +62,13 @@ class ChosenSystem(BaseModel):
 
     @property
     def roles(self) -> Roles:
-        """The models that its phases call; answering, with those that it hands queries to."""
+        """The models that its phases call; for answers, including those of its routed systems."""
         own = self.spec.roles(*self.params)
         return Roles(own.index, with_roles(own, (one.roles for one in self.routed.values())).answer)
 
     @property
     def routed(self) -> dict[str, ChosenSystem]:
-        """The systems that it hands queries to, by the key of the route."""
+        """The systems to which it routes queries, by the key of the route."""
         return {
             route.key: ChosenSystem(name=route.system, index=dict(route.index), answer=dict(route.answer))
             for route in self.spec.own_routes(self.params[1])
@@ -87,7 +87,7 @@ class Opening:
 
 @contextmanager
 def opened(chosen: ChosenSystem, folder: Path, how: Opening | None = None) -> Iterator[System]:
-    """The system over `folder/store`, neither indexed nor loaded; it gets the models that its spec names for the
+    """The system over `folder/store`, neither indexed nor loaded; it gets the models of its spec for the
     phase.
     """
     how = how or Opening()
@@ -126,7 +126,7 @@ def opened(chosen: ChosenSystem, folder: Path, how: Opening | None = None) -> It
 def _open_routed(
     chosen: ChosenSystem, key: str, folder: Path, runtime: WorkerRuntime
 ) -> AbstractContextManager[System]:
-    """A system that another hands queries to, over its index within that of the other, with the other's models."""
+    """A system to which another one routes queries: its own index, inside the other's, and the other's models."""
     own = replace(
         runtime,
         index_dir=_routed_folder(folder, key) / "store",
@@ -149,7 +149,7 @@ def _demo_gold() -> dict[str, Sequence[Evidence]]:
 async def build_index(
     chosen: ChosenSystem, folder: Path, documents: Sequence[Document], journal: type[Journal] = Journal
 ) -> IndexStats:
-    """Index `documents`, and close."""
+    """Index `documents` and close."""
     for key, routed in chosen.routed.items():
         await build_index(routed, _routed_folder(folder, key), documents)
     how = Opening(phase="index", journal=journal)
@@ -170,12 +170,12 @@ async def answer(system: System, query: Query, scope: str) -> Prediction:
 
 
 async def answer_each(system: System, queries: Sequence[Query], scope: str) -> list[Prediction]:
-    """One after the other."""
+    """The answers, one after the other."""
     return [await answer(system, query, scope) for query in queries]
 
 
 async def answer_together(system: System, queries: Sequence[Query], scope: str) -> list[Prediction]:
-    """All at once."""
+    """The answers, concurrently."""
     return list(await asyncio.gather(*(answer(system, query, scope) for query in queries)))
 
 
@@ -198,7 +198,7 @@ class RequestMade:
 
 
 def requests_made(folder: Path, *phases: str) -> list[RequestMade]:
-    """Those in the scopes `phases` and the ones below them."""
+    """The calls in the scopes `phases` and below."""
     made: list[RequestMade] = []
     for path in sorted((folder / "harness").glob("calls-*.sqlite")):
         with closing(sqlite3.connect(path)) as journal:
