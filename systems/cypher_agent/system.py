@@ -1,4 +1,4 @@
-"""The Cypher agent: the model queries the graph itself; if that gives nothing, passages are searched."""
+"""The Cypher agent: the model queries the graph; if that returns nothing, passages are searched."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -54,7 +54,7 @@ class CypherAgentSystem:
         return await self._graph.build(corpus)
 
     async def load(self) -> None:
-        """Open the stored graph, have the parser in memory, and start what answers statements."""
+        """Open the stored graph, load the parser, and start the query process."""
         check_parser()
         await self._graph.open(words=self._params.search != "dense")
         with suppress(AskFailed):
@@ -91,7 +91,7 @@ class CypherAgentSystem:
         return _Found(way, tuple(found.contexts), trace, found.ranking)
 
     async def _sources(self, contexts: Sequence[Context]) -> Step:
-        """The documents behind the answer, in the order of its contexts, with the day each was published."""
+        """The documents behind the answer, in the order of its contexts, with their publication dates."""
         doc_ids = list(dict.fromkeys(doc_id for context in contexts for doc_id in context.doc_ids))
         with self._runtime.stage("sources"):
             published = (await self._graph.store.sources(doc_ids, ())).published
@@ -113,7 +113,7 @@ def _check(index: GraphIndexParams, answer: AnswerParams) -> None:
 SPEC = SystemSpec(
     name="cypher-agent",
     version="3",
-    summary="the model asks the knowledge graph in Cypher, read-only, repairs once; else the top k passages",
+    summary="the model queries the graph in Cypher, read-only, with one repair; otherwise the top k passages",
     index_params=GraphIndexParams,
     answer_params=AnswerParams,
     build=CypherAgentSystem,

@@ -10,10 +10,10 @@ from systems.common.graph_types import Entity, KnowledgeGraph, Mention, Relation
 
 
 def assemble(chunks: Sequence[Chunk], found: Sequence[TextGraph]) -> KnowledgeGraph:
-    """The graph of found[i] in chunks[i]; the same input gives the same graph.
+    """The graph of found[i] in chunks[i]; deterministic.
 
-    Names that normalise to the same id are one entity. The ends of a triplet are entities that its chunk mentions,
-    listed or not. A triplet from an entity to itself, or with an end that can be no entity, is left out.
+    Names that normalise to the same id are one entity. Heads and tails of triplets are entities that the chunk
+    mentions, listed or not. A triplet from an entity to itself, or with an invalid head or tail, is dropped.
     """
     merged = _Merged()
     for chunk, graph in zip(chunks, found, strict=True):
@@ -28,14 +28,14 @@ def assemble(chunks: Sequence[Chunk], found: Sequence[TextGraph]) -> KnowledgeGr
 
 
 class _Merged:
-    """Names counted by entity, chunks listed by relation."""
+    """Counts names by entity, and collects chunks by relation."""
 
     def __init__(self) -> None:
         self._ids: dict[str, str] = {}
         self._relation_names: dict[str, str] = {}
         self._spellings: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        # A dict as a set that keeps the order of insertion, which is the corpus's.
+        # A dict as a set in insertion order, which is corpus order.
         self._stated_by: defaultdict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
         self._mentions: set[tuple[str, str]] = set()
 
@@ -52,7 +52,7 @@ class _Merged:
                 self._stated_by[head, self._relation(triplet.relation), tail][chunk_id] = None
 
     def _meet(self, chunk_id: str, name: str) -> str:
-        """Count the spelling and the mention; the entity's id, empty if the name can be none."""
+        """Count the spelling and the mention; returns the entity's id, empty if the name cannot be one."""
         met = self._ids.get(name)
         if met is None:
             met = self._ids[name] = entity_id(name)
@@ -68,7 +68,7 @@ class _Merged:
         return name
 
     def entities(self) -> tuple[Entity, ...]:
-        """By id."""
+        """The entities by id."""
         return tuple(
             Entity(
                 entity_id=met,
@@ -79,17 +79,17 @@ class _Merged:
         )
 
     def relations(self) -> tuple[Relation, ...]:
-        """By head, relation and tail."""
+        """The relations by head, relation and tail."""
         return tuple(
             Relation(head, relation, tail, tuple(self._stated_by[head, relation, tail]))
             for head, relation, tail in sorted(self._stated_by)
         )
 
     def mentions(self) -> tuple[Mention, ...]:
-        """By chunk and entity."""
+        """The mentions by chunk and entity."""
         return tuple(Mention(chunk_id, met) for chunk_id, met in sorted(self._mentions))
 
 
 def _most_frequent(counts: Counter[str]) -> str:
-    """The first among equals: a dict keeps its order, and max() takes the first."""
+    """The first of the most frequent: a dict keeps its order, and max() takes the first."""
     return max(counts, key=counts.__getitem__)

@@ -107,7 +107,7 @@ async def test_a_corpus_without_text_is_an_index_that_finds_nothing(
 ) -> None:
     stats = await build(bare, [Document(doc_id="empty", text=text)])
     assert (stats.documents, stats.chunks) == (1, 0)
-    assert stats.notes == ("1 documents hold no text",)
+    assert stats.notes == ("1 documents have no text",)
     system = await opened(bare)
     prediction = await system.answer(QUERY)
     system.close()

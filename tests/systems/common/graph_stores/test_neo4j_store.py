@@ -185,7 +185,7 @@ async def test_a_file_that_names_no_space_of_ours_is_refused(new: New, tmp_path:
     file = tmp_path / "a" / "neo4j.json"
     told = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(json.dumps({**told, "space": "Rag_x) DETACH DELETE n //"}), encoding="utf-8")
-    with pytest.raises(ValueError, match="no name of a label space"):
+    with pytest.raises(ValueError, match="not a label space name"):
         await new("a").size()
     file.write_text(json.dumps(told), encoding="utf-8")
 
