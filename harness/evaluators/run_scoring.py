@@ -56,7 +56,7 @@ async def score_run(
     cases: list[ScoringInput] = []
     for row, repeat in itertools.product(rows, range(repeats)):
         record = records.get((row.query.query_id, repeat))
-        settled = _settled(scorer, row.reference, repeat, record, facts or RunFacts())
+        settled = _without_evaluator(scorer, row.reference, repeat, record, facts or RunFacts())
         scores.update((_key(score), score) for score in settled)
         names = {score.measure for score in settled}
         left = tuple(measure for measure in scorer.measures if measure.name not in names)
@@ -66,7 +66,7 @@ async def score_run(
     return [scores[key] for key in sorted(scores)]
 
 
-def _settled(
+def _without_evaluator(
     scorer: Scorer, reference: Reference, repeat: int, record: RunRecord | None, facts: RunFacts
 ) -> list[Score]:
     """The scores of this query that do not need the evaluator."""
@@ -101,13 +101,13 @@ async def _evaluated(scorer: Scorer, cases: Sequence[ScoringInput]) -> dict[Scor
     try:
         return await _checked(scorer, cases)
     except ModelUnavailable as error:
-        return {key: make_score(key, "failed", str(error)) for key in _asked(cases)}
+        return {key: make_score(key, "failed", str(error)) for key in _requested_scores(cases)}
     except (HarnessError, RunInterrupted):
         raise
     except Exception as error:
         if len(cases) == 1:
             reason = f"{type(error).__name__}: {error}"
-            return {key: make_score(key, "failed", reason) for key in _asked(cases)}
+            return {key: make_score(key, "failed", reason) for key in _requested_scores(cases)}
     scores: dict[ScoreKey, Score] = {}
     for case in cases:
         scores.update(await _evaluated(scorer, [case]))
@@ -116,7 +116,7 @@ async def _evaluated(scorer: Scorer, cases: Sequence[ScoringInput]) -> dict[Scor
 
 async def _checked(scorer: Scorer, cases: Sequence[ScoringInput]) -> dict[ScoreKey, Score]:
     """The evaluator's scores; raises ValueError if it broke its contract."""
-    asked = _asked(cases)
+    asked = _requested_scores(cases)
     found: dict[ScoreKey, Score] = {}
     for score in await scorer.evaluator.evaluate(cases):
         key = _key(score)
@@ -124,11 +124,11 @@ async def _checked(scorer: Scorer, cases: Sequence[ScoringInput]) -> dict[ScoreK
             raise ValueError(f"{scorer.name} scored {key}, which was not requested")
         if key in found:
             raise ValueError(f"{scorer.name} scored {key} twice")
-        found[key] = _possible(asked[key], score)
+        found[key] = _checked_value(asked[key], score)
     return {key: found.get(key) or make_score(key, "failed", f"{scorer.name} returned no score") for key in asked}
 
 
-def _possible(measure: Measure, score: Score) -> Score:
+def _checked_value(measure: Measure, score: Score) -> Score:
     """The score, or a failed one if the metric cannot have its value."""
     if score.value is None:
         return score
@@ -145,7 +145,7 @@ def _possible(measure: Measure, score: Score) -> Score:
     return score
 
 
-def _asked(cases: Sequence[ScoringInput]) -> dict[ScoreKey, Measure]:
+def _requested_scores(cases: Sequence[ScoringInput]) -> dict[ScoreKey, Measure]:
     return {
         (case.record.query_id, case.record.repeat, measure.name): measure
         for case in cases

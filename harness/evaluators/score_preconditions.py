@@ -65,7 +65,7 @@ def is_null(reference: Reference) -> bool:
 @lru_cache(maxsize=4096)
 def _say_nothing(reference_answers: tuple[str, ...]) -> bool:
     # Cached, because a report checks the same references for every run.
-    answers = _said(reference_answers)
+    answers = _non_blank(reference_answers)
     return bool(answers) and all(map(abstains, answers))
 
 
@@ -77,8 +77,8 @@ def is_only_verdict(reference: Reference) -> bool:
 
 def stated_answers(reference: Reference) -> list[str]:
     """The reference answers that are not blank."""
-    return _said(reference.answers)
+    return _non_blank(reference.answers)
 
 
-def _said(answers: tuple[str, ...]) -> list[str]:
+def _non_blank(answers: tuple[str, ...]) -> list[str]:
     return [answer for answer in answers if canonical(answer)]

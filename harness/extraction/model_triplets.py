@@ -52,10 +52,10 @@ class JudgedTriplets:
 
 
 def _read(reply: Mapping[str, Any]) -> tuple[Triplet, ...]:
-    return read_triplets(reply, MAX_TRIPLETS, _said)
+    return read_triplets(reply, MAX_TRIPLETS, _valid_triplet)
 
 
-def _said(triplet: Triplet) -> Triplet | None:
+def _valid_triplet(triplet: Triplet) -> Triplet | None:
     """Each part on one line and within bounds; None if a part is only dots and dashes."""
     parts = [one_line(part)[:_LONGEST] for part in triplet]
     return Triplet(*parts) if all(any(map(str.isalnum, part)) for part in parts) else None

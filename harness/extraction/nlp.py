@@ -42,7 +42,7 @@ def check_pipeline(pipeline: str | None) -> str:
     """
     if find_spec("spacy") is None:
         raise MissingDependency("spaCy is not installed", _FIX)
-    installed = (name for name in ([pipeline] if pipeline else PIPELINES) if _is_there(name))
+    installed = (name for name in ([pipeline] if pipeline else PIPELINES) if _is_installed(name))
     found = next(installed, None)
     if found is None and pipeline:
         fix = f"python -m spacy download {pipeline}, or give the path of a pipeline, or none for the default"
@@ -61,7 +61,7 @@ def pipeline_digest(pipeline: str | None) -> str:
     return folder_digest(inside[-1] if inside else package)
 
 
-def _is_there(pipeline: str) -> bool:
+def _is_installed(pipeline: str) -> bool:
     return _is_folder(pipeline) or (pipeline.isidentifier() and find_spec(pipeline) is not None)
 
 
@@ -114,13 +114,13 @@ class NlpExtractor:
         return found
 
     async def _read_with(self, texts: Sequence[str], readers: Readers) -> list[TextFinds]:
-        asked = TextsToRead(
+        request = TextsToRead(
             pipeline=self._pipeline,
             digest=pipeline_digest(self._pipeline),
             every_phrase=self._every_phrase,
             texts=(),
         )
-        shared = SharedReading(texts, asked, lambda done: self._progress(done, len(texts)))
+        shared = SharedReading(texts, request, lambda done: self._progress(done, len(texts)))
         return await shared.found(self._read_batch, readers)
 
     async def _read_batch(self, texts: Sequence[str]) -> list[TextFinds]:

@@ -20,14 +20,14 @@ def read_triplets(
     listed = reply.get("triplets")
     if not isinstance(listed, list):
         raise ValueError("no list of triplets")
-    stated = (triplet for item in listed[:most] if (triplet := _stated(item)))
+    stated = (triplet for item in listed[:most] if (triplet := _parsed_triplet(item)))
     accepted = tuple(dict.fromkeys(triplet for one in stated if (triplet := accept(one))))
     if listed and not accepted:
         raise ValueError("none of its triplets has a head, a relation and a tail")
     return accepted
 
 
-def _stated(item: object) -> Triplet | None:
+def _parsed_triplet(item: object) -> Triplet | None:
     parts = [item.get(name) for name in Triplet._fields] if isinstance(item, dict) else item
     if not isinstance(parts, list) or len(parts) != _PARTS:
         return None

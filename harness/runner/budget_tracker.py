@@ -88,9 +88,9 @@ class BudgetTracker:
         many workers share; `check` raises if nothing was left now, or when the time is over.
         """
         self.count()
-        kept = copy(self)
-        kept._is_kept_elsewhere = True
-        return kept
+        tracker = copy(self)
+        tracker._is_kept_elsewhere = True
+        return tracker
 
     def check_prices(self, models: Mapping[str, Any]) -> None:
         """ConfigError if dollars are limited and a model has no price, or if dollars or tokens are limited and a
@@ -190,11 +190,11 @@ class BudgetTracker:
 
     def note(self, since: Amount) -> str:
         """Text for a progress bar; `since` was spent after the last `check`. Empty without a limit."""
-        return self._shown(self._before + since)
+        return self._as_text(self._before + since)
 
     def report(self) -> str:
         """The spending at the end of a command, read from the journals."""
-        return self._shown(self.spent())
+        return self._as_text(self.spent())
 
     def larger(self, exhausted: BudgetExhausted) -> str:
         """The flags that resume with a larger budget: twice the limits, and at least enough for the call that did
@@ -222,7 +222,7 @@ class BudgetTracker:
             )
         return Amount(usd=usd, tokens=usage.input_tokens + usage.output_tokens)
 
-    def _shown(self, spent: Amount) -> str:
+    def _as_text(self, spent: Amount) -> str:
         budget, parts = self._budget, []
         if budget.usd is not None:
             parts.append(f"${spent.usd:.4f} of ${budget.usd:g}")

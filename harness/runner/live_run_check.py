@@ -81,16 +81,16 @@ def live_run(run: RunDir) -> LiveRun:
         what = f"the answers of {run.run_id} were imported: its system is not available here"
         raise ConfigError(what, "name a run that was made here")
     identity = manifest.identity
-    said = identity["system"]
-    spec = SYSTEMS.load(said["name"])
-    check_version(spec, str(said.get("version")))
+    system = identity["system"]
+    spec = SYSTEMS.load(system["name"])
+    check_version(spec, str(system.get("version")))
     if spec.sees_gold:
         what = f"'{spec.name}' answers from the gold evidence, which a new question does not have"
         raise ConfigError(what, "name a run of another system")
-    index_params = _params(spec.index_params, said["index"], "index")
-    answer_params = _params(spec.answer_params, said["answer"], "answer")
+    index_params = _params(spec.index_params, system["index"], "index")
+    answer_params = _params(spec.answer_params, system["answer"], "answer")
     routes = spec.own_routes(answer_params)
-    routed = tuple(_routed_run(manifest, *one) for one in zip(routes, said.get("lent", ()), strict=True))
+    routed = tuple(_routed_run(manifest, *one) for one in zip(routes, system.get("lent", ()), strict=True))
     roles = with_roles(spec.roles(index_params, answer_params), [one.roles for one in routed])
     generator, embedder = models_of(build_config(manifest.config), spec, roles)
     live = LiveRun(run, manifest, spec, index_params, answer_params, roles, generator, embedder, routed)

@@ -59,9 +59,9 @@ class LiveSystem:
         """
         query = Query(query_id=f"asked-{short_digest(question)}", text=question)
         with redirect_stdout(self.log), redirect_stderr(self.log):
-            return self.loop.run(self._answered(query))
+            return self.loop.run(self._answer_record(query))
 
-    async def _answered(self, query: Query) -> RunRecord:
+    async def _answer_record(self, query: Query) -> RunRecord:
         # The same question has the same scope, so its calls are replayed from the journal.
         meter = Meter(f"answer/{query.query_id}/0/1")
         started_at, watch = datetime.now(UTC).isoformat(), Stopwatch()

@@ -245,11 +245,11 @@ def models_of(
 
 
 def _routed_cells(config: BenchConfig, routes: Sequence[Route], reader: DatasetReader) -> tuple[RoutedCell, ...]:
-    found = []
+    cells = []
     for route in routes:
         refuse_unroutable(_system(route.system))
-        found.append(RoutedCell(route, _resolve(config_of(config, route), reader)))
-    return tuple(found)
+        cells.append(RoutedCell(route, _resolve(config_of(config, route), reader)))
+    return tuple(cells)
 
 
 def _own_generator(config: BenchConfig) -> dict[str, Any]:
@@ -269,10 +269,10 @@ def _in_path(name: str) -> str:
 def _weights_of_answers(spec: SystemSpec, params: Params) -> dict[str, str]:
     """Reranker and entailment model of the answers: name -> digest."""
     reranker, entailment = spec.own_reranker(params), spec.own_entailment(params)
-    found = {"reranker": reranker_identity(reranker)} if reranker else {}
+    weights = {"reranker": reranker_identity(reranker)} if reranker else {}
     if entailment and entailment != BY_GENERATOR:
-        found["entailment"] = entailment_identity(entailment)
-    return found
+        weights["entailment"] = entailment_identity(entailment)
+    return weights
 
 
 def _generator(config: BenchConfig, spec: SystemSpec, roles: Roles) -> GeneratorConfig | None:

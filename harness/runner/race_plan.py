@@ -54,20 +54,22 @@ def pace_lines(race: PlannedRace | None) -> list[str]:
     if race is None:
         return []
     rules, pace = race.rules, expected_pace(race.rules, len(race.cells))
-    leaves = ", ".join(f"{100 * step:g} points {_taken(n)}" for step, n in pace.queries_until_elimination.items())
+    leaves = ", ".join(
+        f"{100 * step:g} points {_queries_text(n)}" for step, n in pace.queries_until_elimination.items()
+    )
     return [
         f"a race of {len(race.cells):,} systems by {race.measure.name} (alpha {rules.alpha:g}, over all pairs) "
         "tests after every query and ends when one is left, when all that are left are shown to be within "
         f"{rules.margin:g} points of each other, or after all {len(race.cells[0].dataset.queries):,} "
         "queries",
         f"queries needed, approximately: eliminating the worse of two systems, by difference: {leaves}; "
-        f"showing that two equal systems are within {rules.margin:g} points: {_taken(pace.until_within)} "
+        f"showing that two equal systems are within {rules.margin:g} points: {_queries_text(pace.until_within)} "
         "(if two systems differ on "
         f"{100 * DISCORDANCE:g} % of the queries)",
     ]
 
 
-def _taken(n: int | None) -> str:
+def _queries_text(n: int | None) -> str:
     return "too many to run" if n is None else f"{rounded_up(n):,} queries"
 
 

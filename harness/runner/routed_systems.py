@@ -35,10 +35,10 @@ def config_of(config: BenchConfig, route: Route) -> BenchConfig:
 
 def with_roles(own: Roles, routed: Iterable[Roles]) -> Roles:
     """The models of a system and of its routed systems."""
-    found = [own, *routed]
+    all_roles = [own, *routed]
     return Roles(
-        index=frozenset().union(*(one.index for one in found)),
-        answer=frozenset().union(*(one.answer for one in found)),
+        index=frozenset().union(*(one.index for one in all_roles)),
+        answer=frozenset().union(*(one.answer for one in all_roles)),
     )
 
 
@@ -57,8 +57,8 @@ def joined_expectation(own: Expected, routed: Sequence[tuple[str, str, Expected]
     conditions = [f"every query goes to {dearest}", *filter(None, (own.most, most.most))]
     notes = [*own.notes, *(note for _, _, expected in routed for note in expected.notes)]
     return Expected(
-        index=_works([own.index, *indexes.values()]),
-        query=_works([own.query, most.query]),
+        index=_joined_work([own.index, *indexes.values()]),
+        query=_joined_work([own.query, most.query]),
         most=", ".join(conditions) if len(routed) > 1 else most.most,
         notes=tuple(dict.fromkeys(notes)),
     )
@@ -69,7 +69,7 @@ def _characters(work: Work) -> float:
     return sum(kind.calls * kind.input_characters for kind in work.calls) + work.embedded_characters
 
 
-def _works(parts: Sequence[Work]) -> Work:
+def _joined_work(parts: Sequence[Work]) -> Work:
     return Work(
         calls=tuple(kind for part in parts for kind in part.calls),
         embedded_texts=sum(part.embedded_texts for part in parts),

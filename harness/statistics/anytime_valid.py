@@ -80,10 +80,10 @@ def anytime_interval(values: _Array, alpha: float) -> tuple[float, float]:
     """Interval of the mean of values between -1 and 1. The probability that it ever excludes the true mean, while
     values arrive one by one, is at most `alpha`.
     """
-    return _least(values, alpha / 2), -_least(-values, alpha / 2)
+    return _lower_limit(values, alpha / 2), -_lower_limit(-values, alpha / 2)
 
 
-def _least(values: _Array, alpha: float) -> float:
+def _lower_limit(values: _Array, alpha: float) -> float:
     """The largest mean that is refuted from below."""
     found, counts = np.unique(np.clip(values, -1, 1), return_counts=True)
     low, high = -1.0, 1.0

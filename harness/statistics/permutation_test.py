@@ -145,7 +145,7 @@ def hidden_variance(differences: Array, weights: Array, types: NDArray[np.int64]
 
 def _flipped(sums: Array, totals: Array, hidden: Array) -> Flipped:
     n, columns = sums.shape
-    scale, whole = _whole(sums)
+    scale, whole = _as_whole_multiples(sums)
     means, n_flips = [], 0
     for masks in _subsets(n, columns):
         below, within = masks @ whole, masks @ totals
@@ -160,7 +160,7 @@ def _flipped(sums: Array, totals: Array, hidden: Array) -> Flipped:
     return Flipped(np.concatenate(means), n_flips, studentized._replace(errors=errors))
 
 
-def _whole(sums: Array) -> tuple[Array, Array]:
+def _as_whole_multiples(sums: Array) -> tuple[Array, Array]:
     """Each column as whole multiples of a small part of its largest value, with the factor: such sums are exact in
     any order of addition.
     """

@@ -168,14 +168,14 @@ def graded_power(n: int, difference: float, sd: float, alpha: float) -> float:
 def detectable(n: int, pairs: int = 1, discordance: float = DISCORDANCE, highest: float = 1.0) -> float | None:
     """The smallest true difference of shares found by `n` queries with 80 % power; None: none up to `highest`."""
     alpha = ALPHA / max(1, pairs)
-    return _least(lambda difference: share_power(n, difference, discordance, alpha), highest)
+    return _smallest_detectable(lambda difference: share_power(n, difference, discordance, alpha), highest)
 
 
 def graded_detectable(n: int, pairs: int, sd: float, highest: float | None = None) -> float | None:
     """The same for graded values; `highest` None: differences are unlimited."""
     alpha = ALPHA / max(1, pairs)
     top = 1e3 * sd if highest is None else highest
-    return _least(lambda difference: graded_power(n, difference, sd, alpha), top)
+    return _smallest_detectable(lambda difference: graded_power(n, difference, sd, alpha), top)
 
 
 @lru_cache(maxsize=4096)
@@ -194,7 +194,7 @@ def rounded_up(queries: int) -> int:
     return -(-queries // step) * step
 
 
-def _least(power: Callable[[float], float], highest: float) -> float | None:
+def _smallest_detectable(power: Callable[[float], float], highest: float) -> float | None:
     if highest <= 0 or power(highest) < POWER:
         return None
     low, high = 0.0, highest

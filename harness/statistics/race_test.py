@@ -129,7 +129,7 @@ class Race:
         worst, best = (np.full(len(self._names), np.nan) for _ in range(2))
         for name in self.active:
             at, value = self._names.index(name), values.get(name)
-            merit = None if value is None else self._merit(value)
+            merit = None if value is None else self._normalised(value)
             worst[at] = weight * (0.0 if merit is None else merit)
             best[at] = weight * (1.0 if merit is None else merit)
         self._sums += np.nan_to_num(worst)
@@ -151,7 +151,7 @@ class Race:
         seen = self._seen[self._sides[one, other]]
         return anytime_interval(np.array(seen), self.level) if seen else (-1.0, 1.0)
 
-    def _merit(self, value: float) -> float:
+    def _normalised(self, value: float) -> float:
         """From 0, the worst possible value, to 1."""
         share = (value - self._rules.lowest) / self._rules.span
         return share if self._rules.higher_is_better else 1.0 - share

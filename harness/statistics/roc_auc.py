@@ -40,7 +40,7 @@ def auc(queries: Iterable[QueryScores], seed: int = 0) -> Auc:
     """
     given = [QueryScores(sorted(one.positives), sorted(one.negatives)) for one in queries]
     ordered = sorted(one for one in given if one.positives or one.negatives)
-    won, pairs = _won(ordered), _pairs(ordered)
+    won, pairs = _wins(ordered), _pairs(ordered)
     if not pairs.sum():
         return Auc(None, UNKNOWN)
     value = float(won.sum() / pairs.sum())
@@ -53,7 +53,7 @@ def auc(queries: Iterable[QueryScores], seed: int = 0) -> Auc:
     return Auc(value, percentiles(above[below > 0] / below[below > 0]))
 
 
-def _won(queries: Sequence[QueryScores]) -> Matrix:
+def _wins(queries: Sequence[QueryScores]) -> Matrix:
     """Number of positives of query i that score above negatives of query j, ties as half; shape (queries,
     queries).
     """

@@ -73,7 +73,7 @@ class StatedGraph:
 
 def stated_in(graph: KnowledgeGraph) -> StatedGraph:
     """For each triplet and each chunk that states it, the sentence with most of the words of head and tail."""
-    chunks = {chunk.chunk_id: _Read.of(chunk) for chunk in graph.chunks}
+    chunks = {chunk.chunk_id: _ChunkSentences.of(chunk) for chunk in graph.chunks}
     names = {entity.entity_id: frozenset(words(entity.name)) for entity in graph.entities}
     found = [
         (chunk_id, chunks[chunk_id].best(names[edge.head_id], names[edge.tail_id]), edge)
@@ -92,7 +92,7 @@ def stated_in(graph: KnowledgeGraph) -> StatedGraph:
 
 
 @dataclass(frozen=True)
-class _Read:
+class _ChunkSentences:
     """A chunk, split into sentences."""
 
     chunk: Chunk
@@ -100,7 +100,7 @@ class _Read:
     words: tuple[frozenset[str], ...]
 
     @classmethod
-    def of(cls, chunk: Chunk) -> _Read:
+    def of(cls, chunk: Chunk) -> _ChunkSentences:
         texts = tuple(chunk.text[start:end] for start, end in sentence_spans(chunk.text)) or (chunk.text,)
         return cls(chunk, texts, tuple(frozenset(words(text)) for text in texts))
 

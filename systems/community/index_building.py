@@ -141,7 +141,9 @@ class _Build:
         # The parameter's name is the library's.
         graph, vectors = given["knwoledge_graph_inst"], given["entity_vdb"]
         if self._params.extractor == "nano":
-            extraction = LibraryExtraction(self._asked(), self._guard, self._progress("extracting", len(texts)))
+            extraction = LibraryExtraction(
+                self._generator(), self._guard, self._progress("extracting", len(texts))
+            )
             await extraction.extract(texts, units, (graph, vectors), given["global_config"])
             self._failed_chunks = extraction.failed_chunks
             self._failed_descriptions = extraction.failed_descriptions
@@ -161,9 +163,9 @@ class _Build:
             from systems.common.extraction.nlp import NlpOfChunks
 
             return NlpOfChunks(None, progress)
-        return BoundedExtractor(self._asked(), progress)
+        return BoundedExtractor(self._generator(), progress)
 
-    def _asked(self) -> ChatModel:
+    def _generator(self) -> ChatModel:
         if self._chat is None:
             raise RuntimeError("this extractor needs a generator; the system should have rejected the build")
         return self._chat

@@ -71,10 +71,10 @@ class StoredIndex:
     async def open(cls, folder: Path) -> "StoredIndex":
         """The index built in `folder`."""
         index = cls(folder)
-        index._records = await _everything(index.units)
+        index._records = await _all_rows(index.units)
         units = sorted(index._records.values(), key=lambda unit: unit["chunk_order_index"])
         index._origins = {place["doc_id"]: place["origin"] for unit in units for place in unit["places"]}
-        for key, data in (await _everything(index.reports)).items():
+        for key, data in (await _all_rows(index.reports)).items():
             index._by_title[data["title"]] = index._report(key, data)
         index._ranked = sorted(index._by_title.values(), key=_most_important_first)
         return index
@@ -121,7 +121,7 @@ def _most_stating(stated: Sequence[ReportedRelation]) -> tuple[str, ...]:
     return tuple(doc_id for doc_id, _ in counted.most_common(MOST_CITED))
 
 
-async def _everything(store: Any) -> dict[str, UnitRow]:
+async def _all_rows(store: Any) -> dict[str, UnitRow]:
     keys = await store.all_keys()
     return dict(zip(keys, await store.get_by_ids(keys), strict=True))
 

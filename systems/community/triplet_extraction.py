@@ -56,7 +56,7 @@ class Edge:
 
 def nodes_of(graph: KnowledgeGraph) -> list[Node]:
     """Every entity, described by its statements."""
-    stating = _Stating(graph)
+    stating = _Statements(graph)
     mentions = defaultdict(list)
     for mention in graph.mentions:
         mentions[mention.entity_id].append(mention.chunk_id)
@@ -73,7 +73,7 @@ def nodes_of(graph: KnowledgeGraph) -> list[Node]:
 
 def edges_of(graph: KnowledgeGraph) -> list[Edge]:
     """Every pair of entities with a statement."""
-    stating = _Stating(graph)
+    stating = _Statements(graph)
     between = defaultdict(list)
     for relation in graph.relations:
         ends = sorted((stating.names[relation.head_id], stating.names[relation.tail_id]))
@@ -89,7 +89,7 @@ def edges_of(graph: KnowledgeGraph) -> list[Edge]:
     ]
 
 
-class _Stating:
+class _Statements:
     """Converts relations to statements."""
 
     def __init__(self, graph: KnowledgeGraph) -> None:

@@ -73,7 +73,7 @@ async def _as_contexts(
     """Each distinct non-empty row as a text with its source; rows without a document are dropped, because they
     could not be verified.
     """
-    named = [_Named.by(statement, row) for row in found]
+    named = [_NamedSources.by(statement, row) for row in found]
     doc_ids = {one: None for each in named for one in each.doc_ids}
     chunk_ids = {one: None for each in named for one in each.chunk_ids}
     sources = await store.sources(list(doc_ids), list(chunk_ids))
@@ -88,7 +88,7 @@ async def _as_contexts(
 
 
 @dataclass(frozen=True)
-class _Named:
+class _NamedSources:
     """The sources that a row names; a statement may invent ids."""
 
     doc_ids: tuple[str, ...]

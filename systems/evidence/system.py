@@ -26,7 +26,7 @@ from systems.evidence.sentence_choice import LogicStep, best_sentence
 
 
 @dataclass(frozen=True)
-class _Proved:
+class _ProvenStep:
     """A statement with its evidence and graph walk."""
 
     step: LogicStep
@@ -57,7 +57,7 @@ class EvidenceSystem:
         """Answer like kg; then generate the steps of that answer, and find evidence for each."""
         found = await self._retrieval.find(query.text)
         answer = await self._runtime.answer(query.text, found.contexts)
-        proved: list[_Proved] = []
+        proved: list[_ProvenStep] = []
         said = "no evidence: there is no answer to prove"
         chat = self._runtime.chat
         if chat is not None and answer and not _abstains(answer):
@@ -67,7 +67,7 @@ class EvidenceSystem:
             answer=answer,
             contexts=found.contexts,
             evidence=_each_once(proved),
-            trace=(*found.trace, Step(name="steps", content=said), *map(_told, proved)),
+            trace=(*found.trace, Step(name="steps", content=said), *map(_trace_step, proved)),
             retrieved=found.ranking,
         )
 
@@ -85,11 +85,11 @@ class EvidenceSystem:
             return [alone], "the model named none: question and answer are used instead"
         return asked.value, f"{len(asked.value)}"
 
-    async def _prove(self, statement: str) -> _Proved:
+    async def _prove(self, statement: str) -> _ProvenStep:
         with self._runtime.stage("embed_steps"):
             step = LogicStep(statement, await self._runtime.embedder.embed_query(statement))
         way = await walk(self._params, self._runtime, self._graph, step)
-        return _Proved(step, way, await best_sentence(self._params, self._runtime, step, way.passages))
+        return _ProvenStep(step, way, await best_sentence(self._params, self._runtime, step, way.passages))
 
     def close(self) -> None:
         """Release the store."""
@@ -100,13 +100,13 @@ def _abstains(answer: str) -> bool:
     return answer.strip(" .\n").casefold().startswith(ABSTENTION.casefold())
 
 
-def _each_once(proved: Sequence[_Proved]) -> tuple[Context, ...]:
+def _each_once(proved: Sequence[_ProvenStep]) -> tuple[Context, ...]:
     """In the order of the steps, without duplicate evidence."""
     found = {each.evidence.span: each.evidence for each in reversed(proved) if each.evidence is not None}
     return tuple(reversed(found.values()))
 
 
-def _told(each: _Proved) -> Step:
+def _trace_step(each: _ProvenStep) -> Step:
     way, evidence = each.way, each.evidence
     entities = "; ".join(way.entities) or "none"
     lines = [

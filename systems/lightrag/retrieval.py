@@ -51,7 +51,7 @@ class OpenedIndex:
         if self._rag is None:
             return FoundByLightRAG(())
         try:
-            found = await self._rag.aquery_data(question, self._asked(question))
+            found = await self._rag.aquery_data(question, self._query_param(question))
         except library.too_short():
             return FoundByLightRAG((), (Step(name="found", content="nothing: the question is too short"),))
         data, metadata = found.get("data") or {}, found.get("metadata") or {}
@@ -63,9 +63,9 @@ class OpenedIndex:
         named = tuple(context for context in contexts if context is not None)
         if not named:
             return FoundByLightRAG((), (Step(name="found", content=f"nothing: {found.get('message')}"),))
-        return FoundByLightRAG(named, _told(metadata.get("keywords") or {}))
+        return FoundByLightRAG(named, _keyword_steps(metadata.get("keywords") or {}))
 
-    def _asked(self, question: str) -> Any:
+    def _query_param(self, question: str) -> Any:
         params = self._params
         # Without a generator, the question itself replaces its keywords.
         keywords = [question] if self._runtime.chat is None else []
@@ -99,7 +99,7 @@ class OpenedIndex:
         return Context(text=with_origins(text, origins), doc_ids=doc_ids, kind="triplet") if doc_ids else None
 
 
-def _told(keywords: Mapping[str, list[str]]) -> tuple[Step, ...]:
+def _keyword_steps(keywords: Mapping[str, list[str]]) -> tuple[Step, ...]:
     said = [f"{level}: {', '.join(words)}" for level, words in keywords.items() if words]
     return (Step(name="keywords", content="\n".join(said)),) if said else ()
 

@@ -31,13 +31,13 @@ class RecursiveSystem:
 
     async def answer(self, query: Query) -> Prediction:
         """Retrieve round by round, then generate once from all retrieved passages."""
-        found = _Found()
+        found = _RoundPassages()
         reason = await self._search(query.text, found)
         answer = await self._runtime.answer(query.text, found.contexts)
         trace = (*found.rounds, Step(name="stop", content=reason))
         return Prediction(answer=answer, contexts=tuple(found.contexts), trace=trace, retrieved=found.ranking)
 
-    async def _search(self, question: str, found: "_Found") -> str:
+    async def _search(self, question: str, found: "_RoundPassages") -> str:
         """Fill `found`; returns why the search ended."""
         sub_questions: list[str] = []
         while True:
@@ -71,7 +71,7 @@ class RecursiveSystem:
         self._passages.close()
 
 
-class _Found:
+class _RoundPassages:
     """The passages that the rounds of one query have retrieved so far."""
 
     def __init__(self) -> None:

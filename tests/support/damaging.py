@@ -65,7 +65,7 @@ def _work_here(self: Supervisor) -> WorkerEnd:
         known = _first_harness_error(error)
         event = _event_of(known) if known else Event(kind="broken", what=traceback.format_exc()[-3000:])
         self._take(event)
-    return self._conclude(0)
+    return self._worker_end(0)
 
 
 def _turn_here(self: Supervisor, turn: Turn) -> WorkerEnd:

@@ -78,7 +78,7 @@ class _Trace:
             return SHOWN
         if reworded := self._reworded(item.doc_id):
             return Piece("unsaid", said=f"{reworded} may paraphrase it")
-        return _GONE if self._is_gone(item.doc_id) else self._unsaid_fact(item, fact)
+        return _GONE if self._is_missing_document(item.doc_id) else self._unsaid_fact(item, fact)
 
     def _unsaid_fact(self, item: Evidence, fact: str) -> Piece:
         text = self._documents.get(item.doc_id)
@@ -100,7 +100,7 @@ class _Trace:
         if self._passages is None:
             return None
         spans = self._passages.get(doc_id, ())
-        if not spans or not all(self._holds(doc_id, span) for span in spans):
+        if not spans or not all(self._contains_span(doc_id, span) for span in spans):
             return Piece("unsaid", said="the passages in the index do not belong to its document")
         if any(fact in self._text(doc_id, span) for span in spans):
             return None
@@ -113,7 +113,7 @@ class _Trace:
             return SHOWN
         if any(item.doc_id in context.doc_ids for context in self._contexts) or self._reworded(item.doc_id):
             return Piece("unsaid", said="a part of its document is in the contexts")
-        return _GONE if self._is_gone(item.doc_id) else self._ranked_document(item.doc_id)
+        return _GONE if self._is_missing_document(item.doc_id) else self._ranked_document(item.doc_id)
 
     def _not_verbatim(self, doc_id: str) -> Piece:
         """For a fact that its document words differently: only the rank of the document is known."""
@@ -132,7 +132,7 @@ class _Trace:
     def _is_contained(self, fact: str) -> bool:
         return any(fact in self._squeezed(context.text) for context in self._contexts)
 
-    def _is_gone(self, doc_id: str) -> bool:
+    def _is_missing_document(self, doc_id: str) -> bool:
         return bool(doc_id and self._documents) and doc_id not in self._documents
 
     def _reworded(self, doc_id: str) -> str:
@@ -180,9 +180,9 @@ class _Trace:
     def _ranking_is_unfit(self) -> bool:
         """Whether it names a span that the corpus does not have: then it belongs to another corpus."""
         places = self._retrieved.spans if self._retrieved and self._documents else ()
-        return not all(self._holds(doc_id, (start, end)) for doc_id, start, end in places)
+        return not all(self._contains_span(doc_id, (start, end)) for doc_id, start, end in places)
 
-    def _holds(self, doc_id: str, place: _Place) -> bool:
+    def _contains_span(self, doc_id: str, place: _Place) -> bool:
         start, end = place
         return doc_id in self._documents and start <= end <= len(self._documents[doc_id])
 

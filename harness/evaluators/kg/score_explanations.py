@@ -37,7 +37,7 @@ def judgements(graph: KgGraph, pair: PairName, params: KgParams) -> dict[ScoreNa
 def measurable(pair: PairName, sides: tuple[TripletSide, TripletSide]) -> Judgement:
     """1 if both texts have triplets or names, otherwise 0."""
     nothing = without_triplets(pair, sides)
-    counts = (f"{_held(side)} of {_the(name)}" for side, name in zip(sides, PAIRS[pair][:2], strict=True))
+    counts = (f"{_size_text(side)} of {_the(name)}" for side, name in zip(sides, PAIRS[pair][:2], strict=True))
     return (0.0, nothing) if nothing else (1.0, f"triplets: {', '.join(counts)}")
 
 
@@ -48,7 +48,7 @@ def without_triplets(pair: PairName, sides: tuple[TripletSide, TripletSide]) -> 
     return "; ".join(f"{_the(name)} {'have' if name == 'contexts' else 'has'} no triplets" for name in missing)
 
 
-def _held(side: TripletSide) -> str:
+def _size_text(side: TripletSide) -> str:
     return counted(len(side.names), "name") if side.names else f"{len(side.triplets):,}"
 
 

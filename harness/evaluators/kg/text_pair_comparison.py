@@ -105,11 +105,11 @@ class Comparisons:
             said, right = (TripletSide.of((), [verdict_of(text)]) for text in (answer, gold))
             return _Pair(said, right, of_verdicts=True)
         inputs, contexts = await asyncio.gather(
-            self._stated(case, PAIRS[pair].input, pair), self._stated(case, PAIRS[pair].context, pair)
+            self._triplet_side(case, PAIRS[pair].input, pair), self._triplet_side(case, PAIRS[pair].context, pair)
         )
         return _Pair(inputs, contexts)
 
-    async def _stated(self, case: ScoringInput, side: Side, pair: PairName) -> TripletSide:
+    async def _triplet_side(self, case: ScoringInput, side: Side, pair: PairName) -> TripletSide:
         if side not in {"answer", "reference"}:
             return TripletSide.of(await self._triplets(case, side))
         (text,) = said_by(case, side).texts

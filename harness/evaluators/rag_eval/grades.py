@@ -83,12 +83,12 @@ def _in_prose(text: str) -> set[str]:
     text = _SCALE.sub(" ", _MARKUP.sub("", text.translate(_DASHES)))
     if _RANGE.search(text):
         return set()
-    shares = [(_bare(share), _bare(whole)) for share, whole in _SHARE.findall(text)]
+    shares = [(_stripped(share), _stripped(whole)) for share, whole in _SHARE.findall(text)]
     explicit = {share for share, whole in shares if whole == str(HIGHEST)}
-    explicit |= {_bare(word) for word in _LABELLED.findall(text) if _has_digit(word)}
+    explicit |= {_stripped(word) for word in _LABELLED.findall(text) if _has_digit(word)}
     if explicit or any(_has_digit(whole) for _, whole in shares):
         return explicit
-    return {_bare(word) for word in re.findall(_WORD, text) if _has_digit(word)}
+    return {_stripped(word) for word in re.findall(_WORD, text) if _has_digit(word)}
 
 
 def _text(value: object) -> str:
@@ -103,7 +103,7 @@ def _spelled(name: str) -> str:
     return re.escape(name).replace("_", r"[\s_-]")
 
 
-def _bare(word: str) -> str:
+def _stripped(word: str) -> str:
     return word.rstrip(".,")
 
 

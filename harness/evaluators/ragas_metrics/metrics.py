@@ -113,7 +113,7 @@ class Ragas:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Judged:
     """The library's result for the judge's replies."""
 
     value: float
@@ -155,7 +155,7 @@ async def _one_by_one(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float,
     return float(metric._calculate_average_precision(verdicts)), f"verdicts {listed}"
 
 
-async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> _Found:
+async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> _Judged:
     heard = _ParsedReplies()
     metric.llm = llm
     sample = SingleTurnSample(
@@ -167,7 +167,7 @@ async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> _Found:
     # Our own manager also keeps out the tracers that LangChain would add from environment variables.
     callbacks = CallbackManager([heard], inheritable_handlers=[heard])
     value = await metric.single_turn_ascore(sample, callbacks)
-    return _Found(float(value), [found for output in heard.outputs if (found := verdicts_in(output))])
+    return _Judged(float(value), [found for output in heard.outputs if (found := verdicts_in(output))])
 
 
 async def _context_relevance(row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:

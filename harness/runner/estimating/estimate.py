@@ -76,7 +76,7 @@ class Estimator:
         return describe_machine()
 
     def _index(self, cell: Cell, expected: Expected | None) -> PhaseEstimate:
-        wanted, per_document = self._wanted(cell), expected is None
+        wanted, per_document = self._similarity_key(cell), expected is None
         documents = len(cell.dataset.documents)
         work = _without_generator(expected.index, cell) if expected else None
         return predict(
@@ -96,7 +96,7 @@ class Estimator:
         )
 
     def _answers(self, cell: Cell, expected: Expected | None, n_answers: int) -> PhaseEstimate:
-        wanted = self._wanted(cell)
+        wanted = self._similarity_key(cell)
         return predict(
             Task(
                 units=n_answers,
@@ -116,12 +116,12 @@ class Estimator:
     def _rates(self, cell: Cell, phase: Any) -> Rates:
         if not cell.generates:
             return Rates()
-        return self._earlier.rates(self._wanted(cell), phase)
+        return self._earlier.rates(self._similarity_key(cell), phase)
 
     def _usd(self, cell: Cell, usage: Mapping[str, Usage]) -> float | None:
         return usage_usd(self._prices, cell.identity["models"], usage)
 
-    def _wanted(self, cell: Cell) -> SimilarityKey:
+    def _similarity_key(self, cell: Cell) -> SimilarityKey:
         system = cell.identity["system"]
         return SimilarityKey(
             system=cell.spec.name,
@@ -140,18 +140,18 @@ class Estimator:
         parameters.
         """
         plan = plan_evaluation(cell.config)
-        there = run.evaluations() if not n_left else []
+        evaluations = run.evaluations() if not n_left else []
         asking = [
             one
             for one in plan.evaluators
-            if _called(one, plan) and not any(plan.would_make(one, record) for record in there)
+            if _called_models(one, plan) and not any(plan.would_make(one, record) for record in evaluations)
         ]
         return {one.spec.name: self._judged(one, plan, cell.spec.name, n_answers) for one in asking}
 
     def _judged(
         self, planned: PlannedEvaluator, plan: EvaluationPlan, system: str, n_answers: int
     ) -> PhaseEstimate:
-        models = _called(planned, plan)
+        models = _called_models(planned, plan)
         wanted = planned.spec.version, planned.params.model_dump(mode="json")
 
         def closeness(record: EvaluationRecord, own: str) -> int:
@@ -183,7 +183,7 @@ class Estimator:
         )
 
 
-def _called(planned: PlannedEvaluator, plan: EvaluationPlan) -> dict[str, dict[str, Any]]:
+def _called_models(planned: PlannedEvaluator, plan: EvaluationPlan) -> dict[str, dict[str, Any]]:
     """Role -> identity of the models behind a server. An embedder in this process uses no tokens."""
     configs: dict[str, ModelConfig] = {model.role: model for model in (plan.judge, plan.embedder)}
     models = plan.models_of(planned)

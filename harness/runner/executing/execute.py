@@ -186,8 +186,8 @@ def close_run(
 ) -> CellResult:
     """Write done.json for all queries, or only for `query_ids` if the run is closed early."""
     n_queries = len(query_ids) or len(cell.dataset.queries)
-    kept = set(query_ids)
-    endings = [one for (query_id, _), one in run.latest_attempts().items() if not kept or query_id in kept]
+    included = set(query_ids)
+    endings = [one for (query_id, _), one in run.latest_attempts().items() if not included or query_id in included]
     n_ok = sum(ending.status == "ok" for ending in endings)
     done = Done(
         n_expected=n_queries * cell.config.repeats,

@@ -308,7 +308,7 @@ class InterleavedScheduler:
         for participant in (*self._participants, *self._finished):
             participant.execution.run.repair()
         n_common = {digest: self._n_shared(digest, stopped) for digest in self._orders}
-        race = self._race.record(self._ended(stopped)) if self._race else None
+        race = self._race.record(self._race_ended(stopped)) if self._race else None
         after = {one.run_id: one.after for one in race.dropped} if race else {}
         for participant in (*self._participants, *self._finished):
             run, n = participant.execution.run, n_common[participant.execution.cell.dataset.digest]
@@ -325,8 +325,8 @@ class InterleavedScheduler:
             else:
                 run.reopen()
                 is_part = len(reach) < len(self._order_of(participant))
-                found = close_run(participant.execution.cell, run, *((reach, why) if is_part else ()), race=race)
-                yield replace(found, ended_by=stopped if is_part else None)
+                result = close_run(participant.execution.cell, run, *((reach, why) if is_part else ()), race=race)
+                yield replace(result, ended_by=stopped if is_part else None)
 
     def _left_open(self, run: RunDir, stopped: BudgetExhausted | None) -> CellResult:
         """The result of a run that has not answered all queries over which it would be closed."""
@@ -353,7 +353,7 @@ class InterleavedScheduler:
         ]
         return _n_common(order, participants)
 
-    def _ended(self, stopped: BudgetExhausted | None) -> Ended:
+    def _race_ended(self, stopped: BudgetExhausted | None) -> Ended:
         if self._race and self._race.is_over:
             return "queries"
         return "budget" if stopped else "broken"

@@ -69,16 +69,16 @@ class RelayedReaders:
 
     async def read(self, asked: TextsToRead) -> TextsRead | None:
         """The phrases of these texts; None if no machine is available. Their CPU time is charged to the index."""
-        answer = await self._asked(asked.model_dump_json().encode())
+        answer = await self._relayed_call(asked.model_dump_json().encode())
         read = TextsRead.model_validate_json(answer) if answer else None
         current_meter().cpu_elsewhere_s += read.cpu_s if read else 0.0
         return read
 
     async def leave(self) -> None:
         """End the remote workers with an empty request."""
-        await self._asked(b"")
+        await self._relayed_call(b"")
 
-    async def _asked(self, body: bytes) -> bytes:
+    async def _relayed_call(self, body: bytes) -> bytes:
         with self._relay.asked(RemoteCall(number=0, role=RULES, body=body)) as (_, inbox):
             while not (news := await inbox.get()).is_last:
                 continue

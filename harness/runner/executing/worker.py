@@ -254,11 +254,11 @@ def _taken_input() -> BinaryIO:
 def _die_with_parent(lines: BinaryIO, turns: "SimpleQueue[Turn]", relay: RemoteCallClient) -> None:
     """Read turns and replies to model calls from the runner; exit when its pipe closes."""
     for line in lines:
-        told = ToWorker.model_validate_json(line)
-        if told.news is not None:
-            relay.hear(told.news)
-        if told.turn is not None:
-            turns.put(told.turn)
+        message = ToWorker.model_validate_json(line)
+        if message.news is not None:
+            relay.hear(message.news)
+        if message.turn is not None:
+            turns.put(message.turn)
     os._exit(1)
 
 

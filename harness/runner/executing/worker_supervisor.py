@@ -128,7 +128,7 @@ class Supervisor:
         try:
             worker = self._start(self._job)
             self._follow(worker)
-            return self._conclude(worker.wait() or 0, worker.lost)
+            return self._worker_end(worker.wait() or 0, worker.lost)
         finally:
             self.end()
 
@@ -138,7 +138,7 @@ class Supervisor:
         self._outcome, self._started_at = WorkerEnd(completed=False, n_finished=n_finished), {}
         try:
             if self._worker is None:
-                self._worker = self._start(self._job.model_copy(update={"stays": True, **_said(turn)}))
+                self._worker = self._start(self._job.model_copy(update={"stays": True, **_turn_fields(turn)}))
             else:
                 self._sampler.resume()
                 self._worker.send(ToWorker(turn=turn))
@@ -146,7 +146,7 @@ class Supervisor:
             self._sampler.pause()
             if self._outcome.completed:
                 return self._outcome
-            return self._conclude(self._worker.wait() or 0, self._worker.lost)
+            return self._worker_end(self._worker.wait() or 0, self._worker.lost)
         finally:
             if not self._outcome.completed:
                 self.end()
@@ -255,7 +255,7 @@ class Supervisor:
         if time.monotonic() >= self._end_by:
             raise BudgetExhausted("the time is over")
 
-    def _conclude(self, code: int, lost: str = "") -> WorkerEnd:
+    def _worker_end(self, code: int, lost: str = "") -> WorkerEnd:
         if self._refusal is not None:
             if self._refusal.kind == "stopped":
                 needed = self._refusal.needed
@@ -270,7 +270,7 @@ class Supervisor:
         return self._outcome
 
 
-def _said(turn: Turn) -> dict[str, object]:
+def _turn_fields(turn: Turn) -> dict[str, object]:
     return {name: value for name, value in turn if value is not None}
 
 

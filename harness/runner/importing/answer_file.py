@@ -53,7 +53,7 @@ def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]
     objects = [(number, _parse(path, number, line)) for number, line in _lines(path, whole) if line.strip()]
     if not objects:
         raise DataError(f"{path} has no rows", _SHAPE)
-    kept = _kept(objects, where)
+    kept = _selected(objects, where)
     _check_fields(path, [row for _, row in kept], fields)
     rows = []
     for number, row in kept:
@@ -102,7 +102,7 @@ def _constant(name: str) -> float | None:
     return None if name == "NaN" else float(name)
 
 
-def _kept(objects: Sequence[Numbered], where: Mapping[str, str]) -> Sequence[Numbered]:
+def _selected(objects: Sequence[Numbered], where: Mapping[str, str]) -> Sequence[Numbered]:
     for field, value in where.items():
         names = _names(row for _, row in objects)
         if field not in names:

@@ -20,12 +20,12 @@ _MOST_COUNTED = 10**12
 _LONGEST_S = 1e9
 
 
-def _whole(value: Any) -> Any:
+def _integer(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _identifier(value: Any) -> Any:
-    number = _whole(value)
+    number = _integer(value)
     return str(number) if isinstance(number, int) and not isinstance(number, bool) else value
 
 
@@ -41,7 +41,7 @@ def _context(value: Any) -> Any:
     return {**given, "doc_ids": tuple(map(_identifier, several))}
 
 
-def _moment(text: str) -> str:
+def _utc_time(text: str) -> str:
     moment = datetime.fromisoformat(text)
     try:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
@@ -50,7 +50,7 @@ def _moment(text: str) -> str:
 
 
 Identifier = Annotated[str, BeforeValidator(_identifier)]
-Count = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=_MOST_COUNTED)]
+Count = Annotated[int, BeforeValidator(_integer), Field(ge=0, le=_MOST_COUNTED)]
 Seconds = Annotated[float, Field(ge=0, le=_LONGEST_S)]
 Contexts = Annotated[tuple[Annotated[Context, BeforeValidator(_context)], ...], Field(strict=False)]
 
@@ -74,7 +74,7 @@ class ImportedRow(Record):
     """The part of `input_tokens` that was read from a prompt cache."""
     model_calls: Count | None = None
     latency_s: Seconds | None = None
-    started_at: Annotated[str, AfterValidator(_moment)] | None = None
+    started_at: Annotated[str, AfterValidator(_utc_time)] | None = None
     """ISO 8601; UTC if it has no time zone."""
 
     @property

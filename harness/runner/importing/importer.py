@@ -60,13 +60,13 @@ def import_run(request: ImportRequest, results: Path) -> ImportResult:
     dataset = select_queries(whole, matched.query_ids) if request.only_answered else whole
     imported = ImportedRun(request, file, matched, whole, dataset)
     manifest = imported.manifest(model, evaluators)
-    mended: list[str] = []
-    run = RunDir.create(results, manifest, imported.sample(), mended.append)
+    repairs: list[str] = []
+    run = RunDir.create(results, manifest, imported.sample(), repairs.append)
     records = list(imported.records(manifest.created_at))
-    was_complete = _write(run, records, mended)
+    was_complete = _write(run, records, repairs)
     n_failed = sum(record.status != "ok" for record in records)
     notes = (*manifest.notes, *(() if request.like else dataset.notes))
-    return ImportResult(run, was_complete, len(matched.rows), n_failed, notes, tuple(mended))
+    return ImportResult(run, was_complete, len(matched.rows), n_failed, notes, tuple(repairs))
 
 
 def _check_words(request: ImportRequest) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -145,9 +145,9 @@ def _write(run: RunDir, records: Sequence[RunRecord], mended: list[str]) -> bool
         mended += run.mend()
         if run.done():
             return True
-        there = run.latest_attempts()
+        existing = run.latest_attempts()
         for record in records:
-            if (record.query_id, record.repeat) not in there:
+            if (record.query_id, record.repeat) not in existing:
                 run.append_record(record)
         run.mark_done(
             Done(

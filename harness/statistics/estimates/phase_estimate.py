@@ -192,7 +192,7 @@ def _seconds(task: Task, amounts: Amounts, earlier: Sequence[Earlier]) -> tuple[
     if other is None:
         return max(asking, least_s), ["seconds are those of model calls only: no other time was measured yet"]
     total = max(asking + other, least_s)
-    return total, _reach(task, other / total) if total else []
+    return total, _extrapolation_note(task, other / total) if total else []
 
 
 def _least_seconds(task: Task, amounts: Amounts) -> float:
@@ -234,7 +234,7 @@ def _other_seconds(timed: Sequence[tuple[float, float]], size: float) -> float |
     return size * sum(seconds for _, seconds in timed) / sum(sizes)
 
 
-def _reach(task: Task, share: float) -> list[str]:
+def _extrapolation_note(task: Task, share: float) -> list[str]:
     """A note if seconds outside of calls matter and nothing of this size was timed."""
     largest = max((each for each, _ in task.timed), default=0.0)
     if share < _MATTERS or not largest or task.size <= _EXTRAPOLATION_FACTOR * largest:

@@ -54,17 +54,19 @@ class SystemAnswers(SystemUnderTest):
         self, indexed: BuiltIndex, fresh: SystemFindings
     ) -> None:
         """Everything that load() needs is in the index folder."""
-        assert _said(fresh.passes["first"]) == _said(indexed.answers), "another process gives a different answer"
+        assert _as_plain(fresh.passes["first"]) == _as_plain(indexed.answers), (
+            "another process gives a different answer"
+        )
 
     def test_the_same_query_twice_is_answered_the_same(self, fresh: SystemFindings) -> None:
         """Earlier queries have no effect."""
-        assert _said(fresh.passes["again"]) == _said(fresh.passes["first"]), (
+        assert _as_plain(fresh.passes["again"]) == _as_plain(fresh.passes["first"]), (
             "the same query got a different answer"
         )
 
     def test_concurrent_answers_equal_those_one_at_a_time(self, fresh: SystemFindings) -> None:
         """Concurrent queries do not mix."""
-        assert _said(fresh.passes["together"]) == _said(fresh.passes["first"]), (
+        assert _as_plain(fresh.passes["together"]) == _as_plain(fresh.passes["first"]), (
             "concurrent queries get different answers"
         )
 
@@ -119,6 +121,6 @@ class SystemAnswers(SystemUnderTest):
         assert asked - before, "its prompts are the same for short answers and whole sentences"
 
 
-def _said(predictions: list[Prediction]) -> list[dict[str, object]]:
+def _as_plain(predictions: list[Prediction]) -> list[dict[str, object]]:
     """As plain values, so that pytest shows the differences."""
     return [prediction.model_dump() for prediction in predictions]

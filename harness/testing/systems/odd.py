@@ -76,15 +76,15 @@ class SystemOddInputs(SystemUnderTest):
         self, system: ChosenSystem, tmp_path: Path, corpus: Sequence[Document]
     ) -> None:
         """It indexes, loads and answers; all checks of predictions apply."""
-        asyncio.run(_survive(system, tmp_path, corpus))
+        asyncio.run(_check_corpus(system, tmp_path, corpus))
 
     def test_a_document_of_a_megabyte_is_survived(self, system: ChosenSystem, tmp_path: Path) -> None:
         """Independent of the size of a model's context window."""
         sentences = [f"Station {n} of line {n % 17} opened in {1900 + n % 120}." for n in range(24_000)]
-        asyncio.run(_survive(system, tmp_path, corpus_of(PLAIN, " ".join(sentences)[:1_000_000])))
+        asyncio.run(_check_corpus(system, tmp_path, corpus_of(PLAIN, " ".join(sentences)[:1_000_000])))
 
 
-async def _survive(system: ChosenSystem, folder: Path, corpus: Sequence[Document]) -> None:
+async def _check_corpus(system: ChosenSystem, folder: Path, corpus: Sequence[Document]) -> None:
     stats = await build_index(system, folder, corpus)
     assert stats.documents == len(corpus), "IndexStats.documents must count the corpus, empty documents too"
     with opened(system, folder) as built:

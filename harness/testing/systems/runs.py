@@ -80,7 +80,7 @@ class SystemExpectations(SystemUnderTest):
     ) -> None:
         """An estimate must be exact or marked as an upper bound."""
         for scope, work, units in (("index", expected.index, 1), ("indexer", expected.query, len(demo.queries))):
-            made = len(_asked(indexed.folder, scope))
+            made = len(_calls_in(indexed.folder, scope))
             most = round(units * sum(calls.calls for calls in work.calls))
             assert made <= most, f"scope '{scope}': {made} calls were made, at most {most} expected"
             assert made == most or expected.most, (
@@ -89,7 +89,7 @@ class SystemExpectations(SystemUnderTest):
 
     def test_prompts_are_about_as_long_as_expected(self, expected: Expected, indexed: BuiltIndex) -> None:
         """Within a factor of 1.5."""
-        made = _asked(indexed.folder, "index", "indexer")
+        made = _calls_in(indexed.folder, "index", "indexer")
         for calls in (*expected.index.calls, *expected.query.calls):
             lengths = [call.characters for call in made if call.max_tokens == calls.output_tokens_most]
             mean = sum(lengths) / len(lengths) if lengths else calls.input_characters
@@ -115,7 +115,7 @@ def _planned(system: ChosenSystem, script: dict[str, Any]) -> Cell:
     return cell
 
 
-def _asked(folder: Path, *scopes: str) -> list[AskedCall]:
+def _calls_in(folder: Path, *scopes: str) -> list[AskedCall]:
     journals = sorted((folder / "harness").glob("calls-*.sqlite"))
     calls = [call for path in journals for call in latest_calls(path)]
     return [call for call in calls if call.scope.split("/")[0] in scopes]

@@ -15,7 +15,7 @@ def assemble(chunks: Sequence[Chunk], found: Sequence[TextGraph]) -> KnowledgeGr
     Names that normalise to the same id are one entity. Heads and tails of triplets are entities that the chunk
     mentions, listed or not. A triplet from an entity to itself, or with an invalid head or tail, is dropped.
     """
-    merged = _Merged()
+    merged = _GraphBuilder()
     for chunk, graph in zip(chunks, found, strict=True):
         merged.add(chunk.chunk_id, graph)
     return KnowledgeGraph(
@@ -27,7 +27,7 @@ def assemble(chunks: Sequence[Chunk], found: Sequence[TextGraph]) -> KnowledgeGr
     )
 
 
-class _Merged:
+class _GraphBuilder:
     """Counts names by entity, and collects chunks by relation."""
 
     def __init__(self) -> None:
@@ -42,16 +42,16 @@ class _Merged:
     def add(self, chunk_id: str, graph: TextGraph) -> None:
         """Merge the graph of one chunk; chunks come in corpus order."""
         for entity in graph.entities:
-            met = self._meet(chunk_id, entity.name)
+            met = self._count_mention(chunk_id, entity.name)
             if met and entity.kind:
                 self._kinds[met][entity.kind] += 1
         for triplet in graph.triplets:
-            head = self._meet(chunk_id, triplet.head)
-            tail = self._meet(chunk_id, triplet.tail)
+            head = self._count_mention(chunk_id, triplet.head)
+            tail = self._count_mention(chunk_id, triplet.tail)
             if head and tail and head != tail:
                 self._stated_by[head, self._relation(triplet.relation), tail][chunk_id] = None
 
-    def _meet(self, chunk_id: str, name: str) -> str:
+    def _count_mention(self, chunk_id: str, name: str) -> str:
         """Count the spelling and the mention; returns the entity's id, empty if the name cannot be one."""
         met = self._ids.get(name)
         if met is None:

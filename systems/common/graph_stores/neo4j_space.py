@@ -110,17 +110,17 @@ def drop_space(driver: "neo4j.Driver", space: Space) -> None:
     for (name,) in rows_of(
         driver, "SHOW CONSTRAINTS YIELD name WHERE name STARTS WITH $name RETURN name", name=space.name
     ):
-        rows_of(driver, f"DROP CONSTRAINT {_own(space, name)} IF EXISTS", write=True)
+        rows_of(driver, f"DROP CONSTRAINT {_own_index_name(space, name)} IF EXISTS", write=True)
     for (name,) in rows_of(
         driver, "SHOW INDEXES YIELD name WHERE name STARTS WITH $name RETURN name", name=space.name
     ):
-        rows_of(driver, f"DROP INDEX {_own(space, name)} IF EXISTS", write=True)
+        rows_of(driver, f"DROP INDEX {_own_index_name(space, name)} IF EXISTS", write=True)
     for noun in _NOUNS:
         query = f"MATCH (n:${noun}) CALL (n) {{ DETACH DELETE n }} IN TRANSACTIONS OF 2000 ROWS"
         rows_of(driver, space.in_query(query), write=True)
 
 
-def _own(space: Space, name: str) -> str:
+def _own_index_name(space: Space, name: str) -> str:
     if not re.fullmatch(rf"{space.name}[A-Za-z]+", name):
         raise ValueError(f"{name!r} is not an index of {space.name}")
     return name

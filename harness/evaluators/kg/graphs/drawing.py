@@ -129,14 +129,16 @@ class _Picture:
 
     def draw(self, shown: DrawnNodes) -> None:
         """Everything except the title and caption."""
-        inputs = self._spots("input entities", shown.inputs)
-        contexts = self._spots("context entities", shown.contexts)
+        inputs = self._box_corners("input entities", shown.inputs)
+        contexts = self._box_corners("context entities", shown.contexts)
         self._entities(inputs, contexts)
-        self._triplets(self._graph.inputs, self._spots("input relations", shown.input_triplets), inputs)
-        self._triplets(self._graph.contexts, self._spots("context relations", shown.context_triplets), contexts)
+        self._triplets(self._graph.inputs, self._box_corners("input relations", shown.input_triplets), inputs)
+        self._triplets(
+            self._graph.contexts, self._box_corners("context relations", shown.context_triplets), contexts
+        )
         self._similar(inputs, contexts)
 
-    def _spots(self, column: _Column, places: Sequence[int]) -> dict[int, _Spot]:
+    def _box_corners(self, column: _Column, places: Sequence[int]) -> dict[int, _Spot]:
         """The upper left corner of each box; nodes are spread over the height of the column."""
         room = (self._height - _HEAD_IN - _FOOT_IN) / max(1, len(places))
         top = _HEAD_IN + (room - _BOX_IN[1]) / 2
@@ -162,7 +164,7 @@ class _Picture:
             colour = _PATH if walked else GREY
             self._box(spot, triplet.relation, "none", face=LIGHT)
             for source, target in ((entities[head], spot), (spot, entities[tail])):
-                self._arrow(*_facing(source, target), colour, 1.2 if walked else 0.5)
+                self._arrow(*_facing_sides(source, target), colour, 1.2 if walked else 0.5)
 
     def _similar(self, inputs: dict[int, _Spot], contexts: dict[int, _Spot]) -> None:
         pairs = zip(self._graph.pairs.inputs.tolist(), self._graph.pairs.contexts.tolist(), strict=True)
@@ -170,7 +172,7 @@ class _Picture:
         for edge, (one, other) in zip(self._graph.similar_edges(), pairs, strict=True):
             if one not in inputs or other not in contexts:
                 continue
-            (left, top), (right, bottom) = _facing(inputs[one], contexts[other])
+            (left, top), (right, bottom) = _facing_sides(inputs[one], contexts[other])
             on_path = edge in self._taken
             colour, width = (_PATH, 1.2) if on_path else (GREY, 0.5)
             self._axes.plot([left, right], [top, bottom], color=colour, linewidth=width, linestyle=(0, (4, 2)))
@@ -205,7 +207,7 @@ class _Picture:
         self._axes.annotate("", target, source, arrowprops={**look, "shrinkA": 0, "shrinkB": 0}, zorder=1)
 
 
-def _facing(source: _Spot, target: _Spot) -> tuple[_Spot, _Spot]:
+def _facing_sides(source: _Spot, target: _Spot) -> tuple[_Spot, _Spot]:
     """The middles of the sides at which two boxes face each other."""
     width, middle = _BOX_IN[0], _BOX_IN[1] / 2
     rightwards = source[0] < target[0]

@@ -41,7 +41,7 @@ class Match:
         return self.entity, *walked, self.similar.context_entity
 
 
-class _Reached(NamedTuple):
+class _NextStep(NamedTuple):
     """The next step of the path from an entity."""
 
     cost: float
@@ -69,7 +69,7 @@ def paths(graph: KgGraph, delta: float = DELTA) -> list[Match]:
     return [_match(graph, reached, entity, best) for entity in sorted(reached)]
 
 
-def _match(graph: KgGraph, reached: dict[int, _Reached], entity: int, best: dict[str, SimilarEdge]) -> Match:
+def _match(graph: KgGraph, reached: dict[int, _NextStep], entity: int, best: dict[str, SimilarEdge]) -> Match:
     triplets, end = [], entity
     while reached[end].triplet >= 0:
         triplets.append(graph.inputs.triplets[reached[end].triplet])
@@ -78,12 +78,12 @@ def _match(graph: KgGraph, reached: dict[int, _Reached], entity: int, best: dict
     return Match(labels[entity], tuple(triplets), best[labels[end]], reached[entity].cost)
 
 
-def _search(graph: KgGraph, delta: float, *, directed: bool) -> dict[int, _Reached]:
+def _search(graph: KgGraph, delta: float, *, directed: bool) -> dict[int, _NextStep]:
     """Dijkstra's algorithm from many starts; all entities with a path, and its next step."""
     if not delta >= 0:
         raise ValueError(f"delta = {delta:g} is not a cost of 0 or more")
     limit, steps = delta + TOLERANCE, _steps(graph, directed=directed)
-    found: dict[int, _Reached] = {}
+    found: dict[int, _NextStep] = {}
     # Cost, number of triplets, entity, next step.
     waiting = [(cost, 0, entity, -1, -1) for entity, cost in _exits(graph) if cost <= limit]
     heapq.heapify(waiting)
@@ -91,7 +91,7 @@ def _search(graph: KgGraph, delta: float, *, directed: bool) -> dict[int, _Reach
         cost, hops, entity, triplet, onwards = heapq.heappop(waiting)
         if entity in found:
             continue
-        found[entity] = _Reached(cost, triplet, onwards)
+        found[entity] = _NextStep(cost, triplet, onwards)
         further = round(cost + 2 * TRIPLET_COST, DECIMALS)
         if further <= limit:
             for number, before in steps[entity]:
