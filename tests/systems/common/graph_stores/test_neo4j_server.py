@@ -123,7 +123,7 @@ def test_a_server_that_is_down_is_one_line_at_once(
     with pytest.raises(ServiceUnavailable) as refused:
         check_store("neo4j")
     assert str(refused.value) == (
-        f"Neo4j at {uri} does not answer: start it (scripts/neo4j start), or point NEO4J_URI at one that runs"
+        f"Neo4j at {uri} does not answer: start it (scripts/neo4j start), or set NEO4J_URI to a running one"
     )
     assert capfd.readouterr() == ("", "")
 

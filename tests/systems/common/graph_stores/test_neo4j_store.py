@@ -121,8 +121,8 @@ async def test_a_graph_that_is_not_on_the_server_is_one_line_with_the_way_out(
         await new("a").size()
     uri = neo4j_server.uri
     assert str(refused.value) == (
-        f"Neo4j at {uri} does not hold the graph of {tmp_path / 'a'} (it was written to {uri}): "
-        f"start the server that has it, or delete {tmp_path} so that it is built again"
+        f"Neo4j at {uri} does not have the graph of {tmp_path / 'a'} (it was written to {uri}): "
+        f"start the server that has it, or delete {tmp_path} to build it again"
     )
 
 
