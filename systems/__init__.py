@@ -1,1 +1,1 @@
-"""The systems under test: one folder each, registered by entry point, never importing each other."""
+"""The systems under test: one folder each, registered by entry point, without imports of each other."""

@@ -74,11 +74,11 @@ def conclude(outcomes: Outcomes) -> int:
     return EXIT_TOLERANCE if lines else EXIT_DONE
 
 
-def say_stopped(reached: BudgetExhausted, spending: BudgetTracker, progress: str) -> int:
+def say_stopped(exhausted: BudgetExhausted, spending: BudgetTracker, progress: str) -> int:
     """Print, even with `--quiet`, that the budget stopped the command and how to resume. Returns the exit code."""
-    go_on = " ".join(filter(None, (same_command(), spending.larger(reached))))
+    go_on = " ".join(filter(None, (same_command(), spending.larger(exhausted))))
     complain(
-        f"stopped at the budget ({reached.what}): {spending.report()}; {progress}. All paid results are kept. "
+        f"stopped at the budget ({exhausted.what}): {spending.report()}; {progress}. All paid results are kept. "
         f"To resume: {go_on}"
     )
     return EXIT_BUDGET

@@ -125,9 +125,9 @@ def demo(
 
     Example: rag-harness demo
     """
-    from harness.cli.demo import open_demo
+    from harness.cli.finished_report import open_finished_report
 
-    open_demo(in_browser=not no_open)
+    open_finished_report(in_browser=not no_open)
 
 
 @app.command("list", rich_help_panel="extend")

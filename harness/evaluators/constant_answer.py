@@ -6,12 +6,12 @@ from harness.core.records import Reference
 from harness.protocols import ConstantAnswer
 
 TRIED = 3
-"""So many of the reference answers, those that are given most often, are tried on every query."""
+"""Number of the most frequent reference answers that are tried on every query."""
 
 Read = Callable[[str], str]
-"""An answer in the form in which it is compared."""
+"""Normalises an answer for comparison."""
 Worth = Callable[[str, Sequence[str]], float]
-"""worth(answer, reference answers), all of them as read."""
+"""worth(answer, reference answers), all normalised."""
 
 
 def best_constant(
@@ -20,7 +20,7 @@ def best_constant(
     """The answer with the highest weighted mean among the `TRIED` most frequent reference answers, by weight; None
     without any reference answer. Ties: the first by spelling.
 
-    Where an answer is right or wrong as a whole, no other constant is better.
+    For binary metrics no other constant is better.
     """
     forms: dict[str, str] = {}
     weight_of: dict[str, float] = {}
@@ -41,7 +41,7 @@ def best_constant(
 
 
 def _values(worth: Worth, answer: str, references: Sequence[tuple[str, ...]]) -> tuple[float, ...]:
-    """Many queries have the same reference answers: each of those is compared once."""
+    """Values per query; equal sets of reference answers are compared once."""
     known = {answers: float(worth(answer, answers)) for answers in dict.fromkeys(references)}
     return tuple(known[answers] for answers in references)
 

@@ -1,4 +1,4 @@
-"""Contexts as judges see them, in windows that fit a judge.
+"""Splits contexts into windows that fit a judge.
 
 A context is shown as the generator saw it, with its rank in brackets before its text
 (`harness.llm_utils.answer_contract`) and the same separators. Contexts are put into windows in rank order; one
@@ -19,12 +19,12 @@ from harness.extraction.text_windows import windows_of
 from harness.llm_utils.answer_contract import BETWEEN, numbered_contexts
 
 LONGEST = 12_000
-"""Characters: some 3,000 tokens of English, which leave room for task, answer and reply in a judge's 8,192."""
+"""Characters: about 3,000 English tokens. The rest of a judge's 8,192 is for task, answer and reply."""
 _LEAST = 200
 
 ContextCharacters = Annotated[int, Field(ge=_LEAST)]
 """Shared parameter of evaluators: characters of contexts that a judge sees at once. Longer contexts are judged
-window by window. In scripts with a token per letter, a judge with 8,192 tokens needs less."""
+window by window. Use less for a judge with 8,192 tokens if the script has one token per letter."""
 
 
 @dataclass(frozen=True)
@@ -32,27 +32,27 @@ class Unit:
     """A context, or a part of a long one."""
 
     rank: int
-    """Of the context, from 1."""
+    """Rank of the context, from 1."""
     text: str
-    """With its number."""
+    """Text with the context's number."""
     read: int
-    """Characters of the context in it, without white space."""
+    """Its characters of the context, without white space."""
 
 
 @dataclass(frozen=True)
 class ContextWindow:
-    """The text that a judge sees at once."""
+    """The contexts that a judge sees in one call."""
 
     units: tuple[Unit, ...]
 
     @property
     def text(self) -> str:
-        """As the generator saw it."""
+        """The text as the generator saw it."""
         return BETWEEN.join(unit.text for unit in self.units)
 
     @property
     def ranks(self) -> frozenset[int]:
-        """Of the contexts in it."""
+        """Ranks of its contexts."""
         return frozenset(unit.rank for unit in self.units)
 
 
@@ -67,7 +67,7 @@ class ContextReading:
 
     @property
     def units(self) -> tuple[Unit, ...]:
-        """Of all windows, in rank order."""
+        """The units of all windows, in rank order."""
         return tuple(unit for window in self.windows for unit in window.units)
 
     @property
@@ -76,7 +76,7 @@ class ContextReading:
         return sum(unit.read for unit in self.units) / self.length if self.length else 1.0
 
     def mean(self, values: Sequence[float]) -> float:
-        """Of one value for each window, weighted by how much of the contexts it holds."""
+        """The mean of one value per window, weighted by the window's share of the contexts."""
         if len(values) == 1:
             return values[0]
         weights = [sum(unit.read for unit in window.units) for window in self.windows]
@@ -85,7 +85,9 @@ class ContextReading:
 
 
 def reading_of(contexts: Iterable[Context], longest: int) -> ContextReading:
-    """The contexts in windows of at most `longest` characters; blank ones are left out, and keep their number."""
+    """The contexts in windows of at most `longest` characters; blank contexts are left out, but still count in the
+    numbering.
+    """
     texts = [context.text for context in contexts]
     windows: list[list[Unit]] = []
     room = 0

@@ -1,14 +1,15 @@
-"""Do the sentences that a system offers as proof prove anything? Held against the gold facts. No judge.
+"""Compares the sentences that a system cites as evidence with the gold facts. No judge.
 
-*Recall* and *precision* are by sentence: a gold fact is covered, and a sentence is right, where the sentence
-contains the fact, or they share half of the shorter one in one piece of at least 20 characters, white space aside,
-in the same document. Shorter pieces ("Yes.", "a record of") stand in many facts and prove none. A character of a
-script without spaces counts as three.
+*Recall* is the share of gold facts that a cited sentence covers, *precision* the share of cited sentences that
+cover a gold fact. A sentence covers a fact of the same document if it contains the fact, or if they share one
+substring of at least half of the shorter text and at least 20 characters, ignoring white space. Shorter substrings
+("Yes.", "a record of") occur in many facts and prove nothing. A character of a script without spaces counts as
+three.
 
-*Evid* (GE-Chat, Da et al. 2025) is cos(E, E*) x min(1, L* / L): E all sentences offered and E* all gold facts, L
-and L* their lengths in characters. Texts longer than an encoder reads are embedded in windows and averaged.
+*Evid* (GE-Chat, Da et al. 2025) is cos(E, E*) x min(1, L* / L): E is all cited sentences, E* all gold facts, L and
+L* are their lengths in characters. Texts longer than an encoder's window are embedded in windows and averaged.
 
-An answer without a sentence proves nothing and is worth 0: no system gains by offering none.
+An answer without a cited sentence scores 0: no system gains by citing none.
 """
 
 from __future__ import annotations
@@ -39,19 +40,19 @@ from harness.protocols import (
 )
 
 NO_EVIDENCE = (
-    "no answer of the run offers a sentence as evidence: its system names none, it was never asked for an answer, "
-    "or it abstained in every query"
+    "no answer of the run cites a sentence as evidence: its system cites none, generated no answer, or "
+    "abstained on every query"
 )
-_SECTION = "Evidence that answers name"
+_SECTION = "Evidence cited in answers"
 _SHARED = 0.5
-"""Of the shorter one: how much of a sentence and a fact has to be one piece of text."""
+"""Minimum share of the shorter text (sentence or fact) that must be one common substring."""
 _SHORTEST = 20
-"""Characters of that piece, white space aside: four words or so."""
+"""Minimum characters of that substring without white space: about four words."""
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _FIGURE = PanelFigure(
     "evidence_named",
-    "Sentences offered as proof",
-    "What the sentences that a system offers as proof of its answers are worth against the gold facts",
+    "Cited sentences",
+    "Sentences that answers cite as evidence, compared with the gold facts",
 )
 
 
@@ -72,16 +73,16 @@ def _measure(name: str, title: str, summary: str, low: float = 0.0) -> Measure:
 _EVID = _measure(
     "evid",
     "Evid score",
-    "cosine of the sentences offered as proof with the gold facts, less where they are longer (GE-Chat)",
+    "cosine of cited sentences and gold facts, reduced if the sentences are longer (GE-Chat)",
     low=-1.0,
 )
-_RECALL = _measure("evidence_recall", "recall of facts", "share of the gold facts that a sentence offered covers")
+_RECALL = _measure("evidence_recall", "recall of facts", "share of the gold facts that a cited sentence covers")
 _PRECISION = _measure(
-    "evidence_precision", "precision of sentences", "share of the sentences offered that are of a gold fact"
+    "evidence_precision", "precision of sentences", "share of the cited sentences that cover a gold fact"
 )
 _CHARACTERS = Measure(
     name="evidence_characters",
-    summary="length of the sentences offered as proof, in characters",
+    summary="length of the cited sentences, in characters",
     failure_value=None,
     title="characters of evidence",
     section=_SECTION,
@@ -107,16 +108,16 @@ class _Match:
 
 
 class EvidenceEvaluator:
-    """Sentences against gold facts."""
+    """Compares cited sentences with gold facts."""
 
     def __init__(self, params: EvidenceParams, runtime: EvaluationRuntime) -> None:
         self._longest_fact = params.longest_fact
         self._runtime = runtime
 
     def not_applicable(self, reference: Reference, _: Measure, run: RunFacts) -> str:
-        """A run without a sentence of evidence, or a query without a fact: null queries have none."""
+        """Not for a run without cited sentences, or a query without a gold fact, such as a null query."""
         if not run.has_generator:
-            return "the run has no generator, and evidence is of an answer"
+            return "the run has no generator, so no answer cites evidence"
         if not run.has_evidence:
             return NO_EVIDENCE
         facts = _facts(reference)
@@ -137,7 +138,7 @@ class EvidenceEvaluator:
         if measure == _CHARACTERS:
             return float(length), f"{len(offered)} sentences"
         if not length:
-            return 0.0, "no sentence is offered"
+            return 0.0, "the answer cites no sentence"
         facts = _facts(case.reference)
         if measure == _EVID:
             return await self._evid([each.text for each in offered], list(facts.values()))
@@ -162,7 +163,7 @@ class EvidenceEvaluator:
 
 
 def _facts(reference: Reference) -> Mapping[tuple[str, str], str]:
-    """The facts that say something, each once for a document."""
+    """The non-blank facts, without duplicates within a document."""
     return {(item.doc_id, item.fact): item.fact for item in reference.evidence if item.fact.strip()}
 
 
@@ -193,7 +194,7 @@ def _length(text: str) -> int:
 SPEC = EvaluatorSpec(
     name="evidence",
     version="3",
-    summary="sentences that a system offers as proof, against the gold facts: Evid score, recall, precision",
+    summary="cited sentences, compared with the gold facts: Evid score, recall, precision",
     params=EvidenceParams,
     measures=lambda _params: MEASURES,
     build=EvidenceEvaluator,

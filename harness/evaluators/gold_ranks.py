@@ -1,6 +1,6 @@
 """Ranks of the gold evidence in retrieved contexts, and metrics of them.
 
-Document metrics are computed by ir_measures, fact metrics by `Found`.
+ir_measures computes document metrics, `FoundFacts` fact metrics.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ir_measures import Measure as IrMeasure
 
 Statistic = Literal["Hit", "Recall", "AllHit", "Precision", "Depth", "MRR", "MAP", "nDCG", "MAP_compat"]
-"""`Depth`: how many ranks there are."""
+"""`Depth`: number of ranks."""
 
 
 class Cut(NamedTuple):
@@ -38,11 +38,11 @@ class FoundFacts:
     """The ranks of the gold items of one query in one ranking."""
 
     gold: int
-    """How many gold items there are."""
+    """Number of gold items."""
     ranks: tuple[int, ...]
     """The first rank, from 1, of each item that was found, ascending; two facts can share one."""
     depth: int
-    """How many ranks there are."""
+    """Number of ranks."""
     items: tuple[str, ...] = ()
     """The items found, in the order of `ranks`, if they are texts."""
 
@@ -51,7 +51,7 @@ class FoundFacts:
         return len(self.ranks) if k is None else sum(rank <= k for rank in self.ranks)
 
     def value(self, cut: Cut) -> float:
-        """A statistic that needs no more than these ranks; for the others see `ir_values`."""
+        """A statistic that follows from these ranks; `ir_values` computes the others."""
         return _VALUES[cut.statistic](self, cut.k)
 
     def explain(self, noun: str, k: int | None) -> str:
@@ -68,7 +68,9 @@ def _reciprocal_rank(found: FoundFacts, k: int | None) -> float:
 
 
 def _map_compat(found: FoundFacts, k: int | None) -> float:
-    """The sum of 1/rank over the gold found, by min(gold, k): see `harness.evaluators.multihop_rag_compat`."""
+    """The sum of 1/rank over the gold items found, divided by min(gold, k): see
+    `harness.evaluators.multihop_rag_compat`.
+    """
     within = found.ranks[: found.within(k)]
     return sum(1 / rank for rank in within) / min(found.gold, k or found.gold)
 
@@ -96,7 +98,7 @@ def find_documents(contexts: Iterable[Context], evidence: Iterable[Evidence]) ->
 
 
 class FactFinder:
-    """Finds facts in texts, both as `squeezed` leaves them; a text that comes again is squeezed once."""
+    """Finds facts in texts, ignoring white space; normalised texts are cached."""
 
     def __init__(self, squeezed: Callable[[str], str]) -> None:
         self._squeezed = functools.cache(squeezed)
@@ -114,18 +116,18 @@ class FactFinder:
 
 
 def without_white_space(text: str) -> str:
-    """Chunking, headings and PDF extraction change white space, and nothing else."""
+    """The text without white space, which chunking, headings and PDF extraction change."""
     return "".join(text.split())
 
 
 def why_passage(facts: Iterable[str], most: int) -> str:
-    """Why no sentence or chunk could hold these gold facts: one has more than `most` characters; else nothing."""
+    """Why no sentence or chunk can contain these gold facts: one exceeds `most` characters; or empty."""
     longest = max(map(len, facts), default=0)
-    return f"a gold fact of {longest:,} characters: above {most:,} it is a passage" if longest > most else ""
+    return f"a gold fact of {longest:,} characters: more than {most:,} is a passage" if longest > most else ""
 
 
 def require_ir_measures() -> None:
-    """Raise `MissingDependency` where ir_measures is not installed."""
+    """MissingDependency if ir_measures is not installed."""
     need("evaluator-retrieval", "ir_measures")
 
 
@@ -138,13 +140,13 @@ def ir_values(rankings: Sequence[FoundFacts], cuts: Collection[Cut]) -> list[dic
     import ir_measures as ir
 
     measures = {_ir_measure(cut): cut for cut in cuts}
-    # The library sees ranks instead of document ids, whatever those contain. Strictly decreasing scores leave no
-    # ties, which its parts would break in different ways.
+    # The library gets ranks instead of document ids, which may contain anything. Strictly decreasing scores
+    # avoid ties, which its providers break differently.
     relevant = {str(number): _relevant(found) for number, found in enumerate(rankings) if found.gold}
     run = {number: _scores(rankings[int(number)]) for number in relevant}
     values: list[dict[Cut, float]] = [{} for _ in rankings]
-    # By name, because ir_measures would take the first that happens to be installed. trec_eval has all but a
-    # reciprocal rank with a cutoff.
+    # By name, because ir_measures would take the first that happens to be installed. trec_eval computes
+    # everything except a reciprocal rank with a cutoff.
     for provider in (ir.pytrec_eval, ir.msmarco):
         supported = [measure for measure in measures if provider.supports(measure)]
         for metric in provider.iter_calc(supported, relevant, run):

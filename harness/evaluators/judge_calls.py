@@ -1,4 +1,4 @@
-"""Judgements one by one: side by side within bounds, each charged by itself, each failing by itself."""
+"""Runs judgements concurrently within limits; each is charged and fails separately."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ from harness.protocols import EvaluationRuntime, Measure, Panel, PanelFigure, Ru
 
 
 def judged_measure(name: str, summary: str, reads: Sides, figure: PanelFigure, **more: Any) -> Measure:
-    """A metric between 0 and 1 for answerable queries, unless `more` says otherwise; drawn in `figure`."""
+    """A metric between 0 and 1 for answerable queries, unless `more` says otherwise; shown in `figure`."""
     given: dict[str, Any] = {"queries": "answerable", "range": (0.0, 1.0), **more}
     return Measure(
         name=name,
@@ -28,17 +28,17 @@ def judged_measure(name: str, summary: str, reads: Sides, figure: PanelFigure, *
 
 
 Judgement = tuple[float, str] | tuple[float, str, float]
-"""Value and explanation; where contexts were judged, the part of them that the judge was shown, from 0 to 1."""
+"""Value and explanation; if contexts were judged, also the share of them that the judge saw, from 0 to 1."""
 Judge = Callable[[ScoringInput, Measure], Awaitable[Judgement]]
 
 
 class NotApplicable(Exception):
-    """A judge function found that there is nothing to judge after all; the message is the reason."""
+    """Raised by a judge function if there is nothing to judge; the message is the reason."""
 
 
 class JudgedEvaluator(ABC):
-    """Base of evaluators that judge answers one by one: applies the preconditions of each metric, scores empty
-    sides, and runs the rest concurrently within limits.
+    """Base of evaluators that judge answers one by one: applies the preconditions of each metric, scores
+    empty texts, and runs the rest concurrently within limits.
     """
 
     def __init__(self, runtime: EvaluationRuntime) -> None:
@@ -46,7 +46,7 @@ class JudgedEvaluator(ABC):
 
     @abstractmethod
     async def begin(self, cases: Sequence[ScoringInput]) -> Judge:
-        """What judges the measures of these cases, all of one run."""
+        """The function that judges these cases, all of one run."""
         ...
 
     def settled(self, case: ScoringInput, measure: Measure) -> Score | None:
@@ -64,7 +64,7 @@ class JudgedEvaluator(ABC):
         return why_not(measure, reference, run)
 
     async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
-        """Every measure of every case; each judgement is charged and fails by itself."""
+        """Every measure of every case; each judgement is charged and fails separately."""
         scores: list[Score] = []
         asked: list[ScoringInput] = []
         for case in cases:
@@ -82,7 +82,7 @@ class JudgedEvaluator(ABC):
 async def judge_each(cases: Sequence[ScoringInput], runtime: EvaluationRuntime, judge: Judge) -> list[Score]:
     """judge(case, measure) for every metric of every case, `runtime.concurrency` at a time, in the given order.
 
-    An exception fails that score: a judge that is down, an unusable reply. Two exceptions do not: `NotApplicable`
+    An exception fails that score: an unavailable judge, an unusable reply. Two exceptions do not: `NotApplicable`
     gives a score with that status, and any other `HarnessError` (a full disk) ends the evaluation.
     """
     pairs = [(case, measure) for case in cases for measure in case.measures]

@@ -1,15 +1,15 @@
-"""Retrieval as the script of MultiHop-RAG computes it (Tang and Yang 2024, `retrieval_evaluate.py`).
+"""Retrieval metrics as MultiHop-RAG's script computes them (Tang and Yang 2024, `retrieval_evaluate.py`).
 
-For comparison with published tables. Where it differs from the measures without `compat` in their name:
+For comparison with published tables. Differences from the metrics without `compat` in their name:
 
-- Only spaces and line feeds are removed before a fact is looked for; other white space counts.
+- Only spaces and line feeds are removed before a fact is searched; other white space counts.
 - `hits_compat@k` is 1 if *any* fact is in the first k contexts: a hit, not the share of facts found.
-- `map_compat@10` is no average precision: each fact found in the first 10 contexts adds 1/rank of the first
-  that holds it, and the sum is divided by min(facts, 10). Two facts at ranks 1 and 2 give 0.75, where average
-  precision is 1. Two facts in one context at rank 1 give 1. With more than ten facts it can exceed 1.
+- `map_compat@10` is not average precision: each fact found in the first 10 contexts adds 1/rank of the first
+  context that contains it, and the sum is divided by min(facts, 10). Two facts at ranks 1 and 2 give 0.75, where
+  average precision is 1. Two facts in one context at rank 1 give 1. With more than ten facts it can exceed 1.
 - A fact that the reference states twice counts twice in the divisor and once when found.
 
-Null queries are left out, as there.
+Null queries are left out, as in the script.
 """
 
 import math
@@ -59,7 +59,7 @@ MEASURES: dict[Measure, Cut] = {
 
 
 class CompatFinder:
-    """Finds facts as the script does; a text that comes again is squeezed once."""
+    """Finds facts as the script does; normalised texts are cached."""
 
     def __init__(self) -> None:
         self._finder = FactFinder(lambda text: text.replace(" ", "").replace("\n", ""))

@@ -1,20 +1,20 @@
-"""Does an answer say what the reference says beyond the question? F1 of words, without function words and without
-those of the question; no model call.
+"""F1 of the words that answer and reference share beyond the question and function words; no model call.
 
-    shared    = words of answer and reference alike, each as often as both have it
-    precision = shared / words of the answer       recall = shared / words of the reference
+    shared = words that both contain, each as often as in both
+    precision = shared / words of the answer
+    recall = shared / words of the reference
 
-A long answer repeats its question, and function words are half of any text: both agree with every reference,
-right or wrong. Words are runs of letters in lower case, with an apostrophe within, and numbers; of scripts
-without spaces each character. Marks such as [3] are none. The function words are English; in other languages
-those stay, and the measure is nearer to plain token F1. `not` is one of them, and signs are none: what an answer
-denies, this does not see.
+A long answer repeats its question, and half of any text is function words: both overlap with every reference,
+right or wrong. Words are runs of letters in lower case, with apostrophes inside, and numbers; in scripts without
+spaces each character is a word. Citations such as [3] are ignored. The function words are English; in other
+languages the metric is closer to plain token F1. `not` is a function word, and signs are ignored: the metric does
+not see negation.
 
-Of the measures here that ask no model it goes best with people who compared long answers (docs/validity.md).
+Among the metrics without a model call, it agrees best with people who compared long answers (docs/validity.md).
 
-Where every word of a reference is in the question ("Who is older, Ann or Bob?" "Ann"), the question's words
-count too. Of several references the best counts. Not applicable: no reference, a null query, a right answer
-that is a bare yes or no or holds no word that counts, an answer that abstains. An empty answer is 0.
+If every word of a reference is in the question ("Who is older, Ann or Bob?" "Ann"), the question's words count
+too. Of several references the best counts. Not applicable: no reference, a null query, a right answer that is a
+bare yes or no or has no content word, an answer that abstains. An empty answer scores 0.
 """
 
 import re
@@ -53,7 +53,7 @@ _FIGURE = PanelFigure(
 
 
 class SharedWords(NamedTuple):
-    """How much of either side the other one has, 0 to 1."""
+    """Precision and recall of the shared words, 0 to 1."""
 
     precision: float
     recall: float
@@ -66,7 +66,7 @@ class SharedWords(NamedTuple):
 
 
 def shared_novel_tokens(question: str, answer: str, reference: str) -> SharedWords | None:
-    """See the module; None if the reference has no content word."""
+    """The shared novel words of answer and reference; None if the reference has no content word."""
     asked = set(content_words(question))
     wanted = Counter(word for word in content_words(reference) if word not in asked)
     if not wanted:
@@ -87,7 +87,7 @@ def content_words(text: str) -> list[str]:
 def _measure(part: str, title: str) -> Measure:
     return Measure(
         name=f"novel_token_{part}",
-        summary=f"{title} of the words of answer and reference beyond the question's and function words",
+        summary=f"{title} of the content words of answer and reference that are not in the question",
         failure_value=0.0,
         title=f"{title} of new words",
         section="Words beyond the question",
@@ -103,10 +103,10 @@ MEASURES = (F1, PRECISION, RECALL)
 
 
 class NovelTokensEvaluator:
-    """See the module."""
+    """F1 of novel words, as an evaluator."""
 
     def __init__(self, _params: Params, _runtime: EvaluationRuntime) -> None:
-        """It needs neither."""
+        pass
 
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
         """No generator, no reference answer, or a measure of another kind of query."""
@@ -121,7 +121,7 @@ class NovelTokensEvaluator:
         ]
 
     def close(self) -> None:
-        """Nothing to close."""
+        pass
 
 
 def _score(case: ScoringInput, measure: Measure) -> Score:
@@ -129,7 +129,7 @@ def _score(case: ScoringInput, measure: Measure) -> Score:
     found = [shared_novel_tokens(case.query.text, answer, one) for one in stated_answers(case.reference)]
     known = [one for one in found if one]
     if not known:
-        return not_applicable(case, measure, "the reference holds no word that counts")
+        return not_applicable(case, measure, "the reference has no content word")
     best = max(known, key=lambda one: one.f1)
     value = {F1: best.f1, PRECISION: best.precision, RECALL: best.recall}[measure]
     return scored(case, measure, value, f"precision {best.precision:.2f}, recall {best.recall:.2f}")
@@ -138,7 +138,7 @@ def _score(case: ScoringInput, measure: Measure) -> Score:
 SPEC = EvaluatorSpec(
     name="novel_tokens",
     version="3",
-    summary="does the answer say what the reference says beyond the question: F1 of words (no model call)",
+    summary="F1 of the words that answer and reference share beyond the question (no model call)",
     params=Params,
     measures=lambda _params: MEASURES,
     build=NovelTokensEvaluator,

@@ -1,13 +1,13 @@
-"""Evidence within the first N characters of what the generator saw: recall, and all of it, at equal prompt size.
+"""Evidence within the first N characters of the generator's context: retrieval at equal prompt size.
 
-What the generator saw is the contexts in rank order, numbered and separated as the answer contract shows them
-(`harness.llm_utils.answer_contract.shown`): the prompt of the answer. What a system's other calls read, such as
-the reports of a map step, is no part of it. Characters and not tokens, because they are the same for every model.
+The text is the contexts in rank order, numbered and separated as in the answer prompt
+(`harness.llm_utils.answer_contract.shown`). Text that a system's other calls read, such as the reports of a map
+step, is not included. The unit is characters, not tokens, because characters are the same for every model.
 
-- A *fact* is within N if all of it is: the first context that contains it, white space apart, has it before
-  character N ends. A fact that N cuts is not found.
-- A *document* is within N if a passage or sentence of it begins there: a context of that kind which names it, and
-  names no other. What only names documents, however many (a summary, a triplet), shows none of their text.
+- A *fact* is within N if all of it is: in the first context that contains it, ignoring white space, it ends before
+  character N. A fact that N cuts is not found.
+- A *document* is within N if a passage or sentence of it begins there: a context of that kind that names this
+  document and no other. Contexts that only name documents (a summary, a triplet) do not show their text.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CHARACTERS = "context_characters"
 _FIGURE = PanelFigure(
     "retrieval_at_size",
     "Evidence at equal prompt size",
-    "Recall: the share of a query's evidence within the first N characters of what the generator saw; All: "
+    "Recall: share of a query's evidence within the first N characters of the generator's context; All: "
     "whether all of it is (null queries have no evidence)",
     along="N, characters",
 )
@@ -41,15 +41,14 @@ _SAID: dict[Kind, str] = {
 
 
 def size_measure(level: Kind, statistic: Share, size: int, *, ranks: bool = False) -> Measure:
-    """`Recall` or `AllHit` of that level within `size` characters. `ranks`: it is the one that every report shows
-    and that ranks runs where answers cannot.
-    """
+    """`Recall` or `AllHit` of that level within `size` characters. `ranks`: the metric that every report shows,
+    and that ranks runs without answer metrics."""
     every = statistic == "AllHit"
     name = f"{statistic}@{size}c"
     what = f"share of queries with every gold {level}" if every else f"share of the gold {level}s"
     return Measure(
         name=f"fact_{name}" if level == "fact" else name,
-        summary=f"{what} {_SAID[level]} within the first {size:,} characters of what the generator saw",
+        summary=f"{what} {_SAID[level]} within the first {size:,} characters of the generator's context",
         failure_value=0.0,
         title=_FOUND[level] if ranks else f"{'all' if every else 'recall of'} {level}s within {size:,} characters",
         section=SECTION,
@@ -75,13 +74,13 @@ class Seen(NamedTuple):
     texts: tuple[str, ...]
     """Of the contexts, in rank order."""
     starts: tuple[int, ...]
-    """Where each begins, in characters, behind its number."""
+    """Start of each context in characters, after its number."""
     length: int
-    """Length of all, with numbers and separators."""
+    """Total length, with numbers and separators."""
 
 
 def prompt_contexts(contexts: Iterable[Context]) -> Seen:
-    """The contexts as they were handed over."""
+    """The contexts as in the prompt."""
     texts = tuple(context.text.strip() for context in contexts)
     numbered = numbered_contexts(texts)
     starts, at = [], 0
@@ -92,14 +91,14 @@ def prompt_contexts(contexts: Iterable[Context]) -> Seen:
 
 
 def facts_within(found: FoundFacts, what: Seen) -> FoundFacts:
-    """The same facts with the character at which each is complete, counted from 1, instead of its rank."""
+    """The same facts; the rank is replaced by the character at which the fact ends, counted from 1."""
     places = zip(found.items, (rank - 1 for rank in found.ranks), strict=True)
     ends = (what.starts[place] + _end(what.texts[place], fact) for fact, place in places)
     return FoundFacts(gold=found.gold, ranks=tuple(sorted(ends)), depth=what.length)
 
 
 def documents_within(contexts: Sequence[Context], evidence: Iterable[Evidence], what: Seen) -> FoundFacts:
-    """The gold documents with the character at which the first of their text begins in place of a rank."""
+    """The gold documents; the rank is replaced by the character at which their first text begins."""
     gold = {item.doc_id for item in evidence if item.doc_id}
     begins: dict[str, int] = {}
     for context, text, start in zip(contexts, what.texts, what.starts, strict=True):
@@ -120,7 +119,7 @@ def explain_within(found: FoundFacts, noun: str, size: int) -> str:
 
 
 def _end(text: str, fact: str) -> int:
-    """Where a fact ends in a text that contains it, ignoring white space."""
+    """The end of a fact in a text that contains it, ignoring white space."""
     left = without_white_space(text).index(fact) + len(fact)
     for place, char in enumerate(text, start=1):
         left -= not char.isspace()

@@ -1,4 +1,4 @@
-"""Seven metrics of ragas 0.4.3, asked over the metered client instead of through `ragas.evaluate()`.
+"""Seven metrics of ragas 0.4.3, called through the metered client instead of `ragas.evaluate()`.
 
 | measure `ragas_...` | reads (and the question) | value | calls |
 |--|--|--|--|
@@ -7,50 +7,48 @@
 | `context_recall` | reference, contexts | share of the reference's sentences that the contexts state | 1 |
 | `faithfulness` | answer, contexts | share of the answer's statements that the contexts imply | 2 |
 | `factual_correctness` | answer, reference; no question | F1 of the claims of the two, to two decimals | 4 |
-| `response_relevancy` | answer | mean cosine of the question and those asked back from the answer | `strictness` |
+| `response_relevancy` | answer | mean cosine of the question and generated questions | `strictness` |
 | `context_relevance` | contexts | mean of two ratings 0, 1, 2, divided by 2 | 2 |
 
-Prompts, parsing, the repair of a reply that cannot be read (up to three more calls) and formulas are the
-package's (Es et al. 2024, https://arxiv.org/abs/2309.15217; context relevance is NVIDIA's). The reference is the
-first of the reference answers; contexts are the texts that the generator saw, in rank order and under the numbers
-that it saw.
+Prompts, parsing, the repair of an invalid reply (up to three more calls) and formulas are the package's (Es et al.
+2024, https://arxiv.org/abs/2309.15217; context relevance is NVIDIA's). The reference is the first of the reference
+answers; contexts are the texts and numbers that the generator saw, in rank order.
 
 Contexts longer than `context_characters` are judged window by window (`harness.evaluators.context_windows`), never
-cut: what reads them is asked for each window. A statement, or a sentence of the reference, is supported if any
-window supports it (where the judge splits the reference otherwise for each window, the best one's share counts); a
-context of several parts is useful if any is; context relevance is that of the best window. So a statement that
-takes two windows to support counts as unsupported, and a long prompt has more tries. With one window the values
-are the package's.
+truncated: metrics that read them are computed for each window. A statement, or a sentence of the reference, is
+supported if any window supports it (where the judge splits the reference otherwise for each window, the best one's
+share counts); a context of several parts is useful if any is; context relevance is that of the best window. So a
+statement that needs two windows for support counts as unsupported, and a long prompt has more chances. With one
+window the values are the package's.
 
-What differs from `ragas.evaluate()`, each because a value would otherwise be silent or wrong:
+Differences from `ragas.evaluate()`, each of which avoids a silent or wrong value:
 
-- `ragas.evaluate()` turns a failure into NaN; here it is a failed score with its reason. Also failed: a reply that
-  ends within its JSON (LangChain's parser would complete what max_tokens cut off), a verdict other than 0 and 1
-  (the package takes any other number for 1), and an empty list of statements, claims or verdicts (in the package
+- `ragas.evaluate()` turns a failure into NaN; here it is a failed score with its reason. Also failed: a
+  reply with truncated JSON (LangChain's parser would complete it), a verdict other than 0 and 1
+  (the package reads any other number as 1), and an empty list of statements, claims or verdicts (in the package
   NaN for faithfulness and context recall, 0 for factual correctness).
-- Context relevance: the package takes any reply that holds the digit 2 for a 2, so also "0 out of 2"; here the
-  first number of the reply must agree with that. A reply without a rating is not asked for again, and both prompts
-  must be rated; the package asks five times and then makes do with the first prompt alone.
+- Context relevance: the package reads any reply with the digit 2 as a 2, even "0 out of 2"; here the first
+  number of the reply must agree. A reply without a rating is not retried, and both prompts need a rating;
+  the package tries five times and then uses the first prompt only.
 - The temperature is the judge's (0 unless configured), not 0.01, 0.1 or 0.3 by metric. At temperature 0 one
-  question asked back is as good as three, so `strictness` is 1, not 3: more make sense with a temperature above 0
-  and no seed. Each is a call of its own, since servers count the tokens of n choices differently.
-- With `constrained` (the default) the server holds the judge to the JSON schema that stands in the prompt, with
-  verdicts 0 or 1, so that a small model's replies can be read. `constrained: false`
-  asks just what the package asks.
+  generated question is as good as three, so `strictness` is 1, not 3: use more with a temperature above 0
+  and no seed. Each is a separate call, because servers count the tokens of n choices differently.
+- With `constrained` (the default) the server enforces the JSON schema of the prompt, with verdicts 0 or 1,
+  so that replies of small models are valid. `constrained: false` sends the package's requests unchanged.
 
-Where a query or an answer leaves nothing to ask, nothing is asked:
+Cases that need no judge:
 
 | | score |
 |--|--|
-| no generator, no contexts in the whole run, no reference answer | not applicable to what reads it |
-| a null query (the corpus does not hold the answer) | only faithfulness and response relevancy apply |
-| an empty answer | 0 in whatever reads the answer |
-| an abstention | 0 in factual correctness, where the reference says that it is wrong; else not applicable |
-| no context, in a run that has them | 0 in whatever reads contexts: nothing is useful, nothing implies anything |
+| no generator, no contexts in the whole run, no reference answer | metrics that read it are not applicable |
+| a null query (the corpus does not contain the answer) | only faithfulness and response relevancy apply |
+| an empty answer | 0 in metrics that read the answer |
+| an abstention | 0 in factual correctness if the reference shows that it is wrong; otherwise not applicable |
+| no context, in a run that has them | 0 in metrics that read contexts |
 
 KG-eval used ragas 0.3.3. Its prompts and formulas are the same, but its context relevance saw only the first 7,000
-characters of the contexts, and its response relevancy was 0 if any (now: if all) of the questions asked back came
-with the verdict "evasive answer".
+characters of the contexts, and its response relevancy was 0 if any (now: if all) of the generated questions
+had the verdict "evasive answer".
 """
 
 from collections.abc import Sequence
@@ -95,12 +93,12 @@ _REFERENCE, _QUESTION = frozenset[Side]({"reference"}), frozenset[Side]({"questi
 _MEASURES: dict[RagasMetric, Measure] = {
     "context_precision_no_reference": _measure(
         "context_precision_no_reference",
-        "useful contexts rank first, judged by the answer",
+        "precision of context ranking, usefulness judged by the answer",
         _QUESTION | _ANSWER | _CONTEXTS,
     ),
     "context_precision": _measure(
         "context_precision",
-        "useful contexts rank first, judged by the reference",
+        "precision of context ranking, usefulness judged by the reference",
         _QUESTION | _REFERENCE | _CONTEXTS,
     ),
     "context_recall": _measure(
@@ -121,7 +119,7 @@ _MEASURES: dict[RagasMetric, Measure] = {
     ),
     "response_relevancy": _measure(
         "response_relevancy",
-        "cosine of the question and one asked back from the answer",
+        "cosine of the question and a question generated from the answer",
         _QUESTION | _ANSWER,
         queries="all",
         range=(-1.0, 1.0),
@@ -129,7 +127,7 @@ _MEASURES: dict[RagasMetric, Measure] = {
     ),
     "context_relevance": _measure(
         "context_relevance",
-        "do the contexts hold what answers the question",
+        "relevance of the contexts to the question",
         _QUESTION | _CONTEXTS,
         stands_for="context_relevancy",
     ),
@@ -138,15 +136,15 @@ _NAMES = {measure: name for name, measure in _MEASURES.items()}
 
 
 class RagasParams(Params):
-    """What `per_evaluator.ragas` may set."""
+    """Parameters of `per_evaluator.ragas`."""
 
     metrics: tuple[RagasMetric, ...] = Field(get_args(RagasMetric), min_length=1)
     strictness: int = Field(1, ge=1, le=10)
-    """Questions asked back for response relevancy, a call each; a judge of temperature 0 asks the same again."""
+    """Questions generated for response relevancy, one call each; at temperature 0 they are all the same."""
     constrained: bool = True
-    """Hold the judge to the JSON schema of each prompt. False: as `ragas.evaluate()` asks."""
+    """Enforce the JSON schema of each prompt. False: as in `ragas.evaluate()`."""
     context_characters: ContextCharacters = LONGEST
-    """Of a window of contexts: longer ones are judged window by window."""
+    """Size of a window of contexts: longer contexts are judged window by window."""
 
 
 class RagasEvaluator(JudgedEvaluator):
@@ -187,7 +185,7 @@ class RagasEvaluator(JudgedEvaluator):
 
 
 def measures(params: RagasParams) -> tuple[Measure, ...]:
-    """The chosen metrics in the order of the table above."""
+    """The selected metrics in the order of the table above."""
     return tuple(measure for name, measure in _MEASURES.items() if name in params.metrics)
 
 
@@ -199,7 +197,7 @@ def load_ragas() -> "type[Ragas]":
 
 
 def check_ragas(_params: Params) -> None:
-    """Raise MissingDependency unless ragas is installed in the supported version."""
+    """Raise MissingDependency if the supported version of ragas is not installed."""
     try:
         found = version("ragas")
     except PackageNotFoundError:

@@ -1,17 +1,17 @@
-"""Did the system retrieve the evidence? By document, by fact, and as MultiHop-RAG's script has it. No model call.
+"""Did the system retrieve the evidence? By document, by fact, and as in MultiHop-RAG's script. No model call.
 
-*Document*: the ranking is the distinct documents that the contexts name (`doc_ids`), in rank order, so that
-triplets and summaries are scored through their provenance; gold is the distinct documents of the evidence. k
-counts documents. `Recall` and `AllHit` have no cutoff and so grow with whatever is named: one summary that names
-every document has 1.0 in both. They stand beside `Precision` and `documents_named`, and say nothing without them.
+*Document*: the ranking is the distinct documents that the contexts name (`doc_ids`), in rank order, so triplets
+and summaries are scored by their sources. Gold is the distinct documents of the evidence. k counts documents.
+`Recall` and `AllHit` have no cutoff and grow with the number of named documents: a summary that names every
+document gets 1.0 in both. Read them together with `Precision` and `documents_named`.
 
-*Fact*: a gold fact is found in a context whose text contains it once white space is removed from both. k counts
-contexts. It asks for the words themselves: what rewords a fact (a summary, a triplet) does not contain it, and a
-fact that a chunk border cuts is not found.
+*Fact*: a gold fact is found in a context whose text contains it, ignoring white space. k counts contexts. Only
+exact wording counts: a paraphrase (a summary, a triplet) does not contain the fact, and a fact that a chunk border
+cuts is not found.
 
-*Equal prompt size*: facts and documents within the first N characters of what the generator saw, for each N of
+*Equal prompt size*: facts and documents within the first N characters of the generator's context, for each N of
 `sizes` (`harness.evaluators.prompt_sizes`). *Evidence found* is the recall of facts within `evidence_within`
-characters, which is the same for every system; `context_characters` is how long contexts are.
+characters, the same for every system; `context_characters` is the length of the contexts.
 
 *compat*: see `harness.evaluators.multihop_rag_compat`.
 """
@@ -70,18 +70,16 @@ _BINARY: tuple[Statistic, ...] = ("Hit", "AllHit")
 _AT_K = PanelFigure(
     "retrieval_at_k",
     "Evidence among the first k",
-    "Hit: any of a query's evidence is found; AllHit: all of it; Recall: the share of it, among the first k "
-    "retrieved (null queries have no evidence)",
+    "Evidence among the first k retrieved: Hit: any of it; AllHit: all of it; Recall: the share of it (null "
+    "queries have no evidence)",
     along="k",
 )
-_RANKING = PanelFigure(
-    "retrieval_ranking", "Rank of the evidence", "How far up the evidence stands among what was retrieved"
-)
+_RANKING = PanelFigure("retrieval_ranking", "Rank of the evidence", "Rank of the evidence in the retrieval")
 _NO_CUTOFF = (Cut("Recall", None), Cut("AllHit", None), Cut("Precision", None))
 _NOT_BY_IR = frozenset[Statistic]({"AllHit", "Precision", "Depth"})
 _NAMED = Measure(
     name="documents_named",
-    summary="how many documents the contexts name",
+    summary="number of documents that the contexts name",
     failure_value=None,
     title="documents named",
     section=SECTION,
@@ -92,14 +90,14 @@ _NAMED = Measure(
 _SHOWN = replace(
     _NAMED,
     name="contexts_shown",
-    summary="how many contexts the generator saw",
+    summary="number of contexts that the generator saw",
     title="contexts shown",
     reads=frozenset({"contexts"}),
 )
 _CHARACTERS = replace(
     _SHOWN,
     name=CHARACTERS,
-    summary="length of what the generator saw of the contexts, in characters",
+    summary="length of the contexts that the generator saw, in characters",
     title="characters of contexts",
 )
 _SUMMARIES: dict[Statistic, str] = {
@@ -109,7 +107,7 @@ _SUMMARIES: dict[Statistic, str] = {
     "Precision": "share of {ranks} that are gold",
     "MRR": "1/rank of the first gold {gold} in {ranks}",
     "MAP": "average precision over the gold {gold}s in {ranks}",
-    "nDCG": "discounted gain of the gold {gold}s in {ranks}, by that of the best order",
+    "nDCG": "discounted gain of the gold {gold}s in {ranks}, relative to the best order",
 }
 
 
@@ -119,8 +117,8 @@ class RetrievalParams(Params):
     ks: tuple[Annotated[int, Field(ge=1, le=1000)], ...] = Field((1, 4, 10), min_length=1)
     """Hit, Recall and AllHit are taken at each, MRR, MAP and nDCG at the largest."""
     longest_fact: int = Field(1000, ge=1)
-    """Characters. A longer fact is a passage or a whole document (rag_12000, some of uda_qa): no chunk could
-    contain it, so that the fact level and compat do not apply to its query."""
+    """Characters. A longer fact is a passage or a whole document (rag_12000, some of uda_qa) that no chunk
+    can contain: fact metrics and compat do not apply to its query."""
     sizes: tuple[Annotated[int, Field(ge=1)], ...] = (1000, 2000, 4000, 8000, 16000)
     """Sizes of context, in characters, within which recall is computed; empty: none."""
 
@@ -131,7 +129,7 @@ class RetrievalParams(Params):
     @classmethod
     def _distinct(cls, cutoffs: tuple[int, ...]) -> tuple[int, ...]:
         if len(set(cutoffs)) != len(cutoffs):
-            raise ValueError("a cutoff is named twice")
+            raise ValueError("a cutoff is listed twice")
         return tuple(sorted(cutoffs))
 
 
@@ -156,8 +154,8 @@ def rules(params: RetrievalParams) -> tuple[Rule, ...]:
 
 
 def _size_rules(params: RetrievalParams) -> list[Rule]:
-    """Facts before documents, which count as found if any part is. All of the evidence before a share of it: a
-    question over two documents needs both.
+    """Facts before documents, which count as found if any part is. AllHit before Recall: a question over
+    two documents needs both.
     """
     shown = params.evidence_within
     sizes = sorted({*params.sizes, shown}) if params.sizes else []
@@ -191,7 +189,9 @@ def _rule(level: Level, cut: Cut) -> Rule:
     summary = _SUMMARIES[cut.statistic].format(gold=level, ranks=ranks)
     measure = Measure(
         name=cut.name if level == "document" else f"{level}_{cut.name}",
-        summary=f"{summary}, which grows with how many are named: see documents_named" if grows else summary,
+        summary=f"{summary}, which grows with the number of named documents: see documents_named"
+        if grows
+        else summary,
         failure_value=0.0,
         title=f"{cut.name} of {level}s",
         section=SECTION,
@@ -286,7 +286,7 @@ def _explained(rule: Rule, found: FoundFacts, noun: str) -> str:
 
 
 def _facts(reference: Reference) -> list[str]:
-    """The facts that say something, as often as they are stated."""
+    """The non-blank facts, with repetitions."""
     return [item.fact for item in reference.evidence if item.fact.strip()]
 
 
@@ -297,7 +297,7 @@ def _measures(params: RetrievalParams) -> tuple[Measure, ...]:
 SPEC = EvaluatorSpec(
     name="retrieval",
     version="5",
-    summary="is the evidence in what was retrieved, by document and by fact (no model call)",
+    summary="retrieval of the evidence, by document and by fact (no model call)",
     params=RetrievalParams,
     measures=_measures,
     build=RetrievalEvaluator,

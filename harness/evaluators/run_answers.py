@@ -1,7 +1,7 @@
-"""A run's answers, read to be scored: a part of them at a time, wherever that is.
+"""Reads the answers of a run for scoring, in parts, in this process or on another machine.
 
-Answers with their contexts take more memory than anything else. Parts are in the order of their queries' ids, so
-that all parts together are sorted as one is (`score_run`).
+Answers with their contexts need the most memory. Parts follow the order of query ids, so all parts together are
+sorted as one (`score_run`).
 """
 
 import itertools
@@ -16,11 +16,11 @@ from harness.protocols import RunFacts
 from harness.store import CompressedByKey, RecordKey, RunDir, SampleRow, rows_by_id
 
 PART = 2_048
-"""Answers that are in memory at once, with their contexts."""
+"""Maximum answers in memory at once, with their contexts."""
 
 
 class RunAnswers:
-    """Of a run, finished or not; the same records give the same scores."""
+    """The answers of a run, finished or not; the same records give the same scores."""
 
     def __init__(self, run: RunDir) -> None:
         self._run = run
@@ -31,18 +31,18 @@ class RunAnswers:
 
     @cached_property
     def query_ids(self) -> list[str]:
-        """Of the sampled queries, in the order in which they are scored."""
+        """Ids of the sampled queries, in the order of scoring."""
         return list(self._sample)
 
     @cached_property
     def _sample(self) -> CompressedByKey[str, SampleRow]:
-        """In that order: parts of it lie together."""
+        """The sample in that order, so that parts are contiguous."""
         return rows_by_id(sorted(self._run.iter_sample(), key=lambda row: row.query.query_id))
 
     async def scored(
         self, scorer: Scorer, begin_part: Callable[[int, int], None] = lambda _number, _of: None
     ) -> AsyncIterator[list[Score]]:
-        """The scores of all answers; `begin_part` is told which part of how many begins."""
+        """The scores of all answers; `begin_part` is called with the number of each part and of all."""
         ids = self.query_ids
         if len(ids) * self._repeats <= PART:
             records = self._run.records()
@@ -57,7 +57,7 @@ class RunAnswers:
             yield await self._scored(scorer, part)
 
     async def scored_of(self, scorer: Scorer, query_ids: Collection[str]) -> list[Score]:
-        """Of the answers to these queries alone: the same scores as when all are scored."""
+        """The scores of the answers to these queries; the same as when all are scored."""
         asked = frozenset(query_ids)
         return await self._scored(scorer, [one for one in self.query_ids if one in asked])
 
@@ -74,7 +74,7 @@ class RunAnswers:
 
     @cached_property
     def _outlines(self) -> "dict[RecordKey, _Outline]":
-        """Of the records that count."""
+        """The outlines of the latest records."""
         outlines: dict[RecordKey, _Outline] = {}
         for place, record in self._run.iter_placed_records():
             key = record.query_id, record.repeat
@@ -84,7 +84,7 @@ class RunAnswers:
 
 
 class _Outline(NamedTuple):
-    """The place of a record, and which fields it has."""
+    """The position of a record, and the fields that it has."""
 
     attempt: int
     place: int
@@ -104,7 +104,7 @@ class _Outline(NamedTuple):
 
 
 def _facts_of(has_generator: bool, outlines: Iterable[_Outline]) -> RunFacts:
-    """The fields that any answer has; for a run without answers, all."""
+    """The fields that any answer has; all, for a run without answers."""
     answered = [outline for outline in outlines if outline.is_answered]
     return RunFacts(
         has_generator=has_generator,

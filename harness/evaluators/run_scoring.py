@@ -1,14 +1,14 @@
-"""From records to scores: exactly one for every (query, repeat, measure), so that no failure leaves a denominator.
+"""From records to scores: exactly one for every (query, repeat, metric). So failures stay in the denominator.
 
 | the record | the score |
 |--|--|
-| the measure does not apply to this query | `not_applicable`, with the evaluator's reason |
-| there is none yet | `missing`: the run is unfinished |
-| it ended in an error or a timeout | `imputed`: the measure's failure value, explained by the failure |
-| it ended because an imported file has no row for the query | `failed`: what would have been answered is unknown |
-| likewise, and the measure only describes | `not_applicable`, with the failure |
-| the evaluator raised, left the score out, or gave a value that cannot be | `failed`, with the reason |
-| otherwise | what the evaluator says |
+| the metric does not apply to this query | `not_applicable`, with the evaluator's reason |
+| no record yet | `missing`: the run is unfinished |
+| error or timeout | `imputed`: the metric's failure value, explained by the failure |
+| an imported file has no row for the query | `failed`: the answer is unknown |
+| the same, for a metric that only describes | `not_applicable`, with the failure |
+| the evaluator raised, returned no score, or returned an impossible value | `failed`, with the reason |
+| otherwise | the evaluator's score |
 """
 
 import itertools
@@ -31,7 +31,7 @@ ScoreKey = tuple[str, int, str]
 
 @dataclass(frozen=True)
 class Scorer:
-    """An evaluator that was built, with the metrics it computes."""
+    """An evaluator and the metrics it computes."""
 
     name: str
     measures: tuple[Measure, ...]
@@ -49,14 +49,14 @@ async def score_run(
     """One score for every (query, repeat, metric), sorted by them.
 
     `rows` are the sampled queries, repeats count from 0; records of other queries are ignored. A `HarnessError`
-    (such as a full disk) or an interrupt ends the evaluation; any other exception, and a model that cannot be
-    reached, fails only the scores concerned.
+    (such as a full disk) or an interrupt ends the evaluation; any other exception, and an unreachable
+    model, fails only the affected scores.
     """
     scores: dict[ScoreKey, Score] = {}
     cases: list[ScoringInput] = []
     for row, repeat in itertools.product(rows, range(repeats)):
         record = records.get((row.query.query_id, repeat))
-        settled = _settled(scorer, row.reference, repeat, record, facts or RunFacts())
+        settled = _without_evaluator(scorer, row.reference, repeat, record, facts or RunFacts())
         scores.update((_key(score), score) for score in settled)
         names = {score.measure for score in settled}
         left = tuple(measure for measure in scorer.measures if measure.name not in names)
@@ -66,10 +66,10 @@ async def score_run(
     return [scores[key] for key in sorted(scores)]
 
 
-def _settled(
+def _without_evaluator(
     scorer: Scorer, reference: Reference, repeat: int, record: RunRecord | None, facts: RunFacts
 ) -> list[Score]:
-    """The scores of this query that need no evaluator."""
+    """The scores of this query that do not need the evaluator."""
     if record and record.prediction and record.prediction.answer is None:
         facts = replace(facts, has_generator=False)
     if record and record.prediction and not record.prediction.has_contexts:
@@ -101,13 +101,13 @@ async def _evaluated(scorer: Scorer, cases: Sequence[ScoringInput]) -> dict[Scor
     try:
         return await _checked(scorer, cases)
     except ModelUnavailable as error:
-        return {key: make_score(key, "failed", str(error)) for key in _asked(cases)}
+        return {key: make_score(key, "failed", str(error)) for key in _requested_scores(cases)}
     except (HarnessError, RunInterrupted):
         raise
     except Exception as error:
         if len(cases) == 1:
             reason = f"{type(error).__name__}: {error}"
-            return {key: make_score(key, "failed", reason) for key in _asked(cases)}
+            return {key: make_score(key, "failed", reason) for key in _requested_scores(cases)}
     scores: dict[ScoreKey, Score] = {}
     for case in cases:
         scores.update(await _evaluated(scorer, [case]))
@@ -116,20 +116,20 @@ async def _evaluated(scorer: Scorer, cases: Sequence[ScoringInput]) -> dict[Scor
 
 async def _checked(scorer: Scorer, cases: Sequence[ScoringInput]) -> dict[ScoreKey, Score]:
     """The evaluator's scores; raises ValueError if it broke its contract."""
-    asked = _asked(cases)
+    asked = _requested_scores(cases)
     found: dict[ScoreKey, Score] = {}
     for score in await scorer.evaluator.evaluate(cases):
         key = _key(score)
         if key not in asked:
-            raise ValueError(f"{scorer.name} scored {key}, which it was not asked for")
+            raise ValueError(f"{scorer.name} scored {key}, which was not requested")
         if key in found:
             raise ValueError(f"{scorer.name} scored {key} twice")
-        found[key] = _possible(asked[key], score)
-    return {key: found.get(key) or make_score(key, "failed", f"{scorer.name} gave no score") for key in asked}
+        found[key] = _checked_value(asked[key], score)
+    return {key: found.get(key) or make_score(key, "failed", f"{scorer.name} returned no score") for key in asked}
 
 
-def _possible(measure: Measure, score: Score) -> Score:
-    """The score, or a failed one where its value is none that the measure can have."""
+def _checked_value(measure: Measure, score: Score) -> Score:
+    """The score, or a failed one if the metric cannot have its value."""
     if score.value is None:
         return score
     if measure.binary and score.value not in {0, 1}:
@@ -145,7 +145,7 @@ def _possible(measure: Measure, score: Score) -> Score:
     return score
 
 
-def _asked(cases: Sequence[ScoringInput]) -> dict[ScoreKey, Measure]:
+def _requested_scores(cases: Sequence[ScoringInput]) -> dict[ScoreKey, Measure]:
     return {
         (case.record.query_id, case.record.repeat, measure.name): measure
         for case in cases

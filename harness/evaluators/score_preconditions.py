@@ -1,4 +1,4 @@
-"""What a metric reads of a case, and its score if one of those sides is missing or empty."""
+"""The texts that a metric reads, and its score if one of them is missing or empty."""
 
 from functools import lru_cache
 
@@ -34,10 +34,10 @@ def _of_another_kind(measure: Measure, reference: Reference) -> str:
 def score_without_reading(
     case: ScoringInput, measure: Measure, *, abstention_is_wrong: bool = False
 ) -> Score | None:
-    """The score if a side is empty; None if there is something to read.
+    """The score if a text is empty; None if the texts must be read.
 
-    An empty answer, and no context at all, have the worst value. An abstention is not applicable, or has the worst
-    value if the metric knows by the reference that it is wrong.
+    An empty answer, or no context at all, gets the worst value. An abstention is not applicable, or gets the worst
+    value if the reference shows that it is wrong.
     """
     answer, least = case.prediction.answer or "", measure.failure_value or 0.0
     if "answer" in measure.reads and not normalise(answer):
@@ -64,8 +64,8 @@ def is_null(reference: Reference) -> bool:
 
 @lru_cache(maxsize=4096)
 def _say_nothing(reference_answers: tuple[str, ...]) -> bool:
-    # A report asks it of the same references for every run.
-    answers = _said(reference_answers)
+    # Cached, because a report checks the same references for every run.
+    answers = _non_blank(reference_answers)
     return bool(answers) and all(map(abstains, answers))
 
 
@@ -76,9 +76,9 @@ def is_only_verdict(reference: Reference) -> bool:
 
 
 def stated_answers(reference: Reference) -> list[str]:
-    """The reference answers that say anything."""
-    return _said(reference.answers)
+    """The reference answers that are not blank."""
+    return _non_blank(reference.answers)
 
 
-def _said(answers: tuple[str, ...]) -> list[str]:
+def _non_blank(answers: tuple[str, ...]) -> list[str]:
     return [answer for answer in answers if canonical(answer)]

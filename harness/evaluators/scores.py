@@ -1,4 +1,4 @@
-"""Scores as evaluators write them: of a case, with a reason."""
+"""Constructors for scores of a case, with a reason."""
 
 from harness.core.records import Score, ScoreStatus
 from harness.core.sanitize import without_keys
@@ -10,30 +10,29 @@ LONGEST_EXPLANATION = 240
 def scored(
     case: ScoringInput, measure: Measure, value: float, explanation: str = "", share_read: float | None = None
 ) -> Score:
-    """A value; NaN and infinity raise ValueError. `share_read`: see `Score`."""
+    """A score with a value; ValueError for NaN and infinity. `share_read`: see `Score`."""
     score = make_score(_key(case, measure), "scored", explanation, float(value))
     return score if share_read is None else Score(**{**dict(score), "share_read": share_read})
 
 
 def labelled(case: ScoringInput, measure: Measure, label: str, explanation: str) -> Score:
-    """1 of a measure with labels: the answer is of that kind."""
+    """Value 1 of a metric with labels: the answer has this label."""
     return make_score(_key(case, measure), "scored", explanation, 1.0, label)
 
 
 def failed(case: ScoringInput, measure: Measure, reason: str) -> Score:
-    """The evaluator or its judge could not say: no value, and why."""
+    """The evaluator or its judge could not compute the score: no value, and the reason."""
     return make_score(_key(case, measure), "failed", reason)
 
 
 def not_applicable(case: ScoringInput, measure: Measure, reason: str) -> Score:
-    """A score with the status not applicable, and its reason."""
     return make_score(_key(case, measure), "not_applicable", reason)
 
 
 def make_score(
     key: tuple[str, int, str], status: ScoreStatus, explanation: str, value: float | None = None, label: str = ""
 ) -> Score:
-    """The score of (query_id, repeat, measure), its explanation in bounds."""
+    """The score of (query_id, repeat, metric), with a shortened explanation."""
     query_id, repeat, measure = key
     return Score(
         query_id=query_id,
@@ -47,7 +46,7 @@ def make_score(
 
 
 def bounded(text: str, longest: int) -> str:
-    """`text` on one line, without keys, cut to `longest` characters."""
+    """`text` on one line, without API keys, cut to `longest` characters."""
     line = " ".join(without_keys(text).split())
     return line if len(line) <= longest else line[: longest - 1] + "…"
 

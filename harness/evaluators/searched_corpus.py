@@ -12,14 +12,14 @@ _Spans = Mapping[str, Sequence[tuple[int, int]]]
 
 
 class CachedSearch:
-    """See `harness.protocols.RetrievalTrace`. A corpus or index that is damaged is a StoreError."""
+    """See `harness.protocols.RetrievalTrace`. StoreError if a corpus or index is damaged."""
 
     def __init__(self, run: RunDir) -> None:
         self._run = run
 
     @cached_property
     def documents(self) -> Mapping[str, str]:
-        """The corpus; empty if the run names none or the folder was moved."""
+        """The corpus; empty if the run names none or its folder was moved."""
         digest = self._run.manifest().dataset.get("corpus_digest")
         return _documents(self._run.path.parent, digest) if digest else {}
 
@@ -35,6 +35,6 @@ class CachedSearch:
         return found
 
 
-@lru_cache(maxsize=1)  # The runs of one command mostly share it.
+@lru_cache(maxsize=1)  # Usually shared by the runs of one command.
 def _documents(results: Path, digest: str) -> Mapping[str, str]:
     return {document.doc_id: document.text for document in Corpora(results).documents(digest)}

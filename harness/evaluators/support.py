@@ -1,18 +1,18 @@
-"""How far do the contexts support the answer? Overlap of words, without a judge.
+"""Support of the answer by the contexts: overlap of words, without a judge.
 
-    support_words    = share of the answer's content words and numbers that stand in the contexts
+    support_words    = share of the answer's content words and numbers that occur in the contexts
     support_bigrams  = share of its pairs of neighbouring words that do
     support_rouge_l  = longest common subsequence of answer and contexts / words of the answer (ROUGE-L precision,
                        Lin 2004)
-    support_exact    = whether the whole answer stands in the contexts
+    support_exact    = whether the contexts contain the whole answer
 
 Content words are those of `harness.evaluators.novel_tokens`: without function words and citations. On ClapNQ's
 human labels of faithfulness `support_words` separates faithful answers from others better than the knowledge-graph
 scores (docs/validity.md has every candidate, also with the length of the answer held constant). It does not see
 negation, and an answer that copies an irrelevant passage is supported by it.
 
-Not applicable: an answer that abstains, or has no word that counts. An empty answer, and no contexts at all, are
-0.
+Not applicable: an answer that abstains, or has no content word. An empty answer, and no contexts at
+all, score 0.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from harness.protocols import (
 
 _WORD = re.compile(rf"[{UNSPACED}]|{LETTER_OR_DIGIT}+(?:'{LETTER_OR_DIGIT}+)?")
 _FIGURE = PanelFigure(
-    "support", "Support of answers by their contexts", "How much of an answer stands in its contexts"
+    "support", "Support of answers by their contexts", "Word overlap of answers with their contexts"
 )
 
 
 class Support(NamedTuple):
-    """How much of an answer its contexts support, 0 to 1."""
+    """Shares of an answer that its contexts support, 0 to 1."""
 
     words: float
     bigrams: float
@@ -56,7 +56,7 @@ class Support(NamedTuple):
 
 
 def support_of(answer: str, contexts: Sequence[str]) -> Support | None:
-    """See the module; None for an answer without a word that counts."""
+    """The support of an answer; None if it has no content word."""
     said, text = content_words(answer), " ".join(contexts)
     if not said:
         return None
@@ -108,16 +108,18 @@ def _measure(part: str, title: str, summary: str) -> Measure:
 
 
 WORDS = replace(
-    _measure("words", "words supported", "share of the answer's content words and numbers that its contexts hold"),
+    _measure(
+        "words", "words supported", "share of the answer's content words and numbers that its contexts contain"
+    ),
     twin_of="ragas_faithfulness",
     stands_for="faithfulness",
 )
-BIGRAMS = _measure("bigrams", "word pairs supported", "share of the answer's word pairs that its contexts hold")
+BIGRAMS = _measure("bigrams", "word pairs supported", "share of the answer's word pairs that its contexts contain")
 ROUGE_L = _measure(
     "rouge_l", "ROUGE-L precision", "longest common subsequence with the contexts per word of the answer"
 )
 EXACT = replace(
-    _measure("exact", "contained in the contexts", "share of answers that stand in their contexts as a whole"),
+    _measure("exact", "contained in the contexts", "share of answers that their contexts contain as a whole"),
     range=None,
     binary=True,
 )
@@ -125,7 +127,7 @@ MEASURES = (WORDS, BIGRAMS, ROUGE_L, EXACT)
 
 
 class SupportEvaluator:
-    """See the module."""
+    """Scores the support of answers by their contexts."""
 
     def __init__(self, _params: Params, _runtime: EvaluationRuntime) -> None:
         """It needs neither."""
@@ -148,7 +150,7 @@ def _scores(case: ScoringInput) -> list[Score]:
         return [score for score in known if score]
     found = support_of(case.prediction.answer or "", [context.text for context in case.prediction.contexts])
     if found is None:
-        return [not_applicable(case, measure, "the answer holds no word that counts") for measure in case.measures]
+        return [not_applicable(case, measure, "the answer has no content word") for measure in case.measures]
     values = dict(zip((one.name for one in MEASURES), found, strict=True))
     said = f"words {found.words:.2f}, pairs {found.bigrams:.2f}, ROUGE-L {found.rouge_l:.2f}"
     return [scored(case, measure, values[measure.name], said) for measure in case.measures]
@@ -157,7 +159,7 @@ def _scores(case: ScoringInput) -> list[Score]:
 SPEC = EvaluatorSpec(
     name="support",
     version="2",
-    summary="how much of the answer stands in the contexts: words, pairs, ROUGE-L precision (no model call)",
+    summary="support of the answer by the contexts: words, pairs, ROUGE-L precision (no model call)",
     params=Params,
     measures=lambda _params: MEASURES,
     build=SupportEvaluator,

@@ -1,4 +1,4 @@
-"""The triplets of the texts of a case; one extraction serves every metric that needs it."""
+"""Extracts the triplets of a case's texts; one extraction serves every metric that needs it."""
 
 import re
 from collections.abc import Iterable
@@ -11,10 +11,9 @@ from harness.protocols import ChatModel
 
 
 def judged_extractions(judge: ChatModel) -> Extractions:
-    """By the judge: one call per window, paid once for the same text.
+    """Extraction by the judge: one call per window, paid once for the same text.
 
-    Make one for each run: calls are counted for the evaluation of that run, whether or not another run made them
-    before.
+    Make one object per run: calls count for the evaluation of that run, even if another run made them before.
     """
     return Extractions(JudgedTriplets(judge).read, WINDOW)
 
@@ -23,14 +22,14 @@ _IN_BRACKETS = re.compile(r"\([^()]*\)")
 """Kinds of entities, sources and dates."""
 _WORD = re.compile(r"\w+")
 _FEWEST_WORDS = 4
-"""Minimum words of a sentence beside triplets; fewer are the name of an entity."""
+"""Minimum words of a sentence beside triplets; fewer are an entity name."""
 
 
 class Stated(NamedTuple):
-    """The content of a text: sentences to extract from, and triplets that are already given."""
+    """The content of a text: sentences to extract from, and existing triplets."""
 
     texts: tuple[str, ...]
-    """To be read."""
+    """Texts to extract from."""
     triplets: tuple[Triplet, ...] = ()
 
 
@@ -43,16 +42,16 @@ def stated_by(contexts: Iterable[Context]) -> Stated:
 
 
 def _beside_triplets(context: Context) -> str:
-    """The sentences that stand in its text beside the triplets that it carries; empty where there are none.
+    """The sentences in a context's text beside its triplets; empty without triplets.
 
-    `(Ann)-[LEADS]->(Acme): Ann leads Acme Corp. (The Post)` says a sentence besides; `Ann leads Acme (The Post,
-    2023)` says none, nor does a text of another wording of its triplets. A passage is read whole, for others
-    retrieve it too.
+    `(Ann)-[LEADS]->(Acme): Ann leads Acme Corp. (The Post)` has a sentence; `Ann leads Acme (The Post, 2023)` has
+    none, nor does a paraphrase of the triplets. A passage is extracted as a whole, because other systems retrieve
+    it too.
     """
     if context.is_own_text or not context.triplets:
         return context.text
     text = context.text
-    # Longest first: one may be the beginning of another.
+    # Longest first, because one may be a prefix of another.
     for triplet in sorted(context.triplets, key=lambda one: -len(" ".join(one))):
         text = _as_it_stands(triplet, context.text).sub("", text)
     n_words = len(_WORD.findall(_IN_BRACKETS.sub(" ", text)))
@@ -62,7 +61,7 @@ def _beside_triplets(context: Context) -> str:
 
 
 def _as_it_stands(triplet: Triplet, text: str) -> re.Pattern[str]:
-    """As `(head)-[relation]->(tail)`; in words only without it, since a sentence behind it may begin with them."""
+    """As `(head)-[relation]->(tail)` if present; otherwise in words, which a following sentence may begin with."""
     drawn = _drawn(triplet)
     if drawn in text:
         return re.compile(re.escape(drawn))
@@ -74,8 +73,8 @@ def _drawn(triplet: Triplet) -> str:
 
 
 def texts_of(contexts: Iterable[Context]) -> tuple[str, ...]:
-    """What to read of contexts: each passage by itself, for others retrieve it too; the many short triplets of a
-    graph as one text, a line each, the same line once.
+    """The texts of contexts to extract: each passage separately, because other systems retrieve it too; all short
+    triplets of a graph as one text, one distinct line each.
     """
     contexts = [context for context in contexts if context.text.strip()]
     lines = dict.fromkeys(context.text for context in contexts if context.kind == "triplet")

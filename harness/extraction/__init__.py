@@ -1,1 +1,1 @@
-"""Texts to entities and triplets: the nouns, one spelling for one name, rules on a parse, a model's reading."""
+"""Extracts entities and triplets from texts: with rules on a parse, or with a model."""

@@ -19,8 +19,8 @@ _TYPOGRAPHY = str.maketrans(dict.fromkeys(_APOSTROPHES, "'") | dict.fromkeys(_DA
 _ARTICLE = re.compile(r"^(?:the|an|a) ")
 _POSSESSIVE = re.compile(r"'s$")
 _INITIALS = re.compile(r"\b[^\W\d_](?:\.[^\W\d_])+\.?(?!\w)")
-# Pronouns and other words that stand for a name. "us" and "who" are left out on purpose: casefolded, so are US and
-# WHO.
+# Pronouns and other words that replace a name. "us" and "who" are missing on purpose: casefolded, US and WHO are
+# equal to them.
 _STAND_INS = """
 i me my mine myself you your yours yourself yourselves he him his himself she her hers herself it its itself
 we our ours ourselves they them their theirs themselves this that these those which whom whose what here there
@@ -31,15 +31,12 @@ _NOT_ENTITIES = frozenset(_STAND_INS.split())
 
 
 def entity_id(name: str) -> str:
-    """The name under which two spellings are one entity; empty for what cannot be one.
+    """The name under which two spellings are one entity; empty for text that cannot be one.
 
-    Unicode NFKC, case folded, white space collapsed, typographic apostrophes and dashes made plain; then, as often
-    as there are any, quotes, brackets and punctuation around the name, a leading article (the, a, an), a final
-    possessive ('s) and the dots of initials (`U.S.`) dropped. No stemming and no fuzzy match: `Apple Inc.` is not
-    `Apple`.
-
-    Empty for a name without a letter or digit, of more than 100 characters, or that is a pronoun or article.
-    Applying it twice changes nothing.
+    Unicode NFKC, case folded, white space collapsed, typographic apostrophes and dashes replaced; then repeatedly
+    removes quotes, brackets and punctuation around the name, a leading article (the, a, an), a final possessive
+    ('s) and the dots of initials (`U.S.`). No stemming and no fuzzy match: `Apple Inc.` is not `Apple`. Empty for
+    a name without a letter or digit, of more than 100 characters, or that is a pronoun or article. Idempotent.
     """
     text = one_line(name)
     if len(text) > _LONGEST_NAME:
@@ -64,12 +61,14 @@ def relation_name(text: str) -> str:
 
 
 def kind_name(text: str) -> str:
-    """A kind as it is shown and stored: one line of 60 characters at most."""
+    """A kind as shown and stored: one line of at most 60 characters."""
     return one_line(text)[:_LONGEST_KIND].rstrip()
 
 
 def one_line(text: str) -> str:
-    """The text on one line, without what cannot be shown or stored (control characters, halves of an emoji)."""
+    """The text on one line, without characters that cannot be shown or stored (control characters, lone
+    surrogates).
+    """
     if not text.isprintable():
         text = "".join(map(_printable, text))
     return " ".join(text.split())
@@ -91,5 +90,5 @@ def _without_wrapping(text: str) -> str:
 
 
 def _in_word(character: str) -> bool:
-    """A letter or digit, or a mark on one: vowels of many scripts are marks."""
+    """A letter or digit, or a combining mark: vowels of many scripts are marks."""
     return character.isalnum() or unicodedata.category(character)[0] == "M"

@@ -1,7 +1,7 @@
-"""Atomic triplets by a model: every statement of a window on its own.
+"""Extracts atomic triplets with a model, window by window.
 
-Unlike the extraction for a graph index (the most important facts of a chunk), this should be complete: a missing
-fact can be neither supported nor found missing.
+Unlike the extraction for a graph index (the most important facts of a chunk), it should be complete: a missing
+fact cannot be verified.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ _TASK = (
     "text negates it. A question's triplets say what it is about. Add nothing that the text does not say; a text "
     "without any fact has an empty list."
 )
-# Dots, since a small model lists an example's words as a fact.
+# Dots, because a small model lists the words of an example as a fact.
 _FORMAT = 'Reply with JSON only: {"triplets": [["...", "...", "..."], ...]}'
 _PART = string_of(_LONGEST)
 _TRIPLET = {"type": "array", "items": _PART, "minItems": 3, "maxItems": 3}
@@ -37,7 +37,7 @@ _SCHEMA = object_of({"triplets": list_of(_TRIPLET, MAX_TRIPLETS)})
 
 
 class JudgedTriplets:
-    """Extracts from windows with a model: one call, a second if the first reply cannot be read."""
+    """Extracts from windows with a model: one call, and a second if the first reply is invalid."""
 
     def __init__(self, judge: ChatModel) -> None:
         self._judge = judge
@@ -52,10 +52,10 @@ class JudgedTriplets:
 
 
 def _read(reply: Mapping[str, Any]) -> tuple[Triplet, ...]:
-    return read_triplets(reply, MAX_TRIPLETS, _said)
+    return read_triplets(reply, MAX_TRIPLETS, _valid_triplet)
 
 
-def _said(triplet: Triplet) -> Triplet | None:
-    """Each part on one line and within bounds; None for dots and dashes in the place of words."""
+def _valid_triplet(triplet: Triplet) -> Triplet | None:
+    """Each part on one line and within bounds; None if a part is only dots and dashes."""
     parts = [one_line(part)[:_LONGEST] for part in triplet]
     return Triplet(*parts) if all(any(map(str.isalnum, part)) for part in parts) else None

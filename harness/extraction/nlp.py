@@ -36,13 +36,13 @@ _NEEDED = frozenset({"tagger", "parser", "lemmatizer", "ner"})
 
 
 def check_pipeline(pipeline: str | None) -> str:
-    """The name or path of a spaCy pipeline: the given one, or the first of PIPELINES that is installed.
+    """The name or path of a spaCy pipeline: the given one, or the first installed one of PIPELINES.
 
     Fast, because it imports nothing. Raises MissingDependency if there is none.
     """
     if find_spec("spacy") is None:
         raise MissingDependency("spaCy is not installed", _FIX)
-    installed = (name for name in ([pipeline] if pipeline else PIPELINES) if _is_there(name))
+    installed = (name for name in ([pipeline] if pipeline else PIPELINES) if _is_installed(name))
     found = next(installed, None)
     if found is None and pipeline:
         fix = f"python -m spacy download {pipeline}, or give the path of a pipeline, or none for the default"
@@ -61,7 +61,7 @@ def pipeline_digest(pipeline: str | None) -> str:
     return folder_digest(inside[-1] if inside else package)
 
 
-def _is_there(pipeline: str) -> bool:
+def _is_installed(pipeline: str) -> bool:
     return _is_folder(pipeline) or (pipeline.isidentifier() and find_spec(pipeline) is not None)
 
 
@@ -70,30 +70,30 @@ def _is_folder(pipeline: str) -> bool:
 
 
 class NlpExtractor:
-    """Entities and triplets of texts. A text's triplets depend on nothing but the text.
+    """Entities and triplets of texts.
 
-    A concept (`interest rate`), or a name that spaCy's recogniser missed, is an entity where two texts or more
-    name it, or a triplet does: the others link nothing, and would be most of the graph. The entities of one text
-    thus depend on the others.
+    A text's triplets depend only on that text. A concept (`interest rate`), or a name that spaCy's recogniser
+    missed, is an entity only if at least two texts or a triplet name it: other concepts link nothing and would
+    dominate the graph. So the entities of a text depend on the other texts.
     """
 
     def __init__(
         self, *, pipeline: str | None, progress: Callable[[int, int], None], every_phrase: bool = False
     ) -> None:
-        """`every_phrase`: also link neighbouring noun phrases that nothing else links, MAX_CHAINS of a text."""
+        """`every_phrase`: also link neighbouring noun phrases without another link, up to MAX_CHAINS per text."""
         self._every_phrase = every_phrase
         self._pipeline = check_pipeline(pipeline)
         self._progress = progress
         self._nlp: Language | None = None
-        # A second reader in the same memory zone would lose its documents when the first leaves it.
+        # A second reader in the same memory zone would lose its documents when the first one exits.
         self._reading = asyncio.Lock()
 
     async def extract(self, texts: Sequence[str]) -> list[TextGraph]:
         """One graph for each text, in the same order; a text that cannot be parsed has a `failure`.
 
-        Parses in a thread, batch by batch; after each, progress is reported and a cancelled call ends. A call
-        waits for those before it. The first call with texts loads the pipeline. If other machines extract for the
-        index that is being built (`READERS`), they take a part.
+        Parses batches in a thread; after each batch, progress is reported and a cancelled call ends. Calls run one
+        after another. The first call with texts loads the pipeline. Other machines that extract for the index
+        being built (`READERS`) parse a part.
         """
         readers = READERS.get()
         async with self._reading:
@@ -102,7 +102,7 @@ class NlpExtractor:
         return [each.graph(texts_naming) for each in found]
 
     async def read(self, texts: Sequence[str]) -> list[TextFinds]:
-        """What each text contains, before other texts decide which concepts become entities."""
+        """The phrases of each text, before other texts decide which concepts become entities."""
         async with self._reading:
             return await self._read(texts)
 
@@ -114,13 +114,13 @@ class NlpExtractor:
         return found
 
     async def _read_with(self, texts: Sequence[str], readers: Readers) -> list[TextFinds]:
-        asked = TextsToRead(
+        request = TextsToRead(
             pipeline=self._pipeline,
             digest=pipeline_digest(self._pipeline),
             every_phrase=self._every_phrase,
             texts=(),
         )
-        shared = SharedReading(texts, asked, lambda done: self._progress(done, len(texts)))
+        shared = SharedReading(texts, request, lambda done: self._progress(done, len(texts)))
         return await shared.found(self._read_batch, readers)
 
     async def _read_batch(self, texts: Sequence[str]) -> list[TextFinds]:
@@ -130,8 +130,8 @@ class NlpExtractor:
 
 @contextmanager
 def _without_torch(pipeline: str) -> Iterator[None]:
-    """spaCy loads torch wherever it is installed; the small pipelines never call it. It would cost each process
-    seconds, and a system that reads with spaCy hundreds of megabytes of its peak memory.
+    """Without torch: spaCy loads it if it is installed, and the small pipelines never call it. It would cost each
+    process seconds, and a system that uses spaCy hundreds of megabytes of peak memory.
     """
     if pipeline not in PIPELINES or "torch" in sys.modules:
         yield
@@ -148,18 +148,18 @@ def _load(pipeline: str) -> "Language":
         import spacy
 
     with warnings.catch_warnings():
-        # Such as for a pipeline of a neighbouring version, which reads as well.
+        # Such as for a pipeline of a neighbouring version, which works as well.
         warnings.simplefilter("ignore")
         try:
             nlp = spacy.load(pipeline)
         except Exception as error:
             # Any error means that the files do not fit this version of spaCy.
             what = f"the spaCy pipeline {pipeline} cannot be loaded ({type(error).__name__}: {str(error)[:200]})"
-            raise ConfigError(what, f"install it anew, or the default: {_FIX}") from error
+            raise ConfigError(what, f"reinstall it, or install the default: {_FIX}") from error
     lacking = ", ".join(sorted(_NEEDED - set(nlp.pipe_names)))
     if nlp.lang != "en" or lacking:
         what = f"the spaCy pipeline {pipeline} {f'has no {lacking}' if lacking else 'is not an English one'}"
-        raise ConfigError(what, "take one such as en_core_web_sm: the rules read its labels")
+        raise ConfigError(what, "use one such as en_core_web_sm, whose labels the rules need")
     return nlp
 
 
@@ -167,7 +167,7 @@ def _read_batch(nlp: "Language", texts: Sequence[str], every_phrase: bool) -> li
     try:
         return _read(nlp, texts, every_phrase)
     except Exception:
-        # One of them: which one, shows each by itself.
+        # Parse one by one to find the text that fails.
         return [_read_alone(nlp, text, every_phrase) for text in texts]
 
 
@@ -189,7 +189,7 @@ def _read(nlp: "Language", texts: Sequence[str], every_phrase: bool) -> list[Tex
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """Paragraphs, since sentences do not cross them; split if they are too long for a parser."""
+    """Paragraphs, which sentences do not cross; split if they are too long for a parser."""
     for paragraph in _BLANK_LINE.split(text):
         line = one_line(paragraph)
         while len(line) > _LONGEST_PIECE:

@@ -1,7 +1,7 @@
-"""Every noun phrase of a sentence, linked to the next by the words between them.
+"""Links every noun phrase of a sentence to the next by the words between them.
 
-A graph of a corpus has no use for phrases such as `the right answer`: its statements are about names. A question
-or an answer of one sentence often names nothing, and would hold no triplet at all.
+A corpus graph does not need phrases such as `the right answer`: its statements are about names. But a question or
+a one-sentence answer often has no name, and would have no triplet.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from spacy.tokens import Span
 
 _FARTHEST = 6
-"""Words between two phrases from which on they are not linked."""
+"""Two phrases with at least this many words between them are not linked."""
 _SAYING = frozenset({"VERB", "AUX", "ADP", "PART", "ADV", "SCONJ"})
 _BEFORE = frozenset({"DET", "PRON", "PUNCT", "SPACE"})
 
@@ -31,7 +31,7 @@ def chains_of(sentence: "Span") -> Iterator[Triplet]:
 
 
 def _trimmed(chunk: "Span") -> "Span | None":
-    """Without articles, possessives and question words in front; None for a pronoun."""
+    """Without leading articles, possessives and question words; None for a pronoun."""
     start = chunk.start
     while start < chunk.end and (
         chunk.doc[start].pos_ in _BEFORE or chunk.doc[start].tag_ in {"WP", "WDT", "WP$"}

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc
 
 MAX_TRIPLETS = 40
-"""Of one text: first its statements, then its neighbours, both in the order of the text."""
+"""Maximum per text: first statements, then neighbours, both in text order."""
 MAX_CHAINS = 60
-"""Of one text, after those, where every phrase is wanted."""
+"""Maximum per text, in addition, if every phrase is extracted."""
 MAX_ENTITIES = 200
-"""Of one text, beside the ends of its triplets."""
+"""Maximum per text, besides the heads and tails of its triplets."""
 
 
 @dataclass
@@ -32,14 +32,14 @@ class TextFinds:
     """The phrases of one text as plain text, so that no parsed document stays in memory."""
 
     entities: dict[FoundEntity, None] = field(default_factory=dict)
-    """Names that the recogniser knows, and the ends of statements."""
+    """Names from the recogniser, and heads and tails of statements."""
     others: dict[str, FoundEntity] = field(default_factory=dict)
-    """Concepts that become entities if other texts name them too, by entity id of the first."""
+    """Concepts that become entities if other texts name them too, by entity id."""
     statements: dict[Triplet, None] = field(default_factory=dict)
     neighbours: dict[Triplet, None] = field(default_factory=dict)
     every_phrase: bool = False
     chains: dict[Triplet, None] = field(default_factory=dict)
-    """Filled where every phrase is wanted."""
+    """Filled if every phrase is extracted."""
     failure: str = ""
 
     def add(self, doc: Doc) -> None:
@@ -60,7 +60,9 @@ class TextFinds:
                 self.chains |= dict.fromkeys(chains_of(sentence))
 
     def graph(self, texts_naming: Counter[str]) -> TextGraph:
-        """Without concepts that no other text names, and without neighbours and chains that others link."""
+        """The graph without concepts that no other text names, and without neighbours and chains that already have
+        a link.
+        """
         if self.failure:
             return TextGraph(failure=self.failure)
         shared = (entity for met, entity in self.others.items() if texts_naming[met] > 1)
@@ -79,7 +81,7 @@ def _ends(triplet: Triplet) -> frozenset[str]:
 
 
 class FoundLine(BaseModel):
-    """The same as it is sent from one process to another."""
+    """`TextFinds` as sent between processes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -103,7 +105,7 @@ class FoundLine(BaseModel):
         )
 
     def found(self) -> TextFinds:
-        """The phrases it was made of."""
+        """The phrases it was created from."""
         return TextFinds(
             entities=dict.fromkeys(self.entities),
             others={entity_id(entity.name): entity for entity in self.others},

@@ -1,4 +1,4 @@
-"""Names, concepts and values of a parsed text: what the `nlp` extractor takes as an entity.
+"""Names, concepts and values of a parsed text: the entities of the `nlp` extractor.
 
 Labels are those of spaCy's English pipelines: OntoNotes entities, universal parts of speech.
 """
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 Sort = Literal["name", "concept", "value", "description"]
 """A proper name; a compound of common nouns (`interest rate`); a date or an amount of money; a common noun with
-its adjectives (`new feature`), which is no entity by itself."""
+its adjectives (`new feature`), which is not an entity alone.
+"""
 
 _NAMES = {
     "PERSON": "Person",
@@ -30,7 +31,7 @@ _NAMES = {
     "LAW": "Law",
 }
 _MAX_TOKENS = 8
-"""Of a name; the recogniser's longer ones are headlines and lists."""
+"""Maximum tokens of a name; longer ones from the recogniser are headlines and lists."""
 _MONTH = r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)[a-z]*\b\.?"
 # A date that means the same everywhere; a bare year would connect everything that happened in it.
 _DATE = re.compile(rf"{_MONTH},? \d|\d(?:st|nd|rd|th)?,? (?:of )?{_MONTH}|\d{{4}}-\d\d", re.IGNORECASE)
@@ -44,25 +45,25 @@ _TITLES = frozenset(_TITLE_WORDS.split())
 
 @dataclass(frozen=True)
 class Phrase:
-    """Consecutive tokens that name one thing."""
+    """Consecutive tokens that form one name, concept or value."""
 
     text: str
     sort: Sort
     kind: str
-    """Such as Person; empty for a proper name that the recogniser does not know."""
+    """Such as Person; empty for a proper name without a recognised kind."""
     start: int
     """The first token."""
     end: int
-    """The token behind the last."""
+    """The token after the last."""
 
     @property
     def recognised(self) -> bool:
-        """A name that spaCy's entity recogniser knows the kind of."""
+        """Whether spaCy's entity recogniser knows the kind of the name."""
         return self.sort == "name" and bool(self.kind)
 
 
 def phrases_of(doc: "Doc") -> dict[int, Phrase]:
-    """Each token that is part of a phrase, with that phrase; no token is part of two."""
+    """The phrase of each token that is part of one; phrases do not overlap."""
     found: dict[int, Phrase] = {}
     for phrase in (*_recognised(doc), *_from_noun_chunks(doc)):
         tokens = range(phrase.start, phrase.end)
@@ -91,7 +92,7 @@ def _is_name(span: "Span") -> bool:
 
 
 def _trimmed(span: "Span") -> tuple[int, int]:
-    """Without the article and possessives in front, and the possessive and punctuation behind."""
+    """Without the leading article and possessives, and the trailing possessive and punctuation."""
     start, end = span.start, span.end
     while start < end - 1 and span.doc[start].pos_ in {"DET", "PRON", "PUNCT", "SPACE"}:
         start += 1
@@ -101,7 +102,7 @@ def _trimmed(span: "Span") -> tuple[int, int]:
 
 
 def _from_noun_chunks(doc: "Doc") -> Iterator[Phrase]:
-    """Proper names that the recogniser missed, and compounds of two common nouns or more."""
+    """Proper names that the recogniser missed, and compounds of at least two common nouns."""
     for chunk in doc.noun_chunks:
         root = chunk.root
         if root.ent_type_:
@@ -142,7 +143,7 @@ def _is_adjective(token: "Token") -> bool:
 
 
 def _is_proper(token: "Token") -> bool:
-    """One word is a name if it is written as one: `ChatGPT` and `iPhone`, not `hamstring` or `No`."""
+    """A single word is a name if it is written like one: `ChatGPT` and `iPhone`, not `hamstring` or `No`."""
     word = token.text
     return len(word) > 1 and word.isalnum() and not (word.islower() or token.is_stop or _is_title(token))
 

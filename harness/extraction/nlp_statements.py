@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 _SUBJECTS = frozenset({"nsubj", "nsubjpass"})
 _OBJECTS = frozenset({"dobj", "attr", "oprd", "dative"})
 _MAX_PASSED_ON = 4
-"""Verbs in a row that may pass their subject on: `plans to buy, close and sell`."""
+"""Maximum verbs in a row that share a subject: `plans to buy, close and sell`."""
 _MAX_COORDINATED = 10
-"""Phrases joined by `and`: a list of hundreds on either side of a verb would be their product."""
+"""Maximum phrases joined by `and`: long lists on both sides of a verb would give their product."""
 _MAX_NAMES, _MAX_PAIRS = 40, 10
-"""Of one sentence: the names that are paired, and the pairs that are kept."""
+"""Maximum per sentence: names that are paired, and pairs that are kept."""
 
 
 def statements_of(doc: "Doc", phrases: Mapping[int, Phrase]) -> list[Triplet]:
@@ -64,13 +64,13 @@ def _says_something(link: _Link) -> bool:
 
 
 class _Rules:
-    """The tree, read for the phrases that are in it."""
+    """The rules over one dependency tree and its phrases."""
 
     def __init__(self, phrases: Mapping[int, Phrase]) -> None:
         self._phrases = phrases
 
     def links(self, token: "Token") -> Iterator[_Link]:
-        """What this token links, if it is a verb, a noun beside a name, or a name with a title."""
+        """The links of this token, if it is a verb, a noun next to a name, or a name with a title."""
         # A verb in capitals is from a headline, or a name with a wrong tag.
         if token.pos_ in {"VERB", "AUX"} and token.is_lower:
             yield from self._of_verb(token)
@@ -92,8 +92,8 @@ class _Rules:
                     yield _Link(subject, " ".join((*words, *extra)), thing)
 
     def _subjects(self, verb: "Token") -> tuple[list[Phrase], bool]:
-        """The subjects of a verb, with True for the passive voice; from the verb before, or the noun that the verb
-        describes.
+        """The subjects of a verb, with True for the passive voice; inherited from the previous verb, or from the
+        noun that the verb describes.
         """
         participle = verb.tag_ == "VBN"
         for _ in range(_MAX_PASSED_ON):
@@ -108,7 +108,7 @@ class _Rules:
         return [], False
 
     def _objects(self, verb: "Token") -> Iterator[tuple[tuple[str, ...], Phrase, bool]]:
-        """Words that the relation gains, the phrase, and whether it is the agent of a passive verb."""
+        """The words added to the relation, the phrase, and whether it is the agent of a passive verb."""
         noun: tuple[str, ...] = ()
         for child in verb.children:
             if child.i > verb.i and child.dep_ in _OBJECTS:
@@ -122,7 +122,7 @@ class _Rules:
                 )
 
     def _common_noun(self, token: "Token") -> tuple[str, ...]:
-        """`deal`, if a prepositional phrase follows; nothing for a name, which is complete."""
+        """`deal`, if a prepositional phrase follows; empty for a name, which is complete."""
         phrase = self._phrases.get(token.i)
         is_noun = token.pos_ in {"NOUN", "PROPN"} and not (phrase and phrase.sort in {"name", "value"})
         return (token.lemma_.lower(),) if is_noun else ()

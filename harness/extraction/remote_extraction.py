@@ -1,4 +1,4 @@
-"""Texts that other machines read by rules while this process reads others."""
+"""Shares extraction by rules between this process and other machines."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pydantic import BaseModel, ConfigDict
 from harness.extraction.nlp_found import FoundLine, TextFinds
 
 BATCH = 32
-"""Texts: a second's work on a core."""
+"""Texts per batch: about a second of work on a core."""
 _AGAIN_S = 1.0
-"""Seconds until another attempt to find a free machine."""
+"""Seconds before the next attempt to find a free machine."""
 
 
 class TextsToRead(BaseModel):
@@ -41,44 +41,44 @@ class TextsRead(BaseModel):
 
 
 class Readers(Protocol):
-    """Who reads elsewhere."""
+    """Extracts on other machines."""
 
     @property
     def n(self) -> int:
-        """How many batches may be read at once, at most."""
+        """Maximum number of batches in parallel."""
         ...
 
     async def read(self, asked: TextsToRead) -> TextsRead | None:
-        """The phrases of texts. None: no machine is free, or the one that read them was lost."""
+        """The phrases of texts. None: no machine is free, or the machine was lost."""
         ...
 
     async def leave(self) -> None:
-        """Release the machines; no more texts follow for now."""
+        """Release the machines until the next texts."""
         ...
 
 
 READERS: ContextVar[Readers | None] = ContextVar("readers", default=None)
-"""Of the index that is being built here; None: there are none."""
+"""Readers for the index that is being built; None: there are none."""
 
 ReadHere = Callable[[Sequence[str]], Awaitable[list[TextFinds]]]
 
 
 class SharedReading:
-    """The texts of one extraction, read here and on free machines."""
+    """The texts of one extraction, parsed here and on free machines."""
 
     def __init__(self, texts: Sequence[str], asked: TextsToRead, told: Callable[[int], None]) -> None:
-        """`asked`: the request without its texts; `told` is called with the number of texts read."""
+        """`asked`: the request without its texts; `told` is called with the number of parsed texts."""
         self._asked, self._told = asked, told
         starts = range(0, len(texts), BATCH)
         self._left = deque((start, tuple(texts[start : start + BATCH])) for start in starts)
         self._away: dict[int, tuple[str, ...]] = {}
-        """Being read elsewhere, the first that was handed out first."""
+        """Batches on other machines, the oldest first."""
         self._found: dict[int, list[TextFinds]] = {}
         self._n_batches = len(starts)
 
     async def found(self, here: ReadHere, readers: Readers) -> list[TextFinds]:
-        """The phrases of all texts, in order. The first are read here, the last elsewhere; at the end, texts that
-        are still away are read here too, so that a slow or lost machine delays nothing.
+        """The phrases of all texts, in order. This process parses from the start, other machines from the end; at
+        the end it also parses batches that have not come back, so a slow or lost machine delays nothing.
         """
         helping = [asyncio.create_task(self._read_there(readers)) for _ in range(readers.n)]
         try:
@@ -86,7 +86,7 @@ class SharedReading:
         finally:
             for one in helping:
                 one.cancel()
-            # Whatever failed there, its texts were read here.
+            # Errors are ignored, because this process has parsed those texts.
             await asyncio.gather(*helping, return_exceptions=True)
         await readers.leave()
         return [one for start in sorted(self._found) for one in self._found[start]]
@@ -111,7 +111,7 @@ class SharedReading:
             await asyncio.sleep(_AGAIN_S)
 
     def _take(self, start: int, found: list[TextFinds]) -> None:
-        """Keep the result of whichever machine was first."""
+        """Keep the first result for a batch."""
         if start not in self._found:
             self._found[start] = found
             self._told(sum(map(len, self._found.values())))

@@ -1,4 +1,4 @@
-"""The triplets of whole texts by rules: free, offline, the same every time."""
+"""Extracts the triplets of whole texts by rules: free, offline, deterministic."""
 
 from collections.abc import Iterable, Iterator
 
@@ -9,8 +9,9 @@ from harness.extraction.types import TextGraph
 from harness.llm_utils.bounded_concurrency import Progress
 
 WINDOW = 1_500
-"""Characters. News states 10 triplets in 1,000: 1 window of 80 holds more than `nlp_found.MAX_TRIPLETS`; were they
-of 4,000, 1 of 3 would."""
+"""Characters. News has about 10 triplets per 1,000: 1 of 80 windows exceeds `nlp_found.MAX_TRIPLETS`; with 4,000
+characters it would be 1 of 3.
+"""
 
 
 class Unparsed(Exception):
@@ -18,21 +19,21 @@ class Unparsed(Exception):
 
 
 class ParsedTexts:
-    """The triplets of texts. A window that several texts or askers share is parsed once."""
+    """The triplets of texts. A window in several texts or requests is parsed once."""
 
     def __init__(self, progress: Progress) -> None:
-        """`progress` hears of windows. MissingDependency where spaCy or an English pipeline is not there."""
+        """`progress` is called per window. MissingDependency if spaCy or an English pipeline is missing."""
         self._extractor = NlpExtractor(pipeline=None, progress=progress, every_phrase=True)
         self._windows: dict[str, TextGraph] = {}
 
     async def parse(self, texts: Iterable[str]) -> None:
-        """Parse all windows of these texts that are new, in batches; `of` alone would parse text by text."""
+        """Parse all new windows of these texts in batches; `of` would parse text by text."""
         windows = dict.fromkeys(window for text in texts for window in windows_of(text, WINDOW))
         new = [window for window in windows if window not in self._windows]
         self._windows.update(zip(new, await self._extractor.extract(new), strict=True))
 
     async def of(self, *texts: str) -> tuple[Triplet, ...]:
-        """All that their sentences state, each once. Raises `Unparsed`."""
+        """All distinct triplets of the texts. Raises `Unparsed`."""
         await self.parse(texts)
         return tuple(dict.fromkeys(triplet for text in texts for triplet in self._of(text)))
 

@@ -1,4 +1,4 @@
-"""The triplets of whole texts: cut into windows, each window read once."""
+"""Splits texts into windows and extracts the triplets of each window once."""
 
 import asyncio
 import re
@@ -11,10 +11,11 @@ from harness.core.scripts import CLAUSE_MARKS, SENTENCE_MARK_END
 from harness.llm_utils.compute_once import Once
 
 ReadWindow = Callable[[str], Coroutine[Any, Any, tuple[Triplet, ...]]]
-"""The triplets of one window. Raises an error if it cannot be read; no triplets mean that it states nothing."""
+"""Extracts the triplets of one window. Raises an error if that fails; no triplets mean that the window has none.
+"""
 
 EMBEDDED_WHOLE = 1_000
-"""Characters of a window that the default embedder reads whole: 256 tokens."""
+"""Characters that fit the default embedder: 256 tokens."""
 
 _BREAKS = tuple(
     re.compile(pattern)
@@ -24,7 +25,7 @@ _BREAKS = tuple(
 
 
 class Extractions:
-    """The triplets of texts. A window that several texts or askers share is read once."""
+    """The triplets of texts. A window in several texts or requests is extracted once."""
 
     def __init__(self, read: ReadWindow, longest: int) -> None:
         """`longest`: characters of a window."""
@@ -32,9 +33,9 @@ class Extractions:
         self._windows: Once[str, tuple[Triplet, ...]] = Once()
 
     async def of(self, *texts: str) -> tuple[Triplet, ...]:
-        """The triplets of all texts, each once, in order.
+        """The distinct triplets of all texts, in order.
 
-        Raises the error of the first window that could not be read, after all have been tried.
+        Raises the error of the first window that failed, after all were tried.
         """
         windows = dict.fromkeys(window for text in texts for window in windows_of(text, self._longest))
         reads = [self._windows.of(window, partial(self._read, window)) for window in windows]
@@ -48,9 +49,9 @@ class Extractions:
 
 
 def windows_of(text: str, longest: int) -> Iterator[str]:
-    """`text` in parts of at most `longest` characters, none of them blank, nothing left out but white space.
+    """`text` in parts of at most `longest` characters, none of them blank; only white space is dropped.
 
-    Cut between paragraphs if that will do, else lines, sentences, words, and at last anywhere.
+    Splits between paragraphs if possible, otherwise between lines, sentences or words, or else anywhere.
     """
     text = text.strip()
     while len(text) > longest:

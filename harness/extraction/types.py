@@ -11,15 +11,15 @@ class FoundEntity:
 
     name: str
     kind: str = ""
-    """Such as Person or Organisation; empty if the extractor does not say."""
+    """Such as Person or Organisation; empty if unknown."""
 
 
 @dataclass(frozen=True)
 class TextGraph:
-    """The graph of one text; if the extraction failed, `failure` says why, and it is never silently empty."""
+    """The graph of one text. If the extraction failed, `failure` has the reason: it is never silently empty."""
 
     entities: tuple[FoundEntity, ...] = ()
     triplets: tuple[Triplet, ...] = ()
     failure: str = ""
     asked_again: bool = False
-    """The model's first reply was unreadable, and it was asked a second time."""
+    """The model's first reply was invalid, and a second call was made."""

@@ -2,8 +2,8 @@
 
 A reservation is an upper bound. Tokenisers of language models use at least one byte per token, so the bytes of the
 request bound its input; the bound grows for a server that was seen to count more (such as a system prompt of its
-own). `max_tokens` bounds the output. After the call the reservation is replaced by what the server counted. An
-average of earlier texts would be tighter but no bound: the next text may be denser.
+own). `max_tokens` bounds the output. After the call the reservation is replaced by what the server counted.
+An average of earlier texts would be tighter, but not a bound: the next text may have more tokens per byte.
 """
 
 import asyncio
@@ -188,7 +188,7 @@ class Budget:
         return self._fits(amount, *self._under_way.values())
 
     def _fits(self, *more: Amount) -> bool:
-        """Whether all of it fits beside what was spent."""
+        """Whether the amount fits in the rest of the budget."""
         usd, tokens, spent = self._left.usd, self._left.tokens, self.spent
         if usd is not None and spent.usd + sum(one.usd for one in more) > usd:
             return False
@@ -214,10 +214,10 @@ class Budget:
 
 
 class BudgetReservation:
-    """The reservation of one call, renewed for each try, since a try that was cut off may have been paid.
+    """The reservation of one call, renewed for each try, because an interrupted try may have been paid.
 
-    As a context manager: what is still reserved at the end, because of an exception or an unreadable body, counts
-    in full.
+    At the end of the `with` block, an open reservation (after an exception or an unreadable body) counts in
+    full.
     """
 
     def __init__(self, budget: Budget, call: Call, journal: Journal, priced: RolePriced | None) -> None:

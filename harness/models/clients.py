@@ -99,7 +99,7 @@ def open_transport(
 
 
 def _spoken(config: GeneratorConfig, call_context: CallContext, url: str) -> ModelDialect:
-    # Which parameters a model accepts may depend on others: a temperature, on the reasoning effort.
+    # A parameter may be accepted only with others, such as a temperature with a certain reasoning effort.
     role, beside = config.role, f" with {json.dumps(config.extra, sort_keys=True)}" if config.extra else ""
     return ModelDialect(
         server=f"{config.model} at {url}{beside}",
@@ -138,7 +138,7 @@ def embedding_request(config: EmbedderConfig, texts: Sequence[str]) -> dict[str,
 
 
 class CutOff(ValueError):
-    """`max_tokens` ended a reply before its first word: neither an answer nor an abstention."""
+    """`max_tokens` ended a reply before its first word, so it is neither an answer nor an abstention."""
 
 
 def text_of(reply: Any, config: GeneratorConfig, max_tokens: int) -> Separated:

@@ -38,7 +38,7 @@ class ConnectionPool(httpx2.AsyncBaseTransport):
                 raise_refusal(str(request.url), str(error))
             raise
         stream = cast(httpx2.AsyncByteStream, response.stream)
-        response.stream = _Lent(stream, connection, self._idle)
+        response.stream = _PooledBody(stream, connection, self._idle)
         if response.status_code == 407:
             await response.aclose()
             raise_refusal(str(request.url), "407 Proxy Authentication Required")
@@ -55,7 +55,7 @@ class ConnectionPool(httpx2.AsyncBaseTransport):
         return connection
 
 
-class _Lent(httpx2.AsyncByteStream):
+class _PooledBody(httpx2.AsyncByteStream):
     """The body of a response; releases its connection when closed."""
 
     def __init__(

@@ -1,6 +1,6 @@
 """Runs cross-encoders on onnxruntime, or on torch through sentence-transformers.
 
-Imported only to open one: a plan names many models and opens none.
+Imported only to open a model: a plan opens none.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Checks and opens models that read two texts together. Their libraries are loaded only to open one, since a plan
-names many and opens none.
+"""Checks and opens models that read two texts together. Their libraries are loaded only to open a model: a
+plan opens none.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Models that read two texts together: what a name refers to, and whether it is such a model.
+"""Models that read two texts together: resolves their names and checks the models.
 
 A folder with an ONNX export (model.onnx or onnx/model.onnx, tokenizer.json) runs on onnxruntime; any other folder,
 and a name on the Hugging Face hub, is loaded as a CrossEncoder by sentence-transformers.
@@ -43,7 +43,7 @@ class CrossEncoder(Protocol):
 
 @dataclass(frozen=True)
 class CrossEncoderRef:
-    """A model, and what to do if it cannot be used."""
+    """A model by name, with the fix for the user if it cannot be used."""
 
     name: str
     """A folder, or a name on the hub."""
@@ -76,7 +76,7 @@ class CrossEncoderRef:
         return folder_digest(Path(self.name)) if Path(self.name).is_dir() else self.revision
 
     def check_head(self, architectures: Sequence[str] | None) -> None:
-        """Its library gives a model without a head a random one, and only logs that."""
+        """Refuse a model without a head: its library would add a random one and only log that."""
         if not any(each.endswith(_HEAD) for each in architectures or ()):
             what = ", ".join(architectures or ()) or "no architecture"
             raise ModelUnavailable(f"'{self.name}' is not {self.kind} ({what})", self.fix)

@@ -1,4 +1,4 @@
-"""Adapts the number and rate of requests to the provider's headers and refusals."""
+"""Adapts the number and rate of requests to the provider's headers and 429 responses."""
 
 import asyncio
 import math

@@ -17,9 +17,7 @@ def letter_request(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def are_refused(status: int, body: bytes) -> bool:
-    """Whether the server's answer says that it does not support log probabilities, so that no query can
-    get any.
-    """
+    """Whether the error says that the server does not support log probabilities, so no query can get them."""
     return status in REFUSING and refused_parameter(body, ("logprobs", "top_logprobs")) is not None
 
 

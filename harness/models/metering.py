@@ -14,7 +14,7 @@ from harness.store import StoredCall
 
 
 class OpenCall:
-    """One model call in progress, which at every moment waits for a limit of its provider or does not.
+    """A model call in progress, which is at any moment waiting for a limit of its provider or not.
 
     A provider's limit is a 429, the time in its Retry-After, and a rate that the user set because of the provider.
     Our own concurrency limit, a retry after any other failure and the server's processing count as latency.
@@ -31,7 +31,7 @@ class OpenCall:
             self._waits = waits
 
     def mark_waiting_since(self, moment_s: float) -> None:
-        """The time from that moment (time.monotonic) until now turned out to be such waiting."""
+        """Count the time from that moment (time.monotonic) until now as waiting for the provider."""
         if not self._waits and moment_s > self._since:
             self._working.add(self._since, moment_s)
             self._since = moment_s
@@ -91,7 +91,7 @@ class Meter:
         return self._occurrences[key] - 1
 
     def give_back_occurrence(self, role: str, request_digest: str, occurrence: int) -> None:
-        """The call failed: the next call with the same request takes its place, as it will on resume."""
+        """The call failed: the next call with the same request gets its number, as on resume."""
         heapq.heappush(self._given_back[(role, request_digest)], occurrence)
 
     def add_call(self, role: str, usage: Usage, *, paid_by: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The models of a run behind an OpenAI-compatible URL on loopback, for pipelines that do not know the harness.
+"""The models of a run behind an OpenAI-compatible URL on loopback, for pipelines outside of the harness.
 
 Callers are in the worker's own process or were given the URL by it. Each call uses the same transport as any
 other, on the worker's event loop, and is counted for the query it belongs to: the only one running, or the one
@@ -124,7 +124,7 @@ class ModelProxyServer:
                     return await self._embed(meter, request)
         finally:
             del self._under_way[task]
-        raise _Refused(404, f"only chat/completions and embeddings are lent, not {action[:40]!r}")
+        raise _Refused(404, f"only chat/completions and embeddings are available, not {action[:40]!r}")
 
     def _meter(self, own: str) -> Meter:
         """The meter that a call is counted on."""
@@ -196,7 +196,7 @@ class _Server(ThreadingHTTPServer):
         self.lending = lending
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that disconnects, such as a query whose time is over, is no error."""
+        """A client that disconnects, for example after a timeout, is not an error."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -208,7 +208,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = self.headers.get("content-length", "")
         if not length.isdecimal() or int(length) > _LONGEST_REQUEST:
             self.close_connection = True
-            self._fail(413, f"a body of {_LONGEST_REQUEST:,} bytes at most, with its length")
+            self._fail(413, f"the body must have a length of at most {_LONGEST_REQUEST:,} bytes")
             return
         body = self.rfile.read(int(length))
         try:

@@ -1,7 +1,7 @@
 """Adapts requests to a server, below the journal. Parameters that a model refuses are learnt once and remembered.
 
-The journal and all ids see the request as it was asked: a resumed run finds its calls, whatever was learnt
-meanwhile.
+The journal and all ids use the original request, so a resumed run finds its calls after parameters were
+learnt.
 """
 
 import asyncio

@@ -10,7 +10,7 @@ _SPARE = 0.02
 _LATE_S = 1.0
 """Maximum delay of a start that does not delay the next one."""
 _TELLING = 0.25
-"""Minutes below which an observed rate means little."""
+"""Minimum minutes for a reliable observed rate."""
 _TELLING_STARTS = 20
 """Minimum number of answered requests for a useful measurement."""
 _SHORTEST_S = 1.0
@@ -33,14 +33,14 @@ class Pace:
         self._told, self._left = math.inf, 0.0
         self._learnt, self._learnt_at = math.inf, 0.0
         self._passed: deque[tuple[float, float]] = deque()
-        """What was admitted in the last minute: start and amount."""
+        """Requests admitted in the last minute: start and amount."""
         self._held = self._most = self._under_way = 0.0
-        """Its sum, the maximum of that, and what is not answered yet."""
+        """Their sum, its maximum, and the amount not answered yet."""
         self._marks: deque[float] = deque()
         """Start times for measuring the admitted rate: the first start, then after each refusal and recovery."""
         self._refused_at: float | None = None
         self._before, self._recovered_at = math.inf, -math.inf
-        """What was learnt before."""
+        """The previous estimate."""
         self.next_s = 0.0
         """Earliest next start (time.monotonic)."""
 
@@ -62,7 +62,7 @@ class Pace:
         self._told, self._left = limit, left
 
     def record_answer(self, amount: float, expected: float, began: float) -> None:
-        """It has answered a call that used that amount, when `expected` was expected at its start."""
+        """The server has answered a call that used `amount`, when `expected` was expected at its start."""
         now = time.monotonic()
         if amount != expected:
             self.next_s += math.copysign(self._gap_s(abs(amount - expected), now), amount - expected)
@@ -81,7 +81,7 @@ class Pace:
         return self._held + amount <= self._most
 
     def restart_measurement(self, now: float) -> None:
-        """What it admitted until now may have been saved up."""
+        """Earlier admissions may come from a saved-up allowance."""
         self._marks = deque([now])
 
     def drop_estimate(self) -> None:

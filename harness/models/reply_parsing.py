@@ -80,7 +80,7 @@ def _too_large(when: str) -> UnreadableReply:
 
 
 def damage_of(reply: Any, path: str, content: bytes = b"") -> str:
-    """What is wrong with the parsed body of a reply to a request for `path`; empty if nothing is."""
+    """The fault of the parsed body of a reply to a request for `path`; empty if it is valid."""
     if reply is _NO_JSON:
         return _kind_of(content)
     if said := _error_in(reply):
@@ -96,7 +96,7 @@ def damage_of(reply: Any, path: str, content: bytes = b"") -> str:
 
 
 def _kind_of(content: bytes) -> str:
-    """What a body is that is not JSON."""
+    """Describes a body that is not JSON."""
     start = content.lstrip()[:20].lower()
     if start.startswith((b"data:", b"event:", b": ")):
         return "a stream of events, although none was requested"

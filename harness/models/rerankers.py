@@ -1,4 +1,4 @@
-"""Cross-encoders that score how well a passage fits a question. One is included by name (`ms-marco-minilm-l12`);
+"""Cross-encoders that score passages for a question. One is included by name (`ms-marco-minilm-l12`);
 others are opened by `harness.models.cross_encoder_loading`.
 """
 

@@ -32,7 +32,7 @@ class SanitizedReply:
 
     @cached_property
     def damage(self) -> str:
-        """What is missing in a reply with status 200; empty if nothing is. A reply without text is complete."""
+        """The fault of a reply with status 200; empty if it is valid. A reply without text is valid."""
         return damage_of(self._parsed, self.path, self.content)
 
     @cached_property

@@ -33,7 +33,7 @@ class CostOwner:
 
     @classmethod
     def of(cls, run: RunDir, models: Mapping[str, Any], plan: EvaluationPlan) -> "CostOwner":
-        """`models` are those of the system. Calls of an earlier judge are priced like the judge of `plan`."""
+        """`models`: those of the system. Calls of an earlier judge are priced like the judge of `plan`."""
         judges = (plan.judge, plan.embedder)
         played = {judge.role: judge.model_dump(include={"provider", "model"}) for judge in judges}
         return cls(run, {**played, **models})
@@ -51,8 +51,8 @@ class BudgetTracker:
         began: float | None = None,
         warn: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """The minutes count from `began` (time.monotonic), or from now. `warn` receives a line for each journal
-        with damaged calls.
+        """The time limit counts from `began` (time.monotonic), or from now. `warn` receives a line for each
+        journal with damaged calls.
         """
         self._budget, self.prices, self._results, self._payers = budget, prices, results, payers
         self._began = time.monotonic() if began is None else began
@@ -61,12 +61,12 @@ class BudgetTracker:
         self._warn, self._warned = warn, set[str]()
 
     def begin(self) -> None:
-        """Start counting the minutes now."""
+        """Start counting the time now."""
         self._began = time.monotonic()
 
     @contextmanager
     def standing(self) -> Iterator[None]:
-        """Do not count the time within the block."""
+        """Stop the clock within the block."""
         since = time.monotonic()
         try:
             yield
@@ -88,9 +88,9 @@ class BudgetTracker:
         many workers share; `check` raises if nothing was left now, or when the time is over.
         """
         self.count()
-        kept = copy(self)
-        kept._is_kept_elsewhere = True
-        return kept
+        tracker = copy(self)
+        tracker._is_kept_elsewhere = True
+        return tracker
 
     def check_prices(self, models: Mapping[str, Any]) -> None:
         """ConfigError if dollars are limited and a model has no price, or if dollars or tokens are limited and a
@@ -149,7 +149,7 @@ class BudgetTracker:
             self._before = self.spent()
 
     def check_time(self) -> None:
-        """BudgetReached if the minutes are over."""
+        """BudgetReached if the time is over."""
         if self.time_is_over:
             raise BudgetExhausted("the time is over")
 
@@ -160,7 +160,7 @@ class BudgetTracker:
         return until is not None and time.monotonic() >= until
 
     def seconds_left(self) -> float | None:
-        """Until the minutes are over; None without a limit."""
+        """Seconds until the time limit; None without a limit."""
         until = self.allowance().begin_until
         return None if until is None else until - time.monotonic()
 
@@ -178,7 +178,7 @@ class BudgetTracker:
         )
 
     def prices_of(self, models: Mapping[str, Any]) -> dict[str, Price]:
-        """Role -> price, for models that have one; empty if dollars are not limited."""
+        """Role -> price, for models with a price; empty if dollars are not limited."""
         if self._budget.usd is None:
             return {}
         found = {role: role_price(self.prices, models, role) for role in models}
@@ -189,26 +189,26 @@ class BudgetTracker:
         return usage_usd(self.prices, models, usage)
 
     def note(self, since: Amount) -> str:
-        """For a progress bar; `since` was spent after the last `check`. Empty without a limit."""
-        return self._shown(self._before + since)
+        """Text for a progress bar; `since` was spent after the last `check`. Empty without a limit."""
+        return self._as_text(self._before + since)
 
     def report(self) -> str:
-        """The same at the end of a command, read from the journals."""
-        return self._shown(self.spent())
+        """The spending at the end of a command, read from the journals."""
+        return self._as_text(self.spent())
 
-    def larger(self, reached: BudgetExhausted) -> str:
+    def larger(self, exhausted: BudgetExhausted) -> str:
         """The flags that resume with a larger budget: twice the limits, and at least enough for the call that did
         not fit.
 
-        Empty if only the time was over: the next command has all its minutes again.
+        Empty if only the time was over, because the next command has the full time again.
         """
         usd, tokens, spent, flags = self._budget.usd, self._budget.tokens, self.spent(), []
         if self.time_is_over:
             return ""
         if usd is not None:
-            flags.append(f"--set budget.usd={_rounded_up(max(2 * usd, spent.usd + reached.usd))}")
+            flags.append(f"--set budget.usd={_rounded_up(max(2 * usd, spent.usd + exhausted.usd))}")
         if tokens is not None:
-            flags.append(f"--set budget.tokens={max(2 * tokens, spent.tokens + reached.tokens)}")
+            flags.append(f"--set budget.tokens={max(2 * tokens, spent.tokens + exhausted.tokens)}")
         return " ".join(flags)
 
     def _amount(self, payer: CostOwner, role: str, usage: Usage) -> Amount:
@@ -222,7 +222,7 @@ class BudgetTracker:
             )
         return Amount(usd=usd, tokens=usage.input_tokens + usage.output_tokens)
 
-    def _shown(self, spent: Amount) -> str:
+    def _as_text(self, spent: Amount) -> str:
         budget, parts = self._budget, []
         if budget.usd is not None:
             parts.append(f"${spent.usd:.4f} of ${budget.usd:g}")

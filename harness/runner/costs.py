@@ -11,8 +11,8 @@ from harness.models.metering import Meter
 def cost_of(
     meter: Meter, wall_s: float | None, cpu_s: float | None, embedder_rss_bytes: int | None = None
 ) -> Cost:
-    """What `meter` counted, with the peak memory of this process so far. `wall_s` None: the duration is unknown,
-    and so are the times of the stages.
+    """The cost counted by `meter`, with the peak memory of this process so far. `wall_s` None: the duration is
+    unknown, and so are the times of the stages.
     """
     return Cost(
         wall_s=wall_s,
@@ -53,13 +53,13 @@ def cost_together(costs: Sequence[Cost], wall_s: float | None) -> Cost:
 
 
 def by_payer(used: Sequence[Mapping[str, Mapping[str, Usage]]]) -> dict[str, dict[str, Usage]]:
-    """The sum for each run that paid, by role."""
+    """The usage of each paying run, by role."""
     payers = {payer for one in used for payer in one}
     return {payer: usage_together([one.get(payer, {}) for one in used]) for payer in sorted(payers)}
 
 
 def usage_together(used: Sequence[Mapping[str, Usage]]) -> dict[str, Usage]:
-    """The sum of each role."""
+    """The summed usage by role."""
     total: dict[str, Usage] = {}
     for one in used:
         for role, usage in one.items():

@@ -80,8 +80,8 @@ def dataset_params(spec: DatasetSpec, config: DatasetConfig) -> Params | None:
     options = [key for key in known if key not in DATASET_PLACES]
     for key in places:
         if key not in known:
-            fix = f"drop {DATASET_PLACES[key]} or dataset.{key}, or name a data set that takes one"
-            raise ConfigError(f"{spec.name} takes no dataset.{key}", fix)
+            fix = f"drop {DATASET_PLACES[key]} or dataset.{key}, or choose a data set with this option"
+            raise ConfigError(f"{spec.name} has no option dataset.{key}", fix)
     for key in config.options:
         if key not in options:
             fix = nearest(key, options) if options else f"{spec.name} has no options"

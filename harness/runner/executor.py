@@ -38,7 +38,7 @@ class ExecutorSpec:
     name: str
     join: Callable[[RunnerConfig, Path, Reporter], AbstractContextManager[Executor]]
     """join(settings, results folder, reporter): connects, and checks that every machine runs the same code and
-    sees the folder. HarnessError if not. Nothing has been paid for by then."""
+    sees the folder. HarnessError if not. Nothing has been paid yet."""
     needs_own_process: bool = False
     """The command works in a child process, because a lost cluster kills the process that joined it."""
 

@@ -23,7 +23,7 @@ _AGAIN = "run its config again (`rag-harness run`): the index is built, and no c
 
 @dataclass(frozen=True)
 class RoutedLiveRuns:
-    """A system to which the run's system routes queries, with its parameters of then."""
+    """A system to which the run's system routes queries, with the run's parameters."""
 
     spec: SystemSpec
     index_params: Params
@@ -44,19 +44,19 @@ class LiveRun:
     roles: Roles
     generator: GeneratorConfig | None
     embedder: EmbedderConfig | None
-    lent: tuple[RoutedLiveRuns, ...] = ()
+    routed: tuple[RoutedLiveRuns, ...] = ()
     """The systems to which it routes queries."""
 
     @property
     def indexes(self) -> list[IndexDir]:
-        """Its own index, or those of the systems to which it routes queries, each once."""
-        return indexes_of(self.results, self.manifest.index_id, (one.job.index_id for one in self.lent))
+        """Its own index, or those of its routed systems, without duplicates."""
+        return indexes_of(self.results, self.manifest.index_id, (one.job.index_id for one in self.routed))
 
     @property
     def systems(self) -> list[tuple[SystemSpec, Params, Params]]:
-        """Its system and those to which it routes queries, with their index and answer parameters."""
+        """Its system and its routed systems, with their index and answer parameters."""
         own = (self.spec, self.index_params, self.answer_params)
-        return [own, *((one.spec, one.index_params, one.answer_params) for one in self.lent)]
+        return [own, *((one.spec, one.index_params, one.answer_params) for one in self.routed)]
 
     @property
     def results(self) -> Path:
@@ -65,7 +65,7 @@ class LiveRun:
 
     @property
     def answering(self) -> dict[Role, ModelConfig]:
-        """The models that are called for an answer, by role."""
+        """The models called for an answer, by role."""
         played: dict[Role, ModelConfig | None] = {"generator": self.generator, "embedder": self.embedder}
         return {role: model for role, model in played.items() if role in self.roles.answer and model is not None}
 
@@ -81,25 +81,25 @@ def live_run(run: RunDir) -> LiveRun:
         what = f"the answers of {run.run_id} were imported: its system is not available here"
         raise ConfigError(what, "name a run that was made here")
     identity = manifest.identity
-    said = identity["system"]
-    spec = SYSTEMS.load(said["name"])
-    check_version(spec, str(said.get("version")))
+    system = identity["system"]
+    spec = SYSTEMS.load(system["name"])
+    check_version(spec, str(system.get("version")))
     if spec.sees_gold:
         what = f"'{spec.name}' answers from the gold evidence, which a new question does not have"
         raise ConfigError(what, "name a run of another system")
-    index_params = _params(spec.index_params, said["index"], "index")
-    answer_params = _params(spec.answer_params, said["answer"], "answer")
+    index_params = _params(spec.index_params, system["index"], "index")
+    answer_params = _params(spec.answer_params, system["answer"], "answer")
     routes = spec.own_routes(answer_params)
-    lent = tuple(_lent(manifest, *one) for one in zip(routes, said.get("lent", ()), strict=True))
-    roles = with_roles(spec.roles(index_params, answer_params), [one.roles for one in lent])
+    routed = tuple(_routed_run(manifest, *one) for one in zip(routes, system.get("lent", ()), strict=True))
+    roles = with_roles(spec.roles(index_params, answer_params), [one.roles for one in routed])
     generator, embedder = models_of(build_config(manifest.config), spec, roles)
-    live = LiveRun(run, manifest, spec, index_params, answer_params, roles, generator, embedder, lent)
+    live = LiveRun(run, manifest, spec, index_params, answer_params, roles, generator, embedder, routed)
     _check_models(live)
     _check_index(live)
     return live
 
 
-def _lent(manifest: Manifest, route: Route, said: dict[str, Any]) -> RoutedLiveRuns:
+def _routed_run(manifest: Manifest, route: Route, said: dict[str, Any]) -> RoutedLiveRuns:
     spec = SYSTEMS.load(route.system)
     check_version(spec, str(said.get("version")))
     index_params = _params(spec.index_params, said["index"], "index")
@@ -139,8 +139,8 @@ def _check_models(live: LiveRun) -> None:
 
 def _check_index(live: LiveRun) -> None:
     manifest = live.manifest
-    lent = [one.job.index_id for one in live.lent]
-    now = index_id_of(live.spec, live.index_params, live.roles, _corpus(manifest), manifest.identity, lent)
+    routed = [one.job.index_id for one in live.routed]
+    now = index_id_of(live.spec, live.index_params, live.roles, _corpus(manifest), manifest.identity, routed)
     if now != manifest.index_id:
         what = f"the index of {live.run.run_id} does not match the installed '{live.spec.name}'"
         raise ConfigError(what, _AGAIN)

@@ -37,7 +37,7 @@ from harness.store import Dialects, IndexDir, Journal
 from harness.store.score_files import refuse_link
 
 LONGEST_QUESTION = 20_000
-"""Characters, about ten pages. A longer text is a document, not a question."""
+"""Maximum characters, about ten pages. A longer text is a document, not a question."""
 
 
 @dataclass
@@ -49,8 +49,8 @@ class LiveSystem:
     loop: asyncio.Runner
     log: TextIO
     """Receives the output of systems and libraries."""
-    told: list[str] = field(default_factory=list)
-    """Messages for the user that have not been shown yet. The caller shows and removes them."""
+    messages: list[str] = field(default_factory=list)
+    """Messages for the user that the caller has not shown yet. The caller removes them."""
 
     def answer(self, question: str) -> RunRecord:
         """The record of the answer or failure; it is not saved.
@@ -59,9 +59,9 @@ class LiveSystem:
         """
         query = Query(query_id=f"asked-{short_digest(question)}", text=question)
         with redirect_stdout(self.log), redirect_stderr(self.log):
-            return self.loop.run(self._answered(query))
+            return self.loop.run(self._answer_record(query))
 
-    async def _answered(self, query: Query) -> RunRecord:
+    async def _answer_record(self, query: Query) -> RunRecord:
         # The same question has the same scope, so its calls are replayed from the journal.
         meter = Meter(f"answer/{query.query_id}/0/1")
         started_at, watch = datetime.now(UTC).isoformat(), Stopwatch()
@@ -104,7 +104,7 @@ def open_live(live: LiveRun, folder: Path, reporter: Reporter) -> Iterator[LiveS
         refuse_link(place)
     with explained_io("prepare", folder):
         folder.mkdir(parents=True, exist_ok=True)
-    told: list[str] = []
+    messages: list[str] = []
     with ExitStack() as stack:
         server = stack.enter_context(model_server(models.get("generator"), folder))
         log = stack.enter_context(CleanedLog(folder / "asked.log"))
@@ -112,8 +112,8 @@ def open_live(live: LiveRun, folder: Path, reporter: Reporter) -> Iterator[LiveS
         for index in live.indexes:
             stack.enter_context(index.in_use())
         loop = stack.enter_context(asyncio.Runner(loop_factory=SuspendableLoop))
-        around = WorkerContext(payer=folder.name, warn=told.append, has_answers=True)
-        job, call_context = _job(live, server), _call_context(live, folder, told)
+        around = WorkerContext(payer=folder.name, warn=messages.append, has_answers=True)
+        job, call_context = _job(live, server), _call_context(live, folder, messages)
         with redirect_stdout(written), redirect_stderr(written):
             opened = stack.enter_context(
                 open_system(job, IndexDir(live.results, job.index_id), call_context, around)
@@ -122,7 +122,7 @@ def open_live(live: LiveRun, folder: Path, reporter: Reporter) -> Iterator[LiveS
             loop.run(_load(opened))
         for index in live.indexes:
             index.opened()
-        yield LiveSystem(opened, job.limits.query_timeout_s, loop, written, told)
+        yield LiveSystem(opened, job.limits.query_timeout_s, loop, written, messages)
 
 
 def _make_ready(live: LiveRun, reporter: Reporter) -> None:
@@ -141,14 +141,14 @@ async def _load(opened: OpenedSystem) -> None:
         await opened.system.load()
 
 
-def _call_context(live: LiveRun, folder: Path, told: list[str]) -> CallContext:
+def _call_context(live: LiveRun, folder: Path, messages: list[str]) -> CallContext:
     run = live.run
     return CallContext(
-        Journal(folder / "calls.sqlite", payer=run.run_id, shared=True, tell=told.append),
+        Journal(folder / "calls.sqlite", payer=run.run_id, shared=True, tell=messages.append),
         server_digests(live.manifest.identity["models"]),
         dialects=Dialects.under(folder.parent),
         begun_in=run.dialects(),
-        say=told.append,
+        say=messages.append,
     )
 
 
@@ -173,5 +173,5 @@ def _job(live: LiveRun, server: LocalServer | None) -> Job:
         seed=int(identity.get("seed", 0)),
         limits=LimitsConfig.model_validate(identity.get("limits", {})),
         key_names=secret_names(),
-        lent=tuple(one.job for one in live.lent),
+        routed=tuple(one.job for one in live.routed),
     )

@@ -29,11 +29,11 @@ def describe_machine() -> dict[str, Any]:
 @lru_cache(maxsize=1)
 def package_versions() -> Mapping[str, str]:
     """Name -> version of every distribution that was installed at the first call."""
-    heads = map(_head, distributions())
+    heads = map(_short_metadata, distributions())
     return dict(sorted((head["Name"], head["Version"]) for head in heads if head["Name"]))
 
 
-def _head(found: Distribution) -> Message:
+def _short_metadata(found: Distribution) -> Message:
     """The metadata without the description, which is long and slow to parse."""
     text = found.read_text("METADATA") or found.read_text("PKG-INFO") or ""
     return message_from_string(text.partition("\n\n")[0])

@@ -1,5 +1,5 @@
-"""Gets the models of a command ready: downloads missing weights, and calls each model once before anything else is
-paid, so that a bad key or model name fails early.
+"""Downloads missing weights, and calls each model of a command once before anything else is paid, so that a
+bad key or model name fails early.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,9 +44,9 @@ def fetch_files(reporter: Reporter, files: Iterable[WeightFile]) -> None:
 class Preflight:
     """The first calls of one command.
 
-    Each call is journaled and counts against the budget, as a call of the first run that needs the model. It is
-    not part of any system's cost. A call answered today is not repeated. On another day it is, because a model or
-    key may no longer work when a run is resumed.
+    Each call is journaled and counts against the budget, and is paid by the first run that needs the model. It is
+    not part of any system's cost. A call answered today is not repeated. On later days it is, because a
+    model or key may no longer work.
     """
 
     results: Path
@@ -55,7 +55,7 @@ class Preflight:
     _asked: set[str] = field(default_factory=set)
 
     def ask(self, cells: Sequence[Cell], evaluation: EvaluationPlan | None) -> None:
-        """Call the models of these cells, which have work left, and their judges, as far as they are behind a
+        """Call the models of these unfinished configurations, and their judges, if they are behind a
         server. ModelUnavailable if a model, its key or a parameter is rejected.
         """
         # A server may load the model first. That time does not count as minutes of the budget.
@@ -96,7 +96,7 @@ class Preflight:
         )
 
     def _is_new(self, model: ModelConfig) -> bool:
-        """Several cells can use the same model."""
+        """Whether the model was not called yet: several configurations can use it."""
         named = f"{model.role} {model.model_dump_json()}"
         is_new = named not in self._asked
         self._asked.add(named)

@@ -61,7 +61,7 @@ class Cell:
     identity: dict[str, Any]
     run_id: str
     index_id: str
-    lent: tuple["RoutedCell", ...] = ()
+    routed: tuple["RoutedCell", ...] = ()
     """For a router: the systems to which it sends queries."""
 
     @property
@@ -90,14 +90,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class RoutedCell:
-    """A system that a router sends queries to, resolved as if the config had named it."""
+    """A system to which a router sends queries, resolved as if the config named it."""
 
     route: Route
     cell: Cell
 
 
 def plan_cells(config: BenchConfig, progress: ReadingProgress = no_progress) -> list[Cell]:
-    """All configurations of a config, in order. A mistake in any of them raises before the first one runs.
+    """All configurations of a config, in order. Any mistake raises before the first one runs.
     `progress` is called while data sets are read.
     """
     plan_evaluation(config)
@@ -149,8 +149,8 @@ def _system(name: str) -> SystemSpec:
 def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
     spec = _system(config.systems[0])
     index_params, answer_params = _params(spec, "index", config), _params(spec, "answer", config)
-    lent = _lent(config, spec.own_routes(answer_params), reader)
-    roles = with_roles(spec.roles(index_params, answer_params), [one.cell.roles for one in lent])
+    routed = _routed_cells(config, spec.own_routes(answer_params), reader)
+    roles = with_roles(spec.roles(index_params, answer_params), [one.cell.roles for one in routed])
     generator, embedder = models_of(config, spec, roles)
     dataset, documents_digest = reader.selected(config.dataset)
     models = {
@@ -181,11 +181,13 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         identity["answers"] = {"style": style, "contract": CONTRACT}
     elif generates:  # It uses its own prompts.
         identity["answers"] = {"style": style}
-    weights_of_answers = _weights_of_answers(spec, answer_params) | weights_of([one.cell.identity for one in lent])
+    weights_of_answers = _weights_of_answers(spec, answer_params) | weights_of(
+        [one.cell.identity for one in routed]
+    )
     if weights or weights_of_answers:
         identity["weights"] = weights | weights_of_answers
-    if lent:
-        identity["system"]["lent"] = [one.cell.identity["system"] for one in lent]
+    if routed:
+        identity["system"]["lent"] = [one.cell.identity["system"] for one in routed]
     return Cell(
         config=config,
         spec=spec,
@@ -200,9 +202,9 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         identity=identity,
         run_id=f"{dataset.name}--{_in_path(spec.name)}--{short_digest(identity)}",
         index_id=index_id_of(
-            spec, index_params, roles, documents_digest, identity, [one.cell.index_id for one in lent]
+            spec, index_params, roles, documents_digest, identity, [one.cell.index_id for one in routed]
         ),
-        lent=lent,
+        routed=routed,
     )
 
 
@@ -212,11 +214,11 @@ def index_id_of(
     roles: Roles,
     corpus_digest: str,
     identity: Mapping[str, Any],
-    lent: Collection[str] = (),
+    routed: Collection[str] = (),
 ) -> str:
     """The id of the index for a run with this identity and this version of the system.
 
-    `lent`: for a router, the index ids of its systems.
+    `routed`: for a router, the index ids of its systems.
     """
     models, weights = identity["models"], spec.own_weights(params)
     return short_digest(
@@ -227,7 +229,7 @@ def index_id_of(
             "models": {role: models[role] for role in sorted(roles.index) if role in models},
             "seed": identity["seed"],
             **({"weights": weights} if weights else {}),
-            **({"lent": sorted(set(lent))} if lent else {}),
+            **({"lent": sorted(set(routed))} if routed else {}),
         }
     )
 
@@ -235,19 +237,19 @@ def index_id_of(
 def models_of(
     config: BenchConfig, spec: SystemSpec, roles: Roles
 ) -> tuple[GeneratorConfig | None, EmbedderConfig | None]:
-    """The generator and the embedder of a system, resolved; None for a role that neither phase calls.
+    """The generator and the embedder of a system, resolved; None if neither phase calls it.
 
     ConfigError if it needs a model and the config says `none`.
     """
     return _generator(config, spec, roles), _embedder(config, spec, roles)
 
 
-def _lent(config: BenchConfig, routes: Sequence[Route], reader: DatasetReader) -> tuple[RoutedCell, ...]:
-    found = []
+def _routed_cells(config: BenchConfig, routes: Sequence[Route], reader: DatasetReader) -> tuple[RoutedCell, ...]:
+    cells = []
     for route in routes:
         refuse_unroutable(_system(route.system))
-        found.append(RoutedCell(route, _resolve(config_of(config, route), reader)))
-    return tuple(found)
+        cells.append(RoutedCell(route, _resolve(config_of(config, route), reader)))
+    return tuple(cells)
 
 
 def _own_generator(config: BenchConfig) -> dict[str, Any]:
@@ -267,10 +269,10 @@ def _in_path(name: str) -> str:
 def _weights_of_answers(spec: SystemSpec, params: Params) -> dict[str, str]:
     """Reranker and entailment model of the answers: name -> digest."""
     reranker, entailment = spec.own_reranker(params), spec.own_entailment(params)
-    found = {"reranker": reranker_identity(reranker)} if reranker else {}
+    weights = {"reranker": reranker_identity(reranker)} if reranker else {}
     if entailment and entailment != BY_GENERATOR:
-        found["entailment"] = entailment_identity(entailment)
-    return found
+        weights["entailment"] = entailment_identity(entailment)
+    return weights
 
 
 def _generator(config: BenchConfig, spec: SystemSpec, roles: Roles) -> GeneratorConfig | None:
@@ -313,7 +315,7 @@ def _params_type(spec: SystemSpec, half: str) -> type[Params]:
 
 
 def is_finished(cell: Cell, results: Path) -> bool:
-    """Whether its run is closed over all queries and undamaged."""
+    """Whether its run is complete over all queries and undamaged."""
     run = RunDir(results / cell.run_id)
     return run.is_closed() and is_whole(cell, run)
 
@@ -325,5 +327,5 @@ def is_whole(cell: Cell, run: RunDir) -> bool:
 
 
 def index_dirs(cell: Cell, results: Path) -> list[IndexDir]:
-    """Its own index, or those of the systems to which it routes queries, each once."""
-    return indexes_of(results, cell.index_id, (one.cell.index_id for one in cell.lent))
+    """Its own index, or those of its routed systems, without duplicates."""
+    return indexes_of(results, cell.index_id, (one.cell.index_id for one in cell.routed))

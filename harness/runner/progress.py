@@ -14,7 +14,7 @@ from harness.protocols import ReadingProgress
 
 _PLAIN_INTERVAL_S = 15.0
 _FEWEST_FOR_ETA = 3
-"""Finished units before a time left is shown."""
+"""Minimum finished units before the remaining time is shown."""
 
 
 class Bar(Protocol):
@@ -73,7 +73,7 @@ class Reporter:
 
     @contextmanager
     def reading(self) -> Iterator[ReadingProgress]:
-        """A progress callback for reading data; the bar appears with the first call."""
+        """A progress callback for reading data; the bar appears at the first call."""
         with ExitStack() as shown:
             bars: list[Bar] = []
 
@@ -99,7 +99,7 @@ class Reporter:
 
 
 class SharedBars(Reporter):
-    """A reporter for parallel tasks: shows one bar below the other. Thread-safe."""
+    """A reporter for parallel tasks: shows their bars below each other. Thread-safe."""
 
     def __init__(self, *, quiet: bool = False) -> None:
         super().__init__(quiet=quiet)
@@ -149,18 +149,18 @@ class _RichBar:
 
 
 class Pace:
-    """Estimates the time left from the units that were done since the first one, so that loading a model or an
-    index before it is not part of the pace.
+    """Estimates the remaining time from the units done since the first one. Loading a model or an index before it
+    does not count.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._begun_with: int | None = None
         self._since: tuple[int, float] | None = None
-        """The count at the first finished unit, and when that was."""
+        """The count at the first finished unit, and its time."""
 
     def time_left(self, done: int, total: int, most_s: float | None = None) -> str:
-        """As `3 min`, never more than `most_s`; empty before three units were done, and at the end."""
+        """Such as `3 min`, at most `most_s`; empty before three units are done, and at the end."""
         now = self._clock()
         if self._begun_with is None:
             self._begun_with = done
@@ -194,5 +194,5 @@ class _PlainBar:
 
 
 def _count(number: int) -> str:
-    """Large numbers are bytes and shown in megabytes."""
+    """A number as text. Large numbers are bytes, shown in megabytes."""
     return f"{number / 1e6:.0f} MB" if number >= 10_000_000 else f"{number:,}"

@@ -15,7 +15,7 @@ from harness.statistics.race_test import RaceRules, expected_pace
 
 @dataclass(frozen=True)
 class PlannedRace:
-    """The competing cells, the metric and the rules of a race."""
+    """The competing configurations, the metric and the rules of a race."""
 
     cells: tuple[Cell, ...]
     """Without baselines."""
@@ -25,7 +25,7 @@ class PlannedRace:
 
 
 def plan_race(config: BenchConfig, cells: Sequence[Cell], plan: EvaluationPlan) -> PlannedRace | None:
-    """The race of a config, or None if it has none. ConfigError if these cells cannot race."""
+    """The race of a config, or None if it has none. ConfigError if these configurations cannot race."""
     if config.race is None:
         return None
     racing = tuple(cell for cell in cells if not cell.spec.baseline)
@@ -45,36 +45,38 @@ def plan_race(config: BenchConfig, cells: Sequence[Cell], plan: EvaluationPlan) 
 
 
 def race_lines(config: BenchConfig, cells: Sequence[Cell]) -> list[str]:
-    """The lines about the race in a plan, none without a race. ConfigError if these cells cannot race."""
+    """The lines about the race in a plan, none without a race. ConfigError if these configurations cannot race."""
     return pace_lines(plan_race(config, cells, plan_evaluation(config)))
 
 
 def pace_lines(race: PlannedRace | None) -> list[str]:
-    """When the race ends, and about how many queries that needs; none without a race."""
+    """When the race ends, and the approximate number of queries; none without a race."""
     if race is None:
         return []
     rules, pace = race.rules, expected_pace(race.rules, len(race.cells))
-    leaves = ", ".join(f"{100 * step:g} points {_taken(n)}" for step, n in pace.queries_until_elimination.items())
+    leaves = ", ".join(
+        f"{100 * step:g} points {_queries_text(n)}" for step, n in pace.queries_until_elimination.items()
+    )
     return [
         f"a race of {len(race.cells):,} systems by {race.measure.name} (alpha {rules.alpha:g}, over all pairs) "
         "tests after every query and ends when one is left, when all that are left are shown to be within "
         f"{rules.margin:g} points of each other, or after all {len(race.cells[0].dataset.queries):,} "
         "queries",
         f"queries needed, approximately: eliminating the worse of two systems, by difference: {leaves}; "
-        f"showing that two equal systems are within {rules.margin:g} points: {_taken(pace.until_within)} "
+        f"showing that two equal systems are within {rules.margin:g} points: {_queries_text(pace.until_within)} "
         "(if two systems differ on "
         f"{100 * DISCORDANCE:g} % of the queries)",
     ]
 
 
-def _taken(n: int | None) -> str:
+def _queries_text(n: int | None) -> str:
     return "too many to run" if n is None else f"{rounded_up(n):,} queries"
 
 
 def _measured(config: BenchConfig, cell: Cell, plan: EvaluationPlan) -> tuple[PlannedEvaluator, Measure]:
     name = config.measure or cell.dataset.primary_measure
     if not name:
-        what = f"a race needs a metric, and neither the config nor {cell.dataset.name} names one"
+        what = f"a race needs a metric, but neither the config nor {cell.dataset.name} sets one"
         raise ConfigError(what, f"add measure: one of {_able(plan)}")
     known = {one.name: (planned, one) for planned in plan.evaluators for one in planned.measures}
     if name not in known:
@@ -104,4 +106,4 @@ def _able(plan: EvaluationPlan) -> str:
         for measure in planned.measures
         if _span(measure) is not None and measure.failure_value is not None
     ]
-    return ", ".join(names[:8]) or "these evaluators have none"
+    return ", ".join(names[:8]) or "these evaluators have no such metric"

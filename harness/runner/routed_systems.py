@@ -1,4 +1,4 @@
-"""Systems to which another system routes queries: which are allowed, and the index and cost they add."""
+"""Routed systems: the systems to which a router sends queries, their indexes and costs."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from harness.runner.costs import by_payer, usage_together
 def refuse_unroutable(spec: SystemSpec) -> None:
     """ConfigError if queries cannot be routed to this system: it routes itself, or its index cannot be shared."""
     if spec.routes is not None:
-        raise ConfigError(f"'{spec.name}' routes queries itself", "name systems in routes that answer queries")
+        raise ConfigError(f"'{spec.name}' routes queries itself", "route only to systems that answer queries")
     if spec.own_models or spec.sees_gold:
         why = "sees the gold evidence" if spec.sees_gold else "has its own models and index"
         raise ConfigError(f"queries cannot be routed to '{spec.name}': it {why}", "name another system in routes")
@@ -33,12 +33,12 @@ def config_of(config: BenchConfig, route: Route) -> BenchConfig:
     return config.model_copy(update=changed)
 
 
-def with_roles(own: Roles, lent: Iterable[Roles]) -> Roles:
-    """The models of a system together with those of the systems to which it routes queries."""
-    found = [own, *lent]
+def with_roles(own: Roles, routed: Iterable[Roles]) -> Roles:
+    """The models of a system and of its routed systems."""
+    all_roles = [own, *routed]
     return Roles(
-        index=frozenset().union(*(one.index for one in found)),
-        answer=frozenset().union(*(one.answer for one in found)),
+        index=frozenset().union(*(one.index for one in all_roles)),
+        answer=frozenset().union(*(one.answer for one in all_roles)),
     )
 
 
@@ -47,19 +47,19 @@ def weights_of(identities: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return {name: digest for one in identities for name, digest in one.get("weights", {}).items()}
 
 
-def joined_expectation(own: Expected, lent: Sequence[tuple[str, str, Expected]]) -> Expected:
-    """The expected work of a system together with the systems to which it routes queries, given as (name, index
-    id, expectation). Each index counts once. Queries count as if all went to the most expensive system, because
-    the routing is not known in advance.
+def joined_expectation(own: Expected, routed: Sequence[tuple[str, str, Expected]]) -> Expected:
+    """The expected work of a system and its routed systems, given as (name, index id, expectation). Each index
+    counts once. Queries count as if all went to the most expensive system, because the routing is not known in
+    advance.
     """
-    dearest, _, most = max(lent, key=lambda one: _characters(one[2].query))
-    indexes = {index_id: expected.index for _, index_id, expected in lent}
+    dearest, _, most = max(routed, key=lambda one: _characters(one[2].query))
+    indexes = {index_id: expected.index for _, index_id, expected in routed}
     conditions = [f"every query goes to {dearest}", *filter(None, (own.most, most.most))]
-    notes = [*own.notes, *(note for _, _, expected in lent for note in expected.notes)]
+    notes = [*own.notes, *(note for _, _, expected in routed for note in expected.notes)]
     return Expected(
-        index=_works([own.index, *indexes.values()]),
-        query=_works([own.query, most.query]),
-        most=", ".join(conditions) if len(lent) > 1 else most.most,
+        index=_joined_work([own.index, *indexes.values()]),
+        query=_joined_work([own.query, most.query]),
+        most=", ".join(conditions) if len(routed) > 1 else most.most,
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -69,7 +69,7 @@ def _characters(work: Work) -> float:
     return sum(kind.calls * kind.input_characters for kind in work.calls) + work.embedded_characters
 
 
-def _works(parts: Sequence[Work]) -> Work:
+def _joined_work(parts: Sequence[Work]) -> Work:
     return Work(
         calls=tuple(kind for part in parts for kind in part.calls),
         embedded_texts=sum(part.embedded_texts for part in parts),
@@ -78,8 +78,8 @@ def _works(parts: Sequence[Work]) -> Work:
 
 
 def joined_index(index_id: str, run_id: str, parts: Sequence[IndexRecord]) -> IndexRecord:
-    """The record of an index that consists of these parts, with their summed cost. A part that another run than
-    `run_id` built is recorded as paid by that run.
+    """The record of an index that consists of these parts, with their summed cost. Parts that another run than
+    `run_id` built are recorded as paid by that run.
     """
     return IndexRecord(
         index_id=index_id,
@@ -133,7 +133,7 @@ def _built_elsewhere(run_id: str, parts: Sequence[IndexRecord]) -> list[dict[str
 
 
 def _own_usage(cost: Cost) -> dict[str, Usage]:
-    """The usage without what was replayed or cached from other runs."""
+    """The usage without replayed calls and cached vectors of other runs."""
     left = subtract_usage(cost.usage, [roles for _, roles in cost.shared_usage])
     return {role: used for role, used in left.items() if used.is_used}
 

@@ -1,4 +1,5 @@
-"""Aggregates scores to means with intervals, per query type and overall. No expected query leaves the denominator.
+"""Aggregates scores to means with intervals, per query type and overall. Every expected query stays in the
+denominator.
 
 Rows of `query_type`:
 
@@ -141,7 +142,7 @@ class Frame:
     def row(
         self, measure: str, mean: float | None, interval: Interval = confidence_intervals.UNKNOWN
     ) -> Aggregate:
-        """A row for a value measured once in a run: n_scored is 1, or n_failed is 1 if `mean` is None."""
+        """A row for a value measured once per run: n_scored is 1, or n_failed is 1 if `mean` is None."""
         known = int(mean is not None)
         base = (self.run_id, self.system, self.dataset, OVERALL, measure)
         return Aggregate(*base, mean, interval.low, interval.high, known, 0, 1 - known, 1)
@@ -202,7 +203,7 @@ class _Cell:
 
     @cached_property
     def _at_most(self) -> list[float]:
-        """The values with imputed ones as large as possible."""
+        """The values, with imputed ones at their maximum."""
         return self._ascending(np.where(self.states == IMPUTED, math.inf, self.values))
 
     def may_be_more(self, p: float) -> bool:
@@ -350,5 +351,5 @@ def _row(frame: Frame, name: tuple[str, str], cell: _Cell, mean: float | None, i
 
 
 def _type_name(query_type: str) -> str:
-    """A data set may use the name of one of our own rows for a type."""
+    """The type, renamed if the data set uses the name of one of our own rows."""
     return f"{query_type} (type)" if query_type in {OVERALL, NATURAL} else query_type

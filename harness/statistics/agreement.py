@@ -23,7 +23,7 @@ _Pairs = Callable[[tuple[int, ...]], list[tuple[int, ...]]]
 _Statistic = Callable[[Array, Array], float]
 """From a table of how often each label met each other one, and the labels, to a coefficient."""
 FEWEST_ITEMS = 10
-"""Minimum number of items with two labels."""
+"""Minimum number of items with at least two labels."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class RatedItem:
     """The labels of one item, one per annotator."""
 
     cluster: str
-    """What it shares with other items, such as its query."""
+    """What the item shares with other items, such as its query."""
     labels: tuple[int, ...]
 
 
@@ -102,17 +102,17 @@ def _estimate(tables: Array, values: Array, statistic: _Statistic) -> tuple[floa
 
 
 def _kappa(table: Array, values: Array) -> float:
-    return _one_less(table, (values[:, None] - values) ** 2, table.sum())
+    return _chance_corrected(table, (values[:, None] - values) ** 2, table.sum())
 
 
 def _alpha(table: Array, _values: Array) -> float:
     """Krippendorff's ordinal difference: the labels that lie between two, and half of those at both ends."""
     totals = table.sum(axis=0)
     upto = totals.cumsum() - totals / 2
-    return _one_less(table, (upto[:, None] - upto) ** 2, table.sum() - 1)
+    return _chance_corrected(table, (upto[:, None] - upto) ** 2, table.sum() - 1)
 
 
-def _one_less(table: Array, differences: Array, pairs: float) -> float:
+def _chance_corrected(table: Array, differences: Array, pairs: float) -> float:
     """1 - observed / expected difference; NaN if none is expected."""
     expected = float((differences * np.outer(table.sum(axis=1), table.sum(axis=0))).sum())
     if expected <= 0 or pairs <= 0:

@@ -1,9 +1,9 @@
 """Evidence that may be tested again while a sample grows.
 
-A p value is valid for one look. Of wins against losses, the likelihood under a mixture of all shares of wins, by
+A p value is valid for one test. Of wins against losses, the likelihood under a mixture of all shares of wins, by
 Jeffreys' Beta(1/2, 1/2), divided by that under a fair coin is an e-value: without a difference, it exceeds 1 / a
-at any time with probability at most a (Ville 1939; Robbins 1970; Howard et al. 2021). So its reciprocal may be
-looked at any number of times.
+at any time with probability at most a (Ville 1939; Robbins 1970; Howard et al. 2021). So its reciprocal is
+a p value that may be tested any number of times.
 
 The same for values x between -1 and 1, against any claim that their mean is at most m: a bettor who stakes the
 share s / (1 + m) of his capital on each value's excess over m ends with the product of 1 + s (x - m) / (1 + m). If
@@ -80,10 +80,10 @@ def anytime_interval(values: _Array, alpha: float) -> tuple[float, float]:
     """Interval of the mean of values between -1 and 1. The probability that it ever excludes the true mean, while
     values arrive one by one, is at most `alpha`.
     """
-    return _least(values, alpha / 2), -_least(-values, alpha / 2)
+    return _lower_limit(values, alpha / 2), -_lower_limit(-values, alpha / 2)
 
 
-def _least(values: _Array, alpha: float) -> float:
+def _lower_limit(values: _Array, alpha: float) -> float:
     """The largest mean that is refuted from below."""
     found, counts = np.unique(np.clip(values, -1, 1), return_counts=True)
     low, high = -1.0, 1.0

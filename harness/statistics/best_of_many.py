@@ -1,8 +1,8 @@
-"""Corrects the mean of the best of many runs, which looks too good because the same queries chose and measured it.
+"""Corrects the mean of the best of many runs, which is too high because the same queries select and measure it.
 
-Repeated split-half cross-validation: one half of the queries chooses the best run, the other half measures it
-(Cawley & Talbot 2010 on why the queries that choose must not measure). The average over the splits estimates the
-mean of the chosen run on other queries. Since only half of the queries choose, it is rather too low than too high.
+Repeated split-half cross-validation: one half of the queries selects the best run, the other half measures
+it (Cawley & Talbot 2010 explain why). The average over the splits estimates the
+mean of the chosen run on other queries. Because only half of the queries select, it tends to be too low.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from harness.statistics.confidence_intervals import Array
 from harness.statistics.paired_comparison import MeasureComparison
 
 SPLITS = 200
-"""Number of splits; in each, both halves choose once."""
+"""Number of splits; in each, both halves select once."""
 FEWEST = 8
 """Minimum number of queries."""
 _SEED = 0
@@ -27,7 +27,7 @@ class BestOfMany:
     """The best of several runs."""
 
     place: int
-    """Position of the run that all queries together choose."""
+    """Position of the run with the best mean over all queries."""
     looked: float
     """Its mean over all queries."""
     mean: float
@@ -35,7 +35,7 @@ class BestOfMany:
     n_tried: int
     """Number of runs it was chosen from."""
     n_chosen: float
-    """Share of the halves that choose it too."""
+    """Share of the halves that select the same run."""
 
     @property
     def optimism(self) -> float:
@@ -59,14 +59,14 @@ def best_of(compared: MeasureComparison, places: Sequence[int] | None = None) ->
 
 
 def _on_other_halves(values: Array, weights: Array, best: int) -> tuple[float, float]:
-    """Mean of the chosen run on the other half, over all splits; share of the halves that choose `best`."""
+    """Mean of the selected run on the other half, over all splits; share of the halves that select `best`."""
     n = len(values)
     rng = np.random.default_rng(_SEED)
     halves = (rng.permuted(np.tile(np.arange(n), (SPLITS, 1)), axis=1) < n // 2).astype(np.float64)
     sides = np.concatenate([halves, 1 - halves])
     totals = sides @ weights
     means = (sides @ (values * weights[:, None])) / totals[:, None]
-    # Tied runs share the choice equally, so that their order does not matter.
+    # Tied runs share the selection equally, so their order does not matter.
     top = np.isclose(means, means.max(axis=1, keepdims=True), rtol=1e-12, atol=1e-12)
     shares = top / top.sum(axis=1, keepdims=True)
     others = np.roll(means, SPLITS, axis=0)

@@ -1,4 +1,4 @@
-"""From how many queries on an index pays: its cost is shared by the queries that use it.
+"""The number of queries from which an index pays off: its cost is shared by the queries that use it.
 
 A system costs index + n * per_query for n queries, a straight line; two lines cross at most once: n = (index_a -
 index_b) / (per_query_b - per_query_a).
@@ -17,7 +17,7 @@ _SAME = 1e-9
 
 @dataclass(frozen=True)
 class CostLine:
-    """The cost of one system in tokens or dollars; there is no line if a part of it is unknown."""
+    """The cost of one system in tokens or dollars. A system with an unknown cost has no line."""
 
     index: float
     """One-time cost."""
@@ -49,12 +49,12 @@ class QueryRange:
 
     @property
     def is_always(self) -> bool:
-        """Whether it is lower from the first query on, without end."""
+        """Whether it is lower for every number of queries."""
         return self.first == 1 and self.last is None
 
 
 def cheaper(one: CostLine, other: CostLine) -> QueryRange | None:
-    """For how many queries `one` is cheaper than `other`; None: never."""
+    """The numbers of queries for which `one` is cheaper than `other`; None: never."""
     gap, saving = _gap_and_saving(one, other)
     if saving > 0:
         return QueryRange(max(1, floor(gap / saving) + 1), None)
@@ -86,7 +86,7 @@ def crossing_interval(one: CostLine, other: CostLine) -> Interval:
     gap, saving = _gap_and_saving(one, other)
     below = saving - hypot(other.per_query - other_low, high - one.per_query)
     above = saving + hypot(other_high - other.per_query, one.per_query - low)
-    # The larger the saving, the sooner it compensates for the index.
+    # The larger the saving, the fewer queries compensate for the index.
     near, far = (below, above) if saving > 0 else (above, below)
     return Interval(gap / far, gap / near if near * saving > 0 else None)
 

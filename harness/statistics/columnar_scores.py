@@ -21,28 +21,28 @@ from harness.store import RecordKey
 from harness.store.score_files import ScoreLines
 
 NONE, SCORED, IMPUTED, FAILED, MISSING, NOT_APPLICABLE = range(6)
-"""States of a query for a metric; `NONE`: no score."""
+"""State of a query for a metric; `NONE`: no score."""
 STATES: tuple[ScoreStatus | None, ...] = (None, "scored", "imputed", "failed", "missing", "not_applicable")
 """The status of a score for each state."""
 _STATE_OF = {status: state for state, status in enumerate(STATES)}
 _FARTHEST = 1 << 62
-"""From here on, numbers stand for repeats that are too large for a column: a file may claim any."""
+"""Repeats from here on are numbered instead, because a file may contain any number."""
 _FIELDS = attrgetter("query_id", "repeat", "measure", "status", "value", "share_read", "label")
 
 
 @dataclass
 class ScoreFacts:
-    """What is kept of the scores of one metric besides numbers."""
+    """Facts about the scores of one metric besides numbers."""
 
     shares_read: list[float] = field(default_factory=list)
-    """Shares of contexts that a judge was shown."""
+    """Shares of the contexts that a judge saw."""
     labels: Counter[str] = field(default_factory=Counter)
     first_failure: str | None = None
     """Reason of the first failure; None: none failed."""
     applies: bool = False
     """Whether the metric applies to any query."""
     reasons: dict[str, None] = field(default_factory=dict)
-    """Why it does not apply, for a metric that applies to no query."""
+    """Why the metric applies to no query."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class ScoreColumn:
     values: NDArray[np.float64]
     """NaN without a value."""
     places: NDArray[np.int64]
-    """The places of their lines (`ScoreLines`); empty if they were not read from a file."""
+    """Positions of the scores' lines (`ScoreLines`); empty if the scores are not from a file."""
     facts: ScoreFacts
 
     def count(self, state: int) -> int:
@@ -64,7 +64,7 @@ class ScoreColumn:
         return int(np.count_nonzero(self.states == state))
 
     def rows(self, state: int) -> list[int]:
-        """Rows of the scores in that state."""
+        """Rows of the scores in this state."""
         found: list[int] = np.flatnonzero(self.states == state).tolist()
         return found
 
@@ -102,7 +102,7 @@ class ScoreColumns:
         return gathered.columns()
 
     def only(self, measures: Collection[str]) -> ScoreColumns:
-        """The columns of some metrics."""
+        """The columns of these metrics."""
         kept = {name: own for name, own in self.by_measure.items() if name in measures}
         return ScoreColumns(self.query_ids, kept)
 
@@ -130,7 +130,7 @@ class ScoreColumns:
         return ScoreColumns(self.query_ids, columns)
 
     def _in_words_of(self, failures: Mapping[str, Sequence[int]]) -> list[tuple[str, int]]:
-        """Metric and row of each score that does not apply for the same reason that one of `failures` (rows by
+        """Metric and row of each score that is not applicable for the reason that one of `failures` (rows by
         metric) gives for the same query and repeat.
         """
         known = [(self.by_measure[measure], row) for measure, rows in failures.items() for row in rows]
@@ -164,7 +164,7 @@ class ScoreColumns:
 
 
 class _Numbers(dict[str, int]):
-    """Numbers names in the order in which they are asked for."""
+    """Numbers names in the order of first use."""
 
     def __missing__(self, name: str) -> int:
         number = self[intern(name)] = len(self)
@@ -254,7 +254,7 @@ class Gathered:
         return ScoreColumns(dict(self._query_ids), columns)
 
     def _note(self, scores: Sequence[Score], names: Sequence[str], statuses: Sequence[str]) -> None:
-        """Notes failures and reasons for being not applicable."""
+        """Note failures and the reasons of scores that are not applicable."""
         for name in set(names):
             self._facts.setdefault(name, ScoreFacts())
         applying = {name for name, status in zip(names, statuses, strict=True) if status != "not_applicable"}
@@ -271,7 +271,7 @@ class Gathered:
                 facts.reasons[score.explanation] = None
 
     def _note_readings(self, scores: Iterable[Score]) -> None:
-        """Record how much of the contexts judges were shown, and how answers were classified."""
+        """Record how much of the contexts judges saw, and how answers were classified."""
         for score in scores:
             if score.share_read is not None:
                 self._facts[score.measure].shares_read.append(score.share_read)

@@ -151,8 +151,8 @@ UNBOUNDED: Bounds = (-inf, inf)
 
 
 def can_be_shares(ends: Bounds | None) -> bool:
-    """Whether values that are all 0 or 1 are treated as failures and successes: only if nothing else is possible.
-    Of a count, a time or a cosine a 1 is no success. None: the ends are unknown, and the values decide.
+    """Whether values that are all 0 or 1 are treated as proportions: only if no other value is possible. A count,
+    a time or a cosine of 1 is not a success. None: the range is unknown, so the values decide.
     """
     return ends is None or (ends[0] >= 0 and ends[1] <= 1)
 

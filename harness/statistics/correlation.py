@@ -163,7 +163,7 @@ class Correlation:
 
 @dataclass(frozen=True)
 class TwinCorrelation:
-    """A metric and the one that it stands in for, over the queries that both scored."""
+    """A metric and the metric that it approximates, over the queries that both scored."""
 
     measure: str
     twin: str
@@ -176,7 +176,7 @@ def correlate(
 ) -> Correlation:
     """The coefficients of two columns of equal length, with at least 5 pairs.
 
-    `clusters`: for each pair what it shares with others, such as the document; None: nothing.
+    `clusters`: for each pair the document or other item that it shares; None: pairs are independent.
     """
     n = len(one)
     if n != len(other) or (clusters is not None and len(clusters) != n):
@@ -197,7 +197,7 @@ def correlate(
 def twin_correlations(
     frame: Frame, scores: ScoresOrColumns, evaluations: Iterable[EvaluationRecord]
 ) -> tuple[TwinCorrelation, ...]:
-    """Every twin of a run's evaluators with the metric it stands in for, if both were scored.
+    """Every twin of a run's evaluators with the metric it approximates, if both were scored.
 
     Only computed values count, not the worst value of a failed query, on which any two metrics agree. Repeats of a
     query are averaged first.

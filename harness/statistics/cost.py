@@ -3,7 +3,7 @@
 Per query (types, `overall`, `overall_natural`; n counts (query, repeat) pairs as everywhere):
 
 - `input_tokens`, `output_tokens`, `tokens` (both), `cached_tokens` (a part of the input), `model_calls`: over all
-  roles; `generator_*`: of the generator. Of the attempt that counts, including failed queries. If a server did not
+  roles; `generator_*`: of the generator. Includes failed queries; the latest attempt counts. If a server did not
   count the tokens of a call, the query's number is a lower bound (n_imputed); if it counted none in the whole run,
   it is unknown (n_failed). `model_calls` is unknown for imported answers without a count of calls.
 - `usd`: those tokens at the price table. Absent if a model that was called has no price.
@@ -15,8 +15,8 @@ Per query (types, `overall`, `overall_natural`; n counts (query, repeat) pairs a
 - `throttled_s`, `cpu_s`, `stage_<name>_s` (0 for a query that did not enter the stage): likewise, but for a query
   that timed out only `throttled_s` is known.
 
-So a cost with n_imputed is a lower bound. A quantile is one only if such values may lie above it: see
-`is_lower_bound`.
+So a cost with n_imputed is a lower bound. A quantile is a lower bound only if such values may be above it:
+see `is_lower_bound`.
 
 Per run (`overall`, n = 1): `answer_usd_total`, everything paid for answering, including earlier attempts, each
 vector once; `answer_peak_rss_bytes`, the peak memory of the system's process (counted by the operating system, not
@@ -59,7 +59,7 @@ GENERATOR = "generator"
 Models = Mapping[str, Any]
 """The `models` part of a run's identity: role -> provider, model, ..."""
 MOST_FAILED = 0.01
-"""A run that fails on a larger share of its queries is called neither cheapest nor fastest: failing is cheap."""
+"""A run that fails on a larger share of its queries is not ranked as cheapest or fastest: failing is cheap."""
 _OF_AN_INDEX = ("bytes", "documents", "spent_s", "tokens", "wall_s")
 """Costs that every index has, known or not."""
 _QUANTILE = re.compile(r"_p\d+$")
@@ -73,7 +73,7 @@ class Measured(NamedTuple):
 
 
 MeasuredCosts = dict[str, Measured]
-"""By metric."""
+"""Metric -> value."""
 
 
 _UNKNOWN = Measured(None)
@@ -81,7 +81,7 @@ _UNKNOWN = Measured(None)
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known of any record of a run; quantities known of none have no column."""
+    """The quantities that any record of a run has; others get no column."""
 
     has_price: bool
     """Whether each model that was called has a price."""

@@ -34,7 +34,7 @@ class Tested(NamedTuple):
 
     @property
     def is_told_apart(self) -> bool:
-        """Whether the pair is significant after Holm's correction."""
+        """Whether the pair is significantly different after Holm's correction."""
         return self.p_holm <= ALPHA
 
 

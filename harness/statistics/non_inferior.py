@@ -1,12 +1,12 @@
-"""Non-inferiority: is a run as good as every other, within a margin? A statistical tie does not show that.
+"""Non-inferiority: is a run as good as every other, within a margin? A statistical tie is not enough.
 
 A run is non-inferior (Blackwelder 1982) if the lower limit of its mean difference to each other run is above minus
 the margin. Every comparison must pass (intersection-union test, Berger 1982), so their number needs no correction.
-Trying several runs until one passes does: the level is 2.5 % one-sided, divided by the number of runs that are
-tried (Bonferroni). A run that is worse than the best by more than the margin is called as good in at most 2.5 % of
-cases. If queries share documents, the result must also hold with the queries of one document flipped together,
-since a recommendation is for new documents. A missing value is the worst possible one for the run and the best
-possible one for the other.
+Testing several runs until one passes does: the level is 2.5 % one-sided, divided by the number of runs that are
+tried (Bonferroni). The probability that a run passes although it is worse than the best by more than the margin is
+at most 2.5 %. If queries share documents, the result must also hold with the queries of one document flipped
+together, since a recommendation is for new documents. A missing value is the worst possible one for the run and
+the best possible one for the other.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ def margin_of(compared: MeasureComparison) -> float | None:
 def as_good(
     compared: MeasureComparison, place: int, others: Collection[int], margin: float, n_tried: int = 1
 ) -> NonInferiority | None:
-    """The result if the run at `place` is shown to be worse than none of `others` by `margin` or more, otherwise
+    """The result if the run at `place` is shown to be less than `margin` worse than each of `others`, otherwise
     None.
 
-    `n_tried`: number of runs for which this is tested.
+    `n_tried`: number of runs tested.
     """
     held = sorted(other for other in others if other != place)
     found = list(zip(_at_most_worse(compared, place, held, n_tried), held, strict=True))
@@ -61,7 +61,7 @@ def as_good(
 
 
 def at_most_worse(compared: MeasureComparison, place: int, besides: Collection[int] = ()) -> float | None:
-    """Upper 97.5 % limit of how far the run is behind any other one, `besides` some; None: unknown."""
+    """Upper 97.5 % limit of how far the run is behind any other one, except `besides`; None: unknown."""
     others = [at for at, mean in enumerate(compared.means) if mean is not None and at not in {place, *besides}]
     limits = _at_most_worse(compared, place, others, 1)
     known = [limit for limit in limits if limit is not None]
@@ -76,14 +76,15 @@ def cheapest_as_good(
 ) -> NonInferiority | None:
     """The cheapest of `places` (default: every run) that is shown to be as good as all of them; None if none is.
 
-    `costs`: one per run of the comparison. A run without a cost is no candidate, but is compared with.
+    `costs`: one per run of the comparison. A run without a cost is not a candidate, but the others are compared
+    with it.
     """
     chosen = sorted(range(len(compared.means)) if places is None else places)
     limit = margin_of(compared) if margin is None else margin
     candidates = sorted((cost, place) for place in chosen if (cost := costs[place]) is not None)
     if limit is None:
         return None
-    # The truly best run cannot be chosen wrongly. If every run is a candidate, one fewer counts.
+    # The truly best run cannot be selected wrongly. So if every run is a candidate, one fewer counts.
     n_tried = max(1, min(len(candidates), len(chosen) - 1))
     found = (as_good(compared, place, chosen, limit, n_tried) for _, place in candidates)
     return next((one for one in found if one is not None), None)

@@ -2,10 +2,10 @@
 
 All runs of a comparison are compared over one set of queries: those to which the metric applies in any of them. A
 missing value counts as the worst possible one in means, and a run is significantly better or worse only if that
-holds with the worst and with the best possible value in its place: omitting hard queries gains nothing. A metric
-without a range, such as seconds, is compared over the queries for which each run has a value. Queries with the
-same text are one query. Difficulty that both runs share cancels out, so a paired difference is more precise than
-two means.
+holds with the worst and with the best possible value in its place: so omitting hard queries is no advantage. A
+metric without a range, such as seconds, is compared over the queries for which each run has a value. Queries with
+the same text are one query. Difficulty that both runs share cancels out, so a paired difference is more precise
+than two means.
 
 Test, interval and sentence are about one quantity: the mean difference in the natural mix of query types of the
 data set, if that mix is known and each type has a query (`SamplingDesign.weights`); the unweighted mean is given
@@ -41,8 +41,9 @@ TestName = Literal["mcnemar", "flips"]
 Verdict = Literal["a", "b", "tie", "differ"]
 """Which run is significantly better; `differ` if they differ and the metric has no direction."""
 Population = Literal["documents", "new documents", "queries"]
-"""For what a difference was shown: queries on these documents; also on new documents, since the test by cluster
-agrees; or queries, if they share no documents."""
+"""Where a difference was shown: for queries on these documents; also for new documents, because the test by
+cluster agrees; or for queries, if they share no documents.
+"""
 PairPlaces = tuple[int, int]
 """Positions of two runs in the comparison."""
 SharedQueries = Mapping[PairPlaces, frozenset[str]]

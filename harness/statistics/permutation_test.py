@@ -11,14 +11,14 @@ mean at least as large as the observed one exactly if the mean of `d` over F is 
 order statistics of subset means (Hartigan 1969), and it excludes 0 exactly if p is at most its level. With too few
 units for a level (fewer than 6 for 95 %) there is no limit.
 
-Flips assume that differences are symmetric around the true one. If they are skewed, their means are too, and flips
-alone find a difference that does not exist in up to 11 % of cases (30 queries, lognormal). So the test of
+Flips assume that differences are symmetric around the true one. If they are skewed, their means are too, and
+flips alone report a false difference in up to 11 % of cases (30 queries, lognormal). So the test of
 `t_intervals` has to agree: p is the larger of the two, the interval the hull of both.
 
 With weights, few queries may represent many, and may not show how the systems differ on their type: equal results
 on 2 queries that represent a third of the data set made one run "better" in up to 80 % of cases. So for each type
-the standard error includes half a difference more in each direction (as Agresti & Min 2005 for shares), as large
-as those seen.
+the standard error includes half a difference more in each direction (as Agresti & Min 2005 for shares), as
+large as the observed ones.
 
 scipy's `permutation_test` flips one sample at a time, without weights, clusters or an interval; here all pairs of
 a comparison get the same flips in one product of matrices.
@@ -130,7 +130,7 @@ def hidden_variance(differences: Array, weights: Array, types: NDArray[np.int64]
     """The variance of each column's mean that few queries of a type may hide; none if all weights are equal.
 
     `types`: a number for each query; queries of one type have the same weight. None: unknown; then queries of
-    equal weight are one type.
+    equal weight form one type.
     """
     rounded = weights.round(_DIGITS)
     if len(np.unique(rounded)) < 2:
@@ -145,7 +145,7 @@ def hidden_variance(differences: Array, weights: Array, types: NDArray[np.int64]
 
 def _flipped(sums: Array, totals: Array, hidden: Array) -> Flipped:
     n, columns = sums.shape
-    scale, whole = _whole(sums)
+    scale, whole = _as_whole_multiples(sums)
     means, n_flips = [], 0
     for masks in _subsets(n, columns):
         below, within = masks @ whole, masks @ totals
@@ -160,7 +160,7 @@ def _flipped(sums: Array, totals: Array, hidden: Array) -> Flipped:
     return Flipped(np.concatenate(means), n_flips, studentized._replace(errors=errors))
 
 
-def _whole(sums: Array) -> tuple[Array, Array]:
+def _as_whole_multiples(sums: Array) -> tuple[Array, Array]:
     """Each column as whole multiples of a small part of its largest value, with the factor: such sums are exact in
     any order of addition.
     """

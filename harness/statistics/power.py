@@ -1,4 +1,5 @@
-"""Power of the tests that a comparison makes: what a number of queries can show, and how many are needed.
+"""Power of the tests that a comparison makes: which differences a number of queries can detect, and how many
+queries are needed.
 
 - shares: exact power of McNemar's test. Of n queries, D ~ Bin(n, discordance) are right in one system only, and of
   those Bin(D, (1 + difference / discordance) / 2) in the better one;
@@ -6,11 +7,12 @@
 
 The level is 0.05 over the number of pairs, Holm's first and strictest step, so with more pairs the actual power is
 at least as stated. Power is for finding the difference in the right direction. A difference larger than the
-discordance raises the discordance: a system cannot be ahead on more queries than differ.
+discordance raises the discordance: a system cannot win on more queries than differ.
 
-The scatter of differences is estimated from few queries that differ, so it is uncertain: with the observed scatter
-half of all plans are too small, and one difference among 50 queries shows almost nothing. So the scatter is an
-upper limit that holds nine times of ten (Browne 1995, Statistics in Medicine 14:1933-1940, on small pilots).
+The scatter of differences is estimated from few queries that differ, so it is uncertain: with the observed
+scatter, half of all plans would be too small, and one difference among 50 queries is almost no information. So an
+upper limit that holds nine times out of ten is used (Browne 1995, Statistics in Medicine 14:1933-1940, on small
+pilots).
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from harness.statistics.permutation_test import hidden_variance
 
 POWER = 0.80
 SURE = 0.90
-"""Chance that a number of queries planned from observed differences has that power, at least."""
+"""Minimum probability that a number of queries planned from observed differences has that power."""
 DISCORDANCE = 0.25
 """Assumed share of queries that two systems answer differently, if nothing is known of them yet."""
 STEPS = (0.05, 0.10, 0.20)
@@ -41,14 +43,15 @@ _FARTHEST = 25.0
 
 @dataclass(frozen=True)
 class DifferenceSpread:
-    """Upper limits, which hold nine times of ten, of the scatter of two systems' differences over queries."""
+    """Upper limits (nine times out of ten) of the scatter of two systems' differences over queries."""
 
     sd: float
     """Standard deviation of a query; with weights, of an equally weighted query with the same variance of the
     mean."""
     hidden: float = 0.0
-    """With weights: the variance added for what few queries of a type may hide, times the square of their number.
-    It shrinks with that square: few queries show less than `sd` suggests."""
+    """With weights: the variance added for differences that few queries of a type may hide, times the square of
+    their number. It shrinks with that square: few queries show less than `sd` suggests.
+    """
     discordance: float | None = None
     """For shares compared by McNemar's test: the share of queries that the two answer differently."""
 
@@ -120,7 +123,7 @@ def smallest_p(n: int) -> float:
 
 
 def can_show_anything(n: int, pairs: int) -> bool:
-    """Whether any outcome of `n` queries is significant after Holm over `pairs`."""
+    """Whether any outcome of `n` queries can be significant after Holm over `pairs`."""
     return smallest_p(n) <= ALPHA / max(1, pairs)
 
 
@@ -141,7 +144,7 @@ def share_power(n: int, difference: float, discordance: float, alpha: float) -> 
 
 @lru_cache(maxsize=64)
 def _fewest_wins(alpha: float, n: int) -> NDArray[np.int64]:
-    """For 0 to `n` discordant queries: how many one of the two systems must win to be significant."""
+    """For 0 to `n` discordant queries: number of wins of one system for significance."""
     special, different = scipy_special(), np.arange(1, n + 1)
     most = np.ceil(special.bdtrik(1 - alpha / 2, different, 0.5))
     # The inverse is rounded: one fewer may be enough.
@@ -165,14 +168,14 @@ def graded_power(n: int, difference: float, sd: float, alpha: float) -> float:
 def detectable(n: int, pairs: int = 1, discordance: float = DISCORDANCE, highest: float = 1.0) -> float | None:
     """The smallest true difference of shares found by `n` queries with 80 % power; None: none up to `highest`."""
     alpha = ALPHA / max(1, pairs)
-    return _least(lambda difference: share_power(n, difference, discordance, alpha), highest)
+    return _smallest_detectable(lambda difference: share_power(n, difference, discordance, alpha), highest)
 
 
 def graded_detectable(n: int, pairs: int, sd: float, highest: float | None = None) -> float | None:
     """The same for graded values; `highest` None: differences are unlimited."""
     alpha = ALPHA / max(1, pairs)
     top = 1e3 * sd if highest is None else highest
-    return _least(lambda difference: graded_power(n, difference, sd, alpha), top)
+    return _smallest_detectable(lambda difference: graded_power(n, difference, sd, alpha), top)
 
 
 @lru_cache(maxsize=4096)
@@ -191,7 +194,7 @@ def rounded_up(queries: int) -> int:
     return -(-queries // step) * step
 
 
-def _least(power: Callable[[float], float], highest: float) -> float | None:
+def _smallest_detectable(power: Callable[[float], float], highest: float) -> float | None:
     if highest <= 0 or power(highest) < POWER:
         return None
     low, high = 0.0, highest

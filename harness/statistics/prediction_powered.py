@@ -30,7 +30,7 @@ from harness.statistics.confidence_intervals import (
 )
 
 FEWEST_LABELS = 50
-"""Minimum labels: with fewer, the value of a judge is hardly known and overstated (docs/annotate.md)."""
+"""Minimum labels: with fewer, the value of a judge is uncertain and overstated (docs/annotate.md)."""
 _BELOW_ENOUGH = 0.98
 """Level of the limits if fewer than `ENOUGH` clusters have labels."""
 
@@ -48,7 +48,7 @@ class PoweredMean:
     power: float = 0.0
     """Weight of the scores, from 0 to 1; 0: labels only."""
     worth: float = 1.0
-    """How many times the labels would be needed without scores, for an equally narrow interval."""
+    """Factor by which labels would have to increase for an equally narrow interval without scores."""
     why: str = ""
     """Why the scores are not used; empty: they are."""
 
@@ -76,8 +76,9 @@ def powered_mean(
 ) -> PoweredMean:
     """By query id: labels of some and scores of all, on the same scale; limits stay within `bounds`.
 
-    `clusters`: query id -> what it shares with others; missing: nothing. With fewer than `fewest` labels the mean
-    and the interval are those of the labels alone, and with fewer than 6 there is no interval.
+    `clusters`: query id -> the document or other item that it shares; missing: independent. With fewer than
+    `fewest` labels the mean and the interval are those of the labels alone, and with fewer than 6 there is no
+    interval.
     """
     labelled = sorted(labels.keys() & scores.keys())
     others = sorted(scores.keys() - labels.keys())
@@ -112,7 +113,7 @@ def _powered(parts: _Parts, bounds: Bounds, fewest: int) -> PoweredMean:
     alone_value, alone_error, alone_interval = _estimate(parts, 0.0, bounds)
     alone = PoweredMean(n, others, alone_value, alone_interval)
     if n < fewest:
-        return _because(alone, f"fewer than {fewest} labels, so only these are used")
+        return _because(alone, f"fewer than {fewest} labels, so scores are not used")
     power = power_of(parts.y, parts.f, parts.others)
     if power == 0:
         return _because(alone, "the scores do not predict the labels" if others else "every query has a label")

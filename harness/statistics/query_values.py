@@ -131,7 +131,7 @@ def _is_any_left(column: ScoreColumn, passed: Sequence[int]) -> bool:
 
 
 def _by_query(frame: Frame, columns: ScoreColumns, passed: Mapping[str, Sequence[int]]) -> dict[str, QueryValues]:
-    """Values of these metrics, without those in the states to be ignored (`passed`)."""
+    """Values of these metrics, without the states in `passed`."""
     ids = list(frame.places)
     questions = _questions(frame, ids)
     slots = Slots(columns, frame.run_id, ids, frame.repeats)

@@ -1,8 +1,8 @@
-"""A race: systems answer one query after another until it is clear which one to choose.
+"""A race: systems answer one query after another until the choice is clear.
 
-After every query each pair of systems is tested with evidence that allows repeated looks (see `sequential`). The
-probability that any statement of a race is wrong, over all pairs and all looks, is at most `alpha`; each side of
-each pair has its part of it. The result depends only on the values of the queries in their order, so that an
+After every query each pair of systems is tested with evidence that allows repeated tests (see `anytime_valid`).
+The probability that any statement of a race is wrong, over all pairs and all tests, is at most `alpha`, divided
+over both directions of each pair. The result depends only on the values of the queries in their order, so that an
 interrupted race gives the same result.
 """
 
@@ -25,7 +25,7 @@ class RaceRules:
     """The settings of a race."""
 
     margin: float
-    """In points, hundredths of `span`: a system that is better by less need not be chosen."""
+    """In points, hundredths of `span`: a smaller lead need not be detected."""
     alpha: float
     span: float = 1.0
     """The largest possible difference of two values, in the metric's unit."""
@@ -61,7 +61,7 @@ class RacePace:
 
 
 def expected_pace(rules: RaceRules, n_systems: int) -> RacePace:
-    """Pace for binary values, if one of two systems is ahead."""
+    """Pace for binary values, if one of two systems is better."""
     values, level = np.array([-1.0, 0.0, 1.0]), rules.alpha / max(1, n_systems * (n_systems - 1))
 
     def until(ahead: float, claimed: float) -> int | None:
@@ -89,23 +89,23 @@ class Race:
         sides = np.array([side for pair in self._pairs for side in (pair, pair[::-1])]).reshape(-1, 2)
         self._first, self._second = sides.T
         self._sides = {(self._names[a], self._names[b]): place for place, (a, b) in enumerate(sides)}
-        """Both ordered pairs of each pair of systems, the one that may be ahead first -> row."""
+        """Both ordered pairs of each pair of systems, the possibly better system first -> row."""
         self.level = rules.alpha / max(1, len(self._pairs))
         """The chance of an error for each pair."""
-        # For each side: it is not ahead; it is behind by at least the margin.
+        # For each direction: it is not better; it is worse by at least the margin.
         claims = np.array([0.0, -min(rules.margin / self._scale, 0.999)])
         self._gains = lru_cache(maxsize=1_000)(lambda difference: log_gains(difference, claims))
         """Log gains of a difference against each claim; cached, because most differences recur."""
         self._gained = np.zeros((len(sides), len(claims), len(STAKES)))
         self._shown = np.zeros((len(sides), len(claims)), dtype=np.bool_)
-        """Which claims are refuted."""
+        """The refuted claims."""
         self._seen: list[list[float]] = [[] for _ in sides]
-        """The differences of each side, in its worst case."""
+        """The differences of each direction, in its worst case."""
         self._sums = np.zeros(len(self._names))
         self.active = [*self._names]
         self.dropped: list[Drop] = []
         self.n_queries = 0
-        """Number of queries so far, informative or not."""
+        """Number of queries so far, also without a value."""
 
     @property
     def leader(self) -> str:
@@ -114,13 +114,13 @@ class Race:
 
     @property
     def is_decided(self) -> bool:
-        """Whether one is left, or all remaining ones are within the margin of each other."""
+        """Whether only one is left, or all remaining ones are within the margin of each other."""
         return all(self._is_shown(one, other, 1) for one in self.active for other in self.active if one != other)
 
     def take(self, query_id: str, values: Mapping[str, float | None]) -> None:
-        """The next query: the value of each system in the race, None without one. A missing value is the worst
-        possible one for a system that may be ahead, and the best for the other. Systems that are shown to be worse
-        than another are eliminated.
+        """The next query: the value of each system in the race, None if missing. A missing value is the worst
+        possible one for a possibly better system, and the best for the other. Eliminates systems that are
+        significantly worse than another.
         """
         self.n_queries += 1
         weight = self._weights.get(query_id)
@@ -129,7 +129,7 @@ class Race:
         worst, best = (np.full(len(self._names), np.nan) for _ in range(2))
         for name in self.active:
             at, value = self._names.index(name), values.get(name)
-            merit = None if value is None else self._merit(value)
+            merit = None if value is None else self._normalised(value)
             worst[at] = weight * (0.0 if merit is None else merit)
             best[at] = weight * (1.0 if merit is None else merit)
         self._sums += np.nan_to_num(worst)
@@ -151,7 +151,7 @@ class Race:
         seen = self._seen[self._sides[one, other]]
         return anytime_interval(np.array(seen), self.level) if seen else (-1.0, 1.0)
 
-    def _merit(self, value: float) -> float:
+    def _normalised(self, value: float) -> float:
         """From 0, the worst possible value, to 1."""
         share = (value - self._rules.lowest) / self._rules.span
         return share if self._rules.higher_is_better else 1.0 - share
@@ -168,6 +168,6 @@ class Race:
                 self.active.remove(name)
 
     def _is_shown(self, one: str, other: str, claim: int) -> bool:
-        """Whether `one` is significantly ahead of `other` (claim 0), or not behind by the margin (claim 1)."""
+        """Whether `one` is significantly better than `other` (claim 0), or not worse by the margin (claim 1)."""
         side = self._sides.get((one, other))
         return side is not None and bool(self._shown[side, claim])

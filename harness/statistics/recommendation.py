@@ -1,4 +1,4 @@
-"""Which run to recommend, and how certain that is.
+"""Recommends a run, with its certainty.
 
 A run wins if it is significantly better than *every* other one. Each comparison is made at 5 % without a
 correction (intersection-union test, Berger 1982). If queries share documents, each must also hold with the queries
@@ -7,7 +7,7 @@ of one document flipped together, since a recommendation is for new documents.
 Without a winner, the best mean is still the best guess. The probability that a run is within the margin of the
 best one comes from a normal model of the paired means with shrinkage: the true means scatter around a common one
 by an unknown standard deviation with a half-normal prior (Gelman 2006). Without shrinkage the probability is too
-high if many runs are compared on few queries, because the best of many is partly lucky. A bootstrap that repeats
+high if many runs are compared on few queries, because the best of many is partly luck. A bootstrap that repeats
 the selection is less accurate (docs/STATISTICS.md).
 """
 
@@ -33,7 +33,7 @@ _SEED = 0
 
 @dataclass(frozen=True)
 class Lead:
-    """How far one run is ahead of another; positive is better, whichever way the metric counts."""
+    """How far one run is ahead of another; positive is better, also for metrics where lower is better."""
 
     place: int
     """Position of the other run in the comparison."""
@@ -43,7 +43,7 @@ class Lead:
     """95 %, of this comparison alone; for new documents if queries share documents. It covers all possible missing
     values."""
     is_shown: bool
-    """Whether the run is significantly better, on new documents too."""
+    """Whether the run is significantly better, also on new documents."""
     is_shown_here: bool
     """Whether it is significantly better on these documents."""
     n_missing: int

@@ -19,7 +19,7 @@ Matrix = NDArray[np.float64]
 
 
 class QueryScores(NamedTuple):
-    """The scores of one query's items; either side may be empty."""
+    """The scores of one query's items; either list may be empty."""
 
     positives: Sequence[float]
     negatives: Sequence[float]
@@ -40,7 +40,7 @@ def auc(queries: Iterable[QueryScores], seed: int = 0) -> Auc:
     """
     given = [QueryScores(sorted(one.positives), sorted(one.negatives)) for one in queries]
     ordered = sorted(one for one in given if one.positives or one.negatives)
-    won, pairs = _won(ordered), _pairs(ordered)
+    won, pairs = _wins(ordered), _pairs(ordered)
     if not pairs.sum():
         return Auc(None, UNKNOWN)
     value = float(won.sum() / pairs.sum())
@@ -53,8 +53,10 @@ def auc(queries: Iterable[QueryScores], seed: int = 0) -> Auc:
     return Auc(value, percentiles(above[below > 0] / below[below > 0]))
 
 
-def _won(queries: Sequence[QueryScores]) -> Matrix:
-    """How many positives of query i score above negatives of query j, ties as half; shape (queries, queries)."""
+def _wins(queries: Sequence[QueryScores]) -> Matrix:
+    """Number of positives of query i that score above negatives of query j, ties as half; shape (queries,
+    queries).
+    """
     ends = np.cumsum([0, *(len(one.positives) for one in queries)])
     positives = np.array([value for one in queries for value in one.positives], dtype=np.float64)
     won = np.zeros((len(queries), len(queries)))

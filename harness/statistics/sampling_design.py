@@ -1,4 +1,4 @@
-"""How the queries of a comparison were drawn: the mix of types, and clusters of dependent queries."""
+"""How the queries of a comparison were sampled: the mix of types, and clusters of dependent queries."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SAME = 1e-9
 
 @dataclass(frozen=True)
 class SamplingDesign:
-    """The design of a sample of queries; by default unknown: queries count the same and are independent."""
+    """The design of a sample of queries. By default unknown: queries have equal weight and are independent."""
 
     types: Mapping[str, str] = field(default_factory=dict)
     """Query id -> type."""
     type_mix: Mapping[str, int] = field(default_factory=dict)
     """Queries of each type in the whole data set."""
     clusters: Mapping[str, str] = field(default_factory=dict)
-    """Query id -> what it shares with others, see `clusters_of`. Empty: nothing."""
+    """Query id -> the document that it shares with others, see `clusters_of`. Empty: queries are independent."""
     repeated: Mapping[str, str] = field(default_factory=dict)
     """See `repeated_questions`: these queries have no values of their own."""
 
@@ -39,7 +39,7 @@ class SamplingDesign:
         """The weight of each of these queries in the natural mix, 1 on average; None if unknown.
 
         A type's weight is the number of its queries in the data set to which the metric applies, estimated from
-        `applying` of those `asked`. Unknown: no mix, or a type with weight of which no query has a value.
+        `applying` of those `asked`. Unknown: no mix, or no query with a value in a type with weight.
         """
         if not self.type_mix or not query_ids or not all(one in self.types for one in (*query_ids, *asked)):
             return None
@@ -82,7 +82,7 @@ def are_equal(weights: NDArray[np.float64]) -> bool:
 
 def repeated_questions(queries: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Query id -> id of the first query with the same text (ignoring case, punctuation and spaces), for every
-    later one. `queries`: id and text. They are one observation: three copies of a question are no more evidence.
+    later one. `queries`: id and text. Copies are one observation.
     """
     first: dict[str, str] = {}
     found = {}

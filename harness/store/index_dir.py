@@ -97,9 +97,9 @@ class IndexDir:
         atomic_files.write_json(self.path / "index.json", record)
 
 
-def indexes_of(results: Path, own: str, lent: Iterable[str]) -> list[IndexDir]:
+def indexes_of(results: Path, own: str, routed: Iterable[str]) -> list[IndexDir]:
     """The indexes of a run: those of its routed systems, without duplicates, or else its own."""
-    return [IndexDir(results, index_id) for index_id in dict.fromkeys(lent) or [own]]
+    return [IndexDir(results, index_id) for index_id in dict.fromkeys(routed) or [own]]
 
 
 class Corpora:

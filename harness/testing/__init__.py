@@ -1,4 +1,4 @@
-"""The contracts as tests, for plug-ins of your own: `pip install 'rag-bench-harness[testing]'`.
+"""The plug-in contracts as test suites: `pip install 'rag-bench-harness[testing]'`.
 
 ```python
 from harness.testing import DatasetContract, EvaluatorContract, SystemContract
@@ -6,7 +6,7 @@ from harness.testing import DatasetContract, EvaluatorContract, SystemContract
 class TestBM25(SystemContract):
     name = "bm25"
 ```
-pytest collects what the class inherits. The plug-in is found by its entry point, so install your package first
+pytest collects the inherited tests. The plug-in is found by its entry point, so install your package first
 (`pip install -e .`). No test needs a model, a key or the network.
 """
 

@@ -22,9 +22,9 @@ from pydantic import BaseModel
 from harness.core.process_environment import python_command
 
 _DIED = 86
-"""The exit status of a process that ended itself in the middle of its work, as kill -9 would have."""
+"""Exit status of a process that ended itself during its work, like kill -9."""
 LONGEST_S = 300.0
-"""More than any of these processes needs."""
+"""Longer than any of these processes takes."""
 _KEPT = {"PATH", "LANG", "VIRTUAL_ENV", "LD_LIBRARY_PATH"}
 
 T = TypeVar("T", bound=BaseModel)
@@ -36,9 +36,9 @@ class Watched(BaseModel):
     connections: list[str] = []
     """Attempts to reach a network address."""
     writes: list[str] = []
-    """Files opened for writing, and folders made, outside the folders that it may write to."""
+    """Files opened for writing, and folders created, outside the allowed folders."""
     left_behind: list[str] = []
-    """What lies in the home, working and temporary folders at the end."""
+    """Files in the home, working and temporary folders at the end."""
 
 
 F = TypeVar("F", bound=Watched)
@@ -49,7 +49,7 @@ def start(
 ) -> subprocess.Popen[str]:
     """Run `module` on `task` in a process with empty home, working and temporary folders under `work`.
 
-    It can import what this process can, and has `settings` in its environment besides what it needs.
+    It has this process's import path, and `settings` in its environment.
     """
     for folder in (work / "home", work / "cwd", work / "tmp"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ def start(
 
 
 def finish(process: subprocess.Popen[str], work: Path, findings: type[F]) -> F:
-    """Wait for it and read its findings."""
+    """Wait for the process and read its findings."""
     status = process.wait(timeout=LONGEST_S)
     assert status == 0, f"the process ended with {status}:\n{(work / 'log.txt').read_text()[-4000:]}"
     found = findings.model_validate_json((work / "findings.json").read_text())
@@ -75,14 +75,14 @@ def finish(process: subprocess.Popen[str], work: Path, findings: type[F]) -> F:
 
 
 def wait_until_told(process: subprocess.Popen[str], work: Path) -> None:
-    """Wait until it has written its findings, or has ended."""
+    """Wait until the process has written its findings or ended."""
     deadline = time.monotonic() + LONGEST_S
     while process.poll() is None and not (work / "findings.json").exists() and time.monotonic() < deadline:
         time.sleep(0.05)
 
 
 def finish_and_kill(process: subprocess.Popen[str], work: Path, findings: type[F]) -> F:
-    """Read its findings as soon as it has written them, then kill it."""
+    """Read the findings as soon as they are written, then kill the process."""
     wait_until_told(process, work)
     ended = process.poll()
     process.kill()
@@ -97,7 +97,7 @@ def die() -> NoReturn:
 
 
 def dying(do: Callable[[], None]) -> None:
-    """Do it in a copy of this process, which is to die on its way."""
+    """Do it in a forked process, which is expected to die."""
     child = os.fork()
     if not child:
         try:
@@ -107,7 +107,7 @@ def dying(do: Callable[[], None]) -> None:
         os._exit(1)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if status != _DIED:
-        raise RuntimeError(f"the process was to die on its way, and ended with {status}")
+        raise RuntimeError(f"the process was expected to die, but ended with {status}")
 
 
 def watched_main(
@@ -128,12 +128,14 @@ def watched_main(
 
 
 def files_below(folder: Path) -> list[str]:
-    """Every file and folder below, relative and sorted."""
+    """All files and folders below, relative and sorted."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
 
 
 def still_open(folder: Path, wait_s: float = 5.0, besides: Collection[str] = ()) -> list[str]:
-    """Files below `folder` that this process has open, except `besides`, after closing ones had time to close."""
+    """Files below `folder` that this process has open, except `besides`, after a short wait for files being
+    closed.
+    """
     deadline = time.monotonic() + wait_s
     while True:
         paths = Counter(file.path for file in psutil.Process().open_files()) - Counter(besides)
@@ -153,7 +155,7 @@ def _environment(work: Path) -> dict[str, str]:
         **places,
         **temporary,
         "HOME": str(home),
-        # With another home Python would look for packages of the user's own in another place.
+        # With another home, Python would search for user packages elsewhere.
         "PYTHONUSERBASE": site.getuserbase(),
         "PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in sys.path),  # noqa: PTH100 - "" is here
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -161,7 +163,7 @@ def _environment(work: Path) -> dict[str, str]:
 
 
 class _Guard:
-    """Hears of every connection and every file opened for writing that Python makes; refuses the connections."""
+    """Records every connection and every file opened for writing in Python; rejects the connections."""
 
     def __init__(self, allowed: Sequence[Path]) -> None:
         self._allowed = [str(path) for path in allowed]
@@ -178,7 +180,7 @@ class _Guard:
 
     def _note(self, path: object) -> None:
         if not isinstance(path, str | bytes | os.PathLike):
-            return  # a descriptor: its opening was heard of
+            return  # a descriptor: its opening was recorded
         if str(path).endswith("?immutable=1"):
             return  # an SQLite file that is neither written nor locked
         full = os.path.abspath(os.fsdecode(path))  # noqa: PTH100 - resolve() would itself look at files

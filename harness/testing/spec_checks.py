@@ -1,4 +1,4 @@
-"""What holds of the spec of a system as of an evaluator's."""
+"""Checks for the specs of systems and evaluators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from harness.protocols import EvaluatorSpec, Params, SystemSpec
 def check_presentation(
     spec: SystemSpec | EvaluatorSpec, registered: str, *, listed: str, why_version: str
 ) -> None:
-    """Its own name is the registered one; it has a version, and a summary of one line for `list <listed>`."""
+    """A registered name, a version, and a one-line summary for `list <listed>`."""
     assert spec.name == registered, f"registered as '{registered}', its spec says '{spec.name}'"
     assert spec.version, f"{why_version}: name one"
     assert spec.summary.strip(), f"the summary is what `rag-harness list {listed}` shows: write one"

@@ -1,7 +1,7 @@
 """How do tokens, seconds, bytes and dollars of an index and its answers grow with documents and queries?
 
-The first articles of MultiHop-RAG in one seeded order, so that each size contains the one before, are indexed and
-queried by the harness's own runner, each index built anew. For systems without a model, CPU seconds, bytes and
+The first articles of MultiHop-RAG in one seeded order, so that each size contains the previous one, are indexed
+and queried by the harness's own runner, each index built anew. For systems without a model, CPU seconds, bytes and
 memory are measured, with MiniLM as their embedder. Systems with a model get the scripted fake: its replies are
 meaningless, so only prompts are counted, not seconds or bytes, and dollars are those of the prompts alone.
 

@@ -1,20 +1,20 @@
-"""How much faster are the KG-based scores than Algorithms 1-3 as they are written?
+"""How much faster are the KG-based scores than a direct implementation of Algorithms 1-3?
 
-The fast path is `kg_scores`: all scores, Louvain with 10 seeds once. The transcription is on networkx, in
-tests/support/kg_oracle.py. Each of Algorithm 2, Formula 2 and Algorithm 3 builds its own graph, and the last two
-run Louvain with 10 seeds each; a similarity is one numpy product. Two parts are measured once and counted as often
-as they run: the graph (3 times) and networkx's Louvain (20 times the mean of the runs that end within the limit).
-That does not end at all on some weighted graphs, so there is a second ratio, with igraph's Louvain in both.
+The fast path is `kg_scores`: all scores, Louvain with 10 seeds once. The direct implementation uses networkx
+(tests/support/kg_oracle.py). Algorithm 2, Formula 2 and Algorithm 3 each build their own graph, and the last two
+run Louvain with 10 seeds each; a similarity is one numpy product. Two parts are measured once and multiplied by
+the number of their uses: the graph (3 times) and networkx's Louvain (20 times the mean of the runs within the
+limit). That never ends on some weighted graphs, so a second ratio uses igraph's Louvain in both.
 
-Triplets are made up: a few entities are in many of them, a third of the context's resemble one of the input. Where
-there are more pairs than --pairs, the transcription measures its similarities on a part of the input entities,
-scales the seconds up and takes the SIMILAR edges from the fast path; the table says so (~).
+Triplets are generated: a few entities are in many of them, a third of the context's resemble one of the input.
+With more pairs than --pairs, the direct implementation computes similarities for a part of the input entities,
+scales the seconds and takes the SIMILAR edges from the fast path; the table marks these rows (~).
 
-Vectors are there beforehand in both. What it takes to have them is shown apart: embedding by MiniLM, extraction
-without a model by spaCy. Extraction by a judge model is a call a text: seconds each, which is the real cost.
+Vectors are computed before both. The time for inputs is shown separately: embedding by MiniLM, and extraction by
+spaCy without a model. Extraction by a judge model needs a call per text: seconds each, which is the real cost.
 
-Each measurement is a process of its own with numpy on one thread; memory is its peak above what it held once all
-was imported and made up. Seconds are the best of as many runs as two seconds hold.
+Each measurement is a separate process with numpy on one thread; memory is its peak above the level after imports
+and generation. Seconds are the best of the runs that fit into two seconds.
 
 Examples:
   .venv/bin/python scripts/bench/kg_scores.py

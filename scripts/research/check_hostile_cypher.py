@@ -1,12 +1,12 @@
 """Can Cypher written by a model, or by a document through it, harm a graph store? Writes, files, requests, time.
 
-Statements of `tests/support/hostile_cypher.py` take the way of the Cypher agent's statements: parsed, refused or
+Statements of `tests/support/hostile_cypher.py` are handled like the Cypher agent's: parsed, rejected or
 rewritten, executed read-only. Each is tried unchanged and in disguise: behind a comment, in small letters, behind
 a harmless statement with a semicolon, with UNION, with WITH. Both stores hold the same graph: Ladybug and a Neo4j
 that this script starts and removes (NEO4J_HOME, or Docker). Then the stores are checked:
 
 - writes: the graph, its indexes and the files of the folder, compared before and after;
-- files read: rows with the content of a file that only the disk has, and files that were created;
+- files read: rows with the content of a file on disk, and created files;
 - requests: connections to a listening socket, at the address that the statements name;
 - answered, ended: statements that the database answered, or did not (refused, or stopped in time);
 - late: statements that took more than twice their time limit;

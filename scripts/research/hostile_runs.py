@@ -1,4 +1,4 @@
-"""Can a run that should not lead take the lead, or change the results of others?
+"""Can an adversarial run get the first rank, or change the results of others?
 
 Two honest systems answer a sample of a data set; they are simulated and right on a fixed share of the queries.
 Then adversarial runs are added, each alone and all together: one that always abstains, one that always says yes,

@@ -1,4 +1,4 @@
-"""What did each query score? Without any question, answer or document.
+"""The scores of each query, without any question, answer or document.
 
 A summary has only means, with which a later run cannot be compared in pairs. This table can be shared even if the
 texts of a data set cannot: a row for each query of each run, with its type, the requested measures, tokens and

@@ -1,1 +1,1 @@
-"""Closed book and gold evidence, the two baselines around every system: see README.md in this folder."""
+"""The two baselines, closed book and gold evidence: see README.md in this folder."""

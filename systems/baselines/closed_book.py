@@ -20,10 +20,10 @@ class ClosedBookSystem:
         return IndexStats(documents=len(corpus))
 
     async def load(self) -> None:
-        """Nothing was built."""
+        """Nothing to load."""
 
     async def answer(self, query: Query) -> Prediction:
-        """Generate once, from the question alone."""
+        """Generate once, from the question only."""
         messages = closed_book_messages(query.text, self._runtime.answer_style)
         return Prediction(answer=await generate(self._runtime, messages), has_contexts=False)
 
@@ -34,7 +34,7 @@ class ClosedBookSystem:
 SPEC = SystemSpec(
     name="closed-book",
     version="1",
-    summary="baseline: no retrieval, the model answers from what it knows",
+    summary="lower baseline: no retrieval, the model answers from its own knowledge",
     index_params=IndexParams,
     answer_params=AnswerParams,
     build=ClosedBookSystem,
@@ -42,5 +42,5 @@ SPEC = SystemSpec(
     index_roles=NO_ROLE,
     answer_roles=GENERATES,
     expect=expect_closed_book,
-    baseline="It sees no document: what the model knows by itself, a floor for the systems and not one of them.",
+    baseline="It sees no document and shows the model's own knowledge: a lower baseline, not a system to choose.",
 )

@@ -7,7 +7,8 @@ from systems.baselines.params import AnswerParams, IndexParams
 from systems.common.expected_calls import answer_call, characters_of, filler, typical_question
 
 _FACTS, _FACT_CHARACTERS = 3, 250
-"""Reference evidence is gold, which an estimate does not see: some facts of a sentence each, with headings."""
+"""An estimate must not see the reference evidence, so it assumes some facts of one sentence each, with headings.
+"""
 
 
 def expect_closed_book(_index: IndexParams, _answer: AnswerParams, workload: Workload) -> Expected:
@@ -20,5 +21,5 @@ def expect_closed_book(_index: IndexParams, _answer: AnswerParams, workload: Wor
 def expect_gold(_index: IndexParams, _answer: AnswerParams, workload: Workload) -> Expected:
     """See `SystemSpec.expect`."""
     call = answer_call(workload, filler(_FACTS, _FACT_CHARACTERS))
-    note = f"the reference evidence is taken to be {_FACTS} facts of {_FACT_CHARACTERS} characters"
+    note = f"the reference evidence is assumed to be {_FACTS} facts of {_FACT_CHARACTERS} characters"
     return Expected(index=Work(), query=Work(calls=(call,)), notes=(note,))

@@ -18,8 +18,8 @@ class GoldSystem:
         self._cited: Mapping[str, Document] | None = None
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Keep every document: the index outlives this run's sample, so the cited documents cannot be
-        chosen here.
+        """Keep every document. The index outlives the sample of this run, so it cannot be limited to cited
+        documents.
         """
         with self._runtime.stage("store"), self._path.open("w", encoding="utf-8") as file:
             file.writelines(f"{document.model_dump_json()}\n" for document in corpus)
@@ -45,7 +45,7 @@ class GoldSystem:
 
 
 def _contexts(evidence: Sequence[Evidence], documents: Mapping[str, Document]) -> list[Context]:
-    """A context for each fact, in the data set's order: each once, none without a text or without its document."""
+    """A context for each distinct fact, in the data set's order, without facts that lack a text or a document."""
     facts = dict.fromkeys((item.doc_id, item.fact.strip()) for item in evidence)
     return [_context(fact, documents[doc_id]) for doc_id, fact in facts if fact and doc_id in documents]
 
@@ -60,7 +60,7 @@ def _context(fact: str, document: Document) -> Context:
 SPEC = SystemSpec(
     name="gold",
     version="1",
-    summary="baseline: the reference evidence as context, the ceiling of retrieval",
+    summary="upper baseline: the reference evidence as context, like perfect retrieval",
     index_params=IndexParams,
     answer_params=AnswerParams,
     build=GoldSystem,
@@ -68,5 +68,5 @@ SPEC = SystemSpec(
     answer_roles=GENERATES,
     expect=expect_gold,
     sees_gold=True,
-    baseline="It is given the reference evidence: a ceiling for the systems, not one of them.",
+    baseline="It gets the reference evidence: an upper baseline, not a system to choose.",
 )

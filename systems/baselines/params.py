@@ -4,8 +4,8 @@ from harness.protocols import Params
 
 
 class IndexParams(Params):
-    """Nothing about the index is a choice."""
+    """No index parameters."""
 
 
 class AnswerParams(Params):
-    """Nor about an answer."""
+    """No answer parameters."""

@@ -1,1 +1,1 @@
-"""What several systems share: chunking, prompts, the vector index. Parts know no system."""
+"""Code that several systems share: chunking, prompts, indexes. It does not depend on any system."""

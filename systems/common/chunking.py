@@ -1,4 +1,4 @@
-"""Documents to passages, each with the place it came from."""
+"""Splits documents into passages with their positions."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,9 +35,9 @@ class Chunk:
 
 
 def iter_chunks(corpus: Sequence[Document], params: ChunkParams) -> Iterator[Chunk]:
-    """Split on paragraphs, then lines, sentences and words, as LangChain's recursive character splitter does.
+    """Split at paragraphs, then lines, sentences and words, as LangChain's recursive character splitter does.
 
-    Chunks of white space alone are left out, so an empty document yields none.
+    Chunks of only white space are dropped, so an empty document yields none.
     """
     for document_number, document in enumerate(corpus):
         places = _split(document.text, (0, len(document.text)), params, _SEPARATORS)
@@ -55,7 +55,7 @@ afterwards, and finds wrong ones if a text repeats itself."""
 
 
 def _split(text: str, whole: _Place, params: ChunkParams, separators: Sequence[str]) -> Iterator[_Place]:
-    """Cut at the first separator that occurs; a piece that is still too long is cut at the next ones."""
+    """Split at the first separator that occurs; pieces that are still too long are split at the next ones."""
     while separators and text.find(separators[0], *whole) < 0:
         separators = separators[1:]
     run: list[_Place] = []
@@ -80,7 +80,9 @@ def _pieces(text: str, whole: _Place, separator: str) -> Iterator[_Place]:
 
 
 def _join(run: Sequence[_Place], params: ChunkParams) -> Iterator[_Place]:
-    """Neighbours joined up to chunk_size; each repeats the last pieces of the one before, up to the overlap."""
+    """Neighbouring pieces joined up to chunk_size; each chunk repeats the last pieces of the previous one, up to
+    the overlap.
+    """
     first = 0
     for number, (start, end) in enumerate(run):
         if number > first and end - run[first][0] > params.chunk_size:

@@ -1,4 +1,4 @@
-"""Sources and dates of documents, as shown to a model beside their statements."""
+"""Sources and dates of documents, shown to a model with their statements."""
 
 from collections.abc import Iterable
 
@@ -7,9 +7,9 @@ from harness.extraction.entity_names import one_line
 from systems.common.headings import source_and_date
 
 MOST_CITED = 10
-"""Documents that a report names, those that state most of it."""
+"""Maximum documents that a report cites: those that state most of it."""
 _MOST_SHOWN = 3
-"""Sources behind one statement."""
+"""Maximum sources shown for one statement."""
 
 
 def origin_of(document: Document) -> str:
@@ -18,13 +18,13 @@ def origin_of(document: Document) -> str:
 
 
 def listed(origins: Iterable[str], most: int = _MOST_SHOWN) -> str:
-    """The first `most` of them, each once, and how many more there are; empty if there are none."""
+    """The first `most` distinct ones, and the number of the others; empty if there are none."""
     distinct = [origin for origin in dict.fromkeys(origins) if origin]
     more = [f"{len(distinct) - most} more"] if len(distinct) > most else []
     return "; ".join([*distinct[:most], *more])
 
 
 def with_origins(text: str, origins: Iterable[str]) -> str:
-    """The text, and behind it in brackets who states it."""
+    """The text, followed by its sources in brackets."""
     said = listed(origins)
     return f"{text} ({said})" if said else text

@@ -1,6 +1,6 @@
-"""What systems expect to ask of models: the arithmetic that their `expect` functions share.
+"""Arithmetic shared by the `expect` functions of systems.
 
-Prompts are measured on the templates themselves, filled with texts of the right length.
+Prompts are measured on the real templates, filled with texts of the expected length.
 """
 
 from collections.abc import Sequence
@@ -16,16 +16,16 @@ from systems.common.headings import passage_text
 
 @dataclass(frozen=True)
 class PassageFacts:
-    """The passages of a corpus, counted."""
+    """Counts of the passages of a corpus."""
 
     count: int
     mean_characters: float
-    """Of a chunk's own text, as it is embedded."""
+    """Mean characters of a chunk's own text, as embedded."""
     mean_shown: float
-    """Of a passage as a model reads it, with its heading."""
+    """Mean characters of a passage as shown to a model, with its heading."""
 
     def embedding(self, headings: bool = False) -> Work:
-        """Every passage embedded once, under its heading or without."""
+        """Every passage embedded once, with or without its heading."""
         mean = self.mean_shown if headings else self.mean_characters
         return Work(embedded_texts=self.count, embedded_characters=self.count * mean)
 
@@ -35,7 +35,7 @@ class PassageFacts:
 
 
 def passages_of(corpus: Corpus, params: ChunkParams) -> PassageFacts:
-    """The passages that `params` cut `corpus` into; cut once for a corpus within a process."""
+    """The passages of `corpus` with `params`; computed once per corpus in a process."""
     return _passages_of(corpus, params.chunk_size, params.chunk_overlap)
 
 
@@ -50,12 +50,12 @@ def _passages_of(corpus: Corpus, chunk_size: int, chunk_overlap: int) -> Passage
 
 
 def filler(count: int, characters: float) -> list[Context]:
-    """So many contexts of that length."""
+    """This number of contexts of that length."""
     return [Context(text="x" * round(characters), doc_ids=())] * count
 
 
 def typical_question(queries: Sequence[Query]) -> str:
-    """A text of the mean length of the questions: prompts grow with it, whatever it says."""
+    """A text of the mean length of the questions, whatever its content."""
     return "x" * round(sum(len(query.text) for query in queries) / max(len(queries), 1))
 
 
@@ -65,7 +65,7 @@ def characters_of(messages: Sequence[Message]) -> int:
 
 
 def answer_call(workload: Workload, contexts: Sequence[Context]) -> ExpectedCalls:
-    """The one generation that ends an answer."""
+    """The one generation of the answer."""
     messages = answer_messages(typical_question(workload.queries), contexts, workload.answer_style)
     return ExpectedCalls(
         calls=1, input_characters=characters_of(messages), output_tokens_most=workload.answer_tokens
@@ -73,6 +73,6 @@ def answer_call(workload: Workload, contexts: Sequence[Context]) -> ExpectedCall
 
 
 def search(workload: Workload, calls: Sequence[ExpectedCalls], searches: int = 1) -> Work:
-    """A query that is embedded `searches` times for these calls."""
+    """The work of a query that is embedded `searches` times, with these calls."""
     length = len(typical_question(workload.queries))
     return Work(calls=tuple(calls), embedded_texts=searches, embedded_characters=searches * length)

@@ -1,4 +1,4 @@
-"""What building a graph, and searching it, expect to ask of models."""
+"""Expected model calls of building and searching a graph."""
 
 from dataclasses import dataclass
 
@@ -75,6 +75,6 @@ def extraction_work(passages: PassageFacts, extractor: str) -> tuple[tuple[Expec
     if extractor == "langchain":
         length = _LANGCHAIN_PROMPT + passages.mean_shown
         call = ExpectedCalls(calls=passages.count, input_characters=length, output_tokens_most=_LANGCHAIN_TOKENS)
-        return (call,), ("LangChain's own prompt is taken to have 4,000 characters",)
+        return (call,), ("LangChain's own prompt is assumed to have 4,000 characters",)
     prompt = characters_of(triplets_messages("")) + passages.mean_shown
     return (ExpectedCalls(calls=passages.count, input_characters=prompt, output_tokens_most=MAX_TOKENS),), ()

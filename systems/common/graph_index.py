@@ -1,4 +1,4 @@
-"""The stored knowledge graph that systems share: chunk, extract, assemble, embed and store once."""
+"""The stored knowledge graph that systems share: chunk, extract, assemble, embed, store."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -18,31 +18,32 @@ from systems.common.sentence_search import StatementIndex, stated_in
 from systems.common.word_index import WordIndex, check_word_index
 
 INDEX_KIND = "graph/4"
-"""The `index_kind` of every system whose whole index is `GraphIndex.build`: they share one stored index."""
+"""The `index_kind` of every system with `GraphIndex.build` as its whole index: they share one stored index."""
 
 _STATEMENTS = "statements"
 ExtractorName = Literal["bounded", "langchain", "nlp"]
 
 
 class GraphIndexParams(SearchedParams):
-    """What determines the graph."""
+    """Index parameters of the graph."""
 
     extractor: ExtractorName = "bounded"
-    """`bounded`: one schema-constrained call a chunk, for small models too; `langchain`: LLMGraphTransformer, as
-    the thesis, for capable models; `nlp`: spaCy, no model call."""
+    """`bounded`: one schema-constrained call per chunk, also for small models; `langchain`: LLMGraphTransformer,
+    as the thesis, for capable models; `nlp`: spaCy, no model call.
+    """
     store: StoreKind = "ladybug"
     """`ladybug`: in this process; `neo4j`: a server, see scripts/neo4j."""
     statements: bool = True
-    """Whether the sentences that state the triplets are embedded, which `answer.rank=meaning` searches."""
+    """Whether the sentences that state triplets are embedded, for `answer.rank=meaning`."""
     nlp_pipeline: str | None = None
-    """A spaCy pipeline's name or folder for `nlp`; None: en_core_web_sm as it is installed."""
+    """Name or folder of the spaCy pipeline for `nlp`; None: the installed en_core_web_sm."""
 
 
-_STORE_NOTES = {"neo4j": ("the graph lies on the Neo4j server, and its size on disk is not counted",)}
+_STORE_NOTES = {"neo4j": ("the graph is on the Neo4j server, so its size on disk is not counted",)}
 
 
 def roles_of(params: GraphIndexParams) -> frozenset[Role]:
-    """The models that build the index: without a model call, only the embedder."""
+    """The models that build the index. Without model extraction, only the embedder."""
     return EMBEDS if params.extractor == "nlp" else EMBEDS | GENERATES
 
 
@@ -69,7 +70,7 @@ def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:
 
 
 class GraphIndex:
-    """`build` once, `open` in another process, then ask `store`; every part of building is timed as a stage."""
+    """`build` once, `open` in another process, then use `store`; every part of building is timed as a stage."""
 
     def __init__(self, params: GraphIndexParams, runtime: Runtime) -> None:
         self._params = params
@@ -87,20 +88,20 @@ class GraphIndex:
 
     @property
     def words(self) -> WordIndex:
-        """The passages by their words; RuntimeError where `open` was not asked for them."""
+        """The keyword index of passages; RuntimeError if it was not opened."""
         if self._words is None:
             raise RuntimeError("answer() was called before load()")
         return self._words
 
     @property
     def statements(self) -> StatementIndex:
-        """The sentences by their meaning; RuntimeError where `open` was not asked for them."""
+        """The embedded sentences; RuntimeError if they were not opened."""
         if self._statements is None:
             raise RuntimeError("answer() was called before load()")
         return self._statements
 
     async def build(self, corpus: Sequence[Document]) -> IndexStats:
-        """Build and store the graph of `corpus`; failed chunks are counted and left out."""
+        """Build and store the graph of `corpus`; failed chunks are counted and skipped."""
         stage = self._runtime.stage
         with stage("chunk"):
             chunks = list(iter_chunks(corpus, self._params))
@@ -115,7 +116,7 @@ class GraphIndex:
             self._words = WordIndex.create(self._runtime.index_dir / "words", chunks, texts)
         if self._params.statements:
             await self._build_statements(graph)
-        # Last: a graph on a server cannot be taken back if the build fails later.
+        # Last, because a graph on a server cannot be rolled back if the build fails later.
         with stage("store"):
             self._store = open_store(self._params.store, self._runtime.index_dir)
             await self._store.write(graph, vectors)
@@ -142,17 +143,17 @@ class GraphIndex:
             self._statements = StatementIndex.create(self._runtime.index_dir / _STATEMENTS, stated, vectors)
 
     async def open(self, words: bool = False, statements: bool = False) -> None:
-        """Open what `build` stored; also the passages by their `words` and the sentences of the `statements`."""
+        """Open the stored index, on request with the keyword index (`words`) and the sentences (`statements`)."""
         if statements:
             self._statements = StatementIndex.open(self._runtime.index_dir / _STATEMENTS)
         if words:
             self._words = WordIndex.open(self._runtime.index_dir / "words")
         self._store = open_store(self._params.store, self._runtime.index_dir)
-        # Stores open their files at the first question, which would be charged to the first query.
+        # Open the store's files now: otherwise the first query would be charged for it.
         await self._store.size()
 
     def close(self) -> None:
-        """Release the stores; also where nothing was opened."""
+        """Release the stores, if any were opened."""
         for opened in (self._store, self._words, self._statements):
             if opened is not None:
                 opened.close()
@@ -167,10 +168,10 @@ class GraphIndex:
             from systems.common.extraction.nlp import NlpOfChunks
 
             return NlpOfChunks(params.nlp_pipeline, progress)
-        # By rules no phase names the generator: it may be asked for no earlier.
+        # Without model extraction no phase names the generator, and requesting it raises an error.
         chat = self._runtime.chat
         if chat is None:
-            raise RuntimeError("this extractor needs a generator, and the plan should have refused the run")
+            raise RuntimeError("this extractor needs a generator; planning should have rejected the run")
         if params.extractor == "langchain":
             from systems.common.extraction.langchain import LangChainExtractor
 
@@ -181,8 +182,12 @@ class GraphIndex:
 
 
 def _extraction_notes(found: Sequence[TextGraph]) -> list[str]:
-    """How many chunks the model had to be asked for twice, and why the first of those that failed did."""
+    """The number of retried chunks, and of failed chunks with the first reason."""
     again = sum(1 for graph in found if graph.asked_again)
     failures = [graph.failure for graph in found if graph.failure]
-    notes = [f"{again} of {len(found)} chunks were asked for twice: the first reply was no graph"] if again else []
-    return notes + ([f"{len(failures)} chunks gave no graph; the first: {failures[0][:200]}"] if failures else [])
+    notes = (
+        [f"{again} of {len(found)} chunks needed a second call, because the first reply was not a graph"]
+        if again
+        else []
+    )
+    return notes + ([f"{len(failures)} chunks failed; the first reason: {failures[0][:200]}"] if failures else [])

@@ -12,7 +12,7 @@ class Entity:
     entity_id: str
     """The normalised name: `harness.extraction.entity_names.entity_id`."""
     name: str
-    """The spelling met most often, the first one among equals."""
+    """The most frequent spelling, the first one in a tie."""
     kind: str = ""
 
 
@@ -25,7 +25,7 @@ class Relation:
     """Normalised: `WORKS_FOR`."""
     tail_id: str
     chunk_ids: tuple[str, ...]
-    """In corpus order, each once, never empty."""
+    """In corpus order, without duplicates, never empty."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Mention:
 
 @dataclass(frozen=True)
 class KnowledgeGraph:
-    """Everything a graph store holds; lists are in a fixed order, so that the same chunks give the same graph."""
+    """The content of a graph store; lists have a fixed order, so the same chunks give the same graph."""
 
     chunks: tuple[Chunk, ...]
     entities: tuple[Entity, ...]

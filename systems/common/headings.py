@@ -1,4 +1,4 @@
-"""The heading of a text for the model: title, source and date."""
+"""The heading of a text for a model: title, source and date."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,16 +7,16 @@ from harness.core.records import Document
 from systems.common.chunking import Chunk
 
 _LONGEST_DATE = 40
-"""Characters: "Wednesday, 27 September 2023, 11:59 a.m.", but not longer texts in a date field."""
+"""Maximum characters: "Wednesday, 27 September 2023, 11:59 a.m.", but not longer texts in a date field."""
 
 
 def document_heading(document: Document) -> str:
-    """Title, source and date of a document on one line, as far as the corpus has them."""
+    """Title, source and date of a document on one line, if the corpus has them."""
     return " | ".join(_on_one_line([document.title, *_origin(document)]))
 
 
 def source_and_date(document: Document) -> str:
-    """Source and date, as far as the corpus has them, such as `The Harbour Post, 2024-03-05`."""
+    """Source and date, if the corpus has them, such as `The Harbour Post, 2024-03-05`."""
     return ", ".join(_on_one_line(_origin(document)))
 
 
@@ -40,10 +40,10 @@ def _on_one_line(parts: Sequence[str]) -> list[str]:
 
 
 def under_heading(heading: str, text: str) -> str:
-    """The text with its heading, if it has one, on a line of its own before it."""
+    """The text below its heading, if it has one."""
     return f"{heading}\n{text}" if heading else text
 
 
 def passage_text(chunk: Chunk) -> str:
-    """A chunk as a model is to read it."""
+    """A chunk as shown to a model."""
     return under_heading(document_heading(chunk.document), chunk.text.strip())

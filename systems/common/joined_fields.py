@@ -1,7 +1,7 @@
-"""How nano-graphrag and LightRAG keep several values in one field, and how that reads without."""
+"""How nano-graphrag and LightRAG join several values in one field, and the plain text of such a field."""
 
 SEPARATOR = "<SEP>"
-"""Theirs, between the text units of a node or an edge, and between descriptions that it joined."""
+"""Separator of the libraries between text units of a node or edge, and between joined descriptions."""
 
 
 def plain(text: str) -> str:

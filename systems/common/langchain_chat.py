@@ -1,6 +1,6 @@
-"""LangChain's chat model over the metered one.
+"""A LangChain chat model on top of the metered one.
 
-Imports LangChain, which takes a second: import this module only when needed.
+Importing LangChain takes a second: import this module only when needed.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,9 +23,9 @@ _ROLES: Mapping[str, Literal["system", "user", "assistant"]] = {
 }
 
 
-# LangChain's types are not followed by the type checker: to it, the base is Any.
+# The type checker does not follow LangChain, so the base is Any.
 class MeteredChatModel(BaseChatModel):  # type: ignore[misc]
-    """Every call goes through `chat`; nothing is cached, and there are only asynchronous calls."""
+    """Every call goes through `chat`, without a cache; only asynchronous calls are supported."""
 
     chat: Any
     """A `harness.protocols.ChatModel`; pydantic could not check a protocol."""

@@ -1,4 +1,4 @@
-"""Quietens libraries that log without being asked."""
+"""Disables unwanted logging of libraries."""
 
 import logging
 from collections.abc import Iterator
@@ -7,9 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def root_logger_as_it_is() -> Iterator[None]:
-    """Protects the root logger during imports: if one library configured it, every other one would log to the
-    terminal.
-    """
+    """Protects the root logger during imports: if one library configured it, all would log to the terminal."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:

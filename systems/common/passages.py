@@ -1,4 +1,4 @@
-"""The stored passages that systems share: chunk, embed and store once, search by a text."""
+"""The stored passages that systems share: chunk, embed, store, search."""
 
 from collections.abc import Sequence
 
@@ -14,14 +14,14 @@ from systems.common.vector_index import PassageIndex, check_chroma
 from systems.common.word_index import WordIndex, check_word_index
 
 INDEX_KIND = "passages/3"
-"""The `index_kind` of every system whose whole index is `Passages.build`: they share one stored index."""
+"""The `index_kind` of every system with `Passages.build` as its whole index: they share one stored index."""
 
 
 class SearchedParams(ChunkParams):
     """How documents are split, and which text of a passage is searched."""
 
     headings: bool = False
-    """Whether passages are also found by their title, source and date. The generator reads them in any case."""
+    """Whether passages are also searched by title, source and date. The generator always sees these."""
 
     def searched_text(self, chunk: Chunk) -> str:
         """The searched text of a chunk."""
@@ -29,10 +29,10 @@ class SearchedParams(ChunkParams):
 
 
 class PassageParams(SearchedParams):
-    """What determines the index."""
+    """Index parameters."""
 
     vectors: bool = True
-    """Whether passages are embedded; without, `answer.search` is bm25."""
+    """Whether passages are embedded; if not, set `answer.search` to bm25."""
 
 
 def index_roles(params: PassageParams) -> frozenset[Role]:
@@ -41,19 +41,19 @@ def index_roles(params: PassageParams) -> frozenset[Role]:
 
 
 def check_passages(index_params: PassageParams, answer_params: SearchParams) -> None:
-    """The `preflight` of every system over passages alone."""
+    """The `preflight` of every system with only passages."""
     check_word_index()
     if index_params.vectors:
         check_chroma()
     elif answer_params.is_dense:
         raise ConfigError(
-            f"answer.search={answer_params.search} searches vectors, and index.vectors=false keeps none",
+            f"answer.search={answer_params.search} searches vectors, but index.vectors=false stores none",
             "choose answer.search=bm25, or leave index.vectors out",
         )
 
 
 def expected_index(passages: PassageFacts, params: PassageParams) -> Work:
-    """What building it asks of models."""
+    """The expected model calls of building it."""
     return passages.embedding(params.headings) if params.vectors else Work()
 
 
@@ -87,7 +87,7 @@ class Passages:
         )
 
     def open(self) -> None:
-        """Open what `build` stored, as far as the search needs it."""
+        """Open the stored index, as far as the search needs it."""
         folder, search = self._runtime.index_dir, self._params.search
         if search != "bm25":
             self._vectors = PassageIndex.open(folder / "vectors")
@@ -96,7 +96,7 @@ class Passages:
         open_reranker(self._runtime, self._params)
 
     async def search(self, text: str, k: int) -> FoundPassages:
-        """The k passages that fit `text` best, each with its score and span, and the ranking behind them."""
+        """The k best passages for `text`, each with its score and span, and the ranking below them."""
         depth = self._params.depth(k)
         found = await search_passages(self._params, text, depth, self._by_meaning, self._by_words)
         return await best_passages(self._runtime, self._params, text, found, k)
@@ -116,7 +116,7 @@ class Passages:
             return await self._words.search(text, k)
 
     def close(self) -> None:
-        """Release the stores; also where nothing was opened."""
+        """Release the stores, if any were opened."""
         for index in (self._vectors, self._words):
             if index is not None:
                 index.close()
@@ -125,4 +125,4 @@ class Passages:
 def empty_documents_note(corpus: Sequence[Document]) -> tuple[str, ...]:
     """The note of an index with documents without text."""
     empty = sum(1 for document in corpus if not document.text.strip())
-    return (f"{empty} documents hold no text",) if empty else ()
+    return (f"{empty} documents have no text",) if empty else ()

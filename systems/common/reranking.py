@@ -1,4 +1,4 @@
-"""The passages of a search in the order of a cross-encoder, which reads the question and a passage together."""
+"""Reorders the passages of a search with a cross-encoder, which reads the question and a passage together."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from systems.common.search import FoundPassages, SearchParams
 
 
 def open_reranker(runtime: Runtime, params: SearchParams) -> None:
-    """Have the model of `params` in memory, so that loading it is no query's latency."""
+    """Load the model of `params` now, so that its loading time is not part of a query."""
     if params.rerank:
         _ = runtime.reranker
 
@@ -16,10 +16,10 @@ def open_reranker(runtime: Runtime, params: SearchParams) -> None:
 async def best_passages(
     runtime: Runtime, params: SearchParams, question: str, found: Sequence[Context], k: int
 ) -> FoundPassages:
-    """The k best of `found`, best first, each with the model's score; ties in the order of `found`.
+    """The k best of `found`, best first, with the model's scores; ties in the order of `found`.
 
-    The model reads passages as the generator does, with their headings; passages beyond its limit come last.
-    Without a model, the first k.
+    The model reads passages with their headings, like the generator; passages beyond its limit come last. Without
+    a model, the first k.
     """
     if not params.rerank or not found:
         return FoundPassages.of(found, k)

@@ -1,4 +1,4 @@
-"""How passages are searched for: by meaning, by words, or by both. The parameters that systems share."""
+"""Passage search by embeddings, keywords or both: the parameters that systems share."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ Search = Literal["dense", "bm25", "hybrid"]
 Ranker = Callable[[str, int], Awaitable["list[Context]"]]
 """ranker(text, k) -> at most k passages, best first."""
 _RRF_K = 60
-"""Cormack, Clarke & Büttcher 2009: how little the very first ranks count for more than those behind."""
+"""Cormack, Clarke & Büttcher 2009: a larger value reduces the weight of the very first ranks."""
 KEPT = 50
-"""How deep the ranking goes that a prediction keeps; of it only the first are handed over."""
+"""Depth of the ranking that a prediction stores; only the first passages become contexts."""
 
 
 class FoundPassages(NamedTuple):
     """The passages for the generator, and how they were ranked."""
 
     contexts: list[Context]
-    """Best first, as many as are handed over."""
+    """Best first, as passed to the generator."""
     ranking: Places | None
-    """They and those behind them, as far as `KEPT`; None: nothing was ranked."""
+    """The ranking, down to `KEPT`; None: nothing was ranked."""
 
     @classmethod
     def of(cls, ranked: Sequence[Context], k: int) -> FoundPassages:
@@ -40,20 +40,20 @@ class SearchParams(Params):
     """Parameters that do not change the index."""
 
     search: Search = "dense"
-    """`dense`: the passages whose vectors are nearest to the question's; `bm25`: those that share its words;
-    `hybrid`: both lists, fused by rank."""
+    """`dense`: nearest vectors to the question; `bm25`: shared words; `hybrid`: both lists, fused by rank."""
     fetch_k: int = Field(100, ge=1, le=10_000)
-    """How deep each of the two lists of `hybrid` goes, and how many passages `rerank` reads."""
+    """Depth of each of the two lists of `hybrid`, and number of passages that `rerank` reads."""
     rerank: str | None = Field(None, min_length=1)
-    """A cross-encoder that reads the fetch_k passages of the search together with the question and puts the best
-    first: `ms-marco-minilm-l12`, a folder that holds one, or a name on the Hugging Face hub."""
+    """A cross-encoder that reranks the fetch_k passages of the search: `ms-marco-minilm-l12`, a folder, or a name
+    on the Hugging Face hub.
+    """
 
     def depth(self, k: int) -> int:
         """Number of passages to search for if k are used."""
         return max(KEPT, self.read(k))
 
     def read(self, k: int) -> int:
-        """How many of them a reranker reads."""
+        """Number of passages that a reranker reads."""
         return max(k, self.fetch_k) if self.rerank else k
 
     @property
@@ -63,14 +63,14 @@ class SearchParams(Params):
 
     @property
     def search_roles(self) -> frozenset[Role]:
-        """The models that a search asks."""
+        """The models that a search calls."""
         return EMBEDS if self.is_dense else NO_ROLE
 
 
 async def search_passages(
     params: SearchParams, text: str, k: int, by_meaning: Ranker, by_words: Ranker
 ) -> list[Context]:
-    """The k passages that fit `text` best, best first, by what `params` say."""
+    """The k best passages for `text`, best first, with the search of `params`."""
     if params.search == "hybrid":
         depth = max(k, params.fetch_k)
         return fuse([await by_meaning(text, depth), await by_words(text, depth)], k)
@@ -80,8 +80,8 @@ async def search_passages(
 def fuse(lists: Sequence[Sequence[Context]], k: int) -> list[Context]:
     """The k best of several lists of passages by reciprocal rank fusion (Cormack, Clarke & Büttcher 2009).
 
-    The score of a passage is the sum of 1 / (60 + rank) over the lists that hold it. Of equal ones the first of
-    the first list comes first.
+    The score of a passage is the sum of 1 / (60 + rank) over the lists that contain it. Ties are in the order of
+    the first list.
     """
     met: dict[Span | None, Context] = {}
     scores: dict[Span | None, float] = {}

@@ -40,7 +40,7 @@ class Sentence:
     doc_id: str
     text: str
     label: str
-    """Publisher and date, as far as the corpus has them: `The Post, 2023-10-05`."""
+    """Publisher and date, if the corpus has them: `The Post, 2023-10-05`."""
 
     @property
     def searched(self) -> str:
@@ -50,7 +50,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class StatedTriplet:
-    """A sentence with the one of its triplets that came first."""
+    """A sentence with its first triplet."""
 
     triplet: StoredTriplet
     sentence: Sentence
@@ -72,8 +72,8 @@ class StatedGraph:
 
 
 def stated_in(graph: KnowledgeGraph) -> StatedGraph:
-    """For each triplet and each chunk that states it, the sentence that holds most of the words of its ends."""
-    chunks = {chunk.chunk_id: _Read.of(chunk) for chunk in graph.chunks}
+    """For each triplet and each chunk that states it, the sentence with most of the words of head and tail."""
+    chunks = {chunk.chunk_id: _ChunkSentences.of(chunk) for chunk in graph.chunks}
     names = {entity.entity_id: frozenset(words(entity.name)) for entity in graph.entities}
     found = [
         (chunk_id, chunks[chunk_id].best(names[edge.head_id], names[edge.tail_id]), edge)
@@ -92,15 +92,15 @@ def stated_in(graph: KnowledgeGraph) -> StatedGraph:
 
 
 @dataclass(frozen=True)
-class _Read:
-    """A chunk, cut into sentences."""
+class _ChunkSentences:
+    """A chunk, split into sentences."""
 
     chunk: Chunk
     texts: tuple[str, ...]
     words: tuple[frozenset[str], ...]
 
     @classmethod
-    def of(cls, chunk: Chunk) -> _Read:
+    def of(cls, chunk: Chunk) -> _ChunkSentences:
         texts = tuple(chunk.text[start:end] for start, end in sentence_spans(chunk.text)) or (chunk.text,)
         return cls(chunk, texts, tuple(frozenset(words(text)) for text in texts))
 
@@ -119,7 +119,7 @@ def _share(name: frozenset[str], has: frozenset[str]) -> float:
 
 
 class StatementIndex:
-    """Build once with `create`, open in another process with `open`, ask with `rank`."""
+    """Build once with `create`, open in another process with `open`, search with `rank`."""
 
     def __init__(self, texts: sqlite3.Connection, vectors: Vectors) -> None:
         self._texts = texts
@@ -146,9 +146,9 @@ class StatementIndex:
         return cls(texts, np.load(folder / _VECTORS, mmap_mode="r"))
 
     def rank(self, vector: Vectors, triplets: Iterable[StoredTriplet], k: int) -> list[StatedTriplet]:
-        """The k sentences nearest to `vector` that state any of the triplets, best first, each once.
+        """The k distinct sentences nearest to `vector` that state any of the triplets, best first.
 
-        A sentence is listed with the first of its triplets; ties are in corpus order.
+        A sentence is returned with the first of its triplets; ties are in corpus order.
         """
         first: dict[int, StoredTriplet] = {}
         for triplet in triplets:
@@ -162,11 +162,11 @@ class StatementIndex:
         return [self._statement(int(number), first[int(number)]) for number in numbers[best]]
 
     def entities_near(self, vector: Vectors, k: int) -> list[str]:
-        """The ids of at most k entities, from the sentences nearest to `vector` on: the ends of their triplets."""
+        """The ids of at most k entities: heads and tails of the triplets of the nearest sentences."""
         found: dict[str, None] = {}
-        if not len(self._vectors):  # Without a row there is no width that the vector could have.
+        if not len(self._vectors):  # Without a row the width of the vector is unknown.
             return []
-        # Each sentence states a triplet at least, so k of them are enough.
+        # Each sentence states at least one triplet, so k of them are enough.
         for number in np.argsort(-(self._vectors @ vector), kind="stable")[:k]:
             for ends in self._texts.execute(_ENDS, (int(number),)):
                 found.update(dict.fromkeys(ends))

@@ -1,20 +1,20 @@
-"""Tokens, estimated: budgets need a count, and no tokenizer fits every model that may be served."""
+"""Estimates tokens: budgets need a count, and no tokenizer fits all models."""
 
 import re
 
-# On English news 6 % above what WordPiece and byte-pair encodings count. Letters outside ASCII cost more.
+# On English news it is 6 % above WordPiece and byte-pair encodings. Letters outside ASCII cost more.
 _PIECE = re.compile(r" ?[A-Za-z0-9_]{1,7}|\w{1,2}|[^\w\s]|\s+")
 
 
 class TokenCounter:
-    """What libraries need of a tokenizer, without a download: tokens are pieces of the text itself."""
+    """The interface of a tokenizer, without a download: tokens are substrings of the text."""
 
     def encode(self, text: str) -> list[str]:
-        """Pieces whose number is close to that of a model's tokens; joined, they are the text."""
+        """Substrings, about as many as a model's tokens; joined, they are the text."""
         return _PIECE.findall(text)
 
     def decode(self, tokens: list[str]) -> str:
-        """The text of these pieces."""
+        """The text of these tokens."""
         return "".join(tokens)
 
 

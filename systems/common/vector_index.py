@@ -1,4 +1,4 @@
-"""Passages in a persistent Chroma collection, by cosine."""
+"""Passages in a persistent Chroma collection, searched by cosine."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -15,16 +15,15 @@ if TYPE_CHECKING:
 
 _COLLECTION = "passages"
 _ADD_BATCH = 2000
-# With its defaults, Chroma's graph search misses a tenth of the true ten nearest among 6,600 random vectors; with
-# these settings it misses none, and a query still takes 5 ms. A benchmark must not blame an architecture for its
-# vector store.
+# With its defaults, Chroma's graph search misses a tenth of the ten nearest among 6,600 random vectors; with these
+# settings it misses none, and a query still takes 5 ms. Otherwise a benchmark would measure the vector store.
 _HNSW = {"space": "cosine", "ef_construction": 400, "ef_search": 1000, "max_neighbors": 32}
 _Row = tuple[float, str, str, dict[str, Any]]
 """Distance, id, text, metadata."""
 
 
 class PassageIndex:
-    """Build once with `create`, open in another process with `open`, ask with `search`."""
+    """Build once with `create`, open in another process with `open`, search with `search`."""
 
     def __init__(self, client: Any, collection: Any) -> None:
         self._client = client
@@ -62,8 +61,8 @@ class PassageIndex:
         client = _client(folder)
         try:
             collection = client.get_collection(_COLLECTION, embedding_function=None)
-            # Else Chroma reads its files at the first search: a second for 6,600 passages that is no query's
-            # latency.
+            # Otherwise Chroma reads its files at the first search: a second for 6,600 passages, charged to a
+            # query.
             collection.get(limit=1, include=["embeddings"])
         except BaseException:
             client.close()
@@ -75,13 +74,13 @@ class PassageIndex:
         return await asyncio.to_thread(self.search_here, vector, k)
 
     def search_here(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
-        """`search` in the caller's own thread; with `among`, of the chunks of these ids alone."""
+        """`search` in the caller's own thread; with `among`, only of the chunks with these ids."""
         ids = None if among is None else list(dict.fromkeys(among))
         if ids == []:
             return []
         wanted = k + 1
         rows = self._nearest(vector, wanted, ids)
-        # Of equal scores at the cut Chroma keeps any: ask on, until the ones that come first are among them.
+        # At ties Chroma returns any of them: fetch more until all candidates of the cut-off score are included.
         while len(rows) == wanted and rows[-1][0] == rows[k - 1][0]:
             wanted *= 2
             rows = self._nearest(vector, wanted, ids)
@@ -100,7 +99,7 @@ class PassageIndex:
 
 
 def check_chroma() -> None:
-    """Raise MissingDependency where Chroma is not installed."""
+    """Raise MissingDependency if Chroma is not installed."""
     need("system-naive", "chromadb")
 
 
@@ -108,7 +107,7 @@ def _client(folder: Path) -> Any:
     import chromadb
     from chromadb.config import Settings
 
-    # Otherwise it reads settings from a file `.env` in the current folder: class names, and where to send traces.
+    # Otherwise it reads settings from a `.env` file in the current folder: class names, and where to send traces.
     return chromadb.PersistentClient(str(folder), settings=Settings(_env_file=None))
 
 
@@ -123,9 +122,9 @@ def passage_metadata(chunk: Chunk) -> dict[str, str | int]:
 
 
 def passage(text: str, metadata: Mapping[str, Any], score: float | None = None) -> Context:
-    """A stored passage as a context: its heading, if it has one, on a line of its own before the text.
+    """A stored passage as a context: below its heading, if it has one.
 
-    `metadata` holds doc_id, start, end and heading, as `passage_metadata` gives them.
+    `metadata` has doc_id, start, end and heading, as from `passage_metadata`.
     """
     doc_id = str(metadata["doc_id"])
     span = Span(doc_id=doc_id, start=int(metadata["start"]), end=int(metadata["end"]))

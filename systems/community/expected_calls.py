@@ -1,5 +1,5 @@
-"""Community's expected model calls. The number of communities is known once the graph exists: until then, the
-maximum for the bounds of extraction.
+"""Community's expected model calls. The number of communities is known only once the graph exists; before, the
+estimate is the maximum for the bounds of extraction.
 """
 
 from __future__ import annotations
@@ -25,23 +25,26 @@ if TYPE_CHECKING:
     from systems.community.params import AnswerParams, IndexParams
 
 _ENTITIES_A_CHUNK = 10
-"""Ten triplets a chunk join at most about ten new entities."""
+"""Ten triplets per chunk join at most about ten new entities."""
 _COMMUNITIES_A_CHUNK = {"largest": 1, "all": 3}
-"""A community of the one component holds up to ten entities; components beside it, which a small model's triplets
-leave in great number, have three or four."""
+"""A community of the largest component has up to ten entities; other components, which triplets of small models
+leave in great number, have three or four.
+"""
 _NAME_CHARACTERS = 25
 _TABLE_CHARACTERS = 3500
-"""Of a report's tables: ten entities and some twenty relations at 110 characters a row, sources included."""
+"""Characters of a report's tables: ten entities and about twenty relations at 110 characters per row, with
+sources.
+"""
 _REPORT_CHARACTERS = (
     prompts.MAX_TITLE
     + prompts.MAX_SUMMARY
     + prompts.MAX_FINDINGS * (prompts.MAX_HEADLINE + prompts.MAX_EXPLANATION)
 ) // 2
-"""Reports are taken to be half as long as they may be."""
+"""Reports are assumed to have half of the maximum length."""
 _CHARACTERS_A_TOKEN = 4
 _LIBRARY_TOKENS = 4096
 """`max_tokens` of the library's prompts, see `from_library`."""
-_MOST = "{} for each chunk, with a report each; how many there are is known once the graph is built"
+_MOST = "{} per chunk, with a report each; the actual number is known once the graph is built"
 
 
 def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expected:
@@ -69,14 +72,14 @@ def _extraction(passages: PassageFacts, index: IndexParams) -> tuple[tuple[Expec
         return extraction_work(passages, index.extractor)
     if not passages.count:
         return (), ()
-    # One call a chunk, one for each gleaning and one between two gleanings; the library's prompt has about
-    # 8,000 characters, and each turn repeats those before it.
+    # One call per chunk, one per gleaning and one between two gleanings; the library's prompt has about 8,000
+    # characters, and each turn repeats the previous ones.
     call = ExpectedCalls(
         calls=passages.count * max(1, 2 * index.max_gleaning),
         input_characters=8000 + passages.mean_shown,
         output_tokens_most=_LIBRARY_TOKENS,
     )
-    return (call,), ("nano-graphrag's own prompts are taken to have 8,000 characters",)
+    return (call,), ("nano-graphrag's own prompts are assumed to have 8,000 characters",)
 
 
 def _reports(passages: PassageFacts, index: IndexParams) -> tuple[ExpectedCalls, ...]:

@@ -1,6 +1,4 @@
-"""Global search: every report is asked for its contribution; the most helpful points are the contexts of the
-answer.
-"""
+"""Global search: a map call for every report; the most helpful points are the contexts of the answer."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -25,22 +23,22 @@ from systems.community.stored_index import Report, StoredIndex
 
 @dataclass(frozen=True)
 class RatedPoint:
-    """A point of a report on the question, with its rating."""
+    """A point of a report about the question, with its rating."""
 
     description: str
     score: float
-    """How much it helps, 0 to 100, as the model sees it."""
+    """Helpfulness from 0 to 100, rated by the model."""
     community_id: str
     """Empty if the model did not name the report."""
     doc_ids: tuple[str, ...]
-    """The documents of that report that state the point; none if the report is unknown."""
+    """The report's documents that state the point; none if the report is unknown."""
 
 
 async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> FoundUnits:
-    """The points of all reports, best first; without a generator, the reports themselves as they are ranked.
+    """The points of all reports, best first; without a generator, the ranked reports.
 
-    Raises Unreadable where no point helps and a reply to the map step could not be read: to abstain then would
-    pass a failure off as an answer, and on a question without one as the right answer.
+    Raises Unreadable if no point helps and a reply to the map step was invalid: an abstention would hide a
+    failure, and would count as correct on an unanswerable question.
     """
     reports = index.ranked_reports(params.community_level, params.max_reports)
     if runtime.chat is None:
@@ -53,7 +51,7 @@ async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerPa
     helpful = [point for point in chain.from_iterable(points or [] for points in found) if point.score > 0]
     if not helpful and (unread := found.count(None)):
         raise Unreadable(
-            f"{unread} of {len(found)} replies to the map step are no list of points, and no point helps"
+            f"{unread} of {len(found)} replies to the map step are not a list of points, and no point helps"
         )
     trace = tuple(Step(name=f"map {n}", content=_shown(points)) for n, points in enumerate(found, start=1))
     helpful.sort(key=lambda point: -point.score)
@@ -62,7 +60,9 @@ async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerPa
 
 
 def in_batches(reports: Sequence[Report], tokens: int) -> list[list[Report]]:
-    """The reports in order, in batches of at most that many tokens; a longer one is cut, a batch of its own."""
+    """The reports in order, in batches of at most this many tokens; a longer report is truncated and forms a
+    batch.
+    """
     batches: list[list[Report]] = []
     left = 0
     for report in reports:
@@ -76,7 +76,7 @@ def in_batches(reports: Sequence[Report], tokens: int) -> list[list[Report]]:
 
 
 async def _points(chat: ChatModel, question: str, batch: Sequence[Report]) -> list[RatedPoint] | None:
-    """The points of a batch; None if two replies in a row could not be read."""
+    """The points of a batch; None if two replies in a row were invalid."""
     asked = Question(
         prompts.map_messages(question, [report.text for report in batch]),
         prompts.map_schema(len(batch)),
@@ -104,7 +104,7 @@ def _point(item: object, batch: Sequence[Report]) -> RatedPoint | None:
     score = bounded_number(item.get("score"), 100)
     if not description or score is None:
         return None
-    # With a single report, any number means that one.
+    # With a single report, any number refers to it.
     number = 1 if len(batch) == 1 else item.get("report")
     if isinstance(number, int) and 1 <= number <= len(batch):
         report = batch[number - 1]
@@ -114,7 +114,7 @@ def _point(item: object, batch: Sequence[Report]) -> RatedPoint | None:
 
 def _shown(points: Sequence[RatedPoint] | None) -> str:
     if points is None:
-        return "the reply could not be read"
+        return "the reply was invalid"
     rows = [{"score": p.score, "community": p.community_id, "description": p.description} for p in points]
     return json.dumps(rows, ensure_ascii=False)
 
@@ -124,6 +124,6 @@ def _as_context(report: Report) -> Context:
 
 
 def _point_context(index: StoredIndex, point: RatedPoint) -> Context:
-    """The point below the sources of its documents, like a passage below its heading."""
+    """The point below the sources of its documents, as a passage below its heading."""
     text = under_heading(index.origins(point.doc_ids), point.description)
     return Context(text=text, doc_ids=point.doc_ids, kind="summary", score=point.score)

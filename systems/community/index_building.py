@@ -1,4 +1,4 @@
-"""The index: one insert of nano-graphrag with some of its parts replaced."""
+"""The index: one insert of nano-graphrag, with some parts replaced."""
 
 import json
 import sys
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from harness.protocols import Vectors
 
 MAX_COMMUNITY_SIZE = 10
-"""Nodes of a community that is not divided further; the library's."""
+"""Maximum nodes of a community that is not divided further; the library's value."""
 
 
 async def build_index(
     runtime: Runtime, chat: ChatModel | None, params: IndexParams, corpus: Sequence[Document]
 ) -> IndexStats:
-    """Build the index under `runtime.index_dir`; raises HarnessError where no further model call can succeed.
+    """Build the index under `runtime.index_dir`; raises HarnessError if no further model call can succeed.
 
-    `chat` is None only where `params` ask no model.
+    `chat` is None only if `params` call no model.
     """
     return await _Build(runtime, chat, params).run(corpus)
 
 
 class _Stages:
-    """One stage after the other: nano-graphrag runs them all within one call."""
+    """Times consecutive stages, which nano-graphrag runs within one call."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -71,7 +71,7 @@ class _Build:
             chunks = list(iter_chunks(corpus, self._params))
             units = TextUnits.of(chunks)
             rag = self._library(chunks, units)
-            # All in one call: each insert would divide the whole graph and pay for all reports anew.
+            # All in one call, because each insert would divide the whole graph and pay for all reports again.
             await rag.ainsert([document.text for document in corpus])
             self._guard.check()
         finally:
@@ -92,8 +92,8 @@ class _Build:
     def _library(self, chunks: Sequence[Chunk], units: TextUnits) -> Any:
         """nano-graphrag, ready for one insert.
 
-        It copies its configuration deeply, so every function in it is a closure and no bound method. Its own
-        limits are off, since its limiter polls the clock ten thousand times a second: the guard has one.
+        It deep-copies its configuration, so every function in it is a closure, not a bound method. Its own limits
+        are off, because its limiter polls the clock ten thousand times a second: the guard has a limit.
         """
         nano = library.load()
         storages = library.storages()
@@ -125,7 +125,7 @@ class _Build:
             embedding_func_max_async=sys.maxsize,
             best_model_func=report,
             best_model_max_async=sys.maxsize,
-            # It counts descriptions only: names and quotes come to about as much again.
+            # It counts only descriptions: names and quotes have about the same length.
             best_model_max_token_size=self._params.report_tokens // 2,
             special_community_report_llm_kwargs={},
             convert_response_to_json_func=json.loads,
@@ -141,7 +141,9 @@ class _Build:
         # The parameter's name is the library's.
         graph, vectors = given["knwoledge_graph_inst"], given["entity_vdb"]
         if self._params.extractor == "nano":
-            extraction = LibraryExtraction(self._asked(), self._guard, self._progress("extracting", len(texts)))
+            extraction = LibraryExtraction(
+                self._generator(), self._guard, self._progress("extracting", len(texts))
+            )
             await extraction.extract(texts, units, (graph, vectors), given["global_config"])
             self._failed_chunks = extraction.failed_chunks
             self._failed_descriptions = extraction.failed_descriptions
@@ -161,11 +163,11 @@ class _Build:
             from systems.common.extraction.nlp import NlpOfChunks
 
             return NlpOfChunks(None, progress)
-        return BoundedExtractor(self._asked(), progress)
+        return BoundedExtractor(self._generator(), progress)
 
-    def _asked(self) -> ChatModel:
+    def _generator(self) -> ChatModel:
         if self._chat is None:
-            raise RuntimeError("this extractor needs a generator, and the system should have refused the build")
+            raise RuntimeError("this extractor needs a generator; the system should have rejected the build")
         return self._chat
 
     def _progress(self, doing: str, total: int) -> Callable[[int], None]:
@@ -196,8 +198,8 @@ class _Build:
     def _notes(self, corpus: Sequence[Document]) -> tuple[str, ...]:
         empty = sum(1 for document in corpus if not document.text.strip())
         found = [
-            (empty, "documents hold no text"),
-            (self._writer.failed, "communities have no report: a list of what is stated stands in"),
+            (empty, "documents have no text"),
+            (self._writer.failed, "communities have no report by the model and use a list of their statements"),
             (self._failed_descriptions, "long descriptions could not be summarised and are empty"),
         ]
         counted = tuple(f"{number} {what}" for number, what in found if number)

@@ -1,4 +1,4 @@
-"""nano-graphrag 0.0.8.2 as this system drives it: offline, quiet, imported when needed (2.5 s and more)."""
+"""nano-graphrag 0.0.8.2 as this system uses it: offline, quiet, imported when needed (2.5 s and more)."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -37,10 +37,10 @@ def require() -> None:
 
 @cache
 def load() -> Any:
-    """The package nano_graphrag, patched where it has no setting that a benchmark needs.
+    """The package nano_graphrag, patched if it has no setting that a benchmark needs.
 
     It counts tokens with tiktoken, whose encodings must be downloaded, and prints its progress to standard output.
-    The patches apply to its own modules only.
+    The patches apply only to its own modules.
     """
     require()
     with root_logger_as_it_is(), _without_hnswlib():
@@ -56,8 +56,8 @@ def load() -> Any:
 
 @contextmanager
 def _without_hnswlib() -> Iterator[None]:
-    """A stand-in for a package that one of its stores imports and that we do not use: it has no wheel and would
-    have to be compiled.
+    """A stub for a package that one of its stores imports and that we do not use: it has no wheel and would have
+    to be compiled.
     """
     if find_spec("hnswlib") is not None:
         yield
@@ -88,7 +88,9 @@ def storages() -> Any:
 
 
 class _Tiktoken:
-    """What nano-graphrag uses of the module tiktoken: it encodes every document before it calls `chunk_func`."""
+    """The part of the module tiktoken that nano-graphrag uses: it encodes every document before it calls
+    `chunk_func`.
+    """
 
     @staticmethod
     def encoding_for_model(_name: str) -> "type[_Tiktoken]":
@@ -96,7 +98,7 @@ class _Tiktoken:
 
     @staticmethod
     def encode_batch(texts: Sequence[str], **_options: Any) -> list[list[str]]:
-        # Our chunk_func brings chunks of its own: to encode a corpus would cost memory that is then measured.
+        # Our chunk_func returns its own chunks: encoding a corpus would use memory that is then measured.
         return [[] for _ in texts]
 
 

@@ -10,13 +10,13 @@ from systems.community import library
 from systems.community.text_units import TextUnits
 
 _MAX_TOKENS = 4096
-"""Of a reply: the library sets no limit, and that of an answer is far too short."""
+"""Maximum tokens of a reply: the library sets no limit, and that of an answer is far too small."""
 _RECORDS = ('("entity"', "<|COMPLETE|>")
-"""A reply without either is prose. The second alone means that there is nothing to extract."""
+"""A reply without either is prose. Only the second means that there is nothing to extract."""
 
 
 class LibraryExtraction:
-    """One run of it over a corpus."""
+    """One run of the library's extraction over a corpus."""
 
     def __init__(self, chat: ChatModel, guard: Guard, progress: Callable[[int], None]) -> None:
         self._chat = chat
@@ -25,7 +25,7 @@ class LibraryExtraction:
         self._seen: set[str] = set()
         self._failed: set[str] = set()
         self.failed_descriptions = 0
-        """Descriptions that were too long and that the model did not shorten: they are empty."""
+        """Number of descriptions that were too long and could not be shortened: they are empty."""
 
     @property
     def failed_chunks(self) -> int:
@@ -52,7 +52,7 @@ class LibraryExtraction:
         graph.order_sources({unit_id: rank for rank, unit_id in enumerate(units.in_order())})
 
     async def _ask(self, prompt: str, history: Sequence[Mapping[str, str]]) -> str:
-        # The first prompt of a chunk holds its text, and no two units have the same.
+        # The first prompt of a chunk contains its text, which is unique.
         chunk = history[0]["content"] if history else prompt
         if chunk in self._failed:
             return ""
@@ -74,5 +74,5 @@ class LibraryExtraction:
 
     async def _complete(self, messages: Sequence[Message], max_tokens: int) -> str:
         reply = await self._guard.run(lambda: self._chat.complete(messages, max_tokens=max_tokens))
-        # What GraphML cannot hold would be found out only when the finished graph is written.
+        # Characters invalid in GraphML would fail only when the finished graph is written.
         return "\n".join(one_line(line) for line in (reply or "").split("\n"))

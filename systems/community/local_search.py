@@ -1,4 +1,4 @@
-"""Local search: the entities near the question, and the reports, relations and text units that are near them."""
+"""Local search: the entities near the question, with their reports, relations and text units."""
 
 import sys
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ async def search_locally(runtime: Runtime, index: StoredIndex, params: AnswerPar
         entities = [await _entity(index, name) for name, _ in near]
         graph_tokens = int(_GRAPH * params.context_tokens)
         described = [_entity_context(index, data, score) for data, (_, score) in zip(entities, near, strict=True)]
-        # The library does not bound its entity table; half of the graph's share leaves room for relations.
+        # The library does not limit its entity table; half of the graph's share leaves room for relations.
         contexts = [
             *within(await _reports(index, params, entities), int(_REPORTS * params.context_tokens)),
             *within(described, graph_tokens // 2),
@@ -50,7 +50,7 @@ def _entity_context(index: StoredIndex, entity: UnitRow, score: float) -> Contex
 
 
 def _graph_context(index: StoredIndex, data: UnitRow, text: str, score: float | None = None) -> Context:
-    """The text of a node or an edge with its sources: our statements name them, descriptions of the library's own
+    """The text of a node or an edge with its sources: our statements name them, descriptions from the library's
     extraction do not.
     """
     doc_ids = index.sources(data)
@@ -60,7 +60,7 @@ def _graph_context(index: StoredIndex, data: UnitRow, text: str, score: float | 
 
 
 async def _reports(index: StoredIndex, params: AnswerParams, entities: Sequence[UnitRow]) -> list[Context]:
-    """Of the communities that hold most of the entities, then the best rated."""
+    """Reports of the communities with most of the entities, then by rating."""
     found = await library.operations()._find_most_related_community_from_entities(
         entities, _unbounded(level=params.community_level), index.reports
     )
@@ -69,9 +69,9 @@ async def _reports(index: StoredIndex, params: AnswerParams, entities: Sequence[
 
 
 async def _relations(index: StoredIndex, entities: Sequence[UnitRow]) -> list[Context]:
-    """Of the best connected ends, then of the greatest weight."""
+    """Relations by the degree of their entities, then by weight."""
     found = await library.operations()._find_most_related_edges_from_entities(entities, _unbounded(), index.graph)
-    # Equal ones come in the order of a set, which differs from process to process.
+    # Ties come in the order of a set, which differs between processes.
     found.sort(key=lambda edge: (-edge["rank"], -edge["weight"], edge["src_tgt"]))
     return [_graph_context(index, edge, _stated(edge)) for edge in found]
 
@@ -82,7 +82,7 @@ def _stated(edge: UnitRow) -> str:
 
 
 async def _passages(index: StoredIndex, entities: Sequence[UnitRow]) -> list[Context]:
-    """Text units of the nearest entity first; of one entity's, those that name most of its neighbours."""
+    """Text units of the nearest entity first; for one entity, those with most of its neighbours first."""
     found = await library.operations()._find_most_related_text_unit_from_entities(
         entities, _unbounded(), index.units, index.graph
     )
@@ -90,7 +90,7 @@ async def _passages(index: StoredIndex, entities: Sequence[UnitRow]) -> list[Con
 
 
 def _unbounded(level: int = 0) -> Any:
-    """The library's budgets count descriptions only; ours count the shown text."""
+    """The library's budgets count only descriptions; ours count the whole text."""
     return library.load().QueryParam(
         level=level,
         local_max_token_for_text_unit=sys.maxsize,

@@ -10,24 +10,26 @@ from systems.common.chunking import ChunkParams
 
 
 class IndexParams(ChunkParams):
-    """What determines the index, beside the models and the seed."""
+    """Index parameters, besides the models and the seed."""
 
     extractor: Literal["bounded", "nano", "nlp"] = "bounded"
-    """`bounded`: one structured call a chunk, the very requests of kg; `nano`: the library's own prompts; `nlp`:
-    spaCy, no model call."""
+    """`bounded`: one structured call per chunk, with the same requests as kg; `nano`: the library's own prompts;
+    `nlp`: spaCy, no model call.
+    """
     max_gleaning: int = Field(1, ge=0, le=10)
-    """With `nano`: how often the model is asked for what it missed in a chunk."""
+    """With `nano`: number of follow-up calls per chunk for missed entities."""
     components: Literal["all", "largest"] = "all"
-    """Which part of the graph is divided into communities: every connected component, or only the largest, as in
-    the library."""
+    """Part of the graph that is divided into communities: every connected component, or only the largest, as in
+    the library.
+    """
     reports: Literal["model", "rules"] = "model"
-    """How reports are written: one call each, or by rules that list what the tables state."""
+    """How reports are written: by the model, one call each, or by rules that list the statements in the tables."""
     report_tokens: int = Field(5000, ge=200)
-    """Estimated tokens of tables in a report's prompt, at most."""
+    """Maximum estimated tokens of tables in a report's prompt."""
 
     @property
     def asks_model(self) -> bool:
-        """Whether building asks a generator at all."""
+        """Whether building the index calls a generator."""
         return self.extractor != "nlp" or self.reports == "model"
 
 
@@ -38,17 +40,21 @@ class AnswerParams(Params):
     """`global`: map over community reports, then reduce; `local`: entities near the question and their
     neighbourhood."""
     community_level: int = Field(2, ge=0)
-    """The finest level of the hierarchy that is used; 0 is the coarsest."""
+    """The finest level of the community hierarchy that is used; 0 is the coarsest."""
     max_reports: int = Field(512, ge=1)
-    """With `global`: reports that are mapped, those of the communities in most chunks first."""
+    """With `global`: maximum reports in the map step; communities in most chunks come first."""
     context_tokens: int = Field(6000, ge=200)
-    """Estimated tokens of reports in one map call, of points in the final prompt, of all contexts with `local`."""
+    """Maximum estimated tokens: of reports in one map call, of points in the final prompt, of all contexts with
+    `local`.
+    """
     top_entities: int = Field(20, ge=1, le=1000)
-    """With `local`: entities nearest to the question. Not `top_k`, which counts passages in other systems."""
+    """With `local`: number of entities nearest to the question. Not `top_k`, which counts passages in other
+    systems.
+    """
 
 
 def index_roles(params: IndexParams) -> frozenset[Role]:
-    """By rules alone only the entities are embedded."""
+    """The models of the index; without model calls only the embedder."""
     return EMBEDS | GENERATES if params.asks_model else EMBEDS
 
 
@@ -58,5 +64,5 @@ def weights_of(params: IndexParams) -> dict[str, str]:
 
 
 def answer_roles(_index: IndexParams, answer: AnswerParams) -> frozenset[Role]:
-    """Only a local search embeds the question."""
+    """The models of answers; only a local search embeds the question."""
     return EMBEDS | GENERATES if answer.mode == "local" else GENERATES

@@ -1,4 +1,4 @@
-"""Community reports: one structured call per community, or its statements if no model writes them."""
+"""Community reports: one structured call per community, or a list of its statements if rules write them."""
 
 import json
 import math
@@ -23,19 +23,19 @@ class ReportWriter:
     def __init__(
         self, chat: ChatModel | None, guard: Guard, max_tokens: int, progress: Callable[[int], None]
     ) -> None:
-        """`chat` None: by rules. `max_tokens`: of the tables that a model is shown."""
+        """`chat` None: by rules. `max_tokens`: maximum of the tables in a prompt."""
         self._chat = chat
         self._guard = guard
         self._max_tokens = max_tokens
         self._progress = progress
         self._before, self._after = _around_material()
         self.written = 0
-        """Reports done, one way or the other."""
+        """Number of reports written, by the model or by rules."""
         self.failed = 0
-        """Reports that a model should have written; rules replaced them."""
+        """Number of reports that the model failed to write; rules replaced them."""
 
     async def write(self, prompt: str) -> str:
-        """The report, as JSON, on the tables in the library's prompt. Never raises, so that the insert goes on."""
+        """The report on the tables in the library's prompt, as JSON. Never raises, so the insert continues."""
         tables = prompt.removeprefix(self._before).removesuffix(self._after)
         report = report_by_rules(tables) if self._chat is None else await self._by_model(self._chat, tables)
         self.written += 1
@@ -55,7 +55,7 @@ class ReportWriter:
 
 
 def _around_material() -> tuple[str, str]:
-    """The library's report prompt around the tables, replaced by our own wording."""
+    """The parts of the library's report prompt around the tables, which our wording replaces."""
     template = library.load().prompt.PROMPTS["community_report"]
     before, after = template.format(input_text=_MARK).split(_MARK)
     return before, after
@@ -88,7 +88,7 @@ def _text(value: object, length: int) -> str:
 
 
 def bounded_number(value: object, highest: float) -> float | None:
-    """A finite number, limited to 0 to `highest`; None if `value` is no number."""
+    """A finite number, limited to 0 to `highest`; None if `value` is not a number."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if isinstance(value, float) and not math.isfinite(value):

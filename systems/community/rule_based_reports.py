@@ -1,4 +1,4 @@
-"""A report without a model: the statements in the tables of a community, the best connected first."""
+"""A report without a model: the statements of a community, the best connected first."""
 
 import re
 from typing import Any
@@ -7,9 +7,9 @@ from systems.common.joined_fields import plain, relation_text
 from systems.common.token_estimate import clip, count_tokens
 
 _MOST_TOKENS = 400
-"""Length of the statements: about as much as a model writes."""
+"""Length of the statements: about the same as a model's report."""
 _TITLE_NAMES = 3
-# A row of the library's tables: its number, two columns of names, the description, how well connected it is.
+# A row of the library's tables: its number, two columns of names, the description, its degree.
 _ROW = re.compile(r'^\d+,\t"(.*)",\t"(.*)",\t"(.*)",\t\d+$')
 _RELATIONS = "-----Relationships-----"
 
@@ -35,7 +35,7 @@ def _rows(table: str) -> list[tuple[str, str, str]]:
 
 
 def _within(stated: list[str]) -> str:
-    """The first statements; the very first is cut if it alone is too long."""
+    """The first statements that fit; the very first is truncated if it alone is too long."""
     kept, left = [], _MOST_TOKENS
     for one in stated:
         left -= count_tokens(one) + 1

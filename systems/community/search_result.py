@@ -9,14 +9,14 @@ from systems.common.token_estimate import count_tokens
 
 @dataclass(frozen=True)
 class FoundUnits:
-    """Contexts in rank order, and how they were found."""
+    """Contexts in rank order, with the trace of the search."""
 
     contexts: tuple[Context, ...]
     trace: tuple[Step, ...]
 
 
 def within(contexts: Iterable[Context], tokens: int) -> list[Context]:
-    """The contexts up to the first that would exceed the budget, as the library cuts its lists."""
+    """The contexts before the first that would exceed the budget, as the library truncates its lists."""
     kept: list[Context] = []
     for context in contexts:
         tokens -= count_tokens(context.text)

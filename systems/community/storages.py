@@ -1,4 +1,4 @@
-"""The stores of nano-graphrag, where its own do not do. Imported when nano-graphrag is loaded, not before."""
+"""Replacements for stores of nano-graphrag. Imported only when nano-graphrag is loaded."""
 
 import json
 from collections import defaultdict
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 LARGEST_WEIGHT = 1e6
 _NEAR = 0.2
-"""Cosine below which an entity is not near, as in the library."""
+"""Minimum cosine of a near entity, as in the library."""
 
 
 class LeidenGraph(NetworkXStorage):  # type: ignore[misc]
-    """A GraphML file, divided by Leiden without graspologic; empty graphs divide into nothing.
+    """A GraphML file, divided by Leiden without graspologic; an empty graph has no communities.
 
-    The library walks over sets of strings: their order differs from process to process, so here it is fixed.
+    The library iterates over sets of strings, whose order differs between processes; here it is fixed.
     """
 
     _graph: Any
@@ -36,7 +36,7 @@ class LeidenGraph(NetworkXStorage):  # type: ignore[misc]
     """Called with the number of communities."""
 
     async def _leiden_clustering(self) -> None:
-        """Give each node its communities, coarse to fine; a node without an edge has none."""
+        """Assign the communities of each node, coarse to fine; a node without an edge has none."""
         if self.on_clustering:
             self.on_clustering()
         self._graph = self._stabilize_graph(self._graph)
@@ -67,7 +67,7 @@ class LeidenGraph(NetworkXStorage):  # type: ignore[misc]
             data["source_id"] = SEPARATOR.join(units)
 
     def size(self) -> tuple[int, int]:
-        """How many nodes and edges there are."""
+        """Number of nodes and edges."""
         return self._graph.number_of_nodes(), self._graph.number_of_edges()
 
     def edge(self, source: str, target: str) -> dict[str, Any]:
@@ -76,11 +76,11 @@ class LeidenGraph(NetworkXStorage):  # type: ignore[misc]
         return found
 
     def outside_communities(self) -> int:
-        """How many nodes belong to no community."""
+        """Number of nodes without a community."""
         return sum(1 for _, data in self._graph.nodes(data=True) if "clusters" not in data)
 
     def units_reported(self) -> set[str]:
-        """The text units that state a relation of a community: those that its report is written from."""
+        """The text units that state a relation of a community: the basis of its report."""
         inside = {node for node, data in self._graph.nodes(data=True) if "clusters" in data}
         reported = [data for *ends, data in self._graph.edges(data=True) if inside.intersection(ends)]
         return {unit for data in reported for unit in data["source_id"].split(SEPARATOR)}
@@ -92,7 +92,7 @@ def _divide(graph: Any, config: Mapping[str, Any]) -> dict[str, list[dict[str, i
         for *ends, weight in graph.edges(data="weight", default=1.0)
     )
     communities = defaultdict(list)
-    if edges:  # the algorithm refuses a network without any
+    if edges:  # the algorithm rejects a network without edges
         found = hierarchical_leiden(
             edges, max_cluster_size=config["max_graph_cluster_size"], seed=config["graph_cluster_seed"]
         )
@@ -113,7 +113,7 @@ class EntityVectors(BaseVectorStorage):  # type: ignore[misc]
             self._client = NanoVectorDB(dimension, storage_file=str(self._path))
 
     async def upsert(self, data: Mapping[str, Mapping[str, str]]) -> None:
-        """Embed the `content` of each entry, all in one call; called once."""
+        """Embed the `content` of each entry in one call; called once."""
         if not data:
             return
         vectors = await self.embedding_func([entry["content"] for entry in data.values()])
@@ -124,7 +124,7 @@ class EntityVectors(BaseVectorStorage):  # type: ignore[misc]
         )
 
     def nearest(self, vector: "Vectors", k: int) -> list[tuple[str, float]]:
-        """Up to k entities near `vector` with their cosine, best first, equal ones by name."""
+        """At most k entities near `vector` with their cosine, best first, ties by name."""
         if self._client is None:
             return []
         rows = self._client.query(query=vector, top_k=k, better_than_threshold=_NEAR)

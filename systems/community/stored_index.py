@@ -1,4 +1,4 @@
-"""A finished index, opened to answer from."""
+"""A finished index, opened for answers."""
 
 import re
 from collections import Counter
@@ -15,13 +15,13 @@ from systems.community.text_units import UnitRow, doc_ids_of
 
 @dataclass(frozen=True)
 class ReportedRelation:
-    """A relation of a community: the names at its ends, case folded, and the documents that state it."""
+    """A relation of a community: the case-folded names of its entities, and the documents that state it."""
 
     ends: tuple[str, str]
     doc_ids: tuple[str, ...]
 
     def n_named(self, text: str) -> int:
-        """How many of its ends a text, case folded, names as whole words."""
+        """How many of its entities a case-folded text names as whole words."""
         return sum(1 for end in self.ends if re.search(rf"(?<!\w){re.escape(end)}(?!\w)", text))
 
 
@@ -32,17 +32,17 @@ class Report:
     community_id: str
     level: int
     text: str
-    """Under the sources of the documents that it cites."""
+    """The text below the sources of the cited documents."""
     rating: float
     occurrence: float
-    """Text units of its entities, as a share of those of the community that has most."""
+    """Number of text units of its entities, relative to the community with most."""
     doc_ids: tuple[str, ...]
-    """The documents that it cites: the MOST_CITED that state most of its content."""
+    """The cited documents: the MOST_CITED that state most of its content."""
     stated: tuple[ReportedRelation, ...] = ()
 
     def cited_for(self, text: str) -> tuple[str, ...]:
-        """The documents behind a text about this report: those with a relation of which it names both ends,
-        otherwise one end; if it names none, all that the report cites.
+        """The documents behind a text about this report: those with a relation of which it names both entities,
+        otherwise one; if it names none, all cited ones.
         """
         words = text.casefold()
         counted = [(one.n_named(words), one) for one in self.stated]
@@ -69,12 +69,12 @@ class StoredIndex:
 
     @classmethod
     async def open(cls, folder: Path) -> "StoredIndex":
-        """The index that was built in `folder`."""
+        """The index built in `folder`."""
         index = cls(folder)
-        index._records = await _everything(index.units)
+        index._records = await _all_rows(index.units)
         units = sorted(index._records.values(), key=lambda unit: unit["chunk_order_index"])
         index._origins = {place["doc_id"]: place["origin"] for unit in units for place in unit["places"]}
-        for key, data in (await _everything(index.reports)).items():
+        for key, data in (await _all_rows(index.reports)).items():
             index._by_title[data["title"]] = index._report(key, data)
         index._ranked = sorted(index._by_title.values(), key=_most_important_first)
         return index
@@ -98,20 +98,20 @@ class StoredIndex:
         return ReportedRelation(ends, self.sources(self.graph.edge(source, target)))
 
     def ranked_reports(self, level: int, limit: int) -> list[Report]:
-        """Reports of communities no finer than `level`: those in most text units first, then the best rated."""
+        """Reports of communities no finer than `level`: by number of text units, then by rating."""
         return [report for report in self._ranked if report.level <= level][:limit]
 
     def report_titled(self, title: str) -> Report:
-        """The report on the community that the library calls so."""
+        """The report on the community with this title."""
         return self._by_title[title]
 
     def origins(self, doc_ids: Iterable[str], most: int | None = None) -> str:
-        """Source and date of these documents, in words."""
+        """Source and date of these documents as text."""
         origins = [self._origins[doc_id] for doc_id in doc_ids]
         return listed(origins) if most is None else listed(origins, most)
 
     def sources(self, data: UnitRow) -> tuple[str, ...]:
-        """The documents of a node or an edge, in corpus order, each once."""
+        """The distinct documents of a node or an edge, in corpus order."""
         units = [self._records[unit_id] for unit_id in set(data["source_id"].split(SEPARATOR))]
         return doc_ids_of(sorted(units, key=lambda unit: unit["chunk_order_index"]))
 
@@ -121,7 +121,7 @@ def _most_stating(stated: Sequence[ReportedRelation]) -> tuple[str, ...]:
     return tuple(doc_id for doc_id, _ in counted.most_common(MOST_CITED))
 
 
-async def _everything(store: Any) -> dict[str, UnitRow]:
+async def _all_rows(store: Any) -> dict[str, UnitRow]:
     keys = await store.all_keys()
     return dict(zip(keys, await store.get_by_ids(keys), strict=True))
 

@@ -1,4 +1,4 @@
-"""Community-Graph RAG: a graph, its communities, a report on each; answers from the reports or near entities."""
+"""Community-Graph RAG: a graph, its communities and their reports; answers from reports or near entities."""
 
 from collections.abc import Sequence
 
@@ -26,8 +26,8 @@ class CommunitySystem:
         self._stored: StoredIndex | None = None
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Extract a graph, divide it, report on every community, embed the entities."""
-        # By rules no phase of the index names the generator: it may not be asked for.
+        """Extract and divide a graph, report on every community, embed the entities."""
+        # With rules no phase of the index names the generator, so it must not be requested.
         chat = self._runtime.chat if self._index_params.asks_model else None
         if chat is None and self._index_params.asks_model:
             fix = "set models.generator.provider, or index.extractor=nlp and index.reports=rules"
@@ -39,7 +39,7 @@ class CommunitySystem:
         self._stored = await StoredIndex.open(self._runtime.index_dir)
 
     async def answer(self, query: Query) -> Prediction:
-        """Search, then generate once; if nothing is found, abstain without a call, as the library does."""
+        """Search, then generate once; without a result, abstain without a call, as the library does."""
         if self._stored is None:
             raise RuntimeError("answer() was called before load()")
         search = search_globally if self._answer_params.mode == "global" else search_locally
@@ -51,7 +51,7 @@ class CommunitySystem:
         return Prediction(answer=answer, contexts=found.contexts, trace=found.trace)
 
     def close(self) -> None:
-        """Forget the index: no file of it is open."""
+        """Release the index: it has no open file."""
         self._stored = None
 
 
@@ -68,7 +68,7 @@ SPEC = SystemSpec(
     index_params=IndexParams,
     answer_params=AnswerParams,
     build=CommunitySystem,
-    # Since then answers have changed, and stored indexes have not.
+    # Later changes affect answers, but not stored indexes.
     index_kind="community/3",
     index_roles=index_roles,
     answer_roles=answer_roles,

@@ -1,4 +1,4 @@
-"""Chunks as nano-graphrag keeps them: text units, known by the hash of their text."""
+"""Chunks as stored by nano-graphrag: text units, identified by the hash of their text."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,24 +13,24 @@ from systems.common.token_estimate import count_tokens
 from systems.community import library
 
 TRIPLETS = "triplets"
-"""The attribute of a node or an edge that holds its statements as JSON; of the library's own extraction there is
-none."""
+"""The attribute of a node or an edge with its statements as JSON; missing for the library's own extraction."""
 UnitRow = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class TextUnits:
-    """The text units of a corpus. Chunks with equal texts are one unit that knows all their places."""
+    """The text units of a corpus. Chunks with equal texts are one unit with several positions."""
 
     records: tuple[UnitRow, ...]
-    """As the library stores them, in corpus order; `places` is ours: doc_id, start, end, heading and origin of
-    each chunk."""
+    """As stored by the library, in corpus order; `places` is ours: doc_id, start, end, heading and origin of each
+    chunk.
+    """
     id_of: Mapping[str, str]
     """From chunk_id to the unit's id."""
 
     @classmethod
     def of(cls, chunks: Sequence[Chunk]) -> "TextUnits":
-        """The units that the chunks amount to."""
+        """The text units of these chunks."""
         records: dict[str, UnitRow] = {}
         id_of = {}
         for chunk in chunks:
@@ -48,7 +48,7 @@ class TextUnits:
         return cls(tuple(records.values()), id_of)
 
     def ids_of(self, chunk_ids: Iterable[str]) -> list[str]:
-        """The units of these chunks, each once."""
+        """The distinct units of these chunks."""
         return list(dict.fromkeys(self.id_of[chunk_id] for chunk_id in chunk_ids))
 
     def in_order(self) -> list[str]:
@@ -77,12 +77,12 @@ def triplets_in(record: UnitRow) -> tuple[Triplet, ...]:
 
 
 def doc_ids_of(records: Iterable[UnitRow]) -> tuple[str, ...]:
-    """The documents of these units, each once, in the units' order."""
+    """The distinct documents of these units, in the units' order."""
     return tuple(dict.fromkeys(place["doc_id"] for record in records for place in record["places"]))
 
 
 def passage(record: UnitRow) -> Context:
-    """The unit as a context: heading and span of its first place, the documents of all."""
+    """The unit as a context: heading and span of its first position, documents of all."""
     first = record["places"][0]
     text = record["content"]
     return Context(

@@ -1,4 +1,4 @@
-"""From a knowledge graph to the nodes and edges of nano-graphrag, without a model call."""
+"""Converts a knowledge graph to the nodes and edges of nano-graphrag, without a model call."""
 
 import json
 from collections import defaultdict
@@ -14,20 +14,21 @@ from systems.community import library
 from systems.community.text_units import TRIPLETS, TextUnits
 
 _STATEMENTS = 5
-"""In one description, those of most chunks first. Lists are cut before the first item that is too long."""
+"""Maximum statements in one description, from most chunks first. Lists end before the first item that is too long.
+"""
 
 
 @dataclass(frozen=True)
 class SourcedTriplet:
-    """A relation in words."""
+    """A relation as text, with its sources."""
 
     triplet: Triplet
     origins: tuple[str, ...] = ()
-    """Of the documents that state it, in corpus order, each once."""
+    """Sources of the documents that state it, in corpus order, without duplicates."""
 
     @property
     def text(self) -> str:
-        """As written in a description."""
+        """The text in a description."""
         return with_origins(" ".join(self.triplet), self.origins)
 
 
@@ -38,24 +39,24 @@ class Node:
     name: str
     kind: str
     stated: tuple[SourcedTriplet, ...]
-    """What describes it."""
+    """The statements that describe it."""
     chunk_ids: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Edge:
-    """All that is stated of two entities: the library's graph has neither directions nor parallel edges."""
+    """All statements about two entities: the library's graph has neither directions nor parallel edges."""
 
     source: str
     target: str
     stated: tuple[SourcedTriplet, ...]
-    """What describes it."""
+    """The statements that describe it."""
     chunk_ids: tuple[str, ...]
 
 
 def nodes_of(graph: KnowledgeGraph) -> list[Node]:
     """Every entity, described by its statements."""
-    stating = _Stating(graph)
+    stating = _Statements(graph)
     mentions = defaultdict(list)
     for mention in graph.mentions:
         mentions[mention.entity_id].append(mention.chunk_id)
@@ -72,7 +73,7 @@ def nodes_of(graph: KnowledgeGraph) -> list[Node]:
 
 def edges_of(graph: KnowledgeGraph) -> list[Edge]:
     """Every pair of entities with a statement."""
-    stating = _Stating(graph)
+    stating = _Statements(graph)
     between = defaultdict(list)
     for relation in graph.relations:
         ends = sorted((stating.names[relation.head_id], stating.names[relation.tail_id]))
@@ -88,15 +89,15 @@ def edges_of(graph: KnowledgeGraph) -> list[Edge]:
     ]
 
 
-class _Stating:
-    """Relations to statements."""
+class _Statements:
+    """Converts relations to statements."""
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self.names = {entity.entity_id: entity.name for entity in graph.entities}
         self._origins = {chunk.chunk_id: origin_of(chunk.document) for chunk in graph.chunks}
 
     def main(self, relations: Sequence[Relation]) -> tuple[SourcedTriplet, ...]:
-        """Those of most chunks."""
+        """The statements from most chunks."""
         return tuple(map(self._statement, sorted(relations, key=lambda one: -len(one.chunk_ids))[:_STATEMENTS]))
 
     def _statement(self, one: Relation) -> SourcedTriplet:
@@ -108,7 +109,7 @@ class _Stating:
 
 
 def _described(stated: Sequence[SourcedTriplet]) -> dict[str, str]:
-    """The attributes of a node or an edge for its statements: as text and as data."""
+    """The attributes of a node or an edge with these statements, as text and as data."""
     return {
         "description": ". ".join(one.text for one in stated),
         TRIPLETS: json.dumps([one.triplet for one in stated]),
@@ -116,7 +117,7 @@ def _described(stated: Sequence[SourcedTriplet]) -> dict[str, str]:
 
 
 async def store(graph: KnowledgeGraph, units: TextUnits, storage: Any, vectors: Any) -> None:
-    """Put the graph into nano-graphrag's stores; an edge weighs as many chunks as state it."""
+    """Put the graph into nano-graphrag's stores; the weight of an edge is its number of chunks."""
     nodes = nodes_of(graph)
     for node in nodes:
         await storage.upsert_node(

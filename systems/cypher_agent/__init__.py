@@ -1,1 +1,1 @@
-"""Questions as Cypher: see README.md in this folder."""
+"""Answers questions with Cypher queries: see README.md in this folder."""

@@ -1,4 +1,4 @@
-"""Why a statement that ran found nothing, where its own words say so."""
+"""Explains an empty result from the text of the statement."""
 
 import re
 
@@ -15,7 +15,7 @@ _LOWERED = re.compile(
 def never_true(statement: str) -> str:
     """A hint for the author if lower-cased names are compared with a text in capitals, otherwise empty.
 
-    It is derived from the text of an allowed statement that ran and found nothing; it decides nothing.
+    Only for an allowed statement with an empty result; it decides nothing.
     """
     for compared in _LOWERED.finditer(statement):
         for text in STRING.findall(compared["said"]):

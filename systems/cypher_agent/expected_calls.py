@@ -13,7 +13,7 @@ _PUBLISHERS = ["x" * 15] * 10
 
 
 def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) -> Expected:
-    """See `SystemSpec.expect`. The most there can be: every repair is used, and then passages or full rows."""
+    """See `SystemSpec.expect`. An upper bound: all repairs are used, then passages or the maximum of rows."""
     passages = passages_of(workload.corpus, index)
     graph, notes = expected_graph(index, passages)
     question = typical_question(workload.queries)

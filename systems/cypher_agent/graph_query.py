@@ -1,4 +1,4 @@
-"""From a question to rows of the graph, through statements that a model writes."""
+"""Queries the graph for a question with statements of a model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,24 +14,25 @@ from systems.cypher_agent.empty_result_reasons import never_true
 from systems.cypher_agent.params import AnswerParams
 
 Way = Literal["cypher", "repair", "fallback", "not found"]
-"""How a question came to its contexts: the first statement, a later one, a search of passages, or not at all."""
+"""How the contexts of a question were found: by the first statement, a later one, passage search, or not at all.
+"""
 _LONGEST_SHOWN = 2_000
 _MOST_SOURCES = 50
-"""Chunks or documents that a row names; of more, the first."""
+"""Maximum chunks or documents of a row; the first ones count."""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One statement and what became of it."""
+    """One statement and its outcome."""
 
     statement: str
     trouble: str
-    """Why it gave nothing; empty if it gave rows."""
+    """Why it returned nothing; empty if it returned rows."""
     rows: tuple[Context, ...] = ()
 
     @property
     def as_step(self) -> Step:
-        """For the record."""
+        """The step for the record."""
         said = self.trouble or f"{len(self.rows)} rows"
         return Step(name="cypher", content=f"{self.statement[:_LONGEST_SHOWN] or '(nothing)'}\n-> {said}")
 
@@ -39,7 +40,7 @@ class Attempt:
 async def ask_graph(
     params: AnswerParams, runtime: Runtime, chat: ChatModel, store: GraphStore, asked: Sequence[Message]
 ) -> list[Attempt]:
-    """All attempts to answer the question; the last has rows or was the last one allowed."""
+    """All attempts to answer the question; the last one has rows or was the last allowed."""
     attempts: list[Attempt] = []
     for number in range(1 + params.repairs):
         last = attempts[-1] if attempts else None
@@ -69,10 +70,10 @@ async def _run(params: AnswerParams, store: GraphStore, text: str) -> Attempt:
 async def _as_contexts(
     params: AnswerParams, store: GraphStore, statement: ReadStatement, found: Sequence[Sequence[Any]]
 ) -> list[Context]:
-    """Each non-empty row once, as a text that names its source; rows without a document are left out, since they
+    """Each distinct non-empty row as a text with its source; rows without a document are dropped, because they
     could not be verified.
     """
-    named = [_Named.by(statement, row) for row in found]
+    named = [_NamedSources.by(statement, row) for row in found]
     doc_ids = {one: None for each in named for one in each.doc_ids}
     chunk_ids = {one: None for each in named for one in each.chunk_ids}
     sources = await store.sources(list(doc_ids), list(chunk_ids))
@@ -87,7 +88,7 @@ async def _as_contexts(
 
 
 @dataclass(frozen=True)
-class _Named:
+class _NamedSources:
     """The sources that a row names; a statement may invent ids."""
 
     doc_ids: tuple[str, ...]
@@ -101,14 +102,14 @@ class _Named:
         return cls(tuple(doc_ids[:_MOST_SOURCES]), tuple(chunk_ids[:_MOST_SOURCES]))
 
     def stored(self, sources: Sources) -> tuple[str, ...]:
-        """The documents that there are, as they are named, then those of the chunks, each once."""
+        """The existing documents that it names, then those of its chunks, without duplicates."""
         own = [doc_id for doc_id in self.doc_ids if doc_id in sources.published]
         of_chunks = [sources.owners[chunk_id] for chunk_id in self.chunk_ids if chunk_id in sources.owners]
         return tuple(dict.fromkeys([*own, *of_chunks]))
 
 
 def _listed(value: Any) -> list[str]:
-    """Texts in a value: itself, or those of a list, however deep a database nested it."""
+    """Texts in a value: itself, or those of a (nested) list."""
     if isinstance(value, list | tuple):
         return [text for each in value for text in _listed(each)]
     return [value] if isinstance(value, str) else []

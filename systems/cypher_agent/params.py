@@ -9,14 +9,16 @@ class AnswerParams(SearchParams):
     """Parameters that do not change the index."""
 
     top_k: int = Field(4, ge=1, le=1000)
-    """Passages for the generator if the graph did not answer."""
+    """Passages for the generator if the graph query fails."""
     rows: int = Field(20, ge=1, le=1000)
-    """Rows of the graph's answer handed to the generator, at most."""
+    """Maximum rows of the graph query for the generator."""
     row_characters: int = Field(1500, ge=1, le=100_000)
-    """Of a row, at most. A passage has room in it."""
+    """Maximum characters of a row: enough for a passage."""
     limit_s: float = Field(10.0, gt=0, le=600)
-    """For one statement in the database."""
+    """Time limit of a statement in the database, in seconds."""
     repairs: int = Field(1, ge=0, le=5)
-    """How often the model is shown what was wrong with its statement, or that it found nothing."""
+    """How often the model may correct a statement that failed or returned nothing."""
     trust_server: bool = False
-    """Whether statements are run on a Neo4j that limits neither their time nor their memory, or does not say."""
+    """Whether statements are run on a Neo4j server that does not limit, or does not report limits of, their time
+    and memory.
+    """

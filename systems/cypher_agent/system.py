@@ -1,4 +1,4 @@
-"""The Cypher agent: the model queries the graph itself; if that gives nothing, passages are searched."""
+"""The Cypher agent: the model queries the graph; if that returns nothing, passages are searched."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -31,7 +31,7 @@ _FIRST = "MATCH (d:Document) RETURN d.doc_id"
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Retrieved:
     """The contexts for the generator, and how they were found."""
 
     way: Way
@@ -54,7 +54,7 @@ class CypherAgentSystem:
         return await self._graph.build(corpus)
 
     async def load(self) -> None:
-        """Open the stored graph, have the parser in memory, and start what answers statements."""
+        """Open the stored graph, load the parser, and start the query process."""
         check_parser()
         await self._graph.open(words=self._params.search != "dense")
         with suppress(AskFailed):
@@ -72,26 +72,26 @@ class CypherAgentSystem:
         trace = (*found.trace, Step(name="way", content=found.way), await self._sources(found.contexts))
         return Prediction(answer=answer, contexts=found.contexts, trace=trace, retrieved=found.ranking)
 
-    async def _find(self, question: str) -> _Found:
+    async def _find(self, question: str) -> _Retrieved:
         trace: tuple[Step, ...] = ()
         if self._runtime.chat is not None:
             asked = cypher_messages(question, self._publishers)
             attempts = await ask_graph(self._params, self._runtime, self._runtime.chat, self._graph.store, asked)
             trace = tuple(attempt.as_step for attempt in attempts)
             if rows := attempts[-1].rows:
-                return _Found("cypher" if len(attempts) == 1 else "repair", rows, trace)
+                return _Retrieved("cypher" if len(attempts) == 1 else "repair", rows, trace)
         return await self._search(question, trace)
 
-    async def _search(self, question: str, trace: tuple[Step, ...]) -> _Found:
+    async def _search(self, question: str, trace: tuple[Step, ...]) -> _Retrieved:
         params, runtime = self._params, self._runtime
         depth = params.depth(params.top_k)
         ranked = await passages_of_graph(params, runtime, self._graph, question, depth)
         found = await best_passages(runtime, params, question, ranked, params.top_k)
         way: Way = "fallback" if found.contexts else "not found"
-        return _Found(way, tuple(found.contexts), trace, found.ranking)
+        return _Retrieved(way, tuple(found.contexts), trace, found.ranking)
 
     async def _sources(self, contexts: Sequence[Context]) -> Step:
-        """The documents behind the answer, in the order of its contexts, with the day each was published."""
+        """The documents behind the answer, in the order of its contexts, with their publication dates."""
         doc_ids = list(dict.fromkeys(doc_id for context in contexts for doc_id in context.doc_ids))
         with self._runtime.stage("sources"):
             published = (await self._graph.store.sources(doc_ids, ())).published
@@ -113,7 +113,7 @@ def _check(index: GraphIndexParams, answer: AnswerParams) -> None:
 SPEC = SystemSpec(
     name="cypher-agent",
     version="3",
-    summary="the model asks the knowledge graph in Cypher, read-only, repairs once; else the top k passages",
+    summary="the model queries the graph in Cypher, read-only, with one repair; otherwise the top k passages",
     index_params=GraphIndexParams,
     answer_params=AnswerParams,
     build=CypherAgentSystem,

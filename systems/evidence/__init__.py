@@ -1,1 +1,1 @@
-"""The GE-Chat system: a graph answer with sentences as its evidence."""
+"""The GE-Chat system: a graph answer with cited sentences as evidence."""

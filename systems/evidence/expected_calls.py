@@ -1,4 +1,4 @@
-"""What evidence expects to ask of models: what kg asks, then the steps of each answer and what proves them."""
+"""Expected model calls of evidence: those of kg, then the steps of each answer and their evidence."""
 
 from harness.core.records import Expected, ExpectedCalls
 from harness.llm_utils.logprob_entailment import entailment_messages
@@ -10,11 +10,11 @@ from systems.common.prompts.logic_steps import LONGEST_STEP, reply_tokens, steps
 from systems.evidence.params import AnswerParams
 
 _SENTENCE = "x" * 150
-"""A sentence of usual length."""
+"""A sentence of typical length."""
 
 
 def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) -> Expected:
-    """See `SystemSpec.expect`. Every question is taken to be answered, in as many steps as there may be."""
+    """See `SystemSpec.expect`. Assumes that every question is answered, with the maximum number of steps."""
     passages = passages_of(workload.corpus, index)
     graph, notes = expected_graph(index, passages)
     found = expected_search(answer, passages, workload)
@@ -44,7 +44,7 @@ def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) ->
 
 
 def _letters(answer: AnswerParams) -> list[ExpectedCalls]:
-    """One letter per sentence that is read, if the generator scores sentences."""
+    """One call per sentence, if the generator scores sentences."""
     if answer.pick != "entailment" or answer.entailment != BY_GENERATOR:
         return []
     prompt = characters_of(entailment_messages(_SENTENCE, "x" * (LONGEST_STEP // 2)))

@@ -1,4 +1,4 @@
-"""From a statement to the passages that may prove it, over the graph."""
+"""Walks the graph from a statement to the passages that may prove it."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -14,7 +14,7 @@ from systems.evidence.params import AnswerParams
 from systems.evidence.sentence_choice import LogicStep
 
 _MOST_ENTITIES = 300
-"""Of a neighbourhood that are gone on from: an entity with thousands of relations would fetch the whole graph."""
+"""Maximum entities that are expanded: an entity with thousands of relations would fetch the whole graph."""
 _MOST_PASSAGES = 2_000
 """Passages of a neighbourhood that are considered."""
 
@@ -24,16 +24,16 @@ class Walk:
     """The passages to which the graph leads from a step."""
 
     entities: Sequence[str]
-    """The ids of those it was matched to, the nearest first."""
+    """The ids of the matched entities, nearest first."""
     reached: int
-    """Passages that mention an entity of their neighbourhood or state one of its triplets."""
+    """Number of passages that mention an entity of the neighbourhood or state one of its triplets."""
     passages: Sequence[Context]
     """Best first."""
 
 
 async def walk(params: AnswerParams, runtime: Runtime, graph: GraphIndex, step: LogicStep) -> Walk:
-    """The entities that a step names and those nearest to it, their neighbourhood, and of its passages the
-    `step_chunks` nearest to the step.
+    """Matches a step to entities by name and similarity, expands their neighbourhood, and returns the
+    `step_chunks` passages of it nearest to the step.
     """
     with runtime.stage("graph"):
         matched = await _matched(params, graph, step)
@@ -47,7 +47,7 @@ async def walk(params: AnswerParams, runtime: Runtime, graph: GraphIndex, step: 
 
 
 async def _matched(params: AnswerParams, graph: GraphIndex, step: LogicStep) -> list[str]:
-    """By name first; then by the sentences that state triplets, which are searched by meaning."""
+    """By name first, then by semantic search of the sentences that state triplets."""
     named = await entities_named(graph.store, step.text, (), params.entities_per_name)
     near = await asyncio.to_thread(graph.statements.entities_near, step.vector, params.step_entities)
     return list(dict.fromkeys([*(hit.entity_id for hit in named), *near]))[: params.step_entities]
@@ -56,7 +56,7 @@ async def _matched(params: AnswerParams, graph: GraphIndex, step: LogicStep) -> 
 async def _neighbourhood(
     graph: GraphIndex, matched: Sequence[str], hops: int
 ) -> tuple[list[StoredTriplet], Collection[str]]:
-    """The triplets between entities at most `hops` edges away and those entities, nearest first, each once."""
+    """The distinct triplets between entities at most `hops` edges away, and these entities, nearest first."""
     found: dict[StoredTriplet, None] = {}
     entities, frontier = dict.fromkeys(matched), list(matched)
     for _ in range(hops):

@@ -1,4 +1,4 @@
-"""What must be there before anything is paid."""
+"""Checks before anything is paid."""
 
 from harness.core.errors import ConfigError
 from systems.common.graph_index import GraphIndexParams
@@ -11,6 +11,6 @@ def check(index: GraphIndexParams, answer: AnswerParams) -> None:
     check_search(index, answer)
     if not index.statements:
         raise ConfigError(
-            "evidence matches steps to the sentences of the graph, and index.statements=false keeps none",
+            "evidence matches steps to the sentences of the graph, but index.statements=false stores none",
             "leave index.statements out",
         )

@@ -1,4 +1,4 @@
-"""Which sentence of some passages proves a statement."""
+"""Chooses the sentence in some passages that proves a statement."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ async def best_sentence(
         ((1 - weight) * share - weight * sentence.share_of_longest, sentence)
         for share, (_, sentence) in zip(shares, near, strict=True)
     ]
-    # The first of equals: the nearest to the step.
+    # The first of equal ones, which is the nearest to the step.
     worth, best = max(scored, key=lambda each: each[0])
     return best.as_context(worth)
 
@@ -60,7 +60,7 @@ class _Sentence:
     share_of_longest: float
 
     def as_context(self, score: float) -> Context:
-        """As evidence."""
+        """The evidence as a context."""
         return Context(
             text=self.text, doc_ids=(self.span.doc_id,), kind="sentence", score=float(score), span=self.span
         )
@@ -94,7 +94,7 @@ def _sentences_of(passage: Context) -> list[_Sentence]:
 async def _nearest(
     runtime: Runtime, step: LogicStep, sentences: Sequence[_Sentence], k: int
 ) -> list[tuple[float, _Sentence]]:
-    """The k sentences with the largest cosine to the step, best first, each text once."""
+    """The k distinct sentences with the largest cosine to the step, best first."""
     fresh = list({sentence.text: sentence for sentence in reversed(sentences)}.values())[::-1]
     with runtime.stage("embed_sentences"):
         vectors = await runtime.embedder.embed_documents([sentence.text for sentence in fresh])

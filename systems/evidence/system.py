@@ -1,4 +1,4 @@
-"""GE-Chat: an answer from a knowledge graph, and a sentence as proof of each statement on which it rests."""
+"""GE-Chat: an answer from a knowledge graph, with a sentence as evidence for each statement that it rests on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ from systems.evidence.sentence_choice import LogicStep, best_sentence
 
 
 @dataclass(frozen=True)
-class _Proved:
-    """A statement with its evidence, and the way to it."""
+class _ProvenStep:
+    """A statement with its evidence and graph walk."""
 
     step: LogicStep
     way: Walk
@@ -48,16 +48,16 @@ class EvidenceSystem:
         return await self._graph.build(corpus)
 
     async def load(self) -> None:
-        """Open the stored graph, and what reads entailment."""
+        """Open the stored graph and the entailment model."""
         await self._retrieval.open(statements=True)
         if self._params.pick == "entailment" and self._params.entailment != BY_GENERATOR:
             _ = self._runtime.entailment
 
     async def answer(self, query: Query) -> Prediction:
-        """Answer as kg does; then ask for the steps to that answer, and prove each."""
+        """Answer like kg; then generate the steps of that answer, and find evidence for each."""
         found = await self._retrieval.find(query.text)
         answer = await self._runtime.answer(query.text, found.contexts)
-        proved: list[_Proved] = []
+        proved: list[_ProvenStep] = []
         said = "no evidence: there is no answer to prove"
         chat = self._runtime.chat
         if chat is not None and answer and not _abstains(answer):
@@ -67,29 +67,29 @@ class EvidenceSystem:
             answer=answer,
             contexts=found.contexts,
             evidence=_each_once(proved),
-            trace=(*found.trace, Step(name="steps", content=said), *map(_told, proved)),
+            trace=(*found.trace, Step(name="steps", content=said), *map(_trace_step, proved)),
             retrieved=found.ranking,
         )
 
     async def _steps(
         self, chat: ChatModel, question: str, answer: str, contexts: Sequence[Context]
     ) -> tuple[list[str], str]:
-        """The statements on which the answer rests, and what became of asking for them."""
+        """The statements that the answer rests on, and a note for the trace."""
         alone = f"{question} {answer}"
         with self._runtime.stage("steps"):
             try:
                 asked = await ask_json(chat, steps_question(question, answer, contexts, self._params.max_steps))
             except Unreadable as error:
-                return [alone], f"none that could be read ({error}): question and answer stand for them"
+                return [alone], f"none that could be read ({error}): question and answer are used instead"
         if not asked.value:
-            return [alone], "the model named none: question and answer stand for them"
+            return [alone], "the model named none: question and answer are used instead"
         return asked.value, f"{len(asked.value)}"
 
-    async def _prove(self, statement: str) -> _Proved:
+    async def _prove(self, statement: str) -> _ProvenStep:
         with self._runtime.stage("embed_steps"):
             step = LogicStep(statement, await self._runtime.embedder.embed_query(statement))
         way = await walk(self._params, self._runtime, self._graph, step)
-        return _Proved(step, way, await best_sentence(self._params, self._runtime, step, way.passages))
+        return _ProvenStep(step, way, await best_sentence(self._params, self._runtime, step, way.passages))
 
     def close(self) -> None:
         """Release the store."""
@@ -100,19 +100,19 @@ def _abstains(answer: str) -> bool:
     return answer.strip(" .\n").casefold().startswith(ABSTENTION.casefold())
 
 
-def _each_once(proved: Sequence[_Proved]) -> tuple[Context, ...]:
-    """In the order of the steps; evidence for two of them is listed once."""
+def _each_once(proved: Sequence[_ProvenStep]) -> tuple[Context, ...]:
+    """In the order of the steps, without duplicate evidence."""
     found = {each.evidence.span: each.evidence for each in reversed(proved) if each.evidence is not None}
     return tuple(reversed(found.values()))
 
 
-def _told(each: _Proved) -> Step:
+def _trace_step(each: _ProvenStep) -> Step:
     way, evidence = each.way, each.evidence
     entities = "; ".join(way.entities) or "none"
     lines = [
         each.step.text,
         f"entities: {entities}",
-        f"{way.reached} passages around them, {len(way.passages)} looked at",
+        f"{way.reached} passages around them, {len(way.passages)} searched",
     ]
     if evidence is None or evidence.span is None:
         lines.append("no sentence was found")
@@ -125,7 +125,7 @@ def _told(each: _Proved) -> Step:
 SPEC = SystemSpec(
     name="evidence",
     version="2",
-    summary="kg's answer, and for each step of its reasoning the sentence of the corpus that proves it",
+    summary="kg's answer, and for each step of its reasoning a sentence of the corpus as evidence",
     index_params=GraphIndexParams,
     answer_params=AnswerParams,
     build=EvidenceSystem,

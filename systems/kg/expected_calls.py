@@ -1,4 +1,4 @@
-"""What kg expects to ask of models: a graph of every chunk, then one generation a query."""
+"""Expected model calls of kg: a graph of every chunk, then one generation per query."""
 
 from harness.core.records import Expected
 from harness.protocols import Workload
@@ -9,7 +9,7 @@ from systems.common.graph_search.params import GraphSearchParams
 
 
 def expect(index: GraphIndexParams, answer: GraphSearchParams, workload: Workload) -> Expected:
-    """See `SystemSpec.expect`. The graph's answers are taken to be full: `max_triplets` for every query."""
+    """See `SystemSpec.expect`. Assumes the maximum number of triplets (`max_triplets`) for every query."""
     passages = passages_of(workload.corpus, index)
     graph, notes = expected_graph(index, passages)
     found = expected_search(answer, passages, workload)

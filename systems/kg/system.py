@@ -34,7 +34,7 @@ class KgSystem:
         await self._retrieval.open()
 
     async def answer(self, query: Query) -> Prediction:
-        """Retrieve from the graph and, by mode, from the passages; then generate once."""
+        """Retrieve triplets and, depending on the mode, passages; then generate once."""
         found = await self._retrieval.find(query.text)
         answer = await self._runtime.answer(query.text, found.contexts)
         return Prediction(answer=answer, contexts=found.contexts, trace=found.trace, retrieved=found.ranking)

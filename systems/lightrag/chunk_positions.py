@@ -1,4 +1,4 @@
-"""Positions of the library's chunks in the corpus; it only knows texts."""
+"""Positions of the library's chunks in the corpus; the library knows only texts."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ _FILE = "places.json"
 
 @dataclass(frozen=True)
 class ChunkPlace:
-    """One chunk. Documents with equal texts are one to the library, so that it belongs to all of them."""
+    """One chunk. The library merges documents with equal texts, so it belongs to all of them."""
 
     doc_ids: tuple[str, ...]
     start: int
@@ -28,7 +28,7 @@ class ChunkPlace:
 
     @classmethod
     def of(cls, chunk: Chunk, documents: Sequence[Document]) -> Self:
-        """A chunk of the first of these documents of equal text."""
+        """A chunk of these documents with equal texts; its span is in the first one."""
         return cls(
             doc_ids=tuple(document.doc_id for document in documents),
             start=chunk.span.start,
@@ -39,35 +39,35 @@ class ChunkPlace:
 
     @classmethod
     def read(cls, kept: Mapping[str, object]) -> Self:
-        """As it was written."""
+        """Read the stored form."""
         return cls(**{key: tuple(one) if isinstance(one, list) else one for key, one in kept.items()})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class ChunkPlaces:
-    """All of an index, by the ids of its chunks; ids sort in corpus order."""
+    """The positions of all chunks of an index by id; ids sort in corpus order."""
 
     dimension: int
-    """Of the index's vectors; 0 without any."""
+    """Dimension of the index's vectors; 0 without any."""
     by_id: Mapping[str, ChunkPlace]
 
     def write(self, folder: Path) -> None:
-        """Keep them beside the library's files."""
+        """Write them next to the library's files."""
         kept = {"dimension": self.dimension, "chunks": {key: asdict(one) for key, one in self.by_id.items()}}
         (folder / _FILE).write_text(json.dumps(kept, ensure_ascii=False), encoding="utf-8")
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Those of the index in `folder`."""
+        """The positions of the index in `folder`."""
         kept = json.loads((folder / _FILE).read_text(encoding="utf-8"))
         return cls(kept["dimension"], {key: ChunkPlace.read(one) for key, one in kept["chunks"].items()})
 
     def passage(self, chunk_id: str, text: str) -> Context:
-        """A chunk as the generator reads it, under the heading of its document."""
+        """A chunk as the generator sees it, below the heading of its document."""
         place = self.by_id[chunk_id]
         span = Span(doc_id=place.doc_ids[0], start=place.start, end=place.end)
         return Context(text=under_heading(place.heading, text), doc_ids=place.doc_ids, kind="passage", span=span)
 
     def stating(self, source_id: str) -> list[ChunkPlace]:
-        """The places of an entity's or a relation's chunks, in corpus order."""
+        """The positions of the chunks of an entity or a relation, in corpus order."""
         return [self.by_id[key] for key in sorted(set(source_id.split(SEPARATOR))) if key in self.by_id]

@@ -1,4 +1,4 @@
-"""The run's embedder as LightRAG calls it."""
+"""The run's embedder with LightRAG's interface."""
 
 import asyncio
 from collections.abc import Sequence
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
 
 
 class Embedding:
-    """Texts to vectors; what failed is kept, for the library makes another exception of it."""
+    """Embeds texts and keeps the first failure, because the library replaces the exception."""
 
     def __init__(self, runtime: Runtime, dimension: int = 0) -> None:
         self._runtime = runtime
         self._failure: Exception | None = None
         self._measured: dict[str, Vectors] = {}
         self.dimension = dimension
-        """Of its vectors; 0 until it is measured."""
+        """Dimension of the vectors; 0 until it is measured."""
 
     async def measure(self, text: str) -> None:
-        """Find the dimension, which the library wants to know first, by a text that it will ask for."""
+        """Find the dimension, which the library needs first, with a text that it will embed anyway."""
         (vector,) = await self._runtime.embedder.embed_documents([text])
         self._measured = {text: vector}
         self.dimension = len(vector)
@@ -39,13 +39,13 @@ class Embedding:
         return np.array([self._measured[text] if text in self._measured else next(found) for text in texts])
 
     async def of_query(self, texts: Sequence[str]) -> "Vectors":
-        """The same for a question and its keywords together: the library embeds them in one call."""
+        """The same for a question and its keywords, which the library embeds in one call."""
         import numpy as np
 
         with self._runtime.stage("embed_query"):
             return np.array(await asyncio.gather(*map(self._runtime.embedder.embed_query, texts)))
 
     def check(self) -> None:
-        """Raise the first failure of documents, as it was."""
+        """Raise the original first failure of documents."""
         if self._failure is not None:
             raise self._failure

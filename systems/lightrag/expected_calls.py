@@ -1,4 +1,4 @@
-"""LightRAG's expected model calls. The number of entities is known once the graph exists."""
+"""LightRAG's expected model calls. The number of entities is known only once the graph exists."""
 
 from harness.core.records import Context, Expected, ExpectedCalls, Work
 from harness.protocols import Workload
@@ -7,15 +7,15 @@ from systems.lightrag.params import AnswerParams, IndexParams
 from systems.lightrag.schemas import KEYWORDS_MAX_TOKENS
 
 _EXTRACTION_CHARACTERS = 9_000
-"""Of the library's instructions for one chunk."""
+"""Characters of the library's instructions for one chunk."""
 _KEYWORDS_CHARACTERS = 3_000
-"""Of those for the keywords of a question."""
+"""Characters of the library's instructions for the keywords of a question."""
 _RECORDS_A_CHUNK = 20
-"""Entities and relations that a capable model finds in a chunk of usual size."""
+"""Entities and relations that a capable model finds in a chunk of typical size."""
 _RECORD_CHARACTERS = 150
 _CHARACTERS_A_TOKEN = 4
 _INSTRUCTIONS_TOKENS = 1_200
-"""Of a prompt that the library keeps free for instructions of its own, which are not sent."""
+"""Tokens that the library reserves in a prompt for its own instructions, which are not sent."""
 
 
 def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expected:
@@ -24,11 +24,11 @@ def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expe
     return Expected(
         index=_index(passages, index),
         query=_query(passages, answer, workload),
-        most=f"{'a chunk is asked twice, ' if index.max_gleaning else ''}every prompt is full",
+        most=f"{'a chunk needs two calls, ' if index.max_gleaning else ''}every prompt is full",
         notes=(
-            f"LightRAG's own prompts are taken to have {_EXTRACTION_CHARACTERS:,} characters, a chunk "
+            f"LightRAG's own prompts are assumed to have {_EXTRACTION_CHARACTERS:,} characters, a chunk "
             f"{_RECORDS_A_CHUNK} entities and relations",
-            "what joins the descriptions of an entity that many chunks name is not counted",
+            "calls that summarise the descriptions of frequent entities are not counted",
         ),
     )
 

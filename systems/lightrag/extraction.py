@@ -1,4 +1,4 @@
-"""What LightRAG asks of a model while it inserts: entities and relations, and descriptions joined."""
+"""Answers LightRAG's model requests during an insert: entities and relations, and summaries of descriptions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,11 +12,11 @@ from systems.lightrag.params import IndexParams
 from systems.lightrag.schemas import GRAPH_SCHEMA
 
 _DELIMITER, _END = "<|#|>", "<|COMPLETE|>"
-"""A text reply without either is prose. The second alone means that there is nothing to extract."""
+"""A text reply without either is prose. Only the second means that there is nothing to extract."""
 
 
 class Extraction:
-    """Replies to the library's requests. No exception passes through it, since it would give up the whole
+    """Replies to the library's requests. No exception passes through, because the library would drop the whole
     document.
     """
 
@@ -29,7 +29,7 @@ class Extraction:
         self._unread = ""
         self.failed_summaries = 0
         self.unfinished_replies = 0
-        """Replies that are cut off or broken; the library uses what it can read."""
+        """Number of truncated or broken replies; the library uses the readable part."""
         self.progress: Callable[[int], None] = lambda _done: None
         """Called with the number of chunks sent."""
 
@@ -48,7 +48,7 @@ class Extraction:
         self._guard.check()
 
     async def ask(self, prompt: str, given: Mapping[str, Any]) -> str:
-        """The reply to one of the library's prompts; only those of extraction have a system prompt."""
+        """The reply to one of the library's prompts; only extraction prompts have a system prompt."""
         system, history = given.get("system_prompt"), given.get("history_messages") or []
         if not system:
             return await self._summarise(prompt)
@@ -74,7 +74,7 @@ class Extraction:
         schema = GRAPH_SCHEMA if is_graph and self._params.extraction == "json" else None
         most = self._params.reply_tokens
         reply = await self._guard.run(lambda: self._chat.complete(messages, max_tokens=most, json_schema=schema))
-        # GraphML cannot hold every character.
+        # Some characters are invalid in GraphML.
         return "\n".join(one_line(line) for line in (reply or "").split("\n"))
 
     def _is_graph(self, reply: str) -> bool:
@@ -83,7 +83,7 @@ class Extraction:
         if read:
             self.unfinished_replies += not (_END in reply if as_text else _is_object(reply))
         elif reply:
-            self._unread = self._unread or "a reply that is no list of entities and relations"
+            self._unread = self._unread or "a reply that is not a list of entities and relations"
         return read
 
 

@@ -18,7 +18,7 @@ from systems.lightrag.params import IndexParams
 async def build_index(
     runtime: Runtime, chat: ChatModel, params: IndexParams, corpus: Sequence[Document]
 ) -> IndexStats:
-    """Build the index under `runtime.index_dir`; raises HarnessError where no further model call can succeed."""
+    """Build the index under `runtime.index_dir`; raises HarnessError if no further model call can succeed."""
     return await _Build(runtime, chat, params).run(corpus)
 
 
@@ -29,10 +29,10 @@ class _Build:
         self._extraction = Extraction(chat, params)
         self._embedding = Embedding(runtime)
         self._under_way: Sequence[Chunk] = ()
-        """The chunks of the document that is being inserted."""
+        """The chunks of the document being inserted."""
 
     async def run(self, corpus: Sequence[Document]) -> IndexStats:
-        library.load()  # Seconds, which are no stage of the work.
+        library.load()  # Takes seconds and is not part of any stage.
         with self._runtime.stage("chunk"):
             texts = _by_text(corpus)
             first = [documents[0] for documents in texts.values()]
@@ -57,7 +57,7 @@ class _Build:
         )
 
     async def _insert(self, by_document: Sequence[Sequence[Chunk]]) -> tuple[int, int]:
-        """How many entities and relations there are then."""
+        """Insert all documents; returns the number of entities and relations."""
         await self._embedding.measure(by_document[0][0].text)
         rag = self._library()
         await rag.initialize_storages()
@@ -92,9 +92,9 @@ class _Build:
         )
 
     async def _insert_one(self, rag: Any, first: Chunk) -> None:
-        """Insert the document of this first chunk; the library notes that one failed, and goes on."""
+        """Insert the document of this first chunk; the library only notes a failure and continues."""
         key = first.chunk_id.partition("-")[0]
-        # It refuses a text that its cleaning makes equal to an earlier one: the key makes them different.
+        # The library rejects a text that equals an earlier one after its cleaning: the key makes them different.
         await rag.ainsert(f"{key}\n{first.document.text}", ids=key)
         self._extraction.check()
         self._embedding.check()
@@ -105,11 +105,11 @@ class _Build:
     def _notes(self, corpus: Sequence[Document], texts: Mapping[str, Sequence[Document]]) -> tuple[str, ...]:
         kept = sum(len(documents) for documents in texts.values())
         found = [
-            (len(corpus) - kept, "documents hold no text"),
-            (kept - len(texts), "documents have the text of another: LightRAG keeps one, which stands for all"),
+            (len(corpus) - kept, "documents have no text"),
+            (kept - len(texts), "documents have the same text as another one: LightRAG keeps one of them"),
             (
                 self._extraction.unfinished_replies,
-                "replies of extraction do not come to their end: LightRAG took what stands in them",
+                "replies of extraction are truncated: LightRAG used their readable part",
             ),
             (self._extraction.failed_summaries, "lists of descriptions could not be summarised and are lost"),
         ]
@@ -119,7 +119,7 @@ class _Build:
 
 
 def _by_text(corpus: Sequence[Document]) -> dict[str, list[Document]]:
-    """The documents that hold text, by it: of equal texts the library keeps one."""
+    """The documents by text: the library keeps one of several with equal texts."""
     found: defaultdict[str, list[Document]] = defaultdict(list)
     for document in corpus:
         if text := document.text.strip():
@@ -135,7 +135,7 @@ def _by_document(chunks: Sequence[Chunk], documents: Sequence[Document]) -> list
 
 
 def _row(number: int, chunk: Chunk) -> dict[str, Any]:
-    """A chunk in the library's form. Its id begins with its document's, so that the library keeps it."""
+    """A chunk in the library's form. Its id begins with its document's, so the library keeps it."""
     return {
         "tokens": count_tokens(chunk.text),
         "content": chunk.text,

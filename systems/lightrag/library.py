@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _PACKAGES = ("lightrag", "nano_vectordb", "networkx")
 _VERSION = re.compile(r"1\.5\.\d+")
-"""Versions in which the replaced parts exist, see `load`."""
+"""Versions with the parts that `load` replaces."""
 _FIX = f"run `make setup`, or: {install('system-lightrag')}"
 _STORAGES = ("json_kv_impl", "json_doc_status_impl", "nano_vector_db_impl", "networkx_impl")
 _MODULES = ("lightrag", "llm_roles", "operate", "pipeline", "utils", *(f"kg.{name}" for name in _STORAGES))
@@ -36,12 +36,12 @@ def require() -> None:
     """Raise MissingDependency if a package is not installed; imports nothing."""
     missing = [name for name in _PACKAGES if find_spec(name) is None]
     if missing or find_spec("lightrag.operate") is None:
-        # Another package is called lightrag, too.
+        # There is another package called lightrag.
         named = ", ".join(missing) or "lightrag-hku (another package called lightrag is installed)"
         raise MissingDependency(f"lightrag needs packages that are not installed: {named}", _FIX)
     installed = version("lightrag-hku")
     if not _VERSION.fullmatch(installed):
-        raise MissingDependency(f"lightrag drives lightrag-hku 1.5, and {installed} is installed", _FIX)
+        raise MissingDependency(f"lightrag needs lightrag-hku 1.5, but {installed} is installed", _FIX)
 
 
 @cache
@@ -75,7 +75,7 @@ def load() -> Any:
 
 @dataclass(frozen=True)
 class Functions:
-    """The functions it calls instead of its own models."""
+    """The functions that replace its own models."""
 
     embed: Callable[..., Awaitable["Vectors"]]
     """embed(texts, context="query" or "document")."""
@@ -88,8 +88,8 @@ class Functions:
 
 
 def _replace(module: Any, name: str, by: object) -> None:
-    """Replace an attribute that exists; raises an error if it does not, since another version would call something
-    else.
+    """Replace an existing attribute; raises an error if it is missing, because another version would call
+    something else.
     """
     if not hasattr(module, name):
         raise MissingDependency(f"this lightrag-hku has no {module.__name__}.{name}", _FIX)
@@ -97,15 +97,15 @@ def _replace(module: Any, name: str, by: object) -> None:
 
 
 def new(folder: Path, dimension: int, functions: Functions, **settings: Any) -> Any:
-    """A LightRAG over the files in `folder`, with vectors of that dimension; one at a time in a process.
+    """A LightRAG over the files in `folder`, with vectors of that dimension; one at a time per process.
 
-    It gets functions instead of bound methods, because it deep-copies its settings.
+    It needs functions instead of bound methods, because it deep-copies its settings.
     """
     forget()
     module, utilities = load(), import_module("lightrag.utils")
 
     async def refuse(*_: object, **__: object) -> str:
-        raise RuntimeError("LightRAG asked for a model that this system does not give it")
+        raise RuntimeError("LightRAG requested a model that this system does not provide")
 
     roles = {"extract": functions.extract, "keyword": functions.keywords}
     return module.LightRAG(
@@ -116,9 +116,9 @@ def new(folder: Path, dimension: int, functions: Functions, **settings: Any) -> 
         llm_model_func=refuse,
         role_llm_configs={role: module.RoleLLMConfig(func=called) for role, called in roles.items()},
         llm_model_max_async=CONCURRENCY,
-        # Documents side by side would be merged in the order in which they happened to end.
+        # Concurrent documents would be merged in the order in which they end.
         max_parallel_insert=1,
-        # The harness's journal is the cache, and counts calls.
+        # The harness's journal is the cache and counts calls.
         enable_llm_cache=False,
         enable_llm_cache_for_entity_extract=False,
         **settings,
@@ -133,14 +133,14 @@ def too_short() -> type[Exception]:
 
 
 def read_json(reply: str) -> dict[str, Any]:
-    """The content of a JSON reply, whole, cut off or broken, as the library reads it; empty if there is none."""
+    """The content of a JSON reply as the library reads it, even truncated or broken; empty if there is none."""
     load()
     read: dict[str, Any] = import_module("lightrag.utils").tolerant_load_json_dict(reply)
     return read
 
 
 def forget() -> None:
-    """Release what it keeps for the whole process, so that another index can be opened."""
+    """Reset its process-wide state, so that another index can be opened."""
     if "lightrag.kg.shared_storage" in sys.modules:
         sys.modules["lightrag.kg.shared_storage"].finalize_share_data()
 
@@ -160,12 +160,12 @@ def _unset(_name: str, default: Any = None) -> Any:
 
 
 _Os = SimpleNamespace(**{**vars(os), "getenv": _unset, "environ": dict[str, str]()})
-"""The module os, to which no variable is set."""
+"""The module os without environment variables."""
 
 
 @contextmanager
 def _no_settings_from_outside() -> Iterator[None]:
-    """While it is imported: it reads `.env` files and variables to find its defaults."""
+    """Isolate its import, which reads `.env` files and variables for its defaults."""
     dotenv, system = import_module("dotenv"), vars(os)
     reading, getting = dotenv.load_dotenv, os.getenv
 

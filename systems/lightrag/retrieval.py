@@ -1,4 +1,4 @@
-"""From a question to what LightRAG would show its model, as contexts."""
+"""Retrieves the contexts that LightRAG would show its model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ _ENTITIES, _RELATIONS = 0.20, 0.27
 
 @dataclass(frozen=True)
 class FoundByLightRAG:
-    """Contexts in the order of the library's prompt, and the keywords that found them."""
+    """Contexts in the order of the library's prompt, and the keywords used."""
 
     contexts: tuple[Context, ...]
     trace: tuple[Step, ...] = ()
 
 
 class OpenedIndex:
-    """An open index; answers any number of questions at once."""
+    """An open index; answers concurrent questions."""
 
     def __init__(self, runtime: Runtime, params: AnswerParams, places: ChunkPlaces, rag: Any) -> None:
         self._runtime = runtime
@@ -39,7 +39,7 @@ class OpenedIndex:
 
     @classmethod
     async def open(cls, runtime: Runtime, params: AnswerParams) -> "OpenedIndex":
-        """The index in `runtime.index_dir`; one of no text is found to hold nothing, without the library."""
+        """The index in `runtime.index_dir`; an empty index needs no library."""
         places = ChunkPlaces.read(runtime.index_dir)
         rag = _library(runtime, places.dimension, runtime.index_dir) if places.by_id else None
         if rag is not None:
@@ -47,11 +47,11 @@ class OpenedIndex:
         return cls(runtime, params, places, rag)
 
     async def find(self, question: str) -> FoundByLightRAG:
-        """The library's search result; nothing if it considers the question too short."""
+        """The library's search result; empty if it considers the question too short."""
         if self._rag is None:
             return FoundByLightRAG(())
         try:
-            found = await self._rag.aquery_data(question, self._asked(question))
+            found = await self._rag.aquery_data(question, self._query_param(question))
         except library.too_short():
             return FoundByLightRAG((), (Step(name="found", content="nothing: the question is too short"),))
         data, metadata = found.get("data") or {}, found.get("metadata") or {}
@@ -63,11 +63,11 @@ class OpenedIndex:
         named = tuple(context for context in contexts if context is not None)
         if not named:
             return FoundByLightRAG((), (Step(name="found", content=f"nothing: {found.get('message')}"),))
-        return FoundByLightRAG(named, _told(metadata.get("keywords") or {}))
+        return FoundByLightRAG(named, _keyword_steps(metadata.get("keywords") or {}))
 
-    def _asked(self, question: str) -> Any:
+    def _query_param(self, question: str) -> Any:
         params = self._params
-        # Without a generator the question replaces its keywords.
+        # Without a generator, the question itself replaces its keywords.
         keywords = [question] if self._runtime.chat is None else []
         return library.load().QueryParam(
             mode=params.mode,
@@ -99,7 +99,7 @@ class OpenedIndex:
         return Context(text=with_origins(text, origins), doc_ids=doc_ids, kind="triplet") if doc_ids else None
 
 
-def _told(keywords: Mapping[str, list[str]]) -> tuple[Step, ...]:
+def _keyword_steps(keywords: Mapping[str, list[str]]) -> tuple[Step, ...]:
     said = [f"{level}: {', '.join(words)}" for level, words in keywords.items() if words]
     return (Step(name="keywords", content="\n".join(said)),) if said else ()
 
@@ -117,10 +117,10 @@ def _library(runtime: Runtime, dimension: int, folder: Path) -> Any:
             return await _ask_keywords(runtime.chat, prompt)
 
     async def refuse(*_: object, **__: object) -> str:
-        raise RuntimeError("LightRAG asked for an extraction while it answers")
+        raise RuntimeError("LightRAG requested an extraction while answering")
 
     def no_chunks(*_: object, **__: object) -> list[dict[str, Any]]:
-        raise RuntimeError("LightRAG asked for chunks while it answers")
+        raise RuntimeError("LightRAG requested chunks while answering")
 
     return library.new(
         folder, dimension, library.Functions(embed=embed, extract=refuse, keywords=keywords, chunks=no_chunks)
@@ -128,7 +128,7 @@ def _library(runtime: Runtime, dimension: int, folder: Path) -> Any:
 
 
 async def _ask_keywords(chat: ChatModel, prompt: str) -> str:
-    """The reply as JSON; Unreadable where two replies are none, which is no abstention of the system."""
+    """The reply as JSON; Unreadable if two replies are not JSON, which is a failure and not an abstention."""
     import json
 
     question = Question((Message("user", prompt),), KEYWORDS_SCHEMA, json.dumps, KEYWORDS_MAX_TOKENS)

@@ -1,6 +1,6 @@
-"""The replies to LightRAG's own prompts, as schemas for servers that know them: its prompts stay its own.
+"""Schemas for the replies to LightRAG's own prompts, which stay unchanged.
 
-Lists are as long as its prompts allow; strings are bounded, for a small model that may run on does so.
+Lists are as long as its prompts allow; strings are bounded, because small models may run on.
 """
 
 from harness.llm_utils.json_schema_builders import list_of, object_of, string_of

@@ -1,4 +1,4 @@
-"""LightRAG: a graph of entities and relations beside the passages, found by two levels of keywords."""
+"""LightRAG: a graph of entities and relations besides the passages, searched with two levels of keywords."""
 
 from collections.abc import Sequence
 
@@ -25,7 +25,7 @@ class LightRAGSystem:
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
         """Extract a graph from every chunk, merge it, embed entities, relations and chunks."""
         if self._runtime.chat is None:
-            fix = "set models.generator.provider, or take a system that finds passages alone"
+            fix = "set models.generator.provider, or use a system with passages only"
             raise ModelUnavailable("lightrag builds its index with a generator", fix)
         return await build_index(self._runtime, self._runtime.chat, self._index_params, corpus)
 
@@ -34,7 +34,7 @@ class LightRAGSystem:
         self._opened = await OpenedIndex.open(self._runtime, self._answer_params)
 
     async def answer(self, query: Query) -> Prediction:
-        """Search as the library does, then generate once; if it finds nothing, abstain without a call."""
+        """Search like the library, then generate once; without a result, abstain without a call."""
         if self._opened is None:
             raise RuntimeError("answer() was called before load()")
         found = await self._opened.find(query.text)
@@ -45,7 +45,7 @@ class LightRAGSystem:
         return Prediction(answer=answer, contexts=found.contexts, trace=found.trace)
 
     def close(self) -> None:
-        """Forget the index: no file of it is open."""
+        """Release the index: it has no open file."""
         if self._opened is not None:
             library.forget()
         self._opened = None

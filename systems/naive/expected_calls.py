@@ -1,4 +1,4 @@
-"""What naive expects to ask of models: every chunk embedded, then one search and one generation a query."""
+"""Expected model calls of naive: every chunk embedded, then one search and one generation per query."""
 
 from harness.core.records import Expected
 from harness.protocols import Workload
@@ -8,7 +8,7 @@ from systems.naive.params import AnswerParams
 
 
 def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Expected:
-    """See `SystemSpec.expect`. Exact in calls; passages are taken to be of mean length."""
+    """See `SystemSpec.expect`. Exact in calls; passages are assumed to have the mean length."""
     passages = passages_of(workload.corpus, index)
     call = answer_call(workload, passages.retrieved(answer.top_k))
     return Expected(

@@ -9,4 +9,4 @@ class AnswerParams(SearchParams):
     """Parameters that do not change the index."""
 
     top_k: int = Field(10, ge=1, le=1000)
-    """Passages handed to the generator."""
+    """Passages for the generator."""

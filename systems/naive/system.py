@@ -1,4 +1,4 @@
-"""Naive RAG: chunk, index, take the passages that fit best, generate once."""
+"""Naive RAG: chunk, index, retrieve the best passages, generate once."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ class NaiveSystem:
         self._passages = Passages(runtime, answer)
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Chunk and store, by meaning and by words."""
+        """Chunk and store, with vectors and keywords."""
         return await self._passages.build(corpus, self._index_params)
 
     async def load(self) -> None:
@@ -40,7 +40,7 @@ class NaiveSystem:
 SPEC = SystemSpec(
     name="naive",
     version="1",
-    summary="chunk, take the top k passages by meaning or by words, generate once",
+    summary="chunk, retrieve the top k passages by embeddings or keywords, generate once",
     index_params=PassageParams,
     answer_params=AnswerParams,
     build=NaiveSystem,

@@ -1,4 +1,4 @@
-"""What recursive expects to ask of models, if every round is used and finds only new passages."""
+"""Expected model calls of recursive, if every round is used and retrieves only new passages."""
 
 from harness.core.records import Expected, ExpectedCalls
 from harness.protocols import Workload
@@ -9,7 +9,7 @@ from systems.recursive.params import AnswerParams
 
 
 def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Expected:
-    """See `SystemSpec.expect`. The most there can be: a search may end early, and rounds find passages again."""
+    """See `SystemSpec.expect`. An upper bound: a search may end early, and rounds may retrieve passages again."""
     passages, question = passages_of(workload.corpus, index), typical_question(workload.queries)
     asked = [
         characters_of(
@@ -26,5 +26,5 @@ def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Ex
     return Expected(
         index=expected_index(passages, index),
         query=search(workload, [between, last] if asked else [last], searches=answer.rounds * answer.is_dense),
-        most=f"{answer.rounds} rounds, none of which finds a passage again" if asked else "",
+        most=f"{answer.rounds} rounds, all with new passages only" if asked else "",
     )

@@ -1,4 +1,6 @@
-"""Recursive RAG: retrieve, ask what is still missing, retrieve for that too, and so on; then generate once."""
+"""Recursive RAG: retrieve, generate sub-questions about missing information, retrieve again, and so on; then
+generate once.
+"""
 
 from collections.abc import Sequence
 
@@ -20,7 +22,7 @@ class RecursiveSystem:
         self._passages = Passages(runtime, answer)
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Chunk and store, by meaning and by words."""
+        """Chunk and store, with vectors and keywords."""
         return await self._passages.build(corpus, self._index_params)
 
     async def load(self) -> None:
@@ -28,15 +30,15 @@ class RecursiveSystem:
         self._passages.open()
 
     async def answer(self, query: Query) -> Prediction:
-        """Retrieve round by round, then generate once from everything that was found."""
-        found = _Found()
+        """Retrieve round by round, then generate once from all retrieved passages."""
+        found = _RoundPassages()
         reason = await self._search(query.text, found)
         answer = await self._runtime.answer(query.text, found.contexts)
         trace = (*found.rounds, Step(name="stop", content=reason))
         return Prediction(answer=answer, contexts=tuple(found.contexts), trace=trace, retrieved=found.ranking)
 
-    async def _search(self, question: str, found: "_Found") -> str:
-        """Fill `found`; why the search ended."""
+    async def _search(self, question: str, found: "_RoundPassages") -> str:
+        """Fill `found`; returns why the search ended."""
         sub_questions: list[str] = []
         while True:
             text = "\n".join([question, *sub_questions])
@@ -46,9 +48,9 @@ class RecursiveSystem:
             if not found.add(sub_questions, searched.contexts):
                 return "no new passage"
             if len(found.rounds) == self._params.rounds:
-                return "rounds used up"
+                return "maximum of rounds"
             if self._runtime.chat is None:
-                return "no generator to ask"
+                return "no generator"
             reply = await self._ask(self._runtime.chat, question, found.contexts)
             asked = read_questions(reply, self._params.max_questions)
             if not asked:
@@ -69,25 +71,25 @@ class RecursiveSystem:
         self._passages.close()
 
 
-class _Found:
-    """What the rounds of one query have found so far."""
+class _RoundPassages:
+    """The passages that the rounds of one query have retrieved so far."""
 
     def __init__(self) -> None:
         self._contexts: dict[Span | None, Context] = {}
         self.rounds: list[Step] = []
         self.ranking: Places | None = None
-        """Of the question alone."""
+        """The ranking for the question itself."""
 
     @property
     def contexts(self) -> list[Context]:
-        """Each passage once, round by round, the best of its round first."""
+        """Distinct passages, round by round, the best of each round first."""
         return list(self._contexts.values())
 
     def add(self, sub_questions: Sequence[str], retrieved: Sequence[Context]) -> bool:
-        """Take in one round; whether it brought a new passage."""
+        """Add one round; returns whether it retrieved a new passage."""
         new = [context for context in retrieved if context.span not in self._contexts]
         if self.rounds:
-            # Its score is for an extended query and cannot be compared with one for the question.
+            # Its score is for an extended query and is not comparable with a score for the question.
             new = [context.model_copy(update={"score": None}) for context in new]
         self._contexts.update((context.span, context) for context in new)
         lines = [*(f"? {text}" for text in sub_questions), *(f"+ {_place(context)}" for context in new)]
@@ -103,7 +105,7 @@ def _place(context: Context) -> str:
 SPEC = SystemSpec(
     name="recursive",
     version="1",
-    summary="retrieve in rounds, each extended by sub-questions on what is still missing, generate once",
+    summary="retrieve in rounds, each with sub-questions about missing information, generate once",
     index_params=PassageParams,
     answer_params=AnswerParams,
     build=RecursiveSystem,

@@ -1,4 +1,4 @@
-"""The parameters of a run: which system answers which type of question, and how types are recognised."""
+"""The parameters of a run: routes from question types to systems, and the classifier of types."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -8,25 +8,25 @@ from harness.protocols import GENERATES, NO_ROLE, Params, Role, Route
 
 
 class IndexParams(Params):
-    """Nothing: indexes are those of the systems that answer."""
+    """None: the routed systems have the indexes."""
 
 
 class AnswerParams(Params):
     """The policy. `rag-harness route --policy` writes one."""
 
     routes: Mapping[QueryType, Route] = {}
-    """The system that answers questions of a type, with its parameters."""
+    """The system for questions of a type, with its parameters."""
     otherwise: Route = Route(system="naive")
-    """Who answers all others."""
+    """The system for all other questions."""
     classifier: Literal["rules", "model"] = "rules"
-    """Who tells the type: rules that read the question's words, or one short call of the generator."""
+    """The classifier of types: rules over the question's words, or one short call of the generator."""
 
     @property
     def all_routes(self) -> Sequence[Route]:
-        """All systems that may be asked."""
+        """All routed systems."""
         return [*self.routes.values(), self.otherwise]
 
     @property
     def own_roles(self) -> frozenset[Role]:
-        """What classifying calls; those who answer call theirs."""
+        """The models of the classifier; routed systems have their own."""
         return GENERATES if self.classifier == "model" else NO_ROLE

@@ -1,4 +1,4 @@
-"""Router: classifies a question and hands it to the system that its policy names."""
+"""Router: classifies a question and sends it to the system of its policy."""
 
 from collections.abc import Sequence
 
@@ -19,11 +19,11 @@ class RouterSystem:
         self._systems: dict[str, System] = {}
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
-        """Nothing of its own: the runner builds the indexes of those who answer."""
+        """Nothing: the runner builds the indexes of the routed systems."""
         return IndexStats(documents=len(corpus))
 
     async def load(self) -> None:
-        """Load those who answer, each once."""
+        """Load the distinct routed systems."""
         for route in self._params.all_routes:
             if route.key not in self._systems:
                 system = self._runtime.routed(route)
@@ -31,7 +31,7 @@ class RouterSystem:
                 self._systems[route.key] = system
 
     async def answer(self, query: Query) -> Prediction:
-        """Classify, then let one system answer; its prediction is the answer, with a step that names it."""
+        """Classify, then let one system answer; the answer is its prediction, with a step that names it."""
         told, how = await self._type_of(query.text)
         route = self._params.routes.get(told, self._params.otherwise) if told else self._params.otherwise
         if route.key not in self._systems:
@@ -44,13 +44,13 @@ class RouterSystem:
         """The runner closes the systems."""
 
     async def _type_of(self, question: str) -> tuple[QueryType | None, str]:
-        """The type and how it was found; None if the model's reply cannot be read."""
+        """The type and how it was determined; None if the model's reply is invalid."""
         with self._runtime.stage("classify"):
             if self._params.classifier == "rules":
                 return type_by_rules(question), "rules"
             chat = self._runtime.chat
             if chat is None:
-                self._runtime.warn("there is no generator to tell what questions ask for: rules tell it")
+                self._runtime.warn("without a generator, rules classify the questions")
                 return type_by_rules(question), "rules"
             try:
                 return await type_by_model(chat, question), "model"
@@ -61,7 +61,7 @@ class RouterSystem:
 SPEC = SystemSpec(
     name="router",
     version="1",
-    summary="tell what a question asks for, hand it to the system of the policy for that",
+    summary="classify a question, and send it to the system that the policy names for its type",
     index_params=IndexParams,
     answer_params=AnswerParams,
     build=RouterSystem,

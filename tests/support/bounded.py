@@ -1,4 +1,4 @@
-"""Time limits on code of this process that may never come to an end."""
+"""Time limits on code of this process that may never end."""
 
 import signal
 from collections.abc import Iterator
@@ -7,13 +7,13 @@ from types import FrameType
 
 
 class TooLong(BaseException):
-    """It took longer than it may; no handler of ordinary errors swallows it."""
+    """The time limit was exceeded; ordinary error handlers do not catch it."""
 
 
 @contextmanager
 def at_most(seconds: float, *, of_cpu: bool = False) -> Iterator[None]:
-    """Raise TooLong within when the time is up, also where nothing is ever awaited. `of_cpu`: seconds that it
-    computes, however busy the machine is; else seconds that pass.
+    """Raise TooLong in the block at the time limit, even if nothing is awaited. `of_cpu`: limit CPU seconds,
+    independent of other load; otherwise wall seconds.
     """
 
     def ring(_signal: int, _frame: FrameType | None) -> None:
@@ -21,7 +21,7 @@ def at_most(seconds: float, *, of_cpu: bool = False) -> Iterator[None]:
 
     timer, rings = (signal.ITIMER_VIRTUAL, signal.SIGVTALRM) if of_cpu else (signal.ITIMER_REAL, signal.SIGALRM)
     before = signal.signal(rings, ring)
-    # A signal that arrives in a finalizer or a callback is swallowed there: it rings again.
+    # An exception from a signal is swallowed in a finalizer or callback, so the alarm repeats.
     signal.setitimer(timer, seconds, max(seconds, 2.0))
     try:
         yield

@@ -1,4 +1,4 @@
-"""A data set that keeps the contract, and many that break one clause each."""
+"""A data set that keeps the contract, and many that each break one clause."""
 
 import os
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ _LOADED = count()
 
 
 class Whole:
-    """Four facts, each stated by a document of its own."""
+    """Four facts, each in its own document."""
 
     subsets: tuple[str, ...] = ("default",)
     measure = "accuracy"
@@ -119,7 +119,7 @@ class HalfASign(Whole):
 
 
 class NeverTheSame(Whole):
-    """In one process; each begins with the same."""
+    """Different at each load in one process; every process starts the same."""
 
     def first(self, row: DatasetRow) -> DatasetRow:
         return replace(

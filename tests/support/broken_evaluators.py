@@ -1,4 +1,4 @@
-"""An evaluator that keeps the contract, and many that break one clause each."""
+"""An evaluator that keeps the contract, and many that each break one clause."""
 
 import os
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ _GRADE = Measure("Grade", "whether a judge has a word for it", failure_value=0.0
 
 
 class Whole:
-    """The length of an answer, and whether a judge says anything of it."""
+    """The length of an answer, and whether a judge replies."""
 
     version = "1"
     params: type[Params] = Params

@@ -1,4 +1,4 @@
-"""A system that keeps the contract, and many that break one clause each; installed as somebody else's package."""
+"""A system that keeps the contract, and many that each break one clause; installed as an external package."""
 
 import asyncio
 import fcntl
@@ -100,7 +100,7 @@ class SaysNothing(Whole):
 
 
 class RemembersItsBuild(Whole):
-    """Whoever built an index of that many documents answers otherwise."""
+    """The process that built the index answers differently."""
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
         _REMEMBERED["built"] = True
@@ -158,7 +158,7 @@ class EagerWriter(Whole):
 
 
 class ForgetsToClose(Whole):
-    """Only where loading fails."""
+    """Only if loading fails."""
 
     async def load(self) -> None:
         log = (self.runtime.index_dir / "log").open("a")
@@ -207,7 +207,7 @@ class StaysInPlace(Whole):
 
 
 class Alone(Whole):
-    """Who comes second answers otherwise."""
+    """The second process answers differently."""
 
     async def load(self) -> None:
         await super().load()
@@ -238,7 +238,7 @@ class RemembersTheFirstAttempt(Whole):
 
 
 class MindsTheDead(Whole):
-    """Who died without closing has left a mark."""
+    """A process that died without closing leaves a mark."""
 
     async def load(self) -> None:
         await super().load()
@@ -257,7 +257,7 @@ class MindsTheDead(Whole):
 
 
 class LosesSlots(Whole):
-    """Of ten, one for each query that is cut off."""
+    """Loses one of ten slots for each cancelled query."""
 
     slots = 10
 
@@ -311,7 +311,7 @@ def _of_query(expected: Expected, **changes: float) -> Expected:
 
 
 class Expects(Whole):
-    """It breaks nothing."""
+    """Breaks nothing."""
 
     expect = staticmethod(lambda _index, _answer, workload: _expected(workload))
 
@@ -353,7 +353,7 @@ BREAKS: dict[type[Whole], tuple[str, ...]] = {
     ReachesOut: ("test_answering_reaches_nothing_but_the_models",),
     IndexesElsewhere: ("test_indexing_keeps_to_its_folder_and_its_models",),
     HoldsFiles: ("test_closing_releases_every_file_of_the_index",),
-    # Tests that copy an index for themselves move it.
+    # Tests that copy an index move it.
     StaysInPlace: (
         "test_a_query_that_is_cut_off_leaves_the_next_ones_alone",
         "test_an_index_is_whole_after_a_process_died_answering_from_it",

@@ -1,4 +1,4 @@
-"""The Chromium of this machine, driven by Playwright; a page may neither fail nor ask anybody for anything."""
+"""Drives this machine's Chromium with Playwright. A page must not raise errors or request anything."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _ARGUMENTS = (
 
 @dataclass
 class Seen:
-    """What a page did that a file on disk should not do."""
+    """Events of a page that a file on disk should not cause."""
 
     errors: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     dialogs: list[str] = field(default_factory=list)
 
     def watch(self, page: Page) -> None:
-        """Note everything from now on."""
+        """Record everything from now on."""
         page.on("console", lambda message: self.errors.append(message.text) if message.type != "log" else None)
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("request", lambda request: self.requests.append(request.url))
@@ -46,14 +46,14 @@ class Seen:
         dialog.dismiss()
 
     def check(self, opened: set[str]) -> None:
-        """Nothing but the opened files was asked for, and nothing went wrong."""
+        """Only the opened files were requested, and nothing failed."""
         assert self.errors == []
         assert self.dialogs == []
         assert [url for url in self.requests if url not in opened and not url.startswith("blob:null/")] == []
 
 
 def executable() -> str:
-    """Where Chromium is; empty where there is none."""
+    """Path of Chromium; empty if there is none."""
     told = subprocess.run([SCRIPT, "path"], capture_output=True, text=True, check=False, timeout=30)
     return told.stdout.strip() if told.returncode == 0 else ""
 
@@ -61,7 +61,7 @@ def executable() -> str:
 @pytest.fixture(scope="module")
 def chromium_browser() -> Iterator[Browser]:
     """One browser for the tests of a file, no longer: while Playwright runs, nothing else in this process can
-    start an event loop. Where there is no Chromium the tests are skipped, and where CI=true they fail.
+    start an event loop. Without Chromium the tests are skipped, or fail if CI=true.
     """
     found = executable()
     if not found:
@@ -74,7 +74,7 @@ def chromium_browser() -> Iterator[Browser]:
 
 
 def launched(found: str) -> _Launched:
-    """The browser, for as long as the `with` block lasts; its user data folder is a new one."""
+    """The browser within the `with` block, with a new user data folder."""
     return _Launched(found)
 
 
@@ -101,7 +101,7 @@ class _Launched:
 
 @pytest.fixture
 def open_file(chromium_browser: Browser) -> Iterator[Callable[..., Page]]:
-    """open_file(path, **context options) -> page; in the end no page may have complained or asked for anything."""
+    """open_file(path, **context options) -> page; at the end no page may have raised errors or sent requests."""
     seen, opened, contexts = Seen(), set(), []
 
     def opening(path: Path, **options: object) -> Page:
@@ -120,8 +120,9 @@ def open_file(chromium_browser: Browser) -> Iterator[Callable[..., Page]]:
 
 
 def wait_until(page: Page, true: str) -> None:
-    """Wait until that expression is true in the page. A page's own `wait_for_function` asks again by eval, which
-    its Content-Security-Policy forbids."""
+    """Wait until that expression is true in the page. `wait_for_function` uses eval, which the page's
+    Content-Security-Policy forbids.
+    """
     for _ in range(200):
         if page.evaluate(true):
             return
@@ -130,13 +131,13 @@ def wait_until(page: Page, true: str) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say last that no page was opened, and why."""
+    """Report at the end that no page was opened, and why."""
     skipped = {str(report.longrepr[2]) for report in terminalreporter.getreports("skipped")}
     for reason in sorted(reason.removeprefix("Skipped: ") for reason in skipped if UNTESTED in reason):
         terminalreporter.write_line(reason, yellow=True)
 
 
 def unfold(page: Page) -> None:
-    """Open everything that is folded, and wait until the explorers are filled."""
+    """Open all collapsed parts, and wait until the explorers are filled."""
     page.wait_for_selector("[data-ready]", state="attached")
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")

@@ -1,4 +1,4 @@
-"""`rag-harness` as a user calls it: in real processes, in a folder of its own."""
+"""Runs `rag-harness` as a user does: in real processes, in its own folder."""
 
 import json
 import os
@@ -23,7 +23,7 @@ SMOKE = REPOSITORY / "configs" / "bench" / "smoke.yaml"
 
 @dataclass
 class CommandLine:
-    """`rag-harness` in a folder of its own."""
+    """`rag-harness` in its own folder."""
 
     folder: Path
     env: dict[str, str] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class CommandLine:
     def begin(
         self, *words: str, stdout: int = subprocess.DEVNULL, stderr: int = subprocess.PIPE
     ) -> "subprocess.Popen[str]":
-        """A command under way, in a process of its own."""
+        """Start a command in its own process."""
         return subprocess.Popen(
             self.command(*words),
             cwd=self.folder,
@@ -65,7 +65,7 @@ class CommandLine:
         )
 
     def run(self, *words: str) -> dict[str, Any]:
-        """`rag-harness run --config smoke --json ...`; the one run it made."""
+        """`rag-harness run --config smoke --json ...`; returns its one run."""
         done = self.call("run", "--config", str(SMOKE), "--json", "--records-only", *words)
         assert done.stdout, done.stderr
         runs = json.loads(done.stdout)["runs"]
@@ -73,7 +73,7 @@ class CommandLine:
         return {**runs[0], "rc": done.returncode, "stderr": done.stderr}
 
     def refused(self, *words: str, **env: str) -> str:
-        """The one line with which a command is refused with exit code 2."""
+        """The one-line error of a command with exit code 2."""
         done = self.call(*words, **env)
         assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
         assert done.stdout == ""
@@ -84,8 +84,8 @@ class CommandLine:
 
 
 class CommandLineHere(CommandLine):
-    """The same within this process, whose commands start workers as ever: for what is about what a command says or
-    does, and not about its process, since to start a Python takes most of the time.
+    """The same within this process; workers are still started as processes. For tests of a command's output or
+    effects and not of its process, because starting Python takes most of the time.
     """
 
     def call(self, *words: str, **env: str) -> "subprocess.CompletedProcess[str]":

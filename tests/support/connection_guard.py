@@ -1,4 +1,4 @@
-"""What processes reach for, native code too: hosts beyond this machine, and files opened for writing."""
+"""Records connections and files opened for writing by processes, including native code."""
 
 import os
 import re
@@ -13,19 +13,19 @@ SOURCE = Path(__file__).with_suffix(".c")
 _SETTINGS = re.compile(
     r"TELEMETRY|TRACK|TRACING|USAGE_STATS|^(CI|GITHUB_ACTIONS|JENKINS_URL)$|^(XDG|HF|MPL)_|^LD_PRELOAD$"
 )
-"""Variables by which a user, or this process for its own children, may have said what libraries do."""
+"""Variables that configure libraries, set by the user or by this process for its children."""
 
 
 @dataclass(frozen=True)
 class Guard:
-    """A library that is preloaded into processes and keeps a log."""
+    """A preloaded library that writes a log."""
 
     library: Path
     log: Path
 
     @property
     def environment(self) -> dict[str, str]:
-        """That of a user who has set nothing, with an empty home."""
+        """The environment of a user without settings, with an empty home."""
         kept = {name: value for name, value in os.environ.items() if not _SETTINGS.search(name)}
         home, temporary = self.log.with_name("home"), self.log.with_name("tmp")
         for folder in (home, temporary):
@@ -37,7 +37,7 @@ class Guard:
         return self._noted("host")
 
     def files(self) -> set[str]:
-        """Absolute paths; devices are none."""
+        """Absolute paths, without devices."""
         return {path for path in self._noted("file") if not path.startswith(("/dev/", "/proc/"))}
 
     def _noted(self, kind: str) -> set[str]:
@@ -47,7 +47,7 @@ class Guard:
 
 @pytest.fixture
 def guard(tmp_path: Path) -> Guard:
-    """Where there is no C compiler the test is skipped, and where CI=true it fails."""
+    """Without a C compiler the test is skipped, or fails if CI=true."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         why = "no C compiler: what native code connects to was not tested (apt-get install gcc libc6-dev)"

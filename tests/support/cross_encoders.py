@@ -1,4 +1,4 @@
-"""Cross-encoders for tests: a real ONNX file whose scores can be told by hand."""
+"""Cross-encoders for tests: a real ONNX file with scores that are computable by hand."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -13,10 +13,10 @@ _FLOAT, _INT64 = 1, 7
 def write_onnx(
     folder: Path, worth: Mapping[str, float], *, sums: bool = True, labels: Mapping[str, float] | None = None
 ) -> Path:
-    """A cross-encoder that adds up what the words of the second text are worth, and its tokenizer.
+    """A cross-encoder that adds the `worth` of the words in the second text, and its tokenizer.
 
-    Without `sums` it gives a number for each token, as a model of vectors does. With `labels` it gives one for
-    each of them, that sum times the label's factor, and says so in config.json.
+    Without `sums` it returns a number per token, like an embedder. With `labels` it returns one per label, that
+    sum times the label's factor, and names them in config.json.
     """
     folder.mkdir(parents=True, exist_ok=True)
     marks = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
@@ -30,8 +30,8 @@ def write_onnx(
 
 
 def write_torch(folder: Path, worth: Iterable[str], **config: Any) -> Path:
-    """A tiny sequence classifier of transformers with random weights, and the tokenizer of these words; `config`
-    says how many numbers it gives, or what for.
+    """A tiny sequence classifier of transformers with random weights, and a tokenizer of these words; `config`
+    sets the number of outputs or the task.
     """
     import transformers
 
@@ -42,7 +42,7 @@ def write_torch(folder: Path, worth: Iterable[str], **config: Any) -> Path:
     )
     tokenizer.save_pretrained(folder)
     sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    # Large enough that no two texts have the same value to the last digit, and the same in every process.
+    # Large enough that no two texts have the same value, and the same in every process.
     transformers.set_seed(7)
     made = transformers.BertConfig(vocab_size=len(tokenizer), initializer_range=1.0, **sizes, **config)
     transformers.BertForSequenceClassification(made).save_pretrained(folder)
@@ -76,7 +76,7 @@ def _tokenizer(words: Iterable[str]) -> dict[str, object]:
 
 
 def _model(weights: np.ndarray, factors: np.ndarray, *, sums: bool) -> bytes:
-    """ONNX's protobuf message, by its field numbers: its own package is not needed to read one."""
+    """ONNX's protobuf message by field numbers, so that its package is not needed."""
     worth = [
         _node("Gather", ["weights", "input_ids"], "worth"),
         _node("Cast", ["token_type_ids"], "is_passage", _attribute("to", _FLOAT)),

@@ -1,4 +1,4 @@
-"""Random damage to the files of a run, and what commands then do: for a test, and for a script that does more."""
+"""Random damage to the files of a run, and the reaction of commands: for a test, and for a larger script."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ from harness.store import RunDir, find_runs
 
 
 class WorkersHere:
-    """While it is entered, workers of runs work in this process: to start theirs takes most of the time."""
+    """Runs workers in this process, because starting their processes takes most of the time."""
 
     def __enter__(self) -> None:
         self._patches: list[Any] = [
@@ -44,7 +44,7 @@ class WorkersHere:
 
 
 class _Events:
-    """The events of a worker, taken as they are written."""
+    """Collects the events of a worker."""
 
     def __init__(self, take: Callable[[Event], None]) -> None:
         self._take = take
@@ -53,7 +53,7 @@ class _Events:
         self._take(Event.model_validate_json(line))
 
     def flush(self) -> None:
-        """Nothing is kept back."""
+        """Nothing is buffered."""
 
 
 def _work_here(self: Supervisor) -> WorkerEnd:
@@ -65,24 +65,24 @@ def _work_here(self: Supervisor) -> WorkerEnd:
         known = _first_harness_error(error)
         event = _event_of(known) if known else Event(kind="broken", what=traceback.format_exc()[-3000:])
         self._take(event)
-    return self._conclude(0)
+    return self._worker_end(0)
 
 
 def _turn_here(self: Supervisor, turn: Turn) -> WorkerEnd:
-    """`Supervisor.turn` without a process: each turn is a worker of its own."""
+    """`Supervisor.turn` without a process: each turn is a separate worker."""
     self._outcome = WorkerEnd(completed=False)
     self._job = self._job.model_copy(update={"todo": turn.todo, "allowance": turn.allowance})
     return _work_here(self)
 
 
 Depth = Literal["read", "commands", "resume"]
-"""What is tried: everything read through the store; the commands that look; `run`, after an interruption."""
+"""What is tried: reading everything through the store; reading commands; `run`, after an interruption."""
 STATES = ("finished", "unfinished", "unbuilt")
-"""Of the run that is damaged: whole; some answers to come; those, and its index to be built again."""
+"""States of the damaged run: complete; without some answers; without these and its index."""
 _SYSTEMS = ("naive", "closed-book")
 _UNFINISHED = " is not finished ("
 _LEFT = 3
-"""Answers that an unfinished run lacks."""
+"""Answers missing in an unfinished run."""
 Values = dict[tuple[str, ...], str]
 Damage = Callable[[Path, random.Random], None]
 
@@ -107,7 +107,7 @@ def remove(path: Path, _draw: random.Random) -> None:
 
 
 def swap(path: Path, draw: random.Random) -> None:
-    """With another file of its kind."""
+    """Swap it with another file of its kind."""
     others = [one for one in path.parents[1].rglob(f"*{path.suffix}") if one.is_file() and one != path]
     other = draw.choice(others) if others else path
     mine, its = path.read_bytes(), other.read_bytes()
@@ -128,7 +128,7 @@ def double_line(path: Path, draw: random.Random) -> None:
 
 
 def mistype(path: Path, draw: random.Random) -> None:
-    """A value of a JSON file is of another type; of any other file bits are flipped."""
+    """Change the type of a value in a JSON file; flip bits in any other file."""
     try:
         tree = json.loads(path.read_bytes())
         key = draw.choice(list(tree))
@@ -140,7 +140,7 @@ def mistype(path: Path, draw: random.Random) -> None:
 
 
 def zero_page(path: Path, draw: random.Random) -> None:
-    """A block of the disk came back as zeros."""
+    """Replace a block of the disk by zeros."""
     content = bytearray(path.read_bytes())
     start = draw.randrange(0, len(content), 512)
     content[start : start + 512] = bytes(len(content[start : start + 512]))
@@ -155,14 +155,14 @@ DAMAGES: dict[str, Damage] = {
 
 @dataclass
 class Seen:
-    """What the commands made of one damaged folder."""
+    """The results of the commands on one damaged folder."""
 
     file: str
     damage: str
     tracebacks: list[str] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     silent: list[str] = field(default_factory=list)
-    """Numbers that changed, or are gone, without a word."""
+    """Numbers that changed or disappeared without a message."""
 
 
 class Bench:
@@ -192,7 +192,7 @@ class Bench:
         return sorted(path for path in found if path.name not in {".lock", ".users"})
 
     def read_targets(self, folder: Path) -> list[Path]:
-        """Those that commands read which do not run."""
+        """Files that commands read which do not run anything."""
         return [
             path
             for path in self.targets(folder)
@@ -200,7 +200,7 @@ class Bench:
         ]
 
     def damaged(self, number: int, draw: random.Random, depth: Depth) -> Seen:
-        """Damage one file of a copy, and see what becomes of it."""
+        """Damage one file of a copy, and run the commands."""
         folder = self._folder / f"damaged-{number}"
         shutil.copytree(self.whole, folder)
         try:
@@ -262,7 +262,7 @@ class Bench:
 
     def _compare(self, seen: Seen, doing: str, read: Callable[[], str], expected: str) -> None:
         found = self._guarded(seen, doing, read)
-        # A run without its done.json is one that is not finished, and is called so.
+        # A run without done.json is reported as unfinished.
         if found not in (None, expected) and _UNFINISHED not in str(found):
             seen.silent.append(f"{doing}: {_difference(expected, found)}")
 
@@ -316,7 +316,7 @@ class Bench:
 def _values(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
     for line in text.splitlines()[1:]:
         cells = line.split(",")
-        # Seconds and bytes of a run that goes on are its own.
+        # Seconds and bytes of a resumed run differ.
         if not any(
             part in cells[4] for part in ("_s", "rss", "cpu", "seconds", "usd", "replayed", "bytes", "shared")
         ):
@@ -329,11 +329,11 @@ def _difference(expected: str, found: str) -> str:
 
 
 def command_line(folder: Path) -> CommandLineHere:
-    """`rag-harness` in that folder, with a cache of its own."""
+    """`rag-harness` in that folder, with its own cache."""
     return CommandLineHere(folder, {"RAG_HARNESS_CACHE": str(folder / "cache")})
 
 
 def checkpointed(path: Path) -> None:
-    """Everything of a database in its one file, so that damage to that file is damage to it."""
+    """All of a database in its one file, so that damage to the file damages the database."""
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -1,4 +1,4 @@
-"""The real data files, where they are."""
+"""The real data files, if available."""
 
 import os
 from pathlib import Path
@@ -20,7 +20,7 @@ def _absent(folder: Path) -> NoReturn:
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    """Where the real files are: RAG_HARNESS_DATA, else ../shared/data beside the repository."""
+    """Folder of the real files: RAG_HARNESS_DATA, otherwise ../shared/data next to the repository."""
     named = os.environ.get(local_files.ENV)
     folder = Path(named).expanduser() if named else ROOT.parent / "shared" / "data"
     if not folder.is_dir():

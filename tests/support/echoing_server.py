@@ -1,4 +1,4 @@
-"""A server of OpenAI's protocol that says every key it was ever given, wherever a reply has room for it."""
+"""A server of OpenAI's protocol that puts every received key into all parts of its replies."""
 
 import base64
 import json
@@ -21,7 +21,7 @@ WAYS = {
     "header": "in a header that cannot be read",
     "chunk": "in place of the length of a chunk",
 }
-"""How a reply says them."""
+"""Where a reply contains the keys."""
 _STATUS = {"answer": 200, "refused": 400, "unauthorised": 401, "missing": 404, "quota": 429, "text": 200}
 
 
@@ -38,14 +38,14 @@ def files_with_keys(folder: Path, keys: list[str]) -> list[str]:
 
 
 def keys_in(content: bytes, keys: list[str]) -> list[str]:
-    """The keys of which the middle stands there in any form: in base64 the ends depend on what is beside them."""
+    """The keys whose middle occurs in any form; in base64 the ends depend on the neighbouring bytes."""
     lower = content.lower()
     forms = {key: [form.lower().encode()[8:-4] for form in written_forms(key)] for key in keys}
     return [key for key, written in forms.items() if any(form in lower for form in written)]
 
 
 class EchoingServer(ThreadingTCPServer):
-    """On a free port of 127.0.0.1; `way` is one of `WAYS`."""
+    """Serves on a free port of 127.0.0.1; `way` is one of `WAYS`."""
 
     daemon_threads = allow_reuse_address = True
 
@@ -53,9 +53,9 @@ class EchoingServer(ThreadingTCPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.way = way
         self.embeds = False
-        """Texts are embedded, whatever the way: what comes after them is to be reached."""
+        """Always answer embedding requests, so that later requests are reached."""
         self.heard: list[str] = []
-        """Every key, in the order heard."""
+        """Every received key, in order."""
 
     @property
     def base_url(self) -> str:
@@ -72,7 +72,7 @@ class _Handler(StreamRequestHandler):
         head = b"".join(lines)
         length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
         if length is None:
-            # Somebody looked whether anybody is here.
+            # A request that only checks whether the server answers.
             return
         body = json.loads(self.rfile.read(int(length[1])))
         key = re.search(rb"authorization: bearer ([^\r\n]*)", head, re.IGNORECASE)
@@ -109,7 +109,7 @@ def _embeddings(body: dict[str, Any]) -> dict[str, object]:
 
 
 def serve_echoes(way: str = "answer") -> Iterator[EchoingServer]:
-    """A running one, for a fixture."""
+    """A running server, for a fixture."""
     with EchoingServer(way) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()

@@ -1,5 +1,5 @@
-"""Commands in environments that are unlike a developer's: each in a process forked from one that has loaded the
-commands, since to load them takes most of the time.
+"""Commands in environments unlike a developer's. Each is forked from a process that has loaded the commands,
+because loading takes most of the time.
 """
 
 import ctypes
@@ -32,20 +32,20 @@ def nothing(_folder: str) -> None:
 
 @dataclass(frozen=True)
 class Environment:
-    """What differs from a plain environment. `{here}` in a text is the folder of the command."""
+    """Differences from a plain environment. `{here}` in a text is the folder of the command."""
 
     variables: Mapping[str, str | None] = field(default_factory=dict)
     """None: unset."""
     folder: str = "here"
-    """The name of the folder in which everything lies."""
+    """Name of the folder that contains everything."""
     relative: bool = False
-    """Files are named from that folder, not from the root."""
+    """Files are named relative to that folder."""
     prepare: Setup = nothing
     """Changes the folder before the command starts."""
     become: Setup = nothing
-    """Changes the process before the command starts; another process has to find the function by its name."""
+    """Changes the process before the command starts; other processes find the function by name."""
     stdout: str = "file"
-    """Or `closed`, `broken pipe`, or a path."""
+    """Also `closed`, `broken pipe`, or a path."""
     stderr: str = "file"
     is_terminal: bool = False
     renamed: Mapping[str, str] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Ended:
 
     @property
     def wrong(self) -> str:
-        """What must never be; empty: nothing."""
+        """Violations of what must always hold; empty: none."""
         shown = self.stdout + self.stderr
         is_told = self.code != 2 or "rror: " in shown or "missing" in shown or not self.stderr
         if self.code in {0, 2, 3} and is_told and "Traceback" not in shown and "Exception ignored" not in shown:
@@ -71,14 +71,14 @@ class Ended:
 
 
 class LoadedCommands:
-    """A process that has loaded the commands, from which each call is forked."""
+    """A process with loaded commands that forks each call."""
 
     def __init__(self) -> None:
         self._context = multiprocessing.get_context("forkserver")
         self._context.set_forkserver_preload(["harness.cli.main", *_modules(), "environments"])
 
     def call(self, words: list[str], folder: str, around: Environment, io: Path) -> Ended:
-        """Run a command there; `io` keeps what it prints."""
+        """Run a command there; `io` stores its output."""
         printed = {name: io / name for name in ("stdout", "stderr")}
         for path in printed.values():
             path.write_text("")
@@ -105,7 +105,7 @@ class LoadedCommands:
 
 
 def live_as(uid: int) -> None:
-    """Go on as that user of a namespace of its own, whose files are this user's, without any privilege."""
+    """Continue as that user of a new namespace that owns this user's files, without privileges."""
     libc = ctypes.CDLL(None, use_errno=True)
     user, group = os.geteuid(), os.getegid()
     if libc.unshare(_CLONE_NEWUSER):
@@ -119,13 +119,13 @@ def live_as(uid: int) -> None:
 
 
 def unprivileged(_folder: str) -> None:
-    """Permissions of files mean nothing to root."""
+    """File permissions do not apply to root."""
     if os.geteuid() == 0:
         live_as(NOBODY)
 
 
 def without_name(_folder: str) -> None:
-    """A user of which the system knows nothing, as in a container."""
+    """A user unknown to the system, as in a container."""
     live_as(UNKNOWN_UID)
 
 
@@ -138,17 +138,17 @@ def without_its_folder(folder: str) -> None:
 
 
 def with_few_files(_folder: str) -> None:
-    """Of so many that may be open, libraries and streams take most."""
+    """A limit on open files, most of which libraries and streams need."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20))
 
 
 def with_small_files(_folder: str) -> None:
-    """No file may be longer."""
+    """A limit on the size of files."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 
 
 def can_live_as_others() -> bool:
-    """Whether this machine lets a process do `live_as`."""
+    """Whether this machine allows `live_as`."""
     process = multiprocessing.get_context("fork").Process(target=live_as, args=(NOBODY,))
     with suppress(OSError):
         process.start()
@@ -199,7 +199,7 @@ def _ended_with() -> int:
 
 
 def _connect(around: Environment, io: str) -> None:
-    """Connect the standard streams, as they are when Python starts."""
+    """Connect the standard streams as at the start of Python."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     for number, name in ((1, "stdout"), (2, "stderr")):

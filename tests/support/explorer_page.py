@@ -1,4 +1,4 @@
-"""The smallest page that carries an explorer, under the policy of report.html: only its own scripts and styles."""
+"""The smallest page with an explorer, under the policy of report.html: only its own scripts and styles."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Runs on disk as a test of the explorer wants them: its own queries, records and scores."""
+"""Runs on disk for tests of the explorer: with given queries, records and scores."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -49,7 +49,7 @@ class Asked:
 
 @dataclass
 class Answers:
-    """One run: record and scores by query id and repeat; a query that is not named has no record."""
+    """One run: record and scores by query id and repeat; a query that is missing has no record."""
 
     system: str
     records: Mapping[tuple[str, int], RunRecord]
@@ -58,14 +58,14 @@ class Answers:
     evaluator: str = "answer"
     binary: tuple[str, ...] = ()
     shown_as: str = ""
-    """The system's name where it is none that a folder can have."""
+    """Name of the system if it is not a valid folder name."""
     model: str = "fake"
     dataset: str = "demo"
 
 
 @dataclass
 class Said:
-    """What a record holds."""
+    """The content of a record."""
 
     answer: str | None = "Yes"
     contexts: tuple[Context, ...] = ()
@@ -74,7 +74,7 @@ class Said:
 
 
 def record(query_id: str, said: Said | Failure, repeat: int = 0) -> RunRecord:
-    """A record of what a system said, or of its failure."""
+    """A record of a system's answer or failure."""
     base: dict[str, Any] = {"query_id": query_id, "repeat": repeat, "cost": COST, "attempt": 1, "started_at": ""}
     if isinstance(said, Failure):
         return RunRecord(**base, status="timeout" if said.kind == "timeout" else "error", failure=said)
@@ -112,7 +112,7 @@ def score(
 
 
 def explorer_of(results: Path, asked: Sequence[Asked], runs: Sequence[Answers], **options: Any) -> Explorer:
-    """What the page shows of these runs."""
+    """The explorer of these runs."""
     written = [write_run(results, asked, run) for run in runs]
     (group,) = load_groups(written, load_prices())
     return build_explorer(group, "g0", **options)

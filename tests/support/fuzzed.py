@@ -1,4 +1,4 @@
-"""Judges and extractors that reply with anything, and what must never come of it."""
+"""Judges and extractors with arbitrary replies, and checks of the scores."""
 
 import json
 import math
@@ -15,7 +15,7 @@ from harness.protocols import Measure, Message
 from harness.registry import EVALUATORS
 
 JUDGED = ("rag_eval", "triplet", "kg", "ragas")
-"""Evaluators that read what a judge says."""
+"""Evaluators that read replies of a judge."""
 
 _KEYS = ("triplets", "verdicts", "statements", "score", "grade", "query_relevance", "head", "relation", "tail")
 _WORDS = st.sampled_from(
@@ -42,19 +42,19 @@ TWISTS: st.SearchStrategy[Twist] = st.one_of(
     st.tuples(st.just("deep"), st.integers(1, 100_000)),
     st.tuples(st.just("digits"), st.integers(1, 6_000)),
 )
-"""How one reply differs from what was asked for."""
+"""Distortions of a reply."""
 
 
 _COUNTED = {"replies": 0}
 
 
 def counted_replies() -> int:
-    """How many twisted replies were given in this process."""
+    """Number of distorted replies in this process."""
     return _COUNTED["replies"]
 
 
 class TwistedJudge:
-    """A `ChatModel` whose replies fit the schema and are then twisted, one way after the other."""
+    """A `ChatModel` whose replies fit the schema and are then distorted, one way after the other."""
 
     def __init__(self, twists: Sequence[Twist]) -> None:
         self._twists, self._asked = twists, 0
@@ -91,7 +91,7 @@ def _twisted(fitting: Any, kind: str, how: Any) -> str:
 
 
 def _swapped(value: Any, place: int, other: Any) -> Any:
-    """One of its leaves, or what holds them, replaced."""
+    """Replace one of its leaves, or a container of them."""
     if isinstance(value, dict) and value:
         key = list(value)[place % len(value)]
         return {**value, key: other if place % 3 == 0 else _swapped(value[key], place // 3, other)}
@@ -135,12 +135,12 @@ RECORD = RunRecord(
 
 
 def scorer_of(evaluator: str, twists: Sequence[Twist]) -> Scorer:
-    """The evaluator, with a judge that replies so."""
+    """The evaluator, with a judge that replies like this."""
     return build_scorer(EVALUATORS.load(evaluator), runtime=BareEvaluation(TwistedJudge(twists), _Vectors()))
 
 
 def check(evaluator: str, twists: Sequence[Twist]) -> list[Score]:
-    """Score one answer; AssertionError for a value that is no number or out of its measure's range."""
+    """Score one answer; AssertionError for a value that is not a number or out of the metric's range."""
     scorer = scorer_of(evaluator, twists)
     scores = score_all(scorer, [REFERENCE], {(RECORD.query_id, 0): RECORD})
     units = {measure.name: measure for measure in scorer.measures}

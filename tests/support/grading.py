@@ -1,4 +1,4 @@
-"""An evaluator that asks its judge for a number, and runs for it to score."""
+"""An evaluator that requests a number from its judge, and runs for it to score."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ DOUBT = Measure("doubt", "the same question asked twice in one judgement", failu
 
 
 class Grader:
-    """Asks the judge for a number."""
+    """Requests a number from the judge."""
 
     def __init__(self, _params: Params, runtime: EvaluationRuntime) -> None:
         self._runtime = runtime
@@ -50,7 +50,7 @@ GRADER = EvaluatorSpec(
 
 
 def graded_run(results: Path, system: str, answers: Sequence[str | None]) -> RunDir:
-    """One query for each answer, in the order of their ids; None has no record yet."""
+    """One query per answer, in the order of their ids; None has no record."""
     manifest = Manifest(
         schema_version=SCHEMA_VERSION,
         run_id=f"demo--{system}--0123456789ab",

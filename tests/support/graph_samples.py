@@ -1,4 +1,4 @@
-"""Graphs for tests of what keeps them."""
+"""Graphs for tests of graph stores."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeVar
@@ -42,12 +42,12 @@ def chunks_of(documents: Sequence[Document], size: int = 1200) -> tuple[Chunk, .
 
 
 def texts(count: int) -> tuple[Chunk, ...]:
-    """That many documents of one chunk each: d0, d1, ..."""
+    """This number of documents with one chunk each: d0, d1, ..."""
     return chunks_of([Document(doc_id=f"d{number}", text=f"text {number}") for number in range(count)])
 
 
 def graph(chunks: Sequence[Chunk], edges: Sequence[Edge] = (), names: Sequence[str] = ()) -> KnowledgeGraph:
-    """The ends of the edges and the other names as entities (id: lower case); the chunks mention the ends."""
+    """Heads, tails and the other names as entities (id: lower case); the chunks mention heads and tails."""
     ends = {name for head, _, tail, _ in edges for name in (head, tail)}
     by_id = {name.lower(): name for name in sorted(ends | set(names))}
     relations = {
@@ -93,13 +93,13 @@ def directions(count: int, dimension: int = 16, seed: int = 5) -> "Vectors":
 
 
 async def written(store: Store, kept: KnowledgeGraph, dimension: int = 16) -> Store:
-    """The store, holding the graph and random vectors."""
+    """The store with the graph and random vectors."""
     await store.write(kept, directions(len(kept.chunks), dimension))
     return store
 
 
 def expected(kept: KnowledgeGraph, entity_ids: list[str]) -> list[StoredTriplet]:
-    """The triplets of a graph by reading it."""
+    """The triplets that a store must return, read from the graph."""
     name = {entity.entity_id: entity.name for entity in kept.entities}
     document = {chunk.chunk_id: chunk.span.doc_id for chunk in kept.chunks}
     return [
@@ -118,7 +118,7 @@ def expected(kept: KnowledgeGraph, entity_ids: list[str]) -> list[StoredTriplet]
 
 
 def passages_of(kept: KnowledgeGraph) -> list[Context]:
-    """Its chunks as a store must return them."""
+    """The passages that a store must return."""
     return [
         Context(
             text=under_heading(document_heading(chunk.document), chunk.text),

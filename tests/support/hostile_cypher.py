@@ -1,4 +1,4 @@
-"""Cypher that nobody should run: what writes, reads files, sends requests, hangs, or hides what it does."""
+"""Cypher that must not be run: it writes, reads files, sends requests, hangs, or hides its effect."""
 
 WRITES = (
     "CREATE (n:Chunk {chunk_id: 'x'}) RETURN n.chunk_id",
@@ -87,7 +87,7 @@ BULKY = (
     "MATCH (n:Chunk) WHERE n.start = 1" + " OR n.start = 1" * 5_000 + " RETURN n.chunk_id",
 )
 REFUSED = (*WRITES, *READS_FILES, *SENDS_REQUESTS, *PROCEDURES, *HIDDEN, *BULKY)
-"""None of them is run."""
+"""All of these are rejected."""
 HEAVY = (
     "MATCH (a:Entity), (b:Entity), (c:Entity), (d:Entity), (z:Chunk) "
     "RETURN count(*) AS n, count(DISTINCT z.chunk_id)",
@@ -95,9 +95,9 @@ HEAVY = (
     "MATCH (a:Entity)-[:RELATES]-(b)-[:RELATES]-(c)-[:RELATES]-(d)-[:RELATES]-(e)-[:RELATES]-(f), (z:Chunk) "
     "RETURN count(*) AS n, max(z.chunk_id)",
 )
-"""Allowed, and more than a database should be left alone with."""
+"""Allowed, but heavier than a database can bear without a limit."""
 TWO_WITH = "MATCH (d:Document) WITH d WITH d.doc_id AS doc_id RETURN doc_id"
-"""Harmless; the grammar does not know one WITH right after another."""
+"""Harmless; the grammar does not support a WITH directly after another."""
 HARMLESS = (
     "MATCH (e:Entity)<-[:MENTIONS]-(c:Chunk) WITH e, count(c) AS n "
     "MATCH (e)<-[:MENTIONS]-(c:Chunk) WHERE n > 0 RETURN e.name, n, c.chunk_id",
@@ -105,7 +105,7 @@ HARMLESS = (
     "MATCH (d:Document) RETURN d.title AS created, d.doc_id // DELETE d",
     "match (d:Document) return d.doc_id as set_of_ids limit 5",
 )
-"""What only looks as if it did harm: each of them is run, and finds something."""
+"""Looks harmful, but is not: each is run and finds something."""
 
 
 def _star(count: int, edge: str = "--", label: str = "", more: str = ", ") -> str:
@@ -133,7 +133,7 @@ def _ring(count: int, label: str = "") -> str:
 
 
 def _grown(steps: int, copies: int, kept: str = "{}", joined: str = " + ") -> str:
-    """Each WITH repeats what the one before made."""
+    """Each WITH repeats the result of the previous one."""
     first, again = (kept.format(joined.join([one] * copies)) for one in ("c.text", "t"))
     parts = (f"MATCH (d{number}:Document) WITH i, {again} AS t LIMIT 1" for number in range(steps))
     return f"MATCH (c:Chunk) WITH c.doc_id AS i, {first} AS t LIMIT 1 {' '.join(parts)} RETURN i, size(t) AS n"
@@ -144,7 +144,7 @@ def _where(sign: str, count: int, condition: str = "c.start = {}") -> str:
 
 
 def _in_part(number: int) -> str:
-    """A node that has a label from the sixth on."""
+    """A node with a label from the sixth on."""
     return f"(n{number}{_ENTITY if number > 4 else ''})"
 
 
@@ -191,7 +191,7 @@ BOMBS = (
     "MATCH (c:Chunk) RETURN c.doc_id, " + "toLower(" * 40 + "c.text" + ")" * 40,
     "MATCH (c:Chunk) RETURN c.doc_id, " + "CASE WHEN true THEN " * 60 + "1" + " END" * 60,
 )
-"""Small to write, and too large to plan or to hold. All of them are refused."""
+"""Short, but too large to plan or to store. All are rejected."""
 AT_THE_BOUND = (
     *(
         f"MATCH (a:Entity){match}{match.join(f'(a){_RELATES}{_in_part(n)}' for n in range(7))} "
@@ -226,4 +226,4 @@ AT_THE_BOUND = (
     "MATCH (c:Chunk) RETURN c.doc_id, " + " + ".join(["c.text"] * 60),
     "MATCH (c:Chunk) RETURN c.doc_id, " + "toLower(" * 8 + "c.text" + ")" * 8,
 )
-"""As large as a statement may be: a database plans each, and answers or ends it in time."""
+"""As large as allowed: a database plans each, and answers or ends it in time."""

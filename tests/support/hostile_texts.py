@@ -1,4 +1,4 @@
-"""What a document, a query, an answer or a name of somebody else may hold, and what a page must then be like."""
+"""Hostile texts in documents, queries, answers or names, and the checks of a page with them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 FLIP = "\u2029\u2069\u2067\u202eevil"
-"""Ends an isolation that somebody set around it, and turns the direction of what follows."""
+"""Ends an isolation around it, and reverses the direction of the following text."""
 HOSTILE_TEXTS = (
     "<script data-evil>window.ran=1</script>",
     "<img data-evil src=x onerror='window.ran=1'>",
@@ -41,7 +41,7 @@ _FLIPPED = (Path(__file__).parent / "flipped_letters.js").read_text(encoding="ut
 
 
 def check_page(page: "Page", within: str = "body") -> None:
-    """Nothing of such a text runs, becomes an element, widens the page or turns the words beside it."""
+    """Such a text does not run, become an element, widen the page or reverse the text around it."""
     assert page.evaluate("window.ran") is None
     assert page.locator("[data-evil], base, iframe, a[href^=javascript], link[rel=stylesheet]").count() == 0
     assert page.evaluate(

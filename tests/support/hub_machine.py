@@ -1,4 +1,6 @@
-"""Programs that fetch weights, each in a process of its own: the hub's library reads its environment only once."""
+"""Programs that download weights, each in its own process, because the hub's library reads its environment only
+once.
+"""
 
 import os
 import pty
@@ -42,7 +44,7 @@ class Machine:
 
     @property
     def blob(self) -> Path:
-        """The one file that the hub's cache holds."""
+        """The one file in the hub's cache."""
         (blob,) = self.hub.glob("models--org--repo/blobs/*")
         return blob
 
@@ -50,7 +52,7 @@ class Machine:
         return [sys.executable, "-c", _BEGIN + code]
 
     def says(self, code: str, **env: str) -> list[str]:
-        """What a program prints; it must neither fail nor write to standard error."""
+        """The output of a program; it must not fail or write to standard error."""
         done = subprocess.run(
             self.command(code), env={**self.env, **env}, capture_output=True, text=True, check=False
         )
@@ -62,13 +64,13 @@ class Machine:
         return Path(line)
 
     def on_terminal(self, code: str) -> str:
-        """What a program shows on a terminal."""
+        """The output of a program on a terminal."""
         ours, theirs = pty.openpty()
         termios.tcsetwinsize(ours, (24, 100))
         with subprocess.Popen(self.command(code), env=self.env, stdout=theirs, stderr=theirs) as program:
             os.close(theirs)
             shown = b""
-            # Linux ends the reading with an error once the other side is closed.
+            # Linux ends the reading with an error once the other end is closed.
             try:
                 while block := os.read(ours, 1 << 16):
                     shown += block

@@ -1,4 +1,4 @@
-"""A mirror of the Hugging Face hub on this machine, as far as its library asks for one, with faults on order."""
+"""A mirror of the Hugging Face hub on this machine, as far as its library uses it, with configurable faults."""
 
 import hashlib
 import os
@@ -15,16 +15,16 @@ _COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @dataclass
 class Mirror:
-    """Files, in whatever repository they are asked for; what is set here holds from the next request on."""
+    """Files of any repository; settings apply from the next request."""
 
     url: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
     says: dict[str, str] = field(default_factory=dict)
-    """Headers that it sends in place of the true ones."""
+    """Headers that replace the true ones."""
     status: dict[str, int] = field(default_factory=dict)
-    """Method -> what it answers instead of the file."""
+    """Method -> status returned instead of the file."""
     cuts: list[int] = field(default_factory=list)
-    """After how many bytes the next replies break off, one after another."""
+    """Number of bytes after which the next replies break off, in order."""
     asked: list[tuple[str, str, int]] = field(default_factory=list)
     """Method, file, first byte of each request."""
 
@@ -46,7 +46,7 @@ class Mirror:
 
 @contextmanager
 def serve_mirror(files: dict[str, bytes]) -> Iterator[Mirror]:
-    """A mirror that holds these files."""
+    """A mirror with these files."""
     mirror = Mirror(files=files)
 
     class Handler(_Handler):
@@ -102,4 +102,4 @@ class _Handler(BaseHTTPRequestHandler):
         if self.command == "GET":
             end = start + mirror.cuts.pop(0) if mirror.cuts else len(content)
             self.wfile.write(content[start:end])
-            # HTTP/1.0: the connection ends here, for the other side too early where it was cut.
+            # HTTP/1.0: the connection ends here, too early for the client if the reply was cut.

@@ -1,4 +1,4 @@
-"""What a journal holds, for tests that count calls."""
+"""Reads journals, for tests that count calls."""
 
 import sqlite3
 from contextlib import closing

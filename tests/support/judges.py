@@ -1,4 +1,4 @@
-"""A judge and an embedder that reply by a script, for evaluators that ask a model."""
+"""A judge and an embedder with scripted replies."""
 
 import json
 import re
@@ -16,9 +16,10 @@ Reply = str | Exception | Callable[[str], str]
 
 
 class ScriptedJudge:
-    """A `ChatModel`: the first key found at the beginning of the prompt (its first 500 characters) has the reply.
+    """A `ChatModel`: the first key found in the first 500 characters of the prompt selects the reply.
 
-    An exception is raised, a function is given the whole prompt. A prompt that no key fits fails the test.
+    An exception is raised, a function is called with the whole prompt. A prompt without a matching key fails the
+    test.
     """
 
     def __init__(self, replies: Mapping[str, Reply]) -> None:
@@ -40,7 +41,7 @@ class ScriptedJudge:
         return self.reply_to(messages[0].content)
 
     def reply_to(self, prompt: str) -> str:
-        """What the script says; it counts no call."""
+        """The scripted reply, without counting a call."""
         reply = next((reply for key, reply in self.replies.items() if key in prompt[:500]), None)
         assert reply is not None, f"no reply for {prompt[:200]!r}"
         if isinstance(reply, Exception):
@@ -49,7 +50,7 @@ class ScriptedJudge:
 
 
 class WordEmbedder:
-    """An `Embedder`: a text is its words, so that the cosine of two texts can be counted by hand."""
+    """An `Embedder`: the vector of a text counts its words, so cosines can be computed by hand."""
 
     def __init__(self) -> None:
         self._words: dict[str, int] = {}
@@ -64,7 +65,7 @@ class WordEmbedder:
         return self.vector(text)
 
     def vector(self, text: str) -> "Vectors":
-        """A one for each word, at unit length."""
+        """1 for each word, at unit length."""
         self.embedded.append(text)
         row = np.zeros(64, dtype=np.float32)
         for word in re.findall(r"\w+", text.lower()):
@@ -74,14 +75,14 @@ class WordEmbedder:
 
 
 def quoted_in(prompt: str, tag: str) -> str:
-    """The text of others that a prompt quotes between these tags."""
+    """The quoted text between these tags of a prompt."""
     found = re.search(rf"<{tag}>\n(.*?)\n</{tag}>", prompt, re.DOTALL)
     assert found, f"nothing is quoted as {tag}: {prompt[:200]!r}"
     return found[1]
 
 
 def input_of(prompt: str) -> dict[str, Any]:
-    """The input of a prompt of ragas: the JSON object that it ends with."""
+    """The input of a ragas prompt: the JSON object at its end."""
     _, _, behind = prompt.rpartition("Now perform the same with the following input\ninput: ")
     found, _ = json.JSONDecoder().raw_decode(behind)
     assert isinstance(found, dict)

@@ -1,4 +1,4 @@
-"""A corpus for kg, a model that extracts its triplets, and questions to it."""
+"""A corpus for kg, a model that extracts its triplets, and questions about it."""
 
 import json
 import re
@@ -24,7 +24,7 @@ CORPUS = [
     for doc_id, text in TEXTS.items()
 ]
 THESIS = {"names_by": "rules", "mentions": False, "rank": "words", "hops": 1}
-"""Its way of retrieving: what is not named otherwise."""
+"""Its parameters for retrieval."""
 STATEMENT = re.compile(
     r"([A-Z]\w+(?: [A-Z]\w+)*) (runs|builds turbines for|makes signals for|lies off) (?:the )?"
     r"([A-Z]\w+(?: [A-Z]\w+)*)"
@@ -32,7 +32,7 @@ STATEMENT = re.compile(
 
 
 def scripted(asked: Asked) -> str:
-    """Extracts what STATEMENT finds; answers any other question with `an answer`."""
+    """Extracts the matches of STATEMENT; answers any other request with `an answer`."""
     if asked.json_schema is None:
         return "an answer"
     text = asked.messages[-1].content.split("Text:")[1]

@@ -1,6 +1,6 @@
-"""KG-eval's Algorithms 1-3 as they are written, on networkx: slow, and easy to hold against the paper.
+"""KG-eval's Algorithms 1-3 as published, on networkx: slow, but easy to compare with the paper.
 
-Dong et al. 2025, https://arxiv.org/abs/2510.02549. Whatever the paper leaves open is decided as in
+Dong et al. 2025, https://arxiv.org/abs/2510.02549. Details that the paper leaves open are as in
 `harness.evaluators.kg`.
 """
 
@@ -38,7 +38,7 @@ def build_graph(
 
 
 def add_triplets(graph: nx.DiGraph, triplets: Sequence[Triplet], group: str, suffix: str) -> None:
-    """Labels merge entities; a relation's suffix is unique: no label holds a line break."""
+    """Labels merge entities; a relation's suffix is unique: labels contain no line break."""
     stated = {(" ".join(h.split()), " ".join(r.split()), " ".join(t.split())) for h, r, t in triplets}
     for number, (head, relation, tail) in enumerate(sorted(stated)):
         if head == "" or tail == "":
@@ -61,7 +61,7 @@ def cosine(one: Vector, other: Vector) -> float:
 
 
 def multi_hop(graph: nx.DiGraph, delta: float) -> float:
-    """Algorithm 2 and Formula 1; of `graph.to_undirected()` the undirected variant."""
+    """Algorithm 2 and Formula 1; with `graph.to_undirected()` the undirected variant."""
     inputs, contexts = entities(graph, "input"), set(entities(graph, "context"))
     if not inputs or not contexts:
         return 0.0
@@ -110,7 +110,7 @@ def over_seeds(
 
 
 def networkx_louvain(graph: nx.DiGraph, seed: int) -> list[set[str]]:
-    # Sets of numbers have the same order in every process, sets of strings have not.
+    # Sets of numbers have the same order in every process, unlike sets of strings.
     numbered = nx.convert_node_labels_to_integers(graph.to_undirected())
     nodes = list(graph)
     found = nx.community.louvain_communities(numbered, weight="weight", seed=seed)
@@ -118,11 +118,11 @@ def networkx_louvain(graph: nx.DiGraph, seed: int) -> list[set[str]]:
 
 
 def igraph_louvain(graph: nx.DiGraph, seed: int) -> list[set[str]]:
-    """igraph's on the same graph, with nodes and edges, on whose order it depends, ordered as in the fast path."""
+    """igraph's on the same graph, with nodes and edges in the order of the fast path, on which it depends."""
     nodes = sorted(graph, key=lambda node: node_order(graph, node))
     place = {node: number for number, node in enumerate(nodes)}
     directed = sorted((kind == "SIMILAR", place[a], place[b]) for a, b, kind in graph.edges(data="kind"))
-    # Where a triplet has one entity at both ends, its way back is the same undirected edge.
+    # A triplet with equal head and tail has only one undirected edge.
     edges = [(a, b) for _, a, b in directed if a < b or not graph.has_edge(nodes[b], nodes[a])]
     whole = igraph.Graph(n=len(nodes), edges=edges)
     igraph.set_random_number_generator(random.Random(seed))

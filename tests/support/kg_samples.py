@@ -1,4 +1,4 @@
-"""Triplets and vectors made up to resemble what extraction and an embedder give."""
+"""Generated triplets and vectors that resemble those of extraction and an embedder."""
 
 import random
 from typing import NamedTuple
@@ -19,7 +19,9 @@ class Sample(NamedTuple):
 
 
 def sample(inputs: int, contexts: int, *, dimensions: int = 384, seed: int = 0) -> Sample:
-    """So many triplets a side, a few entities in many of them; a third of the contexts' are near an input one."""
+    """This number of triplets per text, with a few frequent entities; a third of the contexts' are near an input
+    entity.
+    """
     draw, noise = random.Random(seed), np.random.default_rng(seed)
     stated, held = _triplets("i", inputs, draw), _triplets("c", contexts, draw)
     vectors = {label: _unit(noise.normal(size=dimensions)) for label in _labels(stated)}

@@ -1,4 +1,4 @@
-"""kill -9 at random moments, and what a run that was killed must still hold."""
+"""kill -9 at random moments, and the invariants of a killed run."""
 
 import random
 import signal
@@ -15,7 +15,7 @@ from harness.store import RunDir
 
 
 def what_was_answered(run: RunDir) -> dict[str, Any]:
-    """Everything of the records that is no measurement of time or memory."""
+    """All fields of the records that are not measurements of time or memory."""
     return {
         record.query_id: (record.status, record.prediction, record.cost.usage.get("generator"))
         for record in run.iter_records()
@@ -29,8 +29,8 @@ def journaled(path: Path) -> list[tuple[Any, ...]]:
 
 
 def kill_somewhere(cli: CommandLine, words: list[str], after_s: float, draw: random.Random) -> bool:
-    """Start a command and SIGKILL its parent or one of its processes after a while, then wait until all are gone;
-    False where it was over before.
+    """Start a command, SIGKILL its parent or one of its processes after a while, and wait until all are gone;
+    False if it had already ended.
     """
     process = cli.begin(*words)
     parent = psutil.Process(process.pid)
@@ -45,7 +45,7 @@ def kill_somewhere(cli: CommandLine, words: list[str], after_s: float, draw: ran
     with suppress(psutil.Error):
         victim.send_signal(signal.SIGKILL)
     if victim != parent and process.poll() is None:
-        # The runner goes on after its worker's death; then it too is killed.
+        # The runner continues after its worker's death; then it is killed too.
         time.sleep(draw.uniform(0.0, 1.0))
         process.kill()
     process.communicate()

@@ -1,4 +1,4 @@
-"""Runs with answers and contexts, to be labelled by people."""
+"""Runs with answers and contexts for human labels."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,7 +22,7 @@ def labelled_run(
     is_quoted: bool = False,
 ) -> RunDir:
     """A finished run of n queries of two types, each with two contexts. `said`: answers by query id; `is_quoted`:
-    they are query, reference and context, too.
+    they are also query, reference and context.
     """
     ids = [f"q{number:03d}" for number in range(n)]
     quoted = said if said and is_quoted else {}
@@ -57,7 +57,7 @@ def record(query_id: str, prediction: Prediction) -> RunRecord:
 
 
 def keep_labels(run: RunDir, annotator: str, dimension: Dimension, labels: Mapping[str, int]) -> None:
-    """What somebody said of some queries."""
+    """Save an annotator's labels of some queries."""
     run_id = run.manifest().run_id
     with opened_annotations(run, annotator) as log:
         log.append(

@@ -1,4 +1,6 @@
-"""Finished runs on disk as large as real ones: real questions and articles where they are, made-up results."""
+"""Finished runs on disk as large as real ones: with real questions and articles if available, and generated
+results.
+"""
 
 import json
 import os
@@ -35,19 +37,19 @@ _EVALUATORS: Mapping[str, tuple[str, ...]] = {
 }
 
 Place = tuple[str, float]
-"""A document and how far into it, from 0 to 1."""
+"""A document and a relative position in it, from 0 to 1."""
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """What is asked of what."""
+    """The queries and their documents."""
 
     rows: Sequence[DatasetRow]
     documents: Mapping[str, str]
 
 
 def make_runs(results: Path, names: Sequence[str], n_queries: int) -> list[RunDir]:
-    """A run of each of `SYSTEMS` that is named, in `results`; of MultiHop-RAG where RAG_HARNESS_DATA is set."""
+    """A run of each named system of `SYSTEMS` in `results`; of MultiHop-RAG if RAG_HARNESS_DATA is set."""
     corpus = _real(n_queries) if os.environ.get("RAG_HARNESS_DATA") else _made_up(n_queries)
     sample = [SampleRow(query=row.query, reference=row.reference) for row in corpus.rows]
     rankings = list(_rankings(corpus))
@@ -75,7 +77,7 @@ def _made_up(n_queries: int) -> Corpus:
 
 
 def _rankings(corpus: Corpus) -> Iterator[list[Place]]:
-    """Places for each query: its own documents, and some that many queries find."""
+    """Rankings of each query: its own documents, and some that many queries retrieve."""
     rng = random.Random(1)
     names = sorted(corpus.documents)
     weights = [1 / (rank + 30) for rank in range(len(names))]
@@ -88,7 +90,7 @@ def _rankings(corpus: Corpus) -> Iterator[list[Place]]:
 
 
 class _Maker:
-    """Of one system."""
+    """Makes the run of one system."""
 
     def __init__(self, corpus: Corpus, name: str) -> None:
         self._corpus = corpus
@@ -140,7 +142,7 @@ class _Maker:
     def _contexts(self, ranking: list[Place]) -> list[dict[str, Any]]:
         if self._name == "closed_book":
             return []
-        # What reorders finds the same passages; the others disagree on a third of them.
+        # Rerankers return the same passages; other systems differ in a third of them.
         kept = [place for place in ranking if self._rng.random() < 2 / 3] or ranking
         found = [self._passage(*place) for place in kept[: 4 + len(self._name) % 7]]
         if self._name in {"kg", "community"}:
@@ -166,7 +168,9 @@ class _Maker:
         return [{"name": f"round {at}", "content": " ".join(words[at : at + 14])} for at in (1, 2)]
 
     def _scores(self, row: DatasetRow) -> Iterator[dict[str, Any]]:
-        """Of one query: a ranking has one first hit, and all explanations of an answer are of that answer."""
+        """The scores of one query. They are consistent: a ranking has one first hit, and explanations of an answer
+        belong to that answer.
+        """
         rng, gold = self._rng, max(1, len(row.reference.evidence))
         first = rng.randint(1, 4)
         found = sorted(rng.randint(0, gold) for _ in range(3))

@@ -1,4 +1,4 @@
-"""PDF and Word files of our own words, made where a test needs them."""
+"""Generated PDF and Word files."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,8 @@ def pdf(
     password: str | None = None,
     algorithm: str = "AES-256",
 ) -> bytes:
-    """A page for each text, its lines below each other; `outline`: title and page from 0. `password`: to open it;
-    empty: nobody needs one to read it, but it is encrypted.
+    """A page for each text; `outline`: title and page from 0. `password`: to open it; empty: it is encrypted, but
+    readable without one.
     """
     writer = PdfWriter()
     named = {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica"}
@@ -98,7 +98,7 @@ def stream_of(text: str) -> DecodedStreamObject:
 
 
 def word(paragraphs: Sequence[tuple[str, str]], *, table: Sequence[Sequence[str]] = ()) -> bytes:
-    """(style, text) of each paragraph, and a table after them."""
+    """(style, text) of each paragraph, followed by a table."""
     document = docx.Document()
     for style, text in paragraphs:
         document.add_paragraph(text, style=style)

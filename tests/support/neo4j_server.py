@@ -1,4 +1,4 @@
-"""A real Neo4j for a test session, started and stopped by scripts/neo4j as a user would."""
+"""A real Neo4j for a test session, started and stopped with scripts/neo4j like a user."""
 
 import os
 import re
@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "scripts" / "neo4j"
 _UNTESTED = "could not test Neo4j"
-# Ends the server when the pipe to it closes: at the end of the session, and also where pytest is killed.
+# Ends the server when its pipe closes: at the end of the session, and if pytest is killed.
 _WATCH = """
 import subprocess, sys
 sys.stdin.read()
@@ -27,23 +27,23 @@ sys.exit(subprocess.run([sys.argv[1], "stop", "--remove"]).returncode)
 
 @dataclass(frozen=True)
 class Neo4jServer:
-    """A server that answers."""
+    """A running server."""
 
     uri: str
     username: str
     password: str = field(repr=False)
     state: Path
-    """What NEO4J_STATE was when it was started."""
+    """NEO4J_STATE at its start."""
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a process needs to reach it."""
+        """Environment variables for clients."""
         return {"NEO4J_URI": self.uri, "NEO4J_USERNAME": self.username, "NEO4J_PASSWORD": self.password}
 
 
 @contextmanager
 def running_neo4j(state: Path, home: Path | None) -> Iterator[Neo4jServer]:
-    """A server of its own in the folder `state`, on a free port; removed afterwards."""
+    """A separate server in the folder `state`, on a free port; removed afterwards."""
     environment = {**unset(os.environ), "NEO4J_STATE": str(state), "NEO4J_BOLT_PORT": "0"}
     if home is not None:
         environment["NEO4J_HOME"] = str(home)
@@ -67,7 +67,7 @@ def running_neo4j(state: Path, home: Path | None) -> Iterator[Neo4jServer]:
 def call_script(
     command: str, environment: Mapping[str, str], script: Path | str = SCRIPT, cwd: Path | None = None
 ) -> "subprocess.CompletedProcess[str]":
-    """scripts/neo4j (or what else is called so) with these words in this environment."""
+    """scripts/neo4j (or `script`) with these arguments in this environment."""
     return subprocess.run(
         [script, *command.split()],
         env=environment,
@@ -80,25 +80,25 @@ def call_script(
 
 
 def server_of(exports: str, state: Path) -> Neo4jServer:
-    """The server that the lines which `start` prints describe."""
+    """The server described by the output of `start`."""
     told = dict(word.split("=", 1) for line in exports.splitlines() for word in shlex.split(line)[1:])
     return Neo4jServer(told["NEO4J_URI"], told["NEO4J_USERNAME"], told.get("NEO4J_PASSWORD", ""), state)
 
 
 def unset(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what names another server."""
+    """The environment without variables of another server."""
     return {key: value for key, value in environment.items() if not key.startswith("NEO4J_")}
 
 
 def neo4j_home() -> Path | None:
-    """The distribution that NEO4J_HOME names, else the one in ../shared/neo4j beside the repository."""
+    """The distribution of NEO4J_HOME, otherwise the one in ../shared/neo4j next to the repository."""
     named = os.environ.get("NEO4J_HOME")
     home = Path(named).expanduser() if named else ROOT.parent / "shared" / "neo4j" / "dist"
     return home if named or home.is_dir() else None
 
 
 def has_docker_engine() -> bool:
-    """Whether containers could be started."""
+    """Whether containers can be started."""
     try:
         return subprocess.run(["docker", "info"], capture_output=True, check=False, timeout=30).returncode == 0
     except (OSError, subprocess.TimeoutExpired):
@@ -107,9 +107,10 @@ def has_docker_engine() -> bool:
 
 @pytest.fixture(scope="session")
 def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
-    """One server for all tests of the session, named in the environment, so that processes find it too.
+    """One server for all tests of the session, with its variables in the environment, so that processes find it
+    too.
 
-    Where none can be had the tests are skipped, and where CI=true they fail.
+    Without a server the tests are skipped, or fail if CI=true.
     """
     home = neo4j_home()
     if home is None and not has_docker_engine():
@@ -126,15 +127,15 @@ def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServ
 
 @cache
 def asks_for_a_server(file: Path) -> bool:
-    """Whether tests of that file, or the fixtures beside it, name `neo4j_server`."""
+    """Whether tests of that file, or the fixtures next to it, use `neo4j_server`."""
     texts = (one.read_text("utf-8") for one in (file, file.with_name("conftest.py")) if one.is_file())
     return any(re.search(r"\bneo4j_server\b[:\"]", text) for text in texts)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Under `--dist loadscope` all that asks for a server goes to one process: each would start its own, and that
-    is half a minute of a core.
+    """Under `--dist loadscope` all tests with a server run in one process: each process would start its own, which
+    takes half a minute.
     """
     if config.getvalue("dist") != "loadscope":
         return None
@@ -152,7 +153,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say last which real components were not there to be tested."""
+    """Report at the end which real components were missing."""
     reasons = {str(report.longrepr[2]) for report in terminalreporter.getreports("skipped")}
     for reason in sorted(reason.removeprefix("Skipped: ") for reason in reasons if _UNTESTED in reason):
         terminalreporter.write_line(reason, yellow=True)

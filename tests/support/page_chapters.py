@@ -1,4 +1,4 @@
-"""Chapters for report.html: runs on disk with given scores, and sections that hold one of everything."""
+"""Chapters for report.html: runs on disk with given scores, and sections with one of each element."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RIGHT = {"kg": (1, 1, 1, 0), "naive": (1, 1, 0, 0), "community": (0, 0, 0, 0)}
 
 
 def picture(stem: str = "pareto", svg: str = SVG) -> Picture:
-    """A picture of one word; that beside the leaderboard is narrow."""
+    """A picture of one word; the one next to the leaderboard is narrow."""
     width, letters = (280.8, 8.0) if stem == "pareto" else (331.2, 7.0)
     drawn = svg.replace("{width}", str(width)).replace("{letters}", str(letters))
     caption, alt = "Four queries.", "kg 75 %, naive 50 %."
@@ -33,7 +33,7 @@ def picture(stem: str = "pareto", svg: str = SVG) -> Picture:
 
 
 def chapter(results: Path, right: dict[str, Sequence[float]] | None = None, digest: str = "d" * 64) -> Chapter:
-    """Runs with these accuracies of each query, the best first; a system without any is not evaluated."""
+    """Runs with these accuracies per query, the best first; a system without any is not evaluated."""
     right = {**RIGHT} if right is None else right
     runs = [
         write_run(results, ScoredRun(name, {"accuracy": values} if values else {}, digest=digest))
@@ -46,7 +46,7 @@ def chapter(results: Path, right: dict[str, Sequence[float]] | None = None, dige
 
 
 def sections() -> tuple[Section, ...]:
-    """One of everything."""
+    """One of each element."""
     long = tuple((f"pair {number}", Quantity(0.1, 0.0, 0.2)) for number in range(40))
     pairs = Table("pairs", "Pairs", ("pair", "p"), long)
     models = Table("runs", "Models", ("system", "generator"), (("kg", "openai/gpt-4o-mini"),))
@@ -62,11 +62,11 @@ def sections() -> tuple[Section, ...]:
 
 
 def numbers() -> Table:
-    """One number with its interval."""
+    """A number with its interval."""
     mean = Quantity(0.75, 0.301, 0.954, unit="share")
     return Table("accuracy", "By type", ("system", "overall"), (("kg", mean),), note="Means.")
 
 
 def explorer(blocks: Sequence[tuple[str, str]] = (("g0-core", "QUJD"),)) -> Explorer:
-    """An explorer of one query; its blocks are no data."""
+    """An explorer of one query; its blocks contain no data."""
     return Explorer("g0", {"name": "g0", "n_queries": 1, "n_runs": 1, "n_detailed": 1}, blocks)

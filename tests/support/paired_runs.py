@@ -1,4 +1,4 @@
-"""Finished runs on disk with given scores: no system, no evaluator."""
+"""Finished runs on disk with given scores, without a system or evaluator."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ FAILED = "failed"
 IMPUTED = "imputed"
 
 PRIMARY_MEASURES = {"demo": "accuracy", "multihop_rag": "accuracy", "uda_qa": "token_f1"}
-"""By data set."""
+"""Primary metric of each data set."""
 
 Value = float | str
 """A value, `FAILED` or `NOT_APPLICABLE`; `IMPUTED` is a failed query's 0."""
@@ -33,49 +33,49 @@ Value = float | str
 
 @dataclass
 class ScoredRun:
-    """What one run is to be."""
+    """The content of one run."""
 
     system: str = "naive"
     scores: Mapping[str, Sequence[Value]] = field(default_factory=dict)
-    """Measure -> one value for each query, or for each repeat of each query in turn."""
+    """Metric -> one value per query, or per repeat of each query in turn."""
     queries: Sequence[str] = ()
-    """Their ids; empty: q000, q001 and so on, as many as there are values."""
+    """Query ids; empty: q000, q001 and so on."""
     types: Sequence[str] = ("inference_query",)
-    """Of the queries, again and again."""
+    """Types of the queries, repeated in turn."""
     cites: Sequence[str] = ()
-    """The document that each query's evidence names, again and again; empty: none."""
+    """The document in each query's evidence, repeated in turn; empty: none."""
     type_mix: Mapping[str, int] = field(default_factory=dict)
     """Queries of each type in the whole data set."""
     finished: bool = True
     dataset: str = "demo"
     digest: str = "d" * 64
     texts: Mapping[str, str] = field(default_factory=dict)
-    """Query id -> a text of its own."""
+    """Query id -> its text."""
     repeats: int = 1
     latency_s: Sequence[float] = (2.0,)
-    """Of the queries, again and again."""
+    """Latencies of the queries, repeated in turn."""
     input_tokens: int | None = 100
-    """Of the first query, one more for each that follows; None: nobody counted."""
+    """Tokens of the first query, one more for each next one; None: not counted."""
     usage: Mapping[str, Usage] | None = None
-    """What every answer used, by model role, instead of that."""
+    """Usage of every answer by model role, instead of `input_tokens`."""
     baseline: str = ""
-    """What makes it a baseline."""
+    """The reason why it is a baseline."""
     measure: str | None = None
-    """What its config says is to rank."""
+    """The metric in its config."""
     primary_measure: str = ""
-    """What its data set says is to rank; empty: what it says in `PRIMARY_MEASURES`."""
+    """The primary metric of its data set; empty: as in `PRIMARY_MEASURES`."""
     config: Mapping[str, Any] = field(default_factory=dict)
     """More keys of its config."""
     replayed: int = 0
-    """So many of the first queries were answered from the journal."""
+    """Number of queries, from the first, answered from the journal."""
     gold: Sequence[str] = ()
-    """The right answers of the queries, again and again; empty: one of its own for each."""
+    """Reference answers of the queries, repeated in turn; empty: a unique one for each."""
     said: Sequence[str] = ("Yes",)
-    """What is answered to the queries, again and again."""
+    """Answers to the queries, repeated in turn."""
     unfinished: int = 0
-    """So many of the last queries have no answer, and the run did not close."""
+    """Number of queries, from the last, without an answer; the run is then not closed."""
     name: str = ""
-    """Of the run directory; empty: by its identity."""
+    """Name of the run directory; empty: by its identity."""
     evaluator: EvaluationRecord = field(
         default_factory=lambda: EvaluationRecord(evaluator="answer", version="1", cost=Cost(wall_s=0.0))
     )
@@ -105,7 +105,7 @@ def write_run(results: Path, plan: ScoredRun) -> RunDir:
 
 
 def close_again(run: RunDir, *records: RunRecord) -> None:
-    """Add these attempts to a finished run, and close it as it is then."""
+    """Add these attempts to a finished run, and close it again."""
     (run.path / "done.json").unlink()
     for record in records:
         run.append_record(record)
@@ -119,7 +119,7 @@ def close_again(run: RunDir, *records: RunRecord) -> None:
 def _row(plan: ScoredRun, query_id: str, number: int) -> SampleRow:
     query = Query(query_id=query_id, text=plan.texts.get(query_id, f"Is {query_id} so?"))
     query_type = plan.types[number % len(plan.types)]
-    # One of its own for each query, so that no constant answer is right more than once.
+    # Unique, so that no constant answer is right more than once.
     answers = (plan.gold[number % len(plan.gold)] if plan.gold else query_id,)
     cited = plan.cites[number % len(plan.cites)] if plan.cites else ""
     evidence = (Evidence(doc_id=cited, fact="It is so."),) if cited else ()

@@ -1,4 +1,4 @@
-"""A package of somebody else's, installed beside ours: an entry point says what it adds."""
+"""Installs an external package with an entry point."""
 
 import importlib
 import os
@@ -15,7 +15,7 @@ PlugIn = Callable[[str, str, str], None]
 
 
 def install(site: Path, group: str, name: str, code: str) -> None:
-    """A module `name` below `site` and its distribution, which registers its SPEC under its own name."""
+    """A module `name` below `site` and a distribution that registers its SPEC under that name."""
     metadata = site / f"{name}-1.dist-info"
     metadata.mkdir(parents=True)
     (site / f"{name}.py").write_text(textwrap.dedent(code))
@@ -24,13 +24,13 @@ def install(site: Path, group: str, name: str, code: str) -> None:
 
 
 def python_path(site: Path) -> str:
-    """PYTHONPATH of a process that finds `site`, and what this process finds."""
+    """PYTHONPATH of a process that finds `site` and this process's packages."""
     return os.pathsep.join(filter(None, [str(site), os.environ.get("PYTHONPATH")]))
 
 
 @pytest.fixture
 def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PlugIn]:
-    """plug_in(group, name, code): installed for this process and for those that it starts."""
+    """plug_in(group, name, code): installed for this process and its children."""
     site, names = tmp_path / "site", []
     site.mkdir()
     monkeypatch.syspath_prepend(site)

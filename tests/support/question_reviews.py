@@ -1,4 +1,4 @@
-"""A question file that a person looks through."""
+"""A question file for a human review."""
 
 import csv
 import json
@@ -37,7 +37,7 @@ ROWS = [
 
 
 def question_file(folder: Path) -> Path:
-    """With those rows."""
+    """The question file with these rows."""
     path = folder / "asked.jsonl"
     path.write_text(rows_text(ROWS), encoding="utf-8")
     return path
@@ -53,7 +53,7 @@ def sheet_rows(path: Path) -> list[dict[str, str]]:
 
 
 def fill(path: Path, *changes: dict[str, str]) -> None:
-    """Change rows as a person with a spreadsheet does."""
+    """Change rows like a person with a spreadsheet."""
     rows = [{**one, **change} for one, change in zip(sheet_rows(path), changes, strict=True)]
     with path.open("w", encoding="utf-8-sig", newline="") as sheet:
         writer = csv.DictWriter(sheet, list(rows[0]))

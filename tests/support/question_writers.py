@@ -1,4 +1,4 @@
-"""Documents of our own, and models that write and judge questions about them by a script."""
+"""Documents of our own, and scripted models that write and judge questions about them."""
 
 import json
 import re
@@ -38,14 +38,14 @@ MILL = Document(
 
 
 def site(kind: QuestionKind = "single_fact", *documents: Document) -> QuestionSlot:
-    """One over the sentences of these documents, by default of one."""
+    """Question slots over the sentences of these documents, by default of one."""
     ends = re.compile(r"(?<=\.) (?=The|It|Hanne|Joren)")
     excerpts = tuple(Excerpt(each, tuple(ends.split(each.text))) for each in documents or (FERRY,))
     return QuestionSlot(kind, excerpts, "Tarnby yard" if len(documents) > 1 else "")
 
 
 def candidate(question: str, answer: str = "1911", *, kind: str = "single_fact", fact: str = "") -> Candidate:
-    """One that was written and not yet checked."""
+    """A written and unchecked candidate."""
     evidence = (Evidence(doc_id="yard.md", fact=fact),) if fact else ()
     written = QuestionCheck(name="written", passed=True)
     return Candidate(
@@ -61,14 +61,14 @@ def draft(question: str, answer: str, *sentences: str) -> str:
 
 @dataclass
 class Models:
-    """What a desk needs of `WriterModels`, without a server."""
+    """The part of `WriterModels` that the generator needs, without a server."""
 
     writer: Any
     judge: Any = field(default_factory=Chat)
     embedder: Embedder | None = None
     concurrency: int = 1
     left: int = 10**6
-    """Charges, each of one candidate, that the budget still holds."""
+    """Charges left in the budget, one per candidate."""
 
     @contextmanager
     def charge(self) -> Iterator[None]:
@@ -79,7 +79,7 @@ class Models:
 
 
 def judge(answer: Callable[[str], str], *, same: bool = False, stated: bool = False) -> Chat:
-    """A judge that answers `answer(prompt)`, and whose verdicts are always the same."""
+    """A judge that replies `answer(prompt)`, with constant verdicts."""
 
     def reply(asked: Asked) -> str:
         if '"same"' in asked.text:

@@ -1,4 +1,4 @@
-"""Everything that the store keeps in a folder of results, read through the store, one part after the other."""
+"""Reads everything in a results folder through the store, one part after the other."""
 
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping
@@ -14,11 +14,11 @@ from systems.common.chunking import ChunkParams, iter_chunks
 
 _KEYS = "SELECT scope, role, request_digest, occurrence FROM calls"
 Reader = Callable[[Path], object]
-"""What it gives for a folder; None, or an empty list: it is not there."""
+"""Reads one part of a folder; None, or an empty list: it is missing."""
 
 
 def readers(whole: Path) -> Mapping[str, Reader]:
-    """A reader for each part of what `whole` holds, by a name that says where it lies."""
+    """A reader for each part of `whole`, by a name that says where it is."""
     found: dict[str, Reader] = {}
     for run in sorted((whole / "results").glob("demo--*")):
         for part, read in _OF_RUNS.items():
@@ -43,14 +43,14 @@ def readers(whole: Path) -> Mapping[str, Reader]:
 
 
 def fits(name: str, found: object, expected: object) -> bool:
-    """Whether what was read is what was kept, or as good as absent, which a reader sees."""
+    """Whether the read content equals the stored one, or is visibly missing."""
     if isinstance(found, list) and isinstance(expected, list) and _can_be_fewer(name):
         return all(one in expected for one in found)
     return found == expected or found is None or (not found and name.startswith("corpora/"))
 
 
 def _can_be_fewer(name: str) -> bool:
-    """Calls that are not there are made again, vectors computed again."""
+    """Missing calls are made again, missing vectors computed again."""
     return name.endswith("calls.sqlite") or name.startswith("cache ")
 
 
@@ -82,7 +82,7 @@ def _index(index_id: str, folder: Path) -> object:
 
 
 def _calls(name: str, keys: Iterable[CallKey], folder: Path) -> object:
-    """The calls that are there; one that is not is made again."""
+    """The stored calls; missing ones are made again."""
     with closing(Journal(folder / name)) as journal:
         return [call for key in keys if (call := journal.find(key))]
 

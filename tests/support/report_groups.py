@@ -1,4 +1,4 @@
-"""Groups of a report, as it holds them, of made-up runs."""
+"""Groups of a report, made of generated runs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,11 +16,11 @@ def right(count: int, n: int = 200) -> Sequence[Value]:
 
 
 def group_of(*runs: RunDir) -> Group:
-    """The one group that they are."""
+    """The only group of these runs."""
     (group,) = load_groups(runs, load_prices())
     return group
 
 
 def written(results: Path, *plans: ScoredRun) -> Group:
-    """The group of runs that are written for it."""
+    """The group of the runs written for it."""
     return group_of(*(write_run(results, plan) for plan in plans))

@@ -1,4 +1,4 @@
-"""A `Runtime` for tests of one system: no seam, no process, everything it was asked is kept."""
+"""A `Runtime` for tests of one system: without transport and process; it records all requests."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Embedder:
-    """The fake's bag of words, and a note of what was asked."""
+    """The fake's bag of words, recording its requests."""
 
     def __init__(self) -> None:
         self.documents: list[str] = []
@@ -49,7 +49,7 @@ class Asked:
 
 
 class Chat:
-    """Answers what `reply` makes of each call (text, or raises), and keeps the calls."""
+    """Answers each call with the result of `reply` (text, or an exception), and records the calls."""
 
     def __init__(self, reply: Callable[[Asked], str] = lambda _: " reply\n") -> None:
         self.calls: list[Asked] = []
@@ -73,14 +73,14 @@ class Chat:
 
 
 class KeepingOrder:
-    """A reranker that likes all alike."""
+    """A reranker that scores all passages equally."""
 
     async def scores(self, question: str, passages: Sequence[str]) -> list[float]:
         return [0.0] * len(passages)
 
 
 class Doubting:
-    """A model of entailment to which nothing follows from anything."""
+    """An entailment model that never finds entailment."""
 
     async def shares(self, premises: Sequence[str], hypothesis: str) -> list[float]:
         return [0.0] * len(premises)
@@ -100,11 +100,11 @@ class BareRuntime:
     gold: Mapping[str, Sequence[Evidence]] = field(default_factory=dict)
     stages: list[str] = field(default_factory=list)
     told: list[tuple[int, int, str]] = field(default_factory=list)
-    lent: Mapping[str, System] = field(default_factory=dict)
+    routed_systems: Mapping[str, System] = field(default_factory=dict)
     retrieves_only: bool = False
     has_answers: bool = False
     own: list[Usage | None] = field(default_factory=list)
-    """What was said of models that nobody meters."""
+    """Reported usage of unmetered models."""
     warned: list[str] = field(default_factory=list)
 
     async def lend(self) -> ModelProxy:
@@ -114,7 +114,7 @@ class BareRuntime:
         return "http://127.0.0.1:1/own/v1"
 
     def routed(self, route: Route) -> System:
-        return self.lent[route.key]
+        return self.routed_systems[route.key]
 
     def own_usage(self, usage: Usage | None) -> None:
         self.own.append(usage)

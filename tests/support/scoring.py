@@ -1,4 +1,4 @@
-"""Scoring without a run directory and without a model."""
+"""Scores without a run directory and without a model."""
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from harness.store import RunDir, SampleRow
 
 
 class BareEvaluation:
-    """An `EvaluationRuntime` that charges nobody; `judge` and `embedder` are what a test hands in."""
+    """An `EvaluationRuntime` that charges nobody; the test supplies `judge` and `embedder`."""
 
     seed = 0
     concurrency = 2
@@ -43,7 +43,7 @@ class BareEvaluation:
 def build_scorer(
     spec: EvaluatorSpec, params: Params | None = None, runtime: BareEvaluation | None = None
 ) -> Scorer:
-    """The evaluator of a spec, with its default parameters unless told otherwise."""
+    """The evaluator of a spec, by default with default parameters."""
     chosen = params or spec.params()
     return Scorer(spec.name, spec.measures(chosen), spec.build(chosen, runtime or BareEvaluation()))
 
@@ -70,7 +70,7 @@ def score_run_answers(run: RunDir) -> list[Score]:
 
 
 def scores_of_run(run: RunDir, scorer: Scorer) -> list[Score]:
-    """Every score of the answers of a run directory; nothing is written."""
+    """Every score of a run directory's answers; nothing is written."""
     return asyncio.run(_all_parts(run, scorer))
 
 
@@ -79,5 +79,5 @@ async def _all_parts(run: RunDir, scorer: Scorer) -> list[Score]:
 
 
 def evaluation(evaluator: str) -> EvaluationRecord:
-    """What stands beside scores that cost nothing."""
+    """The evaluation record of free scores."""
     return EvaluationRecord(evaluator=evaluator, version="1", cost=Cost(wall_s=0.0))

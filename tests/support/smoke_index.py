@@ -1,4 +1,4 @@
-"""The index of the smoke config, for tests of what comes after it: to build one takes as long as all the rest."""
+"""The index of the smoke config, for tests of later phases: building takes as long as all the rest."""
 
 import shutil
 from collections.abc import Callable
@@ -12,7 +12,7 @@ Indexed = Callable[[CommandLine], None]
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Results with what a run of naive builds, and without that run."""
+    """Results after a run of naive, without that run: only its index."""
     folder = tmp_path_factory.mktemp("smoke-index")
     here = CommandLineHere(folder, {"RAG_HARNESS_CACHE": str(folder / "cache")})
     made = here.run("--set", "models.generator.provider=none", "--set", "dataset.sample.per_type=1")
@@ -22,7 +22,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def with_index(built: Path) -> Indexed:
-    """with_index(command line): naive and recursive of the smoke config find their index built."""
+    """with_index(command line): naive and recursive of the smoke config find a built index."""
 
     def copy(cli: CommandLine) -> None:
         shutil.copytree(built, cli.results)

@@ -1,6 +1,4 @@
-"""What no sane person would write: values, configs, rows and files, as hypothesis strategies; and how a command
-that reads them ends.
-"""
+"""Strange values, configs, rows and files as hypothesis strategies, and how a command that reads them ends."""
 
 import json
 import os
@@ -18,11 +16,11 @@ from harness.config import BenchConfig
 from harness.config.yaml_limits import flatten
 
 LIMIT_S = 20
-"""Longer is a hang."""
+"""A longer run counts as a hang."""
 
 
 class Raw(str):
-    """Stands in a text as it is, without quotes."""
+    """Inserted into a text without quotes."""
 
 
 YAML_SCALARS = [
@@ -59,7 +57,7 @@ _texts = st.sampled_from(WORDS) | st.text(max_size=20)
 
 
 def values(scalars: Sequence[str]) -> st.SearchStrategy[Any]:
-    """Any value that a text of that kind may spell."""
+    """Any value that a text of that kind may contain."""
     leaves = st.sampled_from([Raw(one) for one in scalars]) | _numbers | _texts | st.booleans() | st.none()
     return leaves | st.recursive(
         leaves,
@@ -69,7 +67,7 @@ def values(scalars: Sequence[str]) -> st.SearchStrategy[Any]:
 
 
 def spelled(value: Any) -> str:
-    """As JSON, which is YAML too, with what is raw as it is."""
+    """As JSON, which is also YAML; `Raw` is inserted unchanged."""
     if isinstance(value, Raw):
         return value
     if isinstance(value, Mapping):
@@ -116,12 +114,12 @@ SANE = [
     {"systems": ["kg"], "index.extractor": "nlp"},
     {"evaluators": ["answer", "retrieval", "rag_eval"], "per_evaluator.retrieval.ks": [1]},
 ]
-"""What stands beside a strange value, so that it is looked at."""
+"""Valid keys next to a strange value, so that it is reached."""
 
 
 @st.composite
 def commands(draw: st.DrawFn) -> tuple[str, list[str]]:
-    """(the text of a config, the words of a command that reads it as `own.yaml`)."""
+    """(text of a config, arguments of a command that reads it as `own.yaml`)."""
     strange = st.dictionaries(st.sampled_from(KEYS), values(YAML_SCALARS), min_size=1, max_size=2)
     in_file, said = draw(st.sampled_from([(strange, st.just({})), (st.just({}), strange), (strange, strange)]))
     text = _nested({**draw(st.sampled_from(SANE)), **draw(in_file)})
@@ -169,7 +167,7 @@ def rows(like: Mapping[str, Any]) -> st.SearchStrategy[str]:
 
 @dataclass
 class Strange:
-    """A folder in which commands meet what is strange, without network or data."""
+    """A folder for commands on strange input, without network or data."""
 
     folder: Path
 
@@ -180,7 +178,7 @@ class Strange:
         self.cli = CommandLineHere(self.folder, {**env, "HF_HUB_OFFLINE": "1"})
 
     def wrong_with_command(self, text: str, words: Sequence[str]) -> str:
-        """What is wrong with how the command ends; empty: it is done, or refuses in one line with exit 2."""
+        """The fault in how the command ends; empty: it succeeds, or fails in one line with exit 2."""
         (self.folder / "own.yaml").write_bytes(text.encode(errors="surrogatepass"))
 
         def call() -> str:
@@ -195,7 +193,7 @@ class Strange:
 
 
 def wrong_with(call: Callable[[], str]) -> str:
-    """What is wrong with how it ends: what it says, or the last lines of its traceback."""
+    """The fault in how the call ends: its output, or the last lines of its traceback."""
     try:
         with at_most(LIMIT_S):
             return call()

@@ -1,4 +1,4 @@
-"""Files of answers and of data sets with strange rows, each with what reads it."""
+"""Answer files and data set files with strange rows, each with its reader."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +34,7 @@ _CSV = ["doc_name", "q_uid", "question", "short_answer", "long_answer", "doc_url
 
 
 def kinds(folder: Path) -> dict[str, Kind]:
-    """Name -> (files as texts, what is wrong with how such a file is read)."""
+    """Name -> (files as texts, the fault in how such a file is read)."""
     folder.mkdir()
     several = st.lists(rows(ANSWER), min_size=1, max_size=3).map("\n".join)
     found: dict[str, Kind] = {"answers": (several, lambda text: wrong_with(lambda: _imported(folder, text)))}

@@ -1,4 +1,4 @@
-"""Packages of somebody else's, built and installed beside the harness as they would install them."""
+"""External packages, built and installed next to the harness like a user would."""
 
 import importlib.util
 import os
@@ -15,7 +15,7 @@ EXAMPLES = REPOSITORY / "docs" / "examples"
 
 
 def install_package(source: Path, work: Path) -> Path:
-    """The folder below `work` in which the package at `source` is installed; built from a copy, offline."""
+    """The folder below `work` with the installed package from `source`; built from a copy, offline."""
     shutil.copytree(source, work / "source", ignore=shutil.ignore_patterns("__pycache__"))
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--target", str(work / "site")]
     if importlib.util.find_spec("pip"):
@@ -27,23 +27,22 @@ def install_package(source: Path, work: Path) -> Path:
 
 
 def command_line(folder: Path, *sites: Path) -> CommandLine:
-    """`rag-harness` in `folder`, with what lies in `sites` installed, and caches of its own."""
+    """`rag-harness` in `folder`, with the packages in `sites`, and its own caches."""
     path = os.pathsep.join(filter(None, [*map(str, sites), os.environ.get("PYTHONPATH")]))
     env = {"RAG_HARNESS_CACHE": str(folder / "cache"), "COLUMNS": "200", "PYTHONPATH": path}
     return CommandLine(folder, env)
 
 
 def says(stranger: CommandLine, *words: str) -> str:
-    """What a command that must succeed prints."""
+    """The output of a command that must succeed."""
     done = stranger.call(*words)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout
 
 
 def keeps_its_contract(stranger: CommandLine, package: Path) -> Counter[str]:
-    """How many of the package's own tests passed, and how many were skipped since a clause says nothing of it; run
-    away from the harness, without its settings."""
-    # A bare pytest: no plugin, no config, and whatever it warns of is an error.
+    """Numbers of passed and skipped tests of the package; run outside of the harness, without its settings."""
+    # A bare pytest: no plugin, no config, and every warning is an error.
     bare = ["-q", "-W", "error", "-p", "no:asyncio", "-p", "no:langsmith_plugin", "-p", "no:cacheprovider"]
     places = [
         "-c",

@@ -1,4 +1,4 @@
-"""Servers that speak Azure's and Anthropic's protocols and refuse what these do not know, to test providers."""
+"""Servers with Azure's and Anthropic's protocols that reject unknown requests, to test providers."""
 
 import json
 import re
@@ -36,7 +36,7 @@ Speak = Callable[[Asked], Said]
 
 
 class StrictServer(ThreadingHTTPServer):
-    """Answers by `speak`, after what `first` holds; keeps what it was asked."""
+    """Answers by `speak`, after the replies in `first`; records its requests."""
 
     daemon_threads = True
 
@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def running(speak: Speak) -> Iterator[StrictServer]:
-    """A server for as long as the context is open."""
+    """A server within the context."""
     server = StrictServer(speak)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -128,7 +128,7 @@ ANTHROPIC_KNOWS = {
 
 
 def anthropic(asked: Asked) -> Said:
-    """The Messages API with one model, which was asked before and has its prompt in the cache."""
+    """The Messages API with one model and a cached prompt."""
     found = next(filter(None, _wrongs(asked)), None)
     return found or Said(200, _message(asked.body))
 
@@ -175,6 +175,6 @@ def _message(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def refused(status: int, kind: str, message: str, **headers: str) -> Said:
-    """An error of Anthropic's."""
+    """An error of Anthropic's API."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Said(status, {"type": "error", "error": {"type": kind, "message": message}}, named)

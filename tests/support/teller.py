@@ -1,4 +1,4 @@
-"""A provider of somebody else's: a client of the server in `teller_server`, which speaks a protocol of its own."""
+"""An external provider: a client of the server in `teller_server`, with its own protocol."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from harness.models.providers.http import HttpDefaults, http_provider
 
 
 class Teller(Translation):
-    """It is told a text and says another; it is told texts and says where they lie."""
+    """Generates texts and embeds them."""
 
     def __init__(self, config: ModelConfig) -> None:
         self._url = config.base_url

@@ -1,4 +1,4 @@
-"""A model server that speaks no protocol of anybody else's: what `teller` is the client of."""
+"""A model server with its own protocol, used by `teller`."""
 
 import json
 import threading
@@ -15,21 +15,21 @@ CLIENT = (Path(__file__).parent / "teller.py").read_text()
 
 
 class TellerServer(ThreadingHTTPServer):
-    """`POST /tell {text, most}` and `POST /place {texts}`; it counts words, and what it was asked."""
+    """`POST /tell {text, most}` and `POST /place {texts}`; it counts words and requests."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.faults: list[int] = []
-        """The statuses that the next requests get instead of a reply."""
+        """Statuses of the next replies."""
         self.refuses = 0
-        """The status that every request gets; 0: none."""
+        """The status of every reply; 0: none."""
         self.hangs = 0
-        """So many of the next requests are never answered."""
+        """Number of the next requests that are never answered."""
         self.stopped = threading.Event()
         self.asked: list[str] = []
-        """What was answered, in order: tell or place."""
+        """Answered requests, in order: tell or place."""
         self.heard = self.spoke = 0
 
     @property
@@ -72,7 +72,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def teller_server() -> Iterator[TellerServer]:
-    """A running one."""
+    """A running server."""
     server = TellerServer()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()

@@ -1,4 +1,4 @@
-"""A weight file of a few kilobytes, and wheels that carry it in parts."""
+"""A weight file of a few kilobytes, and wheels with parts of it."""
 
 import hashlib
 import zipfile
@@ -20,7 +20,7 @@ def weight_file(whole: bytes = WHOLE, names: tuple[str, ...] = ("part1", "part2"
 
 
 def build_wheel(folder: Path, name: str, members: dict[str, bytes]) -> Path:
-    """A wheel as an index serves it, by hand."""
+    """A wheel as on an index, built by hand."""
     path, info = folder / f"tiny_{name}-1.0-py3-none-any.whl", f"tiny_{name}-1.0.dist-info"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for member, content in members.items():

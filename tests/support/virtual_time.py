@@ -1,4 +1,4 @@
-"""An event loop whose seconds take no time: where nothing is left to do, its clock goes on to the next timer."""
+"""An event loop with virtual time: when idle, its clock jumps to the next timer."""
 
 import asyncio
 import selectors
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class _Skipping(selectors.DefaultSelector):
-    """Does not wait, but says how long it would have."""
+    """Does not wait, but returns how long it would have."""
 
     skipped_s = 0.0
 
@@ -31,7 +31,7 @@ class _VirtualLoop(asyncio.SelectorEventLoop):
 
 
 def run_in_virtual_time(work: Coroutine[Any, Any, T]) -> T:
-    """asyncio.run, with time.monotonic as the loop's own clock."""
+    """asyncio.run with virtual time.monotonic."""
     loop = _VirtualLoop()
     with patch("time.monotonic", loop.time), asyncio.Runner(loop_factory=lambda: loop) as runner:
         return runner.run(work)

@@ -1,4 +1,4 @@
-"""Workers as of other machines, each a thread of this process: any of them can be lost at any moment."""
+"""Workers like those of other machines, each in a thread of this process: any can be lost at any moment."""
 
 import asyncio
 import threading
@@ -14,7 +14,7 @@ _NOTHING = Received()
 
 
 class Gone(BaseException):
-    """Ends a worker's thread where it would say something and nobody is there."""
+    """Ends a worker's thread when it writes to a lost connection."""
 
 
 class WorkerInThread:
@@ -71,7 +71,7 @@ class WorkerInThread:
         self._said.put(line)
 
     def flush(self) -> None:
-        """Nothing is kept back."""
+        """Nothing is buffered."""
 
     def _work(self, worker: AnyWorker) -> None:
         try:
@@ -97,7 +97,7 @@ class WorkerInThread:
 
 
 class Machines:
-    """Starts workers. `at(worker, event)` sees every event before it leaves its machine, and may lose one."""
+    """Starts workers. `at(worker, event)` gets every event before it is sent, and may lose the machine."""
 
     def __init__(self, at: Callable[[WorkerInThread, Event], None] | None = None) -> None:
         self.started: list[WorkerInThread] = []
@@ -109,7 +109,7 @@ class Machines:
 
 
 def losing_at(number: int, kind: str) -> Callable[[WorkerInThread, Event], None]:
-    """For `Machines`: the machine whose worker says the so-many-th event of that kind is lost just before."""
+    """For `Machines`: lose the machine whose worker sends the event with this number and kind, just before it."""
     seen: list[WorkerInThread] = []
 
     def at(worker: WorkerInThread, event: Event) -> None:

@@ -32,14 +32,14 @@ class TokenEncoder(WindowEncoder):
         self._tokenizer, device = loaded.tokenizer, "cuda" if torch.cuda.is_available() else "cpu"
         self._model: Any = loaded.model.to(device)
         longest = _longest_window(loaded)
-        # The package truncates at this length; windows are made here.
+        # The package would truncate here; texts are split into windows instead.
         self._tokenizer.model_max_length = _ENDLESS
         workers = workers_here() if device == "cpu" else 1
         pool = _start_pool(workers, max(1, usable_cores() // workers))
         super().__init__(self._marks(), longest, pool, workers)
 
     def close(self) -> None:
-        """End the threads and let go of the model."""
+        """End the threads and release the model."""
         super().close()
         self._model = None
 
@@ -76,12 +76,12 @@ def _longest_window(loaded: Loaded) -> int:
     positions = getattr(loaded.model.config, "max_position_embeddings", None) or 0
     if positions <= 0:
         return int(stated) if stated < _UNSTATED else _USUAL_WINDOW
-    # RoBERTa and its kin have two positions more than tokens.
+    # RoBERTa models have two more positions than tokens.
     return int(min(stated, positions)) if stated < _UNSTATED else positions - 2
 
 
 def _start_pool(workers: int, threads_each: int) -> ThreadPoolExecutor:
-    """Threads that compute with `threads_each` threads each; torch's setting for everyone else stays as it is."""
+    """Threads that compute with `threads_each` threads each; torch's global setting does not change."""
     import torch
 
     before, started = torch.get_num_threads(), threading.Barrier(workers + 1)

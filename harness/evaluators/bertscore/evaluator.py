@@ -1,4 +1,4 @@
-"""The BERTScore evaluator: which texts are compared, and the scores of empty sides."""
+"""The BERTScore evaluator: which texts are compared, and the scores of empty texts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _PARTS: dict[str, Callable[[Agreement], float]] = {
 }
 _OF_WHAT = {
     "context": "of the contexts against the gold evidence",
-    "text": "of the contexts that are no triplets against the gold evidence",
+    "text": "of the contexts except triplets against the gold evidence",
     "answer": "of the answer against the reference",
 }
 
@@ -60,7 +60,7 @@ _ROWS = {"context": "contexts", "text": "contexts without triplets", "answer": "
 
 def _measure(side: str, part: str) -> Measure:
     spoken = "F1" if part == "f1" else part
-    # Without a triplet among the contexts both are the same numbers.
+    # Equal numbers if no context is a triplet.
     repeats = f"bertscore_context_{part}" if side == "text" else ""
     return Measure(
         name=f"bertscore_{side}_{part}",
@@ -81,7 +81,7 @@ _LONGEST_SHOWN = 60
 
 
 class BertScoreParams(Params):
-    """Which encoder, and which of its layers."""
+    """The encoder and its layer."""
 
     model: str = Field(MINILM, min_length=1)
     """`minilm` (all-MiniLM-L6-v2 on onnxruntime); on torch: `minilm-torch`, a name on the Hugging Face hub such as
@@ -92,13 +92,13 @@ class BertScoreParams(Params):
     @model_validator(mode="after")
     def _layer_is_there(self) -> Self:
         if self.model == MINILM and self.num_layers not in {None, MINILM_LAYERS}:
-            raise ValueError(f"{MINILM} has the vectors of layer {MINILM_LAYERS} alone; minilm-torch has all")
+            raise ValueError(f"{MINILM} has only layer {MINILM_LAYERS}; minilm-torch has all")
         return self
 
 
 class _Finding(NamedTuple):
     agreement: Agreement | None
-    """None: there is nothing to compare."""
+    """None: nothing to compare."""
     explanation: str
 
 
@@ -110,7 +110,7 @@ class BertScoreEvaluator:
         self._runtime = runtime
 
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
-        """A null query, no gold side, or nothing in the run that could be held against it."""
+        """A null query, a missing reference, or a run without the text to compare."""
         if _PLACES[measure][0] == "answer":
             return why_not(measure, reference, run)
         if not run.has_contexts:
@@ -120,7 +120,7 @@ class BertScoreEvaluator:
         return "" if _facts(reference) else "the data set gives no evidence"
 
     async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
-        """Every measure of every case; each text that this evaluator has not met is embedded first."""
+        """Every metric of every case; new texts are embedded first."""
         await self._embed([text for case in cases for text in _texts(case)])
         return [score for case in cases for score in self._scores(case)]
 
@@ -132,7 +132,7 @@ class BertScoreEvaluator:
         total = len(self._table.missing(texts))
         for done, _ in enumerate(self._table.add(texts), start=1):
             self._runtime.progress(done, total, "embedding")
-            # The bar and an interrupt have their turn between texts.
+            # Let the progress bar and an interrupt run between texts.
             await asyncio.sleep(0)
 
     def _scores(self, case: ScoringInput) -> Iterator[Score]:
@@ -147,7 +147,7 @@ class BertScoreEvaluator:
             if agreement is None:
                 yield not_applicable(case, measure, explanation)
             else:
-                # float32 has no more digits, and a value could exceed 1.
+                # Rounded to float32 precision; unrounded values could exceed 1.
                 yield scored(case, measure, round(_PARTS[part](agreement), 6), explanation)
 
     def _contexts(self, case: ScoringInput, contexts: Sequence[Context]) -> _Finding:
@@ -158,7 +158,7 @@ class BertScoreEvaluator:
         facts = _facts(case.reference)
         agreement = self._match([context.text for context in contexts], facts)
         if not agreement.reference_tokens:
-            return _Finding(None, "the encoder finds no token in the evidence")
+            return _Finding(None, "the evidence has no token")
         sizes = f"{agreement.candidate_tokens:,} tokens of {len(contexts)} contexts"
         return _Finding(agreement, f"{sizes} against {agreement.reference_tokens:,} of {len(facts)} facts")
 
@@ -171,7 +171,7 @@ class BertScoreEvaluator:
         found = [(self._match([answer], [reference]), reference) for reference in references]
         found = [pair for pair in found if pair[0].reference_tokens]
         if not found:
-            return _Finding(None, "the encoder finds no token in the reference answer")
+            return _Finding(None, "the reference answer has no token")
         best, nearest = max(found, key=lambda pair: pair[0].f1)
         return _Finding(best, f"{best.candidate_tokens:,} tokens against {bounded(nearest, _LONGEST_SHOWN)!r}")
 
@@ -185,12 +185,12 @@ def _contexts(case: ScoringInput, side: str) -> list[Context]:
 
 
 def _texts(case: ScoringInput) -> Iterator[str]:
-    """Every text that the measures of this case compare."""
+    """All texts that the metrics of this case compare."""
     sides = {_PLACES[measure][0] for measure in case.measures}
     answer = case.prediction.answer or ""
     if "answer" in sides and not abstains(answer):
         yield from (answer, *_answers(case.reference))
-    # The contexts of `text` are among those of `context`.
+    # The contexts of `text` are a subset of those of `context`.
     for side in sorted(sides - {"answer"})[:1]:
         contexts = _contexts(case, side)
         yield from (context.text for context in contexts)
@@ -222,7 +222,7 @@ def _encoder(params: BertScoreParams) -> Encoder:
 SPEC = EvaluatorSpec(
     name="bertscore",
     version="3",
-    summary="how near contexts are to the gold evidence, and answers to the reference, token by token (MiniLM)",
+    summary="token-level similarity of contexts to gold evidence, and of answers to references (MiniLM)",
     params=BertScoreParams,
     measures=lambda _params: MEASURES,
     build=_build,

@@ -1,4 +1,4 @@
-"""Encoders for BERTScore: MiniLM out of the weight cache, on onnxruntime or on torch, or any model that the
+"""Encoders for BERTScore: MiniLM from the weight cache on onnxruntime or torch, or any model that the
 bert-score package can load.
 """
 
@@ -30,10 +30,10 @@ from harness.models.weights import fetch, weights_dir
 from harness.store.atomic_files import write_atomic
 
 MINILM = "minilm"
-"""On onnxruntime: other numbers, and so another name, than the same model on torch."""
+"""MiniLM on onnxruntime. Its numbers differ from those on torch, so its name does too."""
 MINILM_ON_TORCH = "minilm-torch"
 MINILM_LAYERS = 6
-# Everything else is what BERT has by default.
+# All other values are BERT's defaults.
 _MINILM_CONFIG = {
     "model_type": "bert",
     "hidden_size": 384,
@@ -45,7 +45,7 @@ _MINILM_TOKENIZER_CONFIG = {"tokenizer_class": "BertTokenizer", "model_max_lengt
 
 
 class Loaded(NamedTuple):
-    """A tokenizer and a model of the transformers library, without the layers above the one that is used."""
+    """A tokenizer and a model of the transformers library, without the layers above the selected one."""
 
     tokenizer: Any
     model: Any
@@ -91,14 +91,14 @@ def load(name: str, num_layers: int | None) -> Loaded:
 
 
 def weights_of(name: str) -> dict[str, str]:
-    """What identifies the weights of that model: their digests, or the commit of one on the hub."""
+    """The identity of the model's weights: their digests, or the commit on the hub."""
     if (file := {MINILM: MINILM_ONNX, MINILM_ON_TORCH: MINILM_TORCH}.get(name)) is not None:
         return {"encoder": file.sha256, "tokenizer": MINILM_TOKENIZER.sha256}
     return {"encoder": folder_digest(Path(name)) if Path(name).is_dir() else hub_revision(name)}
 
 
 def minilm_folder() -> Path:
-    """all-MiniLM-L6-v2 as the transformers library reads it: a folder of the weight cache, fetched if need be."""
+    """all-MiniLM-L6-v2 for the transformers library: a folder of the weight cache, downloaded if missing."""
     folder = weights_dir() / "all-minilm-l6-v2-torch"
     _link(folder / "model.safetensors", fetch(MINILM_TORCH))
     _link(folder / "tokenizer.json", fetch(MINILM_TOKENIZER))
@@ -108,14 +108,14 @@ def minilm_folder() -> Path:
 
 
 def _link(path: Path, target: Path) -> None:
-    """The weights may lie here or in the hub's cache, and elsewhere than when the link was made."""
+    """The weights may be here or in the hub's cache, and may have moved since the link was made."""
     if path.exists() and path.samefile(target):
         return
     with explained_io("write", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".link-") as scratch:
             link = Path(scratch, path.name)
-            # Relative, so that a cache that is moved as a whole stays whole.
+            # Relative, so that the cache folder can be moved.
             link.symlink_to(os.path.relpath(target.resolve(), path.parent.resolve()))
             link.replace(path)
 
@@ -143,7 +143,7 @@ def _layers(name: str, num_layers: int | None, known: dict[str, int]) -> int:
 
 
 def _refuse_mistaken_t5(source: str) -> None:
-    """The package reads any name or path with `t5` in it as a T5 model, and would go on with random weights."""
+    """The package reads any name or path with `t5` in it as a T5 model, and would continue with random weights."""
     if "t5" not in source:
         return
     from transformers import AutoConfig

@@ -1,4 +1,4 @@
-"""Greedy matching of tokens that several windows hold."""
+"""Greedy matching of tokens over several windows."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Window:
-    """Tokens that were embedded together."""
+    """Tokens embedded together."""
 
     vectors: Vectors
     """Shape (tokens, d), unit rows."""
     weights: NDArray[np.float32]
-    """Shape (tokens,): 1, or 0 for a mark such as [SEP]."""
+    """Shape (tokens,): 1, or 0 for special tokens such as [SEP]."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How well two sets of tokens match, and how many each holds; marks are not counted."""
+    """Precision and recall of two token sets, and their sizes without special tokens."""
 
     precision: float
     recall: float

@@ -1,4 +1,4 @@
-"""all-MiniLM-L6-v2 as an encoder of tokens on onnxruntime: the model that the harness embeds with."""
+"""all-MiniLM-L6-v2, the default embedder, as a token encoder on onnxruntime."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.protocols import Vectors
 
 _WINDOW = 512
-"""Tokens that the model has positions for."""
+"""Number of positions of the model."""
 
 
 class MiniLMTokens(WindowEncoder):
@@ -30,7 +30,7 @@ class MiniLMTokens(WindowEncoder):
         from tokenizers import Tokenizer
 
         options = onnxruntime.SessionOptions()
-        # A thread for each window: the last bits would depend on how many share one.
+        # One thread per window: the last bits of a vector depend on the number of threads.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         self._session: Any = onnxruntime.InferenceSession(
             str(fetch(MINILM_ONNX)), options, providers=["CPUExecutionProvider"]
@@ -45,12 +45,12 @@ class MiniLMTokens(WindowEncoder):
         super().__init__(Marks(1, 1, unweighed), _WINDOW, pool, workers)
 
     def close(self) -> None:
-        """End the threads and let go of the model."""
+        """End the threads and release the model."""
         super().close()
         self._session = None
 
     def _ids(self, text: str) -> TokenIds:
-        # As the bert-score package: white space around a text is no part of it.
+        # Surrounding white space is stripped, as in the bert-score package.
         return np.array(self._tokenizer.encode(text.strip()).ids, dtype=np.int64)
 
     def _embed(self, window: TokenIds) -> Vectors:

@@ -1,4 +1,4 @@
-"""Each distinct text is embedded once: its token vectors lie in a file until the table is closed."""
+"""Embeds each distinct text once and keeps its token vectors in a file until the table is closed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 class TokenTable:
     """Texts and the windows of their tokens, across queries, systems and runs.
 
-    The vectors of 7,000 passages of 1,200 characters take 3 GB with MiniLM: they lie on the disk, and memory holds
-    those of a few windows.
+    The vectors of 7,000 passages of 1,200 characters take 3 GB with MiniLM: they are on disk, and memory
+    holds only a few windows.
     """
 
     def __init__(self, encoder: Encoder, folder: Path) -> None:
@@ -42,7 +42,7 @@ class TokenTable:
         missing = [(text, self._encoder.split(text)) for text in self.missing(texts)]
         vectors = self._encoder.embed(window for _, windows in missing for window in windows)
         for text, windows in missing:
-            # zip in this order does not take a vector beyond the last window.
+            # In this order, zip consumes no vector after the last window.
             pairs = zip(windows, vectors, strict=False)
             self._kept[text] = [
                 _Kept(self._file.append(found), self._encoder.weights(ids)) for ids, found in pairs
@@ -56,7 +56,7 @@ class TokenTable:
                 yield Window(self._file.read(kept.place), kept.weights)
 
     def close(self) -> None:
-        """Give the disk space back."""
+        """Free the disk space."""
         self._file.close()
         self._encoder.close()
 
@@ -74,13 +74,13 @@ class _Kept:
 
 
 class _VectorFile:
-    """A file without a name, which disappears with the process."""
+    """An unnamed file, which disappears with the process."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         with explained_io("write to", folder):
             folder.mkdir(parents=True, exist_ok=True)
-            # Unbuffered, so that a full disk is met here and not when the file is closed.
+            # Unbuffered, so that a full disk raises here and not at close.
             self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - closed by close()
         self._end = 0
 

@@ -24,18 +24,18 @@ MOST_WORKERS = 4
 
 
 class Encoder(Protocol):
-    """What turns texts into vectors of their tokens."""
+    """Embeds the tokens of texts."""
 
     def split(self, text: str) -> list[TokenIds]:
         """The windows of a text that is not blank; none if it has no token."""
         ...
 
     def weights(self, window: TokenIds) -> Weights:
-        """Shape (tokens,): 0 for marks, 1 for all other tokens."""
+        """Shape (tokens,): 0 for special tokens, otherwise 1."""
         ...
 
     def embed(self, windows: Iterable[TokenIds]) -> Iterator[Vectors]:
-        """For each window, in order, shape (tokens, d), unit rows; they depend on nothing but the window."""
+        """For each window, in order, shape (tokens, d), unit rows; independent of the other windows."""
         ...
 
     def close(self) -> None:
@@ -47,11 +47,11 @@ class Marks(NamedTuple):
     """The special tokens around a text."""
 
     head: int
-    """How many before it."""
+    """Number of special tokens before it."""
     tail: int
-    """How many behind it."""
+    """Number of special tokens after it."""
     unweighed: Sequence[int]
-    """The ids that weigh nothing: [SEP] and [CLS], as in the bert-score package."""
+    """The ids with weight 0: [SEP] and [CLS], as in the bert-score package."""
 
 
 class WindowEncoder(ABC):
@@ -67,11 +67,11 @@ class WindowEncoder(ABC):
 
     @abstractmethod
     def _ids(self, text: str) -> TokenIds:
-        """A whole text as tokens, marks included."""
+        """The tokens of a text, special tokens included."""
 
     @abstractmethod
     def _embed(self, window: TokenIds) -> Vectors:
-        """See `Encoder.embed`; called in the threads of the pool."""
+        """Embed one window; called in the threads of the pool."""
 
     def split(self, text: str) -> list[TokenIds]:
         """See `Encoder`: as few windows as hold the text, of nearly the same length."""
@@ -88,7 +88,7 @@ class WindowEncoder(ABC):
         return (~np.isin(window, self._unweighed)).astype(np.float32)
 
     def embed(self, windows: Iterable[TokenIds]) -> Iterator[Vectors]:
-        """See `Encoder`; a few windows are under way at once."""
+        """See `Encoder`; a few windows at a time."""
         waiting: deque[Future[Vectors]] = deque()
         try:
             for window in windows:
@@ -107,5 +107,5 @@ class WindowEncoder(ABC):
 
 
 def workers_here() -> int:
-    """How many windows are worth having under way at once on this machine's cores."""
+    """Number of windows to embed in parallel on this machine."""
     return min(usable_cores(), MOST_WORKERS)

@@ -1,4 +1,4 @@
-"""The measures as an evaluator: see the package."""
+"""The cosine evaluator: see the package."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
@@ -81,13 +81,13 @@ MEASURES = (
 
 
 class CosineEvaluator(JudgedEvaluator):
-    """See the package; each text is embedded once for all."""
+    """The cosine metrics; each text is embedded once."""
 
     def __init__(self, _params: Params, runtime: EvaluationRuntime) -> None:
         super().__init__(runtime)
 
     async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
-        """Every measure is a comparison of two lists of texts."""
+        """Each metric compares two lists of texts."""
         embedder = self._runtime.embedder
 
         async def judge(case: ScoringInput, measure: Measure) -> Judgement:
@@ -154,7 +154,7 @@ def _sentences(text: str) -> list[str]:
     """Raises NotApplicable for a text without words."""
     found = sentences_of(text)
     if not found:
-        raise NotApplicable("a side holds no sentence")
+        raise NotApplicable("one of the texts has no sentence")
     return found
 
 

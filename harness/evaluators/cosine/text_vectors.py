@@ -1,4 +1,4 @@
-"""Texts as rows of unit vectors: whole, sentence by sentence, window by window."""
+"""Unit vectors of texts: whole, by sentence and by window."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def parts_of(text: str) -> list[str]:
 
 
 async def rows_of(embedder: Embedder, texts: Sequence[str]) -> Numbers:
-    """A unit row for each text; there must be one. ValueError, which names the text, for a vector that is none."""
+    """A unit row for each text (at least one). ValueError, with the text, for an invalid vector."""
     distinct = list(dict.fromkeys(texts))
     return unit_rows(texts, dict(zip(distinct, await embedder.embed_documents(distinct), strict=True)))
 
 
 async def whole_of(embedder: Embedder, text: str) -> Numbers:
-    """The unit row of a whole text, shape (1, d): the mean of its windows by their length."""
+    """The unit row of a whole text, shape (1, d): the mean of its windows, weighted by length."""
     windows = parts_of(text)
     rows = await rows_of(embedder, windows)
     mean = np.array([len(window) for window in windows], dtype=np.float64) @ rows
@@ -45,10 +45,10 @@ async def whole_of(embedder: Embedder, text: str) -> Numbers:
 
 
 def highest(inputs: Numbers, others: Numbers) -> list[float]:
-    """For each row its highest cosine with the others; rounded, so that no last bit reaches a score."""
+    """For each row its highest cosine with the others; rounded, so that scores do not depend on the last bits."""
     return list(map(float, np.clip(np.round((inputs @ others.T).max(axis=1), DECIMALS), -1.0, 1.0)))
 
 
 def mean_of(cosines: Iterable[float]) -> float:
-    """Their mean; there must be one."""
+    """The mean of at least one cosine."""
     return float(np.mean(list(cosines)))

@@ -1,14 +1,17 @@
-"""Why it failed: each wrong answer has exactly one cause, from records, corpus and index as they were kept.
+"""Assigns exactly one cause to each wrong answer, from the stored records, corpus and index.
 
-An answer is wrong that is none of the references after normalisation, as in `answer`'s accuracy; it is judged
-where a reference is short, since a long one can be said in many ways. A right answer has no cause, whatever was
-found.
+An answer is wrong if it equals no reference after normalisation, as in `answer`'s accuracy. Only queries with a
+short reference are analysed, because a long one can be worded in many ways. A right answer has no cause, whatever
+was retrieved. A wrong answer gets the first cause that applies:
 
-Of a wrong one, in this order: the query failed; it has no answer and got one; a piece of its evidence is missing
-(see `pieces`): it is not in the corpus, or no stored passage holds it; else, where other pieces are there, only
-part of it is, and where none is, the search did not find it as far down as it was kept, or found it below what it
-handed over; all of it is there, and the answer refuses, or is another. What cannot be told from what was recorded
-is `not known`: it is never guessed.
+1. the query failed;
+2. the query is unanswerable, and the system answered;
+3. a piece of its evidence is missing from the contexts (see `pieces`): it is not in the corpus, or no stored
+   passage contains it; otherwise, if other pieces are in the contexts, only part of it was retrieved; otherwise it
+   is not in the recorded ranking, or it ranks below the passages that the generator saw;
+4. all evidence is in the contexts, and the answer abstains or is wrong.
+
+A cause that the records do not determine is `not known`: it is never guessed.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ from harness.protocols import (
     ScoringInput,
 )
 
-_SECTION = "Why it failed"
+_SECTION = "Causes of failures"
 WRONG = Measure(
     name="wrong_answers",
     summary="share of answers that are wrong; each has one cause",
@@ -56,9 +59,9 @@ WRONG = Measure(
 )
 MISSED = Measure(
     name="missed_evidence",
-    summary="share of queries whose evidence is not all known to be in the contexts; each has one cause",
+    summary="share of queries without all evidence in the contexts, as far as known; each has one cause",
     failure_value=1.0,
-    title="evidence not known to be all in the contexts",
+    title="evidence not known to be complete in the contexts",
     section=_SECTION,
     unit="%",
     reads=frozenset({"contexts", "reference"}),
@@ -76,27 +79,27 @@ MISSED = Measure(
     ),
 )
 Cause = tuple[ScoreLabel, str]
-"""With details in words."""
+"""The label, with an explanation."""
 
 
 class FailureAnalysisParams(Params):
     """Which answers are judged, and the minimum length of a fact."""
 
     longest_answer: int = Field(10, ge=1)
-    """Words. Where every reference is longer, right answers can be worded in many ways: none is called wrong."""
+    """Words. Queries with only longer references are left out: their right answers have many wordings."""
     longest_fact: int = Field(1000, ge=1)
-    """Characters. A longer fact is a passage or a whole document, and evidence is then followed by document."""
+    """Characters. A longer fact is a passage or a whole document, and evidence is then traced by document."""
 
 
 class FailureAnalysisEvaluator:
-    """Sorts wrong answers, and evidence that is missing."""
+    """Assigns a cause to wrong answers and to missing evidence."""
 
     def __init__(self, params: FailureAnalysisParams, _runtime: EvaluationRuntime) -> None:
         self._longest_answer = params.longest_answer
         self._tracer = Tracer(params.longest_fact)
 
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
-        """No generator or no short reference; of evidence, none that is named, or no contexts in the whole run."""
+        """No generator or no short reference; for the evidence metric, no evidence or no contexts in the run."""
         if measure == MISSED:
             if not run.has_contexts:
                 return NO_CONTEXTS
@@ -109,7 +112,9 @@ class FailureAnalysisEvaluator:
         shortest = min(map(word_count, stated_answers(reference)))
         if is_null(reference) or shortest <= self._longest_answer:
             return ""
-        return f"the reference has {shortest:,} words: above {self._longest_answer:,} it can be said in many ways"
+        return (
+            f"the reference has {shortest:,} words: more than {self._longest_answer:,} can be worded in many ways"
+        )
 
     async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         """Every measure of every case."""
@@ -137,7 +142,7 @@ class FailureAnalysisEvaluator:
         return labels.ANSWERED_WRONG, "" if answer.strip() else "the answer is empty"
 
     def _missed(self, case: ScoringInput) -> Cause | None:
-        """Why evidence is missing; None if it is complete."""
+        """The cause of missing evidence; None if all is in the contexts."""
         prediction = case.prediction
         pieces = self._tracer.pieces(case)
         if not pieces:
@@ -170,7 +175,7 @@ def _cause(pieces: Sequence[Piece]) -> Cause | None:
 SPEC = EvaluatorSpec(
     name="failure_analysis",
     version="5",
-    summary="why each wrong answer is wrong: corpus, chunking, rank, context or generator (no model call)",
+    summary="cause of each wrong answer: corpus, chunking, rank, context or generator (no model call)",
     params=FailureAnalysisParams,
     measures=lambda _params: (WRONG, MISSED),
     build=FailureAnalysisEvaluator,

@@ -1,14 +1,14 @@
-"""What became of each piece of a query's evidence on its way into the contexts.
+"""Traces each piece of a query's evidence through corpus, index and ranking to the contexts.
 
-A piece is a gold fact, found where its words stand (white space apart), as the fact level of the retrieval
-measures has it. Where evidence names no fact, or one longer than a passage, the piece is its document. It is
+A piece is a gold fact. It is found where a text contains its words, ignoring white space, as in the fact level of
+the retrieval metrics. If the evidence names no fact, or a fact longer than a passage, the piece is its document.
+Its state is
 
-- *shown* where a context contains the fact; a document where contexts show all of its text, or contain the long
-  fact;
-- *unsaid* where no context contains it, and what is there may say it in other words: a triplet or a summary of its
-  document, or of nobody says which; a passage of a document that itself words the fact otherwise; a part of a
-  document. So it is where the ranking, or what the index tells of its document's passages, is not of this corpus;
-- *missing* otherwise: its words are not there.
+- *shown* if a context contains the fact; for a document, if contexts contain all of its text or the long fact;
+- *unsaid* if no context contains it, but a context may paraphrase it: a triplet or a summary of its document or of
+  an unknown one; a passage of a document that itself words the fact differently; a part of a document. Also if the
+  ranking or the index's passages do not belong to this corpus;
+- *missing* otherwise.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from harness.protocols import ScoreLabel, ScoringInput
 
 _Place = tuple[int, int]
 Fits = Callable[[str, _Place], bool]
-"""Whether a place of a document holds the piece."""
+"""Whether a span of a document contains the piece."""
 
 
 @dataclass(frozen=True)
 class Piece:
-    """What became of a piece of evidence."""
+    """The state of a piece of evidence, and why it is missing."""
 
     state: Literal["shown", "unsaid", "missing"]
     label: ScoreLabel | None = None
     """Why it is missing."""
     said: str = ""
-    """The same in a few words."""
+    """The reason in a few words."""
 
 
 SHOWN = Piece("shown")
-_UNFIT = Piece("unsaid", said="the ranking names places that the corpus does not hold")
+_UNFIT = Piece("unsaid", said="the ranking names spans that the corpus does not have")
 _GONE = Piece("missing", NOT_IN_CORPUS, "its document is not in the corpus")
 
 
 class Tracer:
-    """Traces the evidence of cases; what several of them share is squeezed once."""
+    """Traces the evidence of cases; normalised texts are cached."""
 
     def __init__(self, longest_fact: int) -> None:
         self._longest_fact = longest_fact
@@ -77,8 +77,8 @@ class _Trace:
         if self._is_contained(fact):
             return SHOWN
         if reworded := self._reworded(item.doc_id):
-            return Piece("unsaid", said=f"{reworded} may say it in other words")
-        return _GONE if self._is_gone(item.doc_id) else self._unsaid_fact(item, fact)
+            return Piece("unsaid", said=f"{reworded} may paraphrase it")
+        return _GONE if self._is_missing_document(item.doc_id) else self._unsaid_fact(item, fact)
 
     def _unsaid_fact(self, item: Evidence, fact: str) -> Piece:
         text = self._documents.get(item.doc_id)
@@ -95,15 +95,16 @@ class _Trace:
         return chunking or Piece("missing", NOT_FOUND, self._depth())
 
     def _cut_by_chunking(self, doc_id: str, fact: str) -> Piece | None:
-        """Of a fact that its document states: where no stored passage does, or the index does not tell."""
+        """Why a fact that its document states was not retrieved: no stored passage contains it, or the index lists
+        none."""
         if self._passages is None:
             return None
         spans = self._passages.get(doc_id, ())
-        if not spans or not all(self._holds(doc_id, span) for span in spans):
-            return Piece("unsaid", said="what the index tells of passages is not of its document")
+        if not spans or not all(self._contains_span(doc_id, span) for span in spans):
+            return Piece("unsaid", said="the passages in the index do not belong to its document")
         if any(fact in self._text(doc_id, span) for span in spans):
             return None
-        return Piece("missing", CUT, "no stored passage of its document holds it whole")
+        return Piece("missing", CUT, "no stored passage of its document contains all of it")
 
     def document(self, item: Evidence) -> Piece:
         if item.fact.strip() and self._is_contained(self._squeezed(item.fact)):
@@ -111,13 +112,13 @@ class _Trace:
         if self._shows_all_of(item.doc_id):
             return SHOWN
         if any(item.doc_id in context.doc_ids for context in self._contexts) or self._reworded(item.doc_id):
-            return Piece("unsaid", said="a part of its document is there")
-        return _GONE if self._is_gone(item.doc_id) else self._ranked_document(item.doc_id)
+            return Piece("unsaid", said="a part of its document is in the contexts")
+        return _GONE if self._is_missing_document(item.doc_id) else self._ranked_document(item.doc_id)
 
     def _not_verbatim(self, doc_id: str) -> Piece:
-        """For a fact in other words than its document's: only the position of the document is known."""
+        """For a fact that its document words differently: only the rank of the document is known."""
         if any(doc_id in context.doc_ids for context in self._contexts):
-            return Piece("unsaid", said="its document is there, which does not state it word for word")
+            return Piece("unsaid", said="its document was retrieved, but does not state it word for word")
         return self._ranked_document(doc_id)
 
     def _ranked_document(self, doc_id: str) -> Piece:
@@ -131,7 +132,7 @@ class _Trace:
     def _is_contained(self, fact: str) -> bool:
         return any(fact in self._squeezed(context.text) for context in self._contexts)
 
-    def _is_gone(self, doc_id: str) -> bool:
+    def _is_missing_document(self, doc_id: str) -> bool:
         return bool(doc_id and self._documents) and doc_id not in self._documents
 
     def _reworded(self, doc_id: str) -> str:
@@ -142,7 +143,8 @@ class _Trace:
         return ""
 
     def _cut_context(self, fact: str) -> int | None:
-        """The rank of a context that was to show a passage with the fact, and shows less of it."""
+        """The rank of a context whose stored passage contains the fact although the context shows only part of
+        it."""
         for number, context in enumerate(self._contexts, start=1):
             span = context.span
             if span and context.is_own_text and fact in self._text(span.doc_id, (span.start, span.end)):
@@ -176,23 +178,23 @@ class _Trace:
 
     @cached_property
     def _ranking_is_unfit(self) -> bool:
-        """Whether any place of it cannot be: then it is of another corpus, and no rank of it is one."""
+        """Whether it names a span that the corpus does not have: then it belongs to another corpus."""
         places = self._retrieved.spans if self._retrieved and self._documents else ()
-        return not all(self._holds(doc_id, (start, end)) for doc_id, start, end in places)
+        return not all(self._contains_span(doc_id, (start, end)) for doc_id, start, end in places)
 
-    def _holds(self, doc_id: str, place: _Place) -> bool:
+    def _contains_span(self, doc_id: str, place: _Place) -> bool:
         start, end = place
         return doc_id in self._documents and start <= end <= len(self._documents[doc_id])
 
     def _text(self, doc_id: str, span: _Place) -> str:
-        """The text of a span without white space; empty if the corpus was not kept."""
+        """The text of a span without white space; empty if the corpus was not stored."""
         return self._squeezed(self._documents.get(doc_id, "")[span[0] : span[1]])
 
     def _depth(self) -> str:
         if self._retrieved is None:
-            return "no ranking beyond the contexts was kept"
+            return "no ranking beyond the contexts was recorded"
         if not self._documents:
-            return "the corpus was not kept"
+            return "the corpus was not stored"
         return f"not among the first {len(self._retrieved):,}"
 
 

@@ -1,2 +1,3 @@
-"""KG-eval: `graphs` is the algorithm, which knows no case and no model; beside it the evaluators `kg` and `kg_nlp`
-that feed it, and the command `graph` that shows one."""
+"""KG-eval: `graphs` is the algorithm, independent of cases and models. The evaluators `kg` and `kg_nlp` use it,
+and the command `graph` draws the graph of one query.
+"""

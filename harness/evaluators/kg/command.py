@@ -1,4 +1,4 @@
-"""`rag-harness graph`: rebuilds the graph behind a query's KG-based scores; judge replies come from the
+"""`rag-harness graph`: rebuilds the graph behind a query's KG-based scores. Judge replies come from the
 journal.
 """
 
@@ -15,7 +15,7 @@ from harness.protocols import CommandRuntime, CommandSpec
 
 
 class GraphPair(StrEnum):
-    """Which two texts a graph joins."""
+    """The two texts of a graph."""
 
     context_relevancy = "context_relevancy"
     answer_relevancy = "answer_relevancy"
@@ -24,7 +24,7 @@ class GraphPair(StrEnum):
 
 
 class GraphReader(StrEnum):
-    """Who reads the triplets."""
+    """The extractor of the triplets."""
 
     judge = "judge"
     nlp = "nlp"
@@ -38,22 +38,24 @@ def build(runtime: CommandRuntime) -> Callable[..., None]:
 
     def graph(
         run: Annotated[str, typer.Argument(help="A run id, a unique part of one, or a path.", metavar="RUN")],
-        query_id: Annotated[str, typer.Argument(help="One of its queries.", metavar="QUERY_ID")],
-        pair: Annotated[GraphPair, typer.Option("--pair", "-p", help="Which two texts are compared.")],
+        query_id: Annotated[str, typer.Argument(help="Id of one of its queries.", metavar="QUERY_ID")],
+        pair: Annotated[GraphPair, typer.Option("--pair", "-p", help="The two texts to compare.")],
         by: Annotated[
             GraphReader | None,
-            typer.Option("--by", help="Who reads the triplets: nlp, unless the judge did before."),
+            typer.Option(
+                "--by", help="Extractor of the triplets: nlp by default, the judge if the run has its scores."
+            ),
         ] = None,
-        repeat: Annotated[int, typer.Option("--repeat", min=0, help="Which of several answers, from 0.")] = 0,
+        repeat: Annotated[int, typer.Option("--repeat", min=0, help="Number of the repeat, from 0.")] = 0,
         config: Annotated[
             Path | None,
-            typer.Option("--config", "-c", help="Parameters and judges from this file, not the run's."),
+            typer.Option("--config", "-c", help="Parameters and judges from this config instead of the run's."),
         ] = None,
         settings: Annotated[
             list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Overrides one key.")
         ] = None,
-        out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder of the files.")] = None,
-        results: Annotated[Path, typer.Option("--results", help="Where runs are kept.")] = Path("results"),
+        out: Annotated[Path | None, typer.Option("--out", "-o", help="Output folder.")] = None,
+        results: Annotated[Path, typer.Option("--results", help="Results folder.")] = Path("results"),
         quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
     ) -> None:
         """Export the graph behind a query's KG-based scores.

@@ -1,27 +1,28 @@
-"""The KG-based scores of answers and contexts: `kg`, whose triplets a judge reads, and `kg_nlp`, by rules.
+"""The KG-based scores of answers and contexts: `kg` extracts triplets with a judge, `kg_nlp` with rules.
 
 | `kg_<score>_<pair>` | how much of | is in | null queries |
 |--|--|--|--|
 | `context_relevancy` | the question | the contexts | no |
 | `answer_relevancy` | the question | the answer | yes |
 | `faithfulness` | the answer | the contexts | yes |
-| `factual_correctness` | the answer | the first reference answer that says anything | no |
+| `factual_correctness` | the answer | the first non-blank reference answer | no |
 
-The scores are those of the package (`multi_hop`, `multi_hop_undirected`, `direct`, `community`,
-`community_coverage`). An answer or a reference in brief ("Sam Altman", "Yes") is compared by what it names
-(`brief`). Where a side has neither triplets nor names they are not applicable, with the side in the explanation,
-and `measurable` is 0, else 1. `..._published` are the paper's three as published: no names, and 0 where a side has
-no triplets, which is every short answer, right or wrong.
+The package `graphs` defines the scores (`multi_hop`, `multi_hop_undirected`, `direct`, `community`,
+`community_coverage`). A short answer or reference ("Sam Altman", "Yes") is compared by its names
+(`short_answers`). If one of the two texts has neither triplets nor names, the scores are not applicable, the
+explanation names the text, and `measurable` is 0, otherwise 1. `..._published` are the paper's three scores as
+published: without names, and 0 if a text has no triplets, which is the case for every short answer, right or
+wrong.
 
-- `kg` asks the judge for the triplets of each text, in windows, a call each; a passage that several queries
-  retrieve is read once. One window that cannot be read fails the scores of its pair.
-- `kg_nlp` parses: free, offline, the same every time. Its measures are named apart, since rules find other
-  triplets than a model: names that stand in one sentence, and few in a question or a short answer.
-- The triplets that a context of a graph carries are taken as they are; what its text says besides is read.
+- `kg` extracts the triplets of each text with the judge, in windows, one call each; a passage that several queries
+  retrieve is extracted once. If one window fails, the scores of its pair fail.
+- `kg_nlp` parses: free, offline and deterministic. Its metrics have their own names, because rules find other
+  triplets than a model: pairs of names in one sentence, and few in a question or a short answer.
+- Triplets that a graph context carries are used as they are; the rest of its text is extracted.
 - The labels of a pair are embedded in one call by `models.judge_embedder`. Relations are not compared.
 
-Where there is nothing to compare: no generator, contexts or reference makes what reads it not applicable, and so
-does an abstention; an empty answer, and no context in a run that has some, are 0.
+Metrics that read a missing generator, contexts or reference, or an abstention, are not applicable. An empty
+answer, and no context in a run that has some, score 0.
 """
 
 from collections.abc import Iterator, Sequence
@@ -39,13 +40,13 @@ from harness.extraction.rule_triplets import ParsedTexts
 from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, Params, ScoringInput
 
 JUDGED = Names("kg", "a judge model")
-PARSED = Names("kg_nlp", "rules on a parse", twin_prefix="kg")
+PARSED = Names("kg_nlp", "parsing rules", twin_prefix="kg")
 _BLOCK = 32
-"""Comparisons: many more than are worth having under way at once."""
+"""Comparisons per block: far more than run concurrently."""
 
 
 class KgEvaluator(JudgedEvaluator):
-    """See the module. The scores of one pair fail together, with the reason."""
+    """The evaluator `kg` or `kg_nlp`. The scores of one pair fail together, with the reason."""
 
     def __init__(
         self, params: KgParams, runtime: EvaluationRuntime, names: Names, start_reading: StartReading
@@ -54,7 +55,7 @@ class KgEvaluator(JudgedEvaluator):
         self._params, self._names, self._start_reading = params, names, start_reading
 
     async def begin(self, cases: Sequence[ScoringInput]) -> Judge:
-        """All the texts that will be compared are known now."""
+        """Collect all texts to compare."""
         pairs = [(case, self._pair(measure)) for case in cases for measure in case.measures]
         comparisons = await self._compare(pairs)
 
@@ -74,12 +75,12 @@ class KgEvaluator(JudgedEvaluator):
         return list(_in_blocks(by_pair))
 
     async def graph(self, case: ScoringInput, pair: PairName) -> KgGraph:
-        """The graph behind the scores of one pair; charged. Raises what makes those scores fail."""
+        """The graph behind the scores of one pair; charged. Raises the error that makes those scores fail."""
         with self._runtime.charge():
             return await (await self._compare([(case, pair)])).graph(case, pair)
 
     def measure_of(self, pair: PairName) -> Measure:
-        """One of the measures of a pair: all of them read the same."""
+        """One of the metrics of a pair: they all read the same texts."""
         return next(measure for measure in self._names.measures(KgParams()) if self._pair(measure) == pair)
 
     def _pair(self, measure: Measure) -> PairName:
@@ -98,9 +99,8 @@ class KgEvaluator(JudgedEvaluator):
 
 
 def _in_blocks(comparisons: Sequence[ScoringInput]) -> Iterator[ScoringInput]:
-    """Each has the measures of one pair. Those under way at once are different comparisons: the scores of one
-    would wait for one another and leave the judge idle.
-    """
+    """Comparisons in blocks, each with the metrics of one pair. Concurrent ones are different comparisons: the
+    scores of one would wait for one another and leave the judge idle."""
     for start in range(0, len(comparisons), _BLOCK):
         block = comparisons[start : start + _BLOCK]
         yield from (replace(one, measures=one.measures[:1]) for one in block)
@@ -115,7 +115,7 @@ def _judged(params: KgParams, runtime: EvaluationRuntime) -> KgEvaluator:
 
 
 def _parsed(params: KgParams, runtime: EvaluationRuntime) -> KgEvaluator:
-    # One for all runs of the command: systems share contexts.
+    # Shared by all runs of the command, because systems retrieve the same contexts.
     parsed = ParsedTexts(lambda done, total: runtime.progress(done, total, "parsing"))
 
     async def start_reading(texts: Sequence[str]) -> Reading:
@@ -126,7 +126,7 @@ def _parsed(params: KgParams, runtime: EvaluationRuntime) -> KgEvaluator:
 
 
 def built(name: str, params: Params, runtime: EvaluationRuntime) -> KgEvaluator:
-    """The evaluator of that name; ValueError for params of another."""
+    """The evaluator of that name; ValueError for the params of another one."""
     if not isinstance(params, KgParams):
         raise ValueError(f"{name}: {type(params).__name__} are not its parameters")
     return (_judged if name == SPEC.name else _parsed)(params, runtime)
@@ -146,7 +146,7 @@ def check_kg_nlp(params: KgParams) -> None:
 SPEC = EvaluatorSpec(
     name="kg",
     version="7",
-    summary="KG-eval: entities of a text within reach of, or in a community with, another's (by a judge)",
+    summary="KG-eval: share of one text's entities that another text's graph reaches (by a judge)",
     params=KgParams,
     measures=JUDGED.measures,
     build=_judged,
@@ -156,7 +156,7 @@ SPEC = EvaluatorSpec(
 NLP_SPEC = EvaluatorSpec(
     name="kg_nlp",
     version="6",
-    summary="KG-eval with triplets by rules on a parse: free, offline, deterministic (spaCy)",
+    summary="KG-eval with triplets from parsing rules: free, offline, deterministic (spaCy)",
     params=KgParams,
     measures=PARSED.measures,
     build=_parsed,

@@ -1,4 +1,4 @@
-"""The graph of one answer's pair: made by the evaluator, written as GraphML and as a picture."""
+"""The graph of one answer and pair, written as GraphML and SVG."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class QueryGraph:
 
 
 async def make_graph(evaluator: KgEvaluator, answer: OpenedAnswer, pair: PairName) -> QueryGraph:
-    """ConfigError: there is nothing to compare, or a text or a label could not be read."""
+    """ConfigError if there is nothing to compare, or if extraction or embedding failed."""
     params = answer.params
     assert isinstance(params, KgParams)  # noqa: S101 - the evaluator was built with them
     _check_compares(answer, evaluator.measure_of(pair), pair)
@@ -47,7 +47,7 @@ async def make_graph(evaluator: KgEvaluator, answer: OpenedAnswer, pair: PairNam
 
 
 def write_graph(made: QueryGraph, choice: AnswerChoice, pair: PairName, folder: Path) -> str:
-    """Write GraphML and SVG into `folder`; the scores and the files, for a person to read."""
+    """Write GraphML and SVG into `folder`; returns a summary of the scores and files."""
     stem = f"{file_name(choice.query_id)}-{pair}" + (f"-{choice.repeat}" if choice.repeat else "")
     shown = f"{pair} of {printable(choice.query_id)} ({choice.evaluator}): {_values(made.scores)}"
     document = folder / f"{stem}.graphml"
@@ -68,7 +68,7 @@ def _check_compares(answer: OpenedAnswer, measure: Measure, pair: PairName) -> N
 
 
 def _compares_nothing(pair: PairName, answer: OpenedAnswer, reason: str) -> ConfigError:
-    what = f"{pair} of {answer.case.query.query_id} compares nothing ({reason})"
+    what = f"{pair} of {answer.case.query.query_id} has nothing to compare ({reason})"
     return ConfigError(what, "choose another pair or query")
 
 

@@ -1,4 +1,4 @@
-"""The names of the measures, and what `per_evaluator.kg` and `per_evaluator.kg_nlp` may set."""
+"""The metrics and parameters of `kg` and `kg_nlp`."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -26,37 +26,37 @@ ScoreName = Literal[
 
 _SCORES: dict[ScoreName, str] = {
     "multi_hop": "share of the entities of the {} within reach (KG-eval, Algorithm 2)",
-    "multi_hop_undirected": "share of the entities of the {} within reach, triplets read both ways",
+    "multi_hop_undirected": "share of the entities of the {} within reach, following triplets in both directions",
     "direct": "share of the entities of the {} that are similar to one there",
     "community": "share of the entities of the {} in a community with one there (KG-eval, Formula 2)",
-    "community_coverage": "share of the communities that hold both: {} (KG-eval, Algorithm 3)",
-    "measurable": "both sides have triplets, or names in their stead: {}",
+    "community_coverage": "share of the communities with entities of both: {} (KG-eval, Algorithm 3)",
+    "measurable": "both texts have triplets or names: {}",
     "multi_hop_published": "share of the entities of the {} within reach, 0 without triplets",
     "community_published": "share of the entities of the {} in a community with one there, 0 without triplets",
-    "community_coverage_published": "share of the communities that hold both, 0 without triplets: {}",
+    "community_coverage_published": "share of the communities with entities of both, 0 without triplets: {}",
 }
 PUBLISHED: dict[ScoreName, ScoreName] = {
     "multi_hop_published": "multi_hop",
     "community_published": "community",
     "community_coverage_published": "community_coverage",
 }
-"""The scores of KG-eval as published: texts as written, and 0 if one states no triplet."""
+"""The scores of KG-eval as published: without names, and 0 if a text has no triplet."""
 _ROWS: dict[ScoreName, str] = {
     "multi_hop": "multi-hop",
     "community": "community",
     "direct": "direct",
     "community_coverage": "coverage",
 }
-"""Scores that are drawn, the main ones first, with the names of their rows."""
+"""Scores shown in the figure, the main ones first, with their row names."""
 
 
 class KgParams(Params):
-    """Which pairs and scores, and the constants of KG-eval."""
+    """The pairs, scores and constants of KG-eval."""
 
     pairs: tuple[PairName, ...] = Field(get_args(PairName), min_length=1)
     scores: tuple[ScoreName, ...] = Field(get_args(ScoreName), min_length=1)
     tau: float = Field(TAU, ge=-1, le=1)
-    """From which cosine on two entities mean the same."""
+    """Minimum cosine of two equivalent entities."""
     delta: float = Field(DELTA, ge=0)
     """Maximum cost of a path: 0.2 per triplet, 1 - cosine for its end."""
     seeds: int = Field(SEEDS, ge=1, le=1000)
@@ -76,12 +76,12 @@ class Names:
 
     prefix: str
     extracted_by: str
-    """Who reads the triplets."""
+    """The extractor of the triplets."""
     twin_prefix: str = ""
-    """Prefix of the evaluator that these metrics stand in for."""
+    """Prefix of the evaluator that these metrics approximate."""
 
     def measures(self, params: KgParams) -> tuple[Measure, ...]:
-        """The chosen ones by pair, then by score, in the order of the tables."""
+        """The selected metrics by pair, then by score, in the order of the tables."""
         return tuple(
             self._measure(MeasurePlace(pair, score))
             for pair in PAIRS
@@ -91,7 +91,7 @@ class Names:
         )
 
     def place(self, measure: Measure) -> MeasurePlace:
-        """The pair and the score that a measure of this evaluator names."""
+        """The pair and score of a metric of this evaluator."""
         return self._places[measure.name]
 
     @cached_property
@@ -104,8 +104,8 @@ class Names:
         return PanelFigure(
             f"graph_scores_{self.prefix}",
             f"Graph scores, triplets by {self.extracted_by}",
-            f"KG-eval with triplets by {self.extracted_by}: how much of one text's entities the other's graph "
-            "reaches",
+            f"KG-eval with triplets by {self.extracted_by}: share of one text's entities that the other's "
+            "graph reaches",
         )
 
     def _measure(self, place: MeasurePlace) -> Measure:
@@ -123,7 +123,7 @@ class Names:
             binary=place.score == "measurable",
             range=(0.0, 1.0),
             twin_of=_name(self.twin_prefix, place) if has_twin else "",
-            # By rules it goes with people's labels less well than cheaper metrics do (docs/validity.md).
+            # With rules it agrees less with human labels than cheaper metrics do (docs/validity.md).
             stands_for=pair.dimension if place.score == "multi_hop" and not self.twin_prefix else None,
             panel=drawn if place.score in _ROWS else None,
         )

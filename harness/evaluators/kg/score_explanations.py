@@ -19,7 +19,7 @@ _LONGEST_NAMED = 40
 
 
 def judgements(graph: KgGraph, pair: PairName, params: KgParams) -> dict[ScoreName, Judgement]:
-    """The scores of Algorithms 2 and 3, Formula 2 and ours; a side without entities makes them all 0, as
+    """The scores of Algorithms 2 and 3, Formula 2 and our variants; all 0 if a text has no entities, as
     published."""
     scores = scores_of(graph, params.delta, params.seeds)
     values: dict[ScoreName, float] = {
@@ -35,20 +35,20 @@ def judgements(graph: KgGraph, pair: PairName, params: KgParams) -> dict[ScoreNa
 
 
 def measurable(pair: PairName, sides: tuple[TripletSide, TripletSide]) -> Judgement:
-    """1 where both sides have triplets or names; else there is nothing to compare."""
+    """1 if both texts have triplets or names, otherwise 0."""
     nothing = without_triplets(pair, sides)
-    counts = (f"{_held(side)} of {_the(name)}" for side, name in zip(sides, PAIRS[pair][:2], strict=True))
+    counts = (f"{_size_text(side)} of {_the(name)}" for side, name in zip(sides, PAIRS[pair][:2], strict=True))
     return (0.0, nothing) if nothing else (1.0, f"triplets: {', '.join(counts)}")
 
 
 def without_triplets(pair: PairName, sides: tuple[TripletSide, TripletSide]) -> str:
-    """Which sides have no triplets, nor names in their stead; empty where both have some."""
+    """The texts without triplets and names; empty if both have some."""
     names = PAIRS[pair].input, PAIRS[pair].context
     missing = [name for side, name in zip(sides, names, strict=True) if not side.labels]
     return "; ".join(f"{_the(name)} {'have' if name == 'contexts' else 'has'} no triplets" for name in missing)
 
 
-def _held(side: TripletSide) -> str:
+def _size_text(side: TripletSide) -> str:
     return counted(len(side.names), "name") if side.names else f"{len(side.triplets):,}"
 
 
@@ -60,7 +60,7 @@ def _reasons(graph: KgGraph, scores: KgScores, params: KgParams) -> dict[ScoreNa
     partitions = f"mean of {params.seeds} seeds, spread"
     return {
         "multi_hop": f"{len(reached):,} {entities} {within}{_others(graph, reached)}",
-        "multi_hop_undirected": f"{both_ways:,} {entities} {within}, triplets read both ways",
+        "multi_hop_undirected": f"{both_ways:,} {entities} {within}, following triplets in both directions",
         "direct": f"{len(similar):,} {entities} are similar to a context entity{_others(graph, similar)}",
         "community": f"{partitions} {scores.community_spread:.3f}",
         "community_coverage": f"{partitions} {scores.community_coverage_spread:.3f}",
@@ -68,7 +68,7 @@ def _reasons(graph: KgGraph, scores: KgScores, params: KgParams) -> dict[ScoreNa
 
 
 def _others(graph: KgGraph, named: Iterable[str]) -> str:
-    """`; not: Berlin, Paris`, the first few of them."""
+    """Such as `; not: Berlin, Paris`, with the first few of them."""
     others = _shown(sorted(set(graph.inputs.labels) - set(named)))
     return f"; not: {', '.join(others)}" if others else ""
 

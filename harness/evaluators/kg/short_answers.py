@@ -1,17 +1,17 @@
-"""Answers and references that are names, a phrase or a verdict: no sentence, and so no triplet to read.
+"""Answers and references that are names, a phrase or a verdict: not a sentence, so no triplet can be extracted.
 
-Such an answer states something only together with its question: (answer, answers, question). Of that statement
-only the answer's end counts. The rest is the same on both sides of every comparison, so that counting it makes a
-wrong answer as good as a right one (`scripts/research/check_short_answers.py` shows it). So:
+Such an answer is a statement only together with its question: (answer, answers, question). Only the answer end of
+that triplet is scored. The rest is the same in both texts of every comparison: counting it would make a wrong
+answer as good as a right one (measured by `scripts/research/check_short_answers.py`). So
 
-- **names** ("Sam Altman", "Google and Apple", "March 2023") are entities, one each;
-- **a phrase** of which no triplet is read ("higher interest rates") is one entity;
-- **a verdict**: where the answer or the reference is yes or no, both are held against each other as verdicts. To
-  contexts a bare yes or no says nothing.
+- **names** ("Sam Altman", "Google and Apple", "March 2023") are one entity each;
+- **a phrase** without an extracted triplet ("higher interest rates") is one entity;
+- **a verdict**: if the answer or the reference is yes or no, both are compared as verdicts. A bare yes or no
+  cannot be compared with contexts.
 
-Two verdicts are alike only if they are equal, and a number only where the same number stands, with its sign, its
-scale (`1.5 million` is `1,500,000`) and its percent, a date with its month: their vectors are alike whatever they
-say.
+Two verdicts match only if they are equal. A number matches only the same number, with its sign, scale (`1.5
+million` is `1,500,000`) and percent; a date also needs the same month. Their embeddings are similar whatever the
+values are.
 """
 
 import re
@@ -36,23 +36,23 @@ _MONTHS = (
     *("sept?(?:ember)?", "oct(?:ober)?", "nov(?:ember)?", "dec(?:ember)?"),
 )
 _MONTH = f"({'|'.join(_MONTHS)})"
-# Beside a number: May is a name, too.
+# Only next to a number, because May is also a name.
 _DATED = re.compile(rf"\b{_MONTH}(?: of)? (?=\d)|(?<=\d)(?:st|nd|rd|th)?(?: of)? {_MONTH}\b")
 _SCALES = {
     **{"k": 3, "thousand": 3, "m": 6, "mn": 6, "million": 6},
     **{"b": 9, "bn": 9, "billion": 9, "tn": 12, "trillion": 12},
 }
 _WORDS = "|".join(name for name in _SCALES if len(name) > 1)
-# A letter is a scale beside a currency alone: 100 m may be metres.
+# A letter is a scale only next to a currency: 100 m may be metres.
 _NUMBER = re.compile(
     rf"(-?\d+(?:\.\d+)?)(?: ?((?:{_WORDS})\b|[kmb](?= (?:dollars|euros|pounds)\b)))?( percent\b)?"
 )
 _Number = tuple[Decimal, bool] | str
-"""A value and whether it is of a hundred; or the month of a date, by its first three letters."""
+"""A value and whether it is a percentage; or the month of a date, by its first three letters."""
 
 
 def names_in(text: str) -> tuple[str, ...]:
-    """The names that an answer consists of, each once; none if it has other words."""
+    """The distinct names in an answer that consists only of names; otherwise none."""
     words = _words(text)
     if any(word.islower() and word not in _SMALL_WORDS for word in words):
         return ()
@@ -60,12 +60,12 @@ def names_in(text: str) -> tuple[str, ...]:
 
 
 def phrase_in(text: str) -> tuple[str, ...]:
-    """An answer of a few words as one entity; nothing if it is longer."""
+    """An answer of a few words as one entity; none if it is longer."""
     return tuple(filter(None, [_bare(" ".join(_words(text)))]))
 
 
 def verdict_of(answer: str) -> str:
-    """The yes or no that a text is or begins with; else its words."""
+    """The yes or no that a text is or begins with; otherwise its words."""
     return leading_yes_no(answer) or canonical(answer)
 
 
@@ -84,7 +84,7 @@ def strictly_alike(graph: KgGraph, *, verdicts: bool) -> KgGraph:
 
 
 def _words(text: str) -> list[str]:
-    """Nothing for several lines or more words than a short answer has."""
+    """The words of the text; none if it has several lines or more words than a short answer."""
     said = as_written(text)
     words = said.split()
     return [] if "\n" in said or len(words) > _MOST_WORDS else words

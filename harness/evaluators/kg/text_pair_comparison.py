@@ -1,4 +1,4 @@
-"""The comparisons of one run: the two texts of a pair are read, embedded and compared once for all scores."""
+"""Compares text pairs of one run. A pair is extracted and embedded once for all its scores."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,19 +20,19 @@ from harness.protocols import Embedder, ScoringInput, Side
 
 
 class Reading(Protocol):
-    """Texts to triplets."""
+    """Extracted triplets of texts."""
 
     async def of(self, *texts: str) -> tuple[Triplet, ...]:
-        """All triplets of the texts; raises an error if a text cannot be read."""
+        """All triplets of the texts; raises if the extraction of a text failed."""
         ...
 
 
 StartReading = Callable[[Sequence[str]], Awaitable[Reading]]
-"""A reading of these texts, which the scores of a run will ask for."""
+"""Starts the extraction of the texts that the scores of a run need."""
 
 
 class _Pair(NamedTuple):
-    """The two sides of a comparison."""
+    """The two texts of a comparison."""
 
     input: TripletSide
     context: TripletSide
@@ -40,20 +40,20 @@ class _Pair(NamedTuple):
 
     @property
     def is_brief(self) -> bool:
-        """Whether a side is names."""
+        """Whether a text is given as names."""
         return bool(self.input.names or self.context.names)
 
 
 class Comparisons:
-    """See the module. Everything here calls models and runs inside `runtime.charge()`."""
+    """The comparisons of one run. All methods may call models and run inside `runtime.charge()`."""
 
     def __init__(self, reading: Reading, embedder: Embedder, params: KgParams) -> None:
         self._reading, self._embedder, self._params = reading, embedder, params
         self._judged: Once[tuple[str, int, PairName, bool], dict[ScoreName, Judgement]] = Once()
 
     async def judgement(self, case: ScoringInput, place: MeasurePlace) -> Judgement:
-        """Value and explanation. Raises an error if a text cannot be read, `NotApplicable` if one states nothing,
-        and ValueError for an unusable vector.
+        """Value and explanation. Raises if an extraction failed, `NotApplicable` if a text has no triplets
+        or names, and ValueError for an invalid vector.
         """
         sides = await self._compared(case, place.pair)
         if place.score == "measurable":
@@ -62,7 +62,7 @@ class Comparisons:
         nothing = without_triplets(place.pair, sides[:2])
         if nothing and not as_published:
             raise NotApplicable(nothing)
-        # If both comparisons are the same, one is enough.
+        # Skip the second comparison if it equals the first.
         apart = as_published and bool(sides.is_brief or nothing)
         key = case.record.query_id, case.record.repeat, place.pair, apart
         judged = await self._judged.of(key, partial(self._judge, case, place.pair, as_published=apart))
@@ -71,7 +71,7 @@ class Comparisons:
     async def graph(self, case: ScoringInput, pair: PairName) -> KgGraph:
         """The graph on which the scores of a pair are computed; all distinct labels are embedded in one call.
 
-        Raises `NotApplicable` if a side states nothing.
+        Raises `NotApplicable` if a text has no triplets or names.
         """
         sides = await self._compared(case, pair)
         if nothing := without_triplets(pair, sides[:2]):
@@ -88,7 +88,7 @@ class Comparisons:
         labels = distinct_labels(sides.input, sides.context)
         rows = await self._embedder.embed_documents(labels) if labels else ()
         vectors = dict(zip(labels, rows, strict=True))
-        # Thousands of entities take seconds, in which the bar and an interrupt have their turn.
+        # Thousands of entities take seconds: let the progress bar and an interrupt run meanwhile.
         graph = await asyncio.to_thread(connect, sides.input, sides.context, vectors, self._params.tau)
         return strictly_alike(graph, verdicts=sides.of_verdicts) if sides.is_brief else graph
 
@@ -99,17 +99,17 @@ class Comparisons:
         return _Pair(TripletSide.of(inputs), TripletSide.of(contexts))
 
     async def _compared(self, case: ScoringInput, pair: PairName) -> _Pair:
-        """Compares short answers and references by their names; see `brief`."""
+        """Compares short answers and references by their names; see `short_answers`."""
         gold, answer = reference_answer(case.reference), case.prediction.answer or ""
         if pair == "factual_correctness" and (is_verdict(gold) or is_verdict(answer)):
             said, right = (TripletSide.of((), [verdict_of(text)]) for text in (answer, gold))
             return _Pair(said, right, of_verdicts=True)
         inputs, contexts = await asyncio.gather(
-            self._stated(case, PAIRS[pair].input, pair), self._stated(case, PAIRS[pair].context, pair)
+            self._triplet_side(case, PAIRS[pair].input, pair), self._triplet_side(case, PAIRS[pair].context, pair)
         )
         return _Pair(inputs, contexts)
 
-    async def _stated(self, case: ScoringInput, side: Side, pair: PairName) -> TripletSide:
+    async def _triplet_side(self, case: ScoringInput, side: Side, pair: PairName) -> TripletSide:
         if side not in {"answer", "reference"}:
             return TripletSide.of(await self._triplets(case, side))
         (text,) = said_by(case, side).texts

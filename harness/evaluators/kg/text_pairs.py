@@ -1,4 +1,4 @@
-"""Which two texts of a case are held against each other."""
+"""The pairs of texts of a case that are compared."""
 
 from typing import Literal, NamedTuple
 
@@ -11,19 +11,19 @@ PairName = Literal["context_relevancy", "answer_relevancy", "faithfulness", "fac
 
 
 class TextPair(NamedTuple):
-    """The side whose entities are scored, and the side in which they are searched."""
+    """The text that is scored, and the text that it is compared with."""
 
     input: Side
     context: Side
     title: str
     on_null_queries: bool
-    """Whether it means anything where no answer exists."""
+    """Whether it applies to null queries."""
     dimension: Dimension
     """The dimension that people rate."""
 
     @property
     def reads(self) -> Sides:
-        """Both sides."""
+        """Both texts."""
         return frozenset({self.input, self.context})
 
 
@@ -44,7 +44,7 @@ PAIRS: dict[PairName, TextPair] = {
 
 
 def said_by(case: ScoringInput, side: Side) -> Stated:
-    """The text of a side; of several reference answers the first that is not blank."""
+    """The text to compare; of several reference answers the first that is not blank."""
     if side == "contexts":
         return stated_by(case.prediction.contexts)
     texts = {

@@ -1,4 +1,4 @@
-"""One confidence out of five grades, and its bands."""
+"""Computes a confidence from five grades, and its band."""
 
 from collections.abc import Mapping, Sequence
 from math import fsum
@@ -16,7 +16,7 @@ MISALIGNED_BELOW = 0.50
 
 _TOLERANCE = 1e-9
 _DECIMALS = 9
-"""Far fewer than a sum of floats is wrong by, far more than two sums of written weights differ by."""
+"""Far coarser than float errors, far finer than the difference of two weighted sums."""
 
 Weight = Annotated[float, Field(ge=0)]
 

@@ -15,17 +15,17 @@ METRICS: tuple[GradeName, ...] = get_args(GradeName)
 
 @dataclass(frozen=True)
 class Criterion:
-    """How one metric is graded."""
+    """The criterion, steps and grades of one metric."""
 
     asks: str
     steps: Sequence[str]
-    """What to do before a grade is given, in this order."""
+    """What the judge does before grading, in this order."""
     grades: Sequence[str]
-    """Description of an answer of each grade, the worst first."""
+    """Description of an answer for each grade, the worst first."""
 
     @property
     def as_prompt(self) -> str:
-        """For a judge, in a few lines."""
+        """The criterion as a few lines for a prompt."""
         steps = " ".join(f"({number}) {step}" for number, step in enumerate(self.steps, start=1))
         grades = "; ".join(f"{grade}: {says}" for grade, says in enumerate(self.grades, start=LOWEST))
         return f"{self.asks}\n  Steps: {steps}\n  Grades: {grades}."

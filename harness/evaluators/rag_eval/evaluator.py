@@ -32,11 +32,11 @@ from harness.protocols import (
 )
 
 _SAYS: dict[GradeName, str] = {
-    "query_relevance": "grade of how far the answer gives what the query asks for",
-    "factual_accuracy": "grade of how far the contexts state what the answer states",
-    "coverage": "grade of how much of what the contexts say on the query the answer holds",
-    "coherence": "grade of how well the parts of the answer fit together",
-    "fluency": "grade of how well the answer is written",
+    "query_relevance": "grade: does the answer give what the query asks for",
+    "factual_accuracy": "grade: do the contexts state what the answer states",
+    "coverage": "grade: does the answer contain everything that the contexts say about the query",
+    "coherence": "grade: do the parts of the answer fit together",
+    "fluency": "grade: is the answer well written",
 }
 
 
@@ -79,14 +79,14 @@ MEASURES = (CONFIDENCE, *_GRADED, TRUSTWORTHY, MISALIGNED)
 
 
 class RagEvalParams(Params):
-    """What `per_evaluator.rag_eval` may set."""
+    """Parameters of `per_evaluator.rag_eval`."""
 
     weights: Weights = (0.25, 0.25, 0.25, 0.125, 0.125)
-    """Of query relevance, factual accuracy, coverage, coherence, fluency."""
+    """Weights of query relevance, factual accuracy, coverage, coherence, fluency."""
     calls: Literal["one", "parallel"] = "one"
     """The five grades of an answer in one call, or in five."""
     context_characters: ContextCharacters = LONGEST
-    """Of a window of contexts: longer ones are graded window by window."""
+    """Size of a window of contexts: longer contexts are graded window by window."""
 
 
 class RagEvalEvaluator(JudgedEvaluator):
@@ -97,11 +97,11 @@ class RagEvalEvaluator(JudgedEvaluator):
         self._params = params
 
     async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
-        """The calls about one answer are shared by its measures."""
+        """The metrics of one answer share its calls."""
         return _Grading(self._params, self._runtime.judge).judge
 
     def ordered(self, cases: Sequence[ScoringInput]) -> Sequence[ScoringInput]:
-        """First one measure for each call about an answer."""
+        """Start with one metric for each call about an answer."""
         first = [_MEASURE_OF[group[0]] for group in _calls(self._params)]
         leading = [replace(case, measures=_among(case, first, within=True)) for case in cases]
         return [*leading, *(replace(case, measures=_among(case, first, within=False)) for case in cases)]
@@ -112,12 +112,12 @@ def _among(case: ScoringInput, first: Sequence[Measure], *, within: bool) -> tup
 
 
 def _calls(params: RagEvalParams) -> tuple[tuple[GradeName, ...], ...]:
-    """The grades that one call asks for."""
+    """The metrics graded in one call."""
     return (METRICS,) if params.calls == "one" else tuple((name,) for name in METRICS)
 
 
 class _Grading:
-    """The judgements of one run; calls that several of them need are made once."""
+    """The judgements of one run; shared calls are made once."""
 
     def __init__(self, params: RagEvalParams, judge: ChatModel) -> None:
         self._params, self._judge = params, judge
@@ -125,7 +125,7 @@ class _Grading:
         self._asked: Once[tuple[str, int, int, tuple[GradeName, ...]], Graded] = Once()
 
     async def judge(self, case: ScoringInput, measure: Measure) -> Judgement:
-        """The value of any measure."""
+        """The value of a metric."""
         reading = reading_of(case.prediction.contexts, self._params.context_characters)
         texts = [_material(case, window.text) for window in reading.windows]
         value, explanation = await self._value(_Shown(case, reading, texts), measure)
@@ -147,7 +147,7 @@ class _Grading:
         return float(band_of(value) == band), f"confidence {value:g}: {band_of(value)}"
 
     async def _grades(self, shown: "_Shown", name: GradeName) -> list[int]:
-        """One for each window."""
+        """The grades of each window."""
         group, record = self._together[name], shown.case.record
         grades = []
         for number, texts in enumerate(shown.texts):
@@ -159,7 +159,7 @@ class _Grading:
 
 @dataclass(frozen=True)
 class _Shown:
-    """The texts of one answer that the judge sees, window by window."""
+    """The parts of one answer that the judge sees, window by window."""
 
     case: ScoringInput
     reading: ContextReading
@@ -167,7 +167,7 @@ class _Shown:
 
     @property
     def cuts(self) -> tuple[str, ...]:
-        """What was cut from the query or answer; the same in every window."""
+        """What was truncated in the query or answer; the same in every window."""
         return self.texts[0].cuts
 
 

@@ -1,13 +1,13 @@
-"""Grades out of a judge's reply: a whole number from 1 to 5, stated beyond doubt, or none.
+"""Parses grades from a judge's reply: an unambiguous whole number from 1 to 5, or none.
 
-A reply that holds a brace is read as JSON, any other as prose, in this order:
+A reply with a brace is read as JSON, any other as prose, in this order:
 
-1. The scale itself is no grade: "on a scale of 1 to 5", "(1-5)", "5-point scale" are passed over.
-2. Two grades with "-", "to", "or", "and" between them are a range, and refused.
-3. Grades out of five ("4/5", "4 out of 5") and labelled ones ("Score: 4") count, if all of them agree.
-4. Without any, the reply must hold no number but the grade.
+1. The scale itself is ignored: "on a scale of 1 to 5", "(1-5)", "5-point scale".
+2. Two grades joined by "-", "to", "or" or "and" are a range, and rejected.
+3. Grades out of five ("4/5", "4 out of 5") and labelled ones ("Score: 4") count if all of them agree.
+4. Without any of those, the grade must be the only number in the reply.
 
-Refused: 0, 6, -3, 4.5, 80%, 7/10, true, a number in words. 4.0 is 4.
+Rejected: 0, 6, -3, 4.5, 80%, 7/10, true, a number in words. 4.0 is 4.
 """
 
 import json
@@ -83,12 +83,12 @@ def _in_prose(text: str) -> set[str]:
     text = _SCALE.sub(" ", _MARKUP.sub("", text.translate(_DASHES)))
     if _RANGE.search(text):
         return set()
-    shares = [(_bare(share), _bare(whole)) for share, whole in _SHARE.findall(text)]
+    shares = [(_stripped(share), _stripped(whole)) for share, whole in _SHARE.findall(text)]
     explicit = {share for share, whole in shares if whole == str(HIGHEST)}
-    explicit |= {_bare(word) for word in _LABELLED.findall(text) if _has_digit(word)}
+    explicit |= {_stripped(word) for word in _LABELLED.findall(text) if _has_digit(word)}
     if explicit or any(_has_digit(whole) for _, whole in shares):
         return explicit
-    return {_bare(word) for word in re.findall(_WORD, text) if _has_digit(word)}
+    return {_stripped(word) for word in re.findall(_WORD, text) if _has_digit(word)}
 
 
 def _text(value: object) -> str:
@@ -103,7 +103,7 @@ def _spelled(name: str) -> str:
     return re.escape(name).replace("_", r"[\s_-]")
 
 
-def _bare(word: str) -> str:
+def _stripped(word: str) -> str:
     return word.rstrip(".,")
 
 

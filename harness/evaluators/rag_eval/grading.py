@@ -1,4 +1,4 @@
-"""Grades from a judge: one call for all metrics that are asked together."""
+"""Requests grades from a judge: one call for all metrics that are requested together."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from harness.llm_utils.structured_output import Question, Unreadable, ask_json
 from harness.protocols import ChatModel
 
 MAX_TOKENS = 100
-"""Five names with a number each take about 50; one grade may come in a sentence."""
+"""Five names with numbers need about 50; a single grade may come in a sentence."""
 _SHOWN = 60
 
 Grades = Mapping[str, int]
-"""By the names of metrics."""
+"""Metric name -> grade."""
 
 
 @dataclass(frozen=True)
 class Graded:
-    """What came of one question about an answer."""
+    """The grades from one request about an answer."""
 
     grades: Grades
     missing: str = ""
-    """Why a metric has no grade; empty where all have one."""
+    """Why metrics have no grade; empty if all have one."""
 
     def of(self, name: GradeName) -> int:
         """The grade, 1 to 5; raises Unreadable if the judge gave none."""
@@ -33,9 +33,9 @@ class Graded:
 
 
 async def ask_grades(judge: ChatModel, texts: Material, metrics: Sequence[GradeName]) -> Graded:
-    """The grades of these metrics in one call; in two if the first reply leaves any out.
+    """The grades of these metrics in one call, or two if the first reply misses any.
 
-    Grades of the first reply are kept, the second fills in. Raises the errors of the judge's client.
+    The second reply only fills in missing grades. Raises the errors of the judge's client.
     """
     grades: dict[str, int] = {}
 
@@ -53,7 +53,7 @@ async def ask_grades(judge: ChatModel, texts: Material, metrics: Sequence[GradeN
 
 
 def grades_in(reply: str, metrics: Sequence[GradeName]) -> dict[str, int]:
-    """The grades in a reply; a metric with none, or with several, is left out."""
+    """The grades in a reply, without metrics that have none or several."""
     grades: dict[str, int] = {}
     for name in metrics:
         said = reply if len(metrics) == 1 else part_of(reply, name, metrics)

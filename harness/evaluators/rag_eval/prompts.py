@@ -1,7 +1,7 @@
-"""The prompts of the judge: the texts first, between marks, then the task and the reply format.
+"""The prompts of the judge: first the texts, between tags, then the task and the reply format.
 
-So the five requests about one answer begin alike, which a server's prompt cache uses, and the task follows after
-anything that the texts may say.
+So the five requests about one answer start alike, which prompt caches use, and the task comes after any
+instruction in the texts.
 """
 
 from collections.abc import Sequence
@@ -26,17 +26,17 @@ _SYSTEM = (
 
 @dataclass(frozen=True)
 class Material:
-    """The texts that a judge reads, as they are sent."""
+    """The texts that the judge reads, as sent."""
 
     query: str
     contexts: str
     answer: str
     cuts: tuple[str, ...]
-    """What was left out, such as "answer cut to 4,000 characters"."""
+    """What was truncated, such as "answer cut to 4,000 characters"."""
 
 
 def material(query: str, contexts: str, answer: str) -> Material:
-    """The texts with one window of the contexts, query and answer within bounds."""
+    """The query, the answer (both truncated if too long) and one window of the contexts."""
     limits = {"query": (query.strip(), _LONGEST_QUERY), "answer": (answer.strip(), _LONGEST_ANSWER)}
     cuts = (f"{side} cut to {most:,} characters" for side, (text, most) in limits.items() if len(text) > most)
     sent = {side: text[:most] for side, (text, most) in limits.items()}
@@ -68,5 +68,5 @@ def schema(metrics: Sequence[GradeName]) -> dict[str, Any]:
 
 
 def spoken(name: str) -> str:
-    """As it is written in a sentence."""
+    """The name as written in a sentence."""
     return name.replace("_", " ")

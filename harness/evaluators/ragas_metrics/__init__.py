@@ -1,1 +1,1 @@
-"""What `harness.evaluators.ragas` needs of the ragas package."""
+"""Adapter to the ragas package for `harness.evaluators.ragas`."""

@@ -1,4 +1,4 @@
-"""The questions for the judge; imports nothing heavy."""
+"""The inputs of a judgement; imports nothing heavy."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -15,12 +15,12 @@ RagasMetric = Literal[
     "context_relevance",
 ]
 ONE_BY_ONE: frozenset[RagasMetric] = frozenset({"context_precision", "context_precision_no_reference"})
-"""A verdict on each context; the others judge all contexts together, or none."""
+"""Metrics with a verdict on each context; the others judge all contexts together, or none."""
 
 
 @dataclass(frozen=True)
 class RagasRow:
-    """One answered query as ragas sees it."""
+    """One answered query in ragas' terms."""
 
     question: str
     answer: str
@@ -28,20 +28,19 @@ class RagasRow:
     """In rank order, for a verdict on each."""
     reference: str
     windows: tuple[str, ...] = ()
-    """The contexts for a verdict on all of them, in parts that the judge can read. Empty: all at once, as ragas
-    does."""
+    """The contexts for a joint verdict, in windows that the judge can read. Empty: all in one, as in ragas."""
     ranks: tuple[int, ...] = ()
-    """Of the context that each of `contexts` is, or is a part of. Empty: each is one."""
+    """The rank of each item in `contexts`, which may be part of a context. Empty: each is a whole context."""
 
     @property
     def shown_at_once(self) -> tuple[tuple[str, ...], ...]:
-        """The contexts that the judge sees at once, if it judges them together."""
+        """The windows of contexts for a joint verdict."""
         return tuple((window,) for window in self.windows) or (self.contexts,)
 
 
 @dataclass(frozen=True)
 class Asking:
-    """Whom to ask, and how."""
+    """The models and settings of a judgement."""
 
     judge: ChatModel
     embedder: Embedder | None

@@ -1,4 +1,4 @@
-"""The judge in the interface of ragas.
+"""The judge with the interface of ragas.
 
 Imports ragas, which takes seconds. Its telemetry is off only if RAGAS_DO_NOT_TRACK is set before.
 """
@@ -17,21 +17,21 @@ from ragas.run_config import RunConfig
 
 from harness.protocols import ChatModel, Message
 
-# Also with telemetry off every event would look up, or write, an id in the user's home.
+# Even with telemetry off, every event would read or write an id in the user's home.
 _analytics.user_data_dir = lambda **_: os.devnull
 
 _SCHEMA_FOLLOWS = "specified in JSON Schema:\n"
 
 
 class UnusableReply(ValueError):
-    """The judge replied, but not what can be scored."""
+    """The judge replied, but the reply cannot be scored."""
 
 
-# The types of ragas are not followed by the type checker: to it, the base is Any.
+# The type checker does not follow ragas, so the base is Any.
 class JudgeLLM(BaseRagasLLM):  # type: ignore[misc]
-    """The judge during one judgement: one call at a time, each choice in a call of its own, no retries.
+    """The judge during one judgement: one call at a time, each choice in a separate call, no retries.
 
-    Retries and limits are those of our client; the temperature is the judge's, whatever ragas asks for.
+    Our client handles retries and limits. The temperature is the judge's; a value from ragas is ignored.
     """
 
     def __init__(self, judge: ChatModel, *, constrained: bool) -> None:
@@ -43,7 +43,7 @@ class JudgeLLM(BaseRagasLLM):  # type: ignore[misc]
         self.last_reply = ""
 
     async def ask(self, prompt: str, schema: Mapping[str, Any]) -> str:
-        """The judge's reply; where replies are constrained, to `schema`."""
+        """The judge's reply, constrained to `schema` if replies are constrained."""
         async with self._turn:
             if self._over:
                 raise RuntimeError("the judgement is over")
@@ -62,20 +62,20 @@ class JudgeLLM(BaseRagasLLM):  # type: ignore[misc]
         text = prompt.to_string()
         replies = [await self.ask(text, binary_schema(_schema_in(text))) for _ in range(n)]
         if any(map(is_cut_off, replies)):
-            raise UnusableReply("the judge's reply ends within its JSON: perhaps max_tokens cut it off")
+            raise UnusableReply("the JSON in the judge's reply is truncated, perhaps by max_tokens")
         return LLMResult(generations=[[Generation(text=reply) for reply in replies]])
 
     def generate_text(self, *_: Any, **__: Any) -> LLMResult:
-        """There is no synchronous judge."""
+        """Not available: the judge is asynchronous."""
         raise NotImplementedError("the judge is called asynchronously")
 
     def is_finished(self, response: LLMResult) -> bool:  # noqa: ARG002 - ragas names it
-        """Yes: a reply that was cut off has raised."""
+        """Always true: a truncated reply has raised."""
         return True
 
 
 def is_cut_off(reply: str) -> bool:
-    """Whether the first JSON value in the reply is cut off at the end of the reply."""
+    """Whether the first JSON value in the reply is truncated."""
     starts = [at for at in (reply.find("{"), reply.find("[")) if at >= 0]
     if not starts:
         return False
@@ -88,7 +88,7 @@ def is_cut_off(reply: str) -> bool:
 
 
 def binary_schema(schema: Any) -> Any:
-    """The schema as servers enforce it: no further keys, and every integer (all are verdicts) 0 or 1."""
+    """The schema as servers enforce it: no additional keys, and every integer (all are verdicts) is 0 or 1."""
     if isinstance(schema, list):
         return [binary_schema(item) for item in schema]
     if not isinstance(schema, dict):
@@ -102,7 +102,7 @@ def binary_schema(schema: Any) -> Any:
 
 
 def _schema_in(prompt: str) -> Any:
-    """The schema that ragas writes into each of its prompts, in front of anything from outside."""
+    """The schema that ragas writes into each of its prompts, before any untrusted text."""
     _, _, behind = prompt.partition(_SCHEMA_FOLLOWS)
     schema, _ = json.JSONDecoder().raw_decode(behind)
     return schema

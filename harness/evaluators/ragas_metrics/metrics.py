@@ -31,11 +31,11 @@ from harness.evaluators.ragas_metrics.judge_questions import ONE_BY_ONE, Asking,
 from harness.evaluators.ragas_metrics.llm import JudgeLLM, UnusableReply
 from harness.evaluators.scores import bounded
 
-# Its log messages on failures are the reasons of those scores.
+# Its log messages on failures are the reasons of failed scores.
 logging.getLogger("ragas").setLevel(logging.CRITICAL)
 
 _QUOTED = 80
-"""Characters of a reply in an explanation."""
+"""Characters of a reply quoted in an explanation."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _RATING_SCHEMA = {
     "type": "object",
@@ -46,7 +46,7 @@ _RATING_SCHEMA = {
 
 
 class _SameStatements(Faithfulness):  # type: ignore[misc]
-    """The statements of an answer are listed once, and held against each window of the contexts."""
+    """Lists the statements of an answer once, for all windows of the contexts."""
 
     _made: Any = None
 
@@ -72,7 +72,7 @@ class Ragas:
 
     async def score(self, name: RagasMetric, row: RagasRow) -> tuple[float, str]:
         """The value and the judge's reply. Raises UnusableReply, and the errors of the model's client."""
-        # A metric and its model are made anew each time: ragas keeps settings of a call in both.
+        # A new metric and model each time, because ragas stores settings of a call in both.
         llm = JudgeLLM(self._asking.judge, constrained=self._asking.constrained)
         plans: dict[RagasMetric, Callable[[RagasRow, JudgeLLM], Awaitable[tuple[float, str]]]] = {
             "response_relevancy": self._response_relevancy,
@@ -84,12 +84,12 @@ class Ragas:
             metric = _FROM_THE_LIBRARY[name]()
             return await (_one_by_one if name in ONE_BY_ONE else _together)(metric, row, llm)
         except (RagasOutputParserException, OutputParserException) as error:
-            raise UnusableReply(f"the judge's reply cannot be read: {_quoted(llm.last_reply)}") from error
+            raise UnusableReply(f"the judge's reply cannot be parsed: {_quoted(llm.last_reply)}") from error
         finally:
             await llm.end()
 
     async def _response_relevancy(self, row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
-        # ragas embeds synchronously in the midst of its own plan, so its steps are taken one by one.
+        # ragas embeds synchronously in the middle of its own method, so its steps are called one by one.
         metric = ResponseRelevancy(strictness=self._asking.strictness)
         answers = await metric.question_generation.generate_multiple(
             data=ResponseRelevanceInput(response=row.answer),
@@ -113,12 +113,12 @@ class Ragas:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Judged:
     """The library's result for the judge's replies."""
 
     value: float
     verdicts: list[list[int]]
-    """Of each reply that holds any."""
+    """The verdicts of each reply that has any."""
 
     @property
     def all_verdicts(self) -> list[int]:
@@ -143,7 +143,7 @@ async def _together(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, s
 
 
 async def _one_by_one(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
-    """A context that was judged in parts is useful if one of them is."""
+    """A context that was judged in parts is useful if any part is."""
     found = await _by_the_library(metric, row, llm)
     useful: dict[int, int] = {}
     for rank, verdict in zip(row.ranks, found.all_verdicts, strict=bool(row.ranks)):
@@ -155,8 +155,8 @@ async def _one_by_one(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float,
     return float(metric._calculate_average_precision(verdicts)), f"verdicts {listed}"
 
 
-async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> _Found:
-    heard = _Heard()
+async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> _Judged:
+    heard = _ParsedReplies()
     metric.llm = llm
     sample = SingleTurnSample(
         user_input=row.question,
@@ -164,21 +164,21 @@ async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> _Found:
         retrieved_contexts=list(row.contexts),
         reference=row.reference,
     )
-    # A manager of our own also keeps out the tracers that LangChain would add by environment variables.
+    # Our own manager also keeps out the tracers that LangChain would add from environment variables.
     callbacks = CallbackManager([heard], inheritable_handlers=[heard])
     value = await metric.single_turn_ascore(sample, callbacks)
-    return _Found(float(value), [found for output in heard.outputs if (found := verdicts_in(output))])
+    return _Judged(float(value), [found for output in heard.outputs if (found := verdicts_in(output))])
 
 
 async def _context_relevance(row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
-    """The best window's value: it holds what answers the question."""
+    """The value of the best window, which contains the answer."""
     rated = [await _relevance(row.question, "\n".join(contexts), llm) for contexts in row.shown_at_once]
     said = " | ".join(" ".join(f"{rating * 2:g}" for rating in ratings) for _, ratings in rated)
     return max(value for value, _ in rated), f"ratings {said}"
 
 
 async def _relevance(question: str, contexts: str, llm: JudgeLLM) -> tuple[float, list[float]]:
-    # ragas' own plan prints what went wrong and goes on.
+    # ragas' own method prints errors and continues.
     metric, ratings = ContextRelevance(), []
     for template in (metric.template_relevance1, metric.template_relevance2):
         reply = await llm.ask(template.format(query=question, context=contexts), _RATING_SCHEMA)
@@ -211,10 +211,10 @@ def _quoted(reply: str) -> str:
     return repr(bounded(reply, _QUOTED))
 
 
-# LangChain's types are not followed either.
+# The type checker does not follow LangChain either.
 @dataclass
-class _Heard(BaseCallbackHandler):  # type: ignore[misc]
-    """What ragas read from the judge's replies, through the hook of its own tracer."""
+class _ParsedReplies(BaseCallbackHandler):  # type: ignore[misc]
+    """Records ragas' parsed replies, through the hook of its tracer."""
 
     outputs: list[BaseModel] = field(default_factory=list)
 

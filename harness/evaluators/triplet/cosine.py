@@ -1,4 +1,4 @@
-"""How near are texts to each other? The twins of the judged measures, and the relevancy of questions."""
+"""Cosines for the cosine variants of the judged metrics, and for the relevancy of questions."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 async def highest_cosines(embedder: Embedder, texts: Sequence[str], others: Sequence[str]) -> NDArray[np.float64]:
-    """For each text its cosine with the nearest of the others, shape (len(texts),).
+    """For each text its highest cosine with the others, shape (len(texts),).
 
-    There must be some of both. Rounded, so that the last bits of a matrix product reach no score. ValueError,
-    which names the text, for a vector with NaN or infinity.
+    Both must be non-empty. Rounded, so that scores do not depend on the last bits. ValueError, with the text, for
+    a vector with NaN or infinity.
     """
     distinct = list(dict.fromkeys([*texts, *others]))
     vectors = dict(zip(distinct, await embedder.embed_documents(distinct), strict=True))
@@ -35,5 +35,5 @@ def texts_of_triplets(triplets: Iterable[Triplet]) -> list[str]:
 
 
 def windows_of_contexts(contexts: Iterable[Context]) -> list[str]:
-    """Each context as it is, a triplet of a graph too; long ones in windows."""
+    """Each context as text, also a graph's triplet; long ones in windows."""
     return [window for context in contexts for window in windows_of(context.text, EMBEDDED_WHOLE)]

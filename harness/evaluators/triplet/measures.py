@@ -1,4 +1,4 @@
-"""The five measures, one judgement at a time."""
+"""The five metrics, one judgement at a time."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ _EQUAL = "the answer equals the reference"
 _FIGURE = PanelFigure(
     "judged_triplet",
     "Triplets",
-    "Facts as triplets: by a judge's verdict, and by cosine where the title says so",
+    "Triplets of facts: by a judge's verdict, or by cosine if the title says so",
 )
 
 
@@ -37,7 +37,7 @@ def _measure(name: TripletMetric, summary: str, reads: Sides, **more: Any) -> Me
 MEASURES: dict[TripletMetric, Measure] = {
     "response_relevancy": _measure(
         "response_relevancy",
-        "cosine of the question and the nearest that the contexts answer",
+        "cosine of the question and the nearest question that the contexts answer",
         frozenset({"question", "contexts"}),
         range=(-1.0, 1.0),
         stands_for="context_relevancy",
@@ -76,7 +76,7 @@ _NAMES = {measure: name for name, measure in MEASURES.items()}
 
 
 class Judging:
-    """The judgements of one run: what several of them need of a text is extracted once."""
+    """The judgements of one run; each text is extracted once."""
 
     def __init__(self, runtime: EvaluationRuntime, params: TripletParams) -> None:
         self._runtime, self._params = runtime, params
@@ -94,7 +94,7 @@ class Judging:
         name = _NAMES[measure]
         if "reference" not in measure.reads:
             return await self._plans[name](case)
-        # The reference first: it alone decides which queries count, not the answer of a system.
+        # The reference first: only the reference decides which queries count, not a system's answer.
         await self._reference_triplets(case)
         known = score_without_reading(case, measure)
         if known and known.value is not None:
@@ -140,7 +140,7 @@ class Judging:
         triplets = await self._reference_triplets(case)
         answered = await self._extractions.of(case.prediction.answer or "")
         if not answered:
-            return 0.0, "the answer states no triplet"
+            return 0.0, "no triplet was extracted from the answer"
         facts, others = texts_of_triplets(triplets), texts_of_triplets(answered)
         cosines = (await highest_cosines(self._runtime.embedder, facts, others)).tolist()
         threshold = self._params.threshold
@@ -153,18 +153,18 @@ class Judging:
     async def _answer_triplets(self, case: ScoringInput) -> tuple[Triplet, ...]:
         triplets = await self._extractions.of(case.prediction.answer or "")
         if not triplets:
-            raise NotApplicable("the answer states no triplet")
+            raise NotApplicable("no triplet was extracted from the answer")
         return triplets
 
     async def _reference_triplets(self, case: ScoringInput) -> tuple[Triplet, ...]:
         triplets = await self._extractions.of(reference_answer(case.reference))
         if not triplets:
-            raise NotApplicable("the reference states no triplet")
+            raise NotApplicable("no triplet was extracted from the reference")
         return triplets
 
 
 def _share(triplets: Sequence[Triplet], found: Sequence[bool], how: str, note: str = "") -> tuple[float, str]:
-    """How many were found, and the first that was not."""
+    """The share that was found, with the first that was not."""
     missing = [" | ".join(triplet) for triplet, is_found in zip(triplets, found, strict=True) if not is_found]
     more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
     count = f"{sum(found)} of {len(found)} {how}"

@@ -1,4 +1,4 @@
-"""What `per_evaluator.triplet` may set."""
+"""Parameters of `per_evaluator.triplet`."""
 
 from typing import Literal, get_args
 
@@ -17,12 +17,10 @@ TripletMetric = Literal[
 
 
 class TripletParams(Params):
-    """What `per_evaluator.triplet` may set."""
-
     metrics: tuple[TripletMetric, ...] = Field(get_args(TripletMetric), min_length=1)
     questions: int = Field(3, ge=1, le=10)
-    """Written from each window of the contexts for response relevancy, in one call."""
+    """Number of questions written for each window of the contexts, in one call, for response relevancy."""
     threshold: float = Field(0.9, ge=-1, le=1)
-    """The cosine from which two triplets are one fact, in `factual_correctness_cosine`."""
+    """Minimum cosine of two triplets that are the same fact, in `factual_correctness_cosine`."""
     context_characters: ContextCharacters = LONGEST
-    """Of a window of contexts: longer ones are judged window by window."""
+    """Size of a window of contexts: longer contexts are judged window by window."""

@@ -13,7 +13,7 @@ _ROLE = f"You write questions about a text. {RULE}"
 
 
 async def questions_answered(judge: ChatModel, text: str, count: int) -> tuple[str, ...]:
-    """That many questions that the text answers, written without knowing the question: one call.
+    """This number of questions that the text answers, written in one call without knowing the query.
 
     A second call if the reply has another number; then `Unreadable`.
     """
@@ -24,7 +24,7 @@ async def questions_answered(judge: ChatModel, text: str, count: int) -> tuple[s
     def read(reply: Mapping[str, Any]) -> tuple[str, ...]:
         return _read(reply, count)
 
-    # 160 characters are some 40 tokens.
+    # 160 characters are about 40 tokens.
     asked = Question(messages, object_of({"questions": listed}), read, max_tokens=20 + 50 * count)
     return (await ask_json(judge, asked)).value
 

@@ -1,4 +1,4 @@
-"""A verdict on every triplet of a list, as one number each: few tokens, and none that could be misread."""
+"""A verdict on every triplet of a list, as one number each: few tokens, unambiguous."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,26 +12,26 @@ from harness.llm_utils.structured_output import Question, ask_json
 from harness.protocols import ChatModel, Message
 
 AT_ONCE = 24
-"""Triplets per call: those of one window, and as many as a small model can handle."""
+"""Triplets per call: the number from one window, which a small model can still handle."""
 _MATERIAL = f"{RULE} Only what stands there counts, not what you know."
 
 
 @dataclass(frozen=True)
 class _Verdicts:
-    """The verdicts asked for about triplets."""
+    """A request for verdicts on triplets."""
 
     role: str
     task: str
     material: str
-    """The text they are compared with."""
+    """The text that the triplets are compared with."""
     name: str
-    """Of the list in the reply."""
+    """Name of the list in the reply."""
     numbers: frozenset[int]
     """Possible verdicts besides 0."""
 
 
 async def supporting_passages(judge: ChatModel, window: ContextWindow, triplets: Sequence[Triplet]) -> list[int]:
-    """For each triplet the number of the passage of the window that supports it; 0 if none does."""
+    """For each triplet the number of the window's passage that supports it; 0 if none does."""
     wanted = _Verdicts(
         role=f"You look for the passage that supports a statement. {_MATERIAL}",
         task="For each statement give the number of the passage that states it, or 0 if no passage does.",
@@ -43,7 +43,7 @@ async def supporting_passages(judge: ChatModel, window: ContextWindow, triplets:
 
 
 async def stated_in(judge: ChatModel, question: str, answer: str, triplets: Sequence[Triplet]) -> list[int]:
-    """For each triplet 1 where this answer to the question states it, else 0."""
+    """For each triplet 1 if this answer to the question states it, otherwise 0."""
     wanted = _Verdicts(
         role=f"You compare an answer to a question with statements. {_MATERIAL}",
         task="For each statement give 1 if the answer, as a reply to the question, says the same in any words, "
@@ -56,9 +56,7 @@ async def stated_in(judge: ChatModel, question: str, answer: str, triplets: Sequ
 
 
 async def _verdicts(judge: ChatModel, wanted: _Verdicts, triplets: Sequence[Triplet]) -> list[int]:
-    """One call for every `AT_ONCE` triplets; a second if the reply does not have one verdict for each, then
-    `Unreadable`.
-    """
+    """One call per `AT_ONCE` triplets; a second if the reply does not have one verdict each, then `Unreadable`."""
     found: list[int] = []
     for start in range(0, len(triplets), AT_ONCE):
         asked = _question(wanted, triplets[start : start + AT_ONCE])

@@ -74,7 +74,7 @@ class AskedRun:
         usd = usage_usd(self._prices, self.live.manifest.identity["models"], record.cost.usage)
         judged = self._judging.judge(self._system.loop, question, record) if self._judging else ()
         sources = {one: self._documents[one] for one in _named(record) if one in self._documents}
-        told, self._system.told[:] = (*self._trouble, *self._system.told), []
+        told, self._system.messages[:] = (*self._trouble, *self._system.messages), []
         return Asked(self.live.run.run_id, question, record, usd, judged, sources, told)
 
     @cached_property

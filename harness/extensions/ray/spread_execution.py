@@ -19,7 +19,7 @@ from harness.extensions.ray.work_queue import WorkQueue
 from harness.extensions.ray.worker_pool import Listener, WorkerPool
 from harness.models.budget import Allowance
 from harness.runner.executing.messages import Event, ExtractionJob, Job, QueryTask, Turn
-from harness.runner.executing.phases import Execution, Heard, ProgressCounter
+from harness.runner.executing.phases import Execution, OnEvent, ProgressCounter
 from harness.runner.executing.process_launcher import HERE, WorkerLauncher
 from harness.runner.executing.remote_extraction import RULES
 from harness.runner.executing.resources import NoSampler
@@ -55,17 +55,17 @@ class SpreadExecution(Execution):
             self.run.spread.keep(shards.n_workers)
             shards.run()
 
-    def supervisor(self, phase: Phase, todo: Sequence[QueryTask], on_event: Heard) -> Supervisor:
+    def supervisor(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> Supervisor:
         """The same; the workers' cost is reported with each event."""
         self.workers.check()
         self.spending.check_time()
 
-        def heard(event: Event) -> None:
+        def with_cost(event: Event) -> None:
             on_event(event.model_copy(update={"spent": self.workers.spent}))
 
         at = WorkerEnvironment(self.run.log_path, NoSampler(), self.lock_fd, self.place)
         n_readers = self.workers.n_workers - 1 if phase == "index" else 0
-        return Supervisor(_relayed(self.job(phase, todo), n_readers), at, self.with_messages(heard))
+        return Supervisor(_relayed(self.job(phase, todo), n_readers), at, self.with_messages(with_cost))
 
     def _build(self, index: IndexDir) -> IndexRecord:
         with self.workers.slot(), self._desk("index") as place, self._readers(place):
@@ -82,7 +82,7 @@ class SpreadExecution(Execution):
             place.serve(RULES, readers)
             yield
 
-    def _supervise(self, phase: Phase, todo: Sequence[QueryTask], on_event: Heard) -> WorkerEnd:
+    def _supervise(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> WorkerEnd:
         """Run one worker to its end, with another if it is lost."""
         for _ in range(_MOST_LOST):
             outcome = super()._supervise(phase, todo, on_event)
@@ -135,7 +135,7 @@ class _Shards:
         try:
             while shard := self._queue.take():
                 if worker is None or not worker.is_waiting:
-                    worker = self._execution.supervisor("answer", shard, self._heard)
+                    worker = self._execution.supervisor("answer", shard, self._on_event)
                 outcome = worker.turn(Turn(todo=tuple(shard)))
                 n_lost = n_lost + 1 if outcome.is_lost and not outcome.n_finished else 0
                 self._settle(shard, outcome, n_lost)
@@ -146,7 +146,7 @@ class _Shards:
                 worker.end()
             self._execution.workers.give_slot()
 
-    def _heard(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         """Called from the threads of all workers; the lock lets one at a time write a record."""
         with self._lock:
             if event.record is not None and event.todo is not None:
@@ -180,7 +180,7 @@ class _Shards:
 
     def _try_by_itself(self, suspect: QueryTask) -> None:
         """See `Execution.work_through`."""
-        outcome = self._execution.supervisor("answer", [suspect], self._heard).run()
+        outcome = self._execution.supervisor("answer", [suspect], self._on_event).run()
         self._execution.workers.check()
         if self._left([suspect]):
             if outcome.is_lost and not self._answered:

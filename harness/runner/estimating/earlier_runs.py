@@ -41,13 +41,13 @@ R = TypeVar("R")
 T = TypeVar("T")
 GENERATOR = "generator"
 _MOST_RUNS = 12
-"""The most runs used to estimate one cell, the latest first."""
+"""Maximum runs used to estimate one configuration, the latest first."""
 _MOST_READ = 4
-"""The most of these runs to read records of."""
+"""Maximum runs of which records are read."""
 _MOST_RECORDS = 1000
-"""The most records of one run; more do not improve a mean."""
+"""Maximum records per run; more do not improve a mean."""
 _LARGEST_CORPUS = 64_000_000
-"""Bytes. A larger corpus is not read again to compute what a system would have expected."""
+"""Bytes. A larger corpus is not read again to compute the expectation of a system."""
 
 
 class EarlierRun:
@@ -152,7 +152,7 @@ class EarlierRuns:
         self._runs = [run for run in _found(results) if run.run.run_id not in without]
 
     def alike(self, wanted: SimilarityKey) -> list[EarlierRun]:
-        """The latest runs of the same system with the same generator."""
+        """The latest runs of the same system and generator."""
         own = [run for run in self._served_by(wanted) if run.system.get("name") == wanted.system]
         return own[:_MOST_RUNS]
 

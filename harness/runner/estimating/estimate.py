@@ -1,4 +1,4 @@
-"""Estimates of what cells will cost, from what their systems expect, corrected by earlier runs."""
+"""Estimates the cost of configurations from the expectations of their systems, corrected by earlier runs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,7 +26,9 @@ SAMPLE_FIRST = "run a small sample first, e.g. --set dataset.sample.per_type=1, 
 
 
 class Estimator:
-    """Estimates cells from the runs in a results folder. It calls no model, starts nothing and writes nothing."""
+    """Estimates configurations from the runs in a results folder. Calls no model, starts nothing and writes
+    nothing.
+    """
 
     def __init__(self, results: Path, prices: Prices, *, without: Sequence[str] = ()) -> None:
         """`without`: run ids to ignore."""
@@ -35,14 +37,14 @@ class Estimator:
         self._without = without
 
     def estimate_all(self, cells: Sequence[Cell], paid: set[str] | None = None) -> list[Estimate]:
-        """One estimate for each cell. An index that several cells share is paid by the first of them. `paid` holds
-        the ids of indexes that earlier cells pay for, and is extended.
+        """One estimate per configuration. The first configuration that uses an index pays for it. `paid` holds the
+        ids of indexes that earlier ones pay for, and is extended.
         """
         paid = set() if paid is None else paid
         estimates = []
         for cell in cells:
             estimate = self.estimate(cell)
-            indexes = {one.cell.index_id for one in cell.lent} or {cell.index_id}
+            indexes = {one.cell.index_id for one in cell.routed} or {cell.index_id}
             if indexes <= paid:
                 estimate = estimate.model_copy(update={"index_is_built": True})
             paid |= indexes
@@ -74,9 +76,9 @@ class Estimator:
         return describe_machine()
 
     def _index(self, cell: Cell, expected: Expected | None) -> PhaseEstimate:
-        wanted, per_document = self._wanted(cell), expected is None
+        wanted, per_document = self._similarity_key(cell), expected is None
         documents = len(cell.dataset.documents)
-        work = _asked(expected.index, cell) if expected else None
+        work = _without_generator(expected.index, cell) if expected else None
         return predict(
             Task(
                 units=documents if per_document else 1,
@@ -94,11 +96,11 @@ class Estimator:
         )
 
     def _answers(self, cell: Cell, expected: Expected | None, n_answers: int) -> PhaseEstimate:
-        wanted = self._wanted(cell)
+        wanted = self._similarity_key(cell)
         return predict(
             Task(
                 units=n_answers,
-                work=_asked(expected.query, cell) if expected else None,
+                work=_without_generator(expected.query, cell) if expected else None,
                 rates=self._rates(cell, "answer"),
                 earlier=self._earlier.answer_phases(wanted),
                 price=lambda usage: self._usd(cell, usage),
@@ -114,12 +116,12 @@ class Estimator:
     def _rates(self, cell: Cell, phase: Any) -> Rates:
         if not cell.generates:
             return Rates()
-        return self._earlier.rates(self._wanted(cell), phase)
+        return self._earlier.rates(self._similarity_key(cell), phase)
 
     def _usd(self, cell: Cell, usage: Mapping[str, Usage]) -> float | None:
         return usage_usd(self._prices, cell.identity["models"], usage)
 
-    def _wanted(self, cell: Cell) -> SimilarityKey:
+    def _similarity_key(self, cell: Cell) -> SimilarityKey:
         system = cell.identity["system"]
         return SimilarityKey(
             system=cell.spec.name,
@@ -134,20 +136,22 @@ class Estimator:
         )
 
     def _judging(self, cell: Cell, run: RunDir, n_answers: int, n_left: int) -> dict[str, PhaseEstimate]:
-        """By evaluator, without those that already scored the finished run with the same judge and parameters."""
+        """Estimates by evaluator, without those that already scored the finished run with the same judge and
+        parameters.
+        """
         plan = plan_evaluation(cell.config)
-        there = run.evaluations() if not n_left else []
+        evaluations = run.evaluations() if not n_left else []
         asking = [
             one
             for one in plan.evaluators
-            if _called(one, plan) and not any(plan.would_make(one, record) for record in there)
+            if _called_models(one, plan) and not any(plan.would_make(one, record) for record in evaluations)
         ]
         return {one.spec.name: self._judged(one, plan, cell.spec.name, n_answers) for one in asking}
 
     def _judged(
         self, planned: PlannedEvaluator, plan: EvaluationPlan, system: str, n_answers: int
     ) -> PhaseEstimate:
-        models = _called(planned, plan)
+        models = _called_models(planned, plan)
         wanted = planned.spec.version, planned.params.model_dump(mode="json")
 
         def closeness(record: EvaluationRecord, own: str) -> int:
@@ -179,8 +183,8 @@ class Estimator:
         )
 
 
-def _called(planned: PlannedEvaluator, plan: EvaluationPlan) -> dict[str, dict[str, Any]]:
-    """Role -> identity of the models behind a server. An embedder within the process uses no tokens."""
+def _called_models(planned: PlannedEvaluator, plan: EvaluationPlan) -> dict[str, dict[str, Any]]:
+    """Role -> identity of the models behind a server. An embedder in this process uses no tokens."""
     configs: dict[str, ModelConfig] = {model.role: model for model in (plan.judge, plan.embedder)}
     models = plan.models_of(planned)
     return {role: model for role, model in models.items() if provider_of(configs[role]).encoder is None}
@@ -199,15 +203,15 @@ def expected_work(cell: Cell) -> Expected | None:
 
 
 def expected_of(cell: Cell, workload: Workload) -> Expected | None:
-    """The work that its system expects, together with the systems to which it routes queries. None if one of them
-    gives no expectation.
+    """The expected work of its system and of the systems to which it routes queries. None if one of them gives no
+    expectation.
     """
     own = _own_expected(cell, workload)
-    if own is None or not cell.lent:
+    if own is None or not cell.routed:
         return own
-    lent = [(one.route.spoken, one.cell.index_id, _own_expected(one.cell, workload)) for one in cell.lent]
-    known = [(name, index_id, expected) for name, index_id, expected in lent if expected is not None]
-    return joined_expectation(own, known) if len(known) == len(lent) else None
+    routed = [(one.route.spoken, one.cell.index_id, _own_expected(one.cell, workload)) for one in cell.routed]
+    known = [(name, index_id, expected) for name, index_id, expected in routed if expected is not None]
+    return joined_expectation(own, known) if len(known) == len(routed) else None
 
 
 def _own_expected(cell: Cell, workload: Workload) -> Expected | None:
@@ -215,8 +219,8 @@ def _own_expected(cell: Cell, workload: Workload) -> Expected | None:
     return expect(cell.index_params, cell.answer_params, workload) if expect else None
 
 
-def _asked(work: Work, cell: Cell) -> Work:
-    """The work, without generator calls if the cell has no generator."""
+def _without_generator(work: Work, cell: Cell) -> Work:
+    """The work, without generator calls if the configuration has no generator."""
     return work if cell.generates else work.model_copy(update={"calls": ()})
 
 
@@ -235,8 +239,8 @@ def _assumed(expected: Expected | None) -> tuple[str, ...]:
 
 
 def say_total(cells: Sequence[Cell], estimator: Estimator, reporter: Reporter) -> None:
-    """Print one line with the remaining cost of all cells, before the first begins. Never raises."""
-    with _as_a_courtesy(reporter):
+    """Print one line with the remaining cost of all configurations, before the first begins. Never raises."""
+    with _errors_as_notes(reporter):
         estimates = estimator.estimate_all(cells)
         phases = [phase for estimate in estimates for phase in phases_left(estimate)]
         if phases:
@@ -246,7 +250,7 @@ def say_total(cells: Sequence[Cell], estimator: Estimator, reporter: Reporter) -
 
 def keep_estimate(cell: Cell, run: RunDir, prices: Prices, reporter: Reporter) -> None:
     """Estimate a run that begins, save the estimate in the run and print it. Never raises."""
-    with _as_a_courtesy(reporter):
+    with _errors_as_notes(reporter):
         if run.estimate() is None and not run.intact_statuses():
             estimate = Estimator(run.path.parent, prices).estimate(cell)
             run.write_estimate(estimate)
@@ -255,7 +259,7 @@ def keep_estimate(cell: Cell, run: RunDir, prices: Prices, reporter: Reporter) -
 
 
 @contextmanager
-def _as_a_courtesy(reporter: Reporter) -> Iterator[None]:
+def _errors_as_notes(reporter: Reporter) -> Iterator[None]:
     """A failed estimate is one line of output and does not stop the run."""
     try:
         yield

@@ -31,7 +31,7 @@ class SampleSize:
 
     @property
     def lines(self) -> list[str]:
-        """A warning if these queries can show almost no difference, and the numbers of queries needed."""
+        """A warning if these queries can show almost no difference, and the number of queries needed."""
         n, what = self.n_queries, f"{_counted(self.n_systems, 'run')}, {_counted(self.n_pairs, 'pair')}"
         subject = f"{self.dataset}, {n:,} {'query' if n == 1 else 'queries'}, {what}"
         shown = []
@@ -39,14 +39,14 @@ class SampleSize:
             shown.append(f"{subject}: no difference can be significant")
         elif not can_show_anything(n - 1, self.n_pairs):
             shown.append(f"{subject}: a difference is significant only if one system is better on {n:,} of {n:,}")
-        takes = ", ".join(f"{100 * step:g} points {self._taken(step)}" for step in sorted(self.needed))
+        takes = ", ".join(f"{100 * step:g} points {self._queries_text(step)}" for step in sorted(self.needed))
         shown.append(
             f"{subject}: queries needed to find a true difference with {100 * POWER:g} % power, if two systems "
             f"differ on {100 * DISCORDANCE:g} % of them: {takes}; the data set has {self.n_available:,}"
         )
         return shown
 
-    def _taken(self, step: float) -> str:
+    def _queries_text(self, step: float) -> str:
         needed = self.needed[step]
         return "too many" if needed is None else f"about {rounded_up(needed):,}"
 

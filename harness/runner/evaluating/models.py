@@ -64,7 +64,7 @@ class OpenedModels(ABC):
         return None
 
     def _fetch(self, config: JudgeEmbedderConfig) -> None:  # noqa: B027 - a worker has no bar
-        """Download the weights with a progress bar, if there is one. Otherwise loading them downloads silently."""
+        """Download the weights, if any, with a progress bar. Loading them later would show none."""
 
     async def disconnect(self) -> None:
         """Close the connections to servers. To be called in the event loop that used them."""
@@ -114,7 +114,7 @@ class EvaluationModels(OpenedModels):
         super().__init__(plan.judge, plan.embedder, stack)
         self._plan, self._folder, self._reporter = plan, folder, reporter
         self.budget = budget or Budget()
-        """What is left for judgements."""
+        """The remaining budget for judgements."""
         self._left_out: dict[str, list[str]] = {}
         """Role -> parameters that are not sent, because the model rejects them."""
         self._journals: list[Journal] = []
@@ -141,7 +141,8 @@ class EvaluationModels(OpenedModels):
     def desk(
         self, roles: Collection[str], server: ServerAccess | None, loop: asyncio.AbstractEventLoop
     ) -> RemoteCallServer:
-        """Makes the calls of these roles for remote workers. The caller closes it; it runs in `loop`.
+        """A server that makes the calls of these roles for remote workers. The caller closes it; it runs in
+        `loop`.
 
         `server`: the server started for the judge, if any. An encoder runs in the worker itself.
         """

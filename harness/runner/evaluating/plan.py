@@ -59,7 +59,7 @@ class EvaluationPlan:
         return made == (planned.spec.name, planned.spec.version, params, self.models_of(planned), planned.weights)
 
     def without_models(self) -> "EvaluationPlan":
-        """A plan of only the evaluators that call no model, which is free."""
+        """A plan of only the evaluators without a model, which are free."""
         free = tuple(planned for planned in self.evaluators if not planned.spec.roles)
         return replace(self, evaluators=free, models={})
 

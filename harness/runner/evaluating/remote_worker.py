@@ -77,7 +77,7 @@ class ScoringWorker:
 
 
 class _RelayedModels(OpenedModels):
-    """Model calls are made by the process that started this worker; an encoder runs here."""
+    """The starting process makes model calls; an encoder runs here."""
 
     def __init__(self, job: ScoringJob, call_context: RemoteCallContext, stack: ExitStack) -> None:
         super().__init__(job.judge, job.embedder, stack)

@@ -38,16 +38,16 @@ class Scoring(Protocol):
 
 
 RemoteScoring = Callable[[PlannedEvaluator, EvaluationModels, Tell], AbstractContextManager[Scoring] | None]
-"""Scores on other machines; returns None for an evaluator that this process is to run."""
+"""Scores on other machines; returns None for an evaluator that this process should run."""
 
 
 def is_worth_a_worker(planned: PlannedEvaluator) -> bool:
-    """Evaluators without a model or weights finish here before a remote worker has started."""
+    """Whether a remote worker is useful. Evaluators without a model or weights finish before it starts."""
     return bool(planned.spec.roles or planned.weights)
 
 
 def no_executor(_planned: PlannedEvaluator, _models: EvaluationModels, _tell: Tell) -> None:
-    """An `RemoteScoring` that leaves all scoring to this process."""
+    """A `RemoteScoring` that leaves all scoring to this process."""
 
 
 @dataclass(frozen=True)

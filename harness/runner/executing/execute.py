@@ -29,7 +29,7 @@ from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
 
 
 def build_manifest(cell: Cell) -> Manifest:
-    """The manifest of the cell's run."""
+    """The manifest of the configuration's run."""
     dataset, spec = cell.dataset, DATASETS.load(cell.dataset.name)
     return Manifest(
         schema_version=SCHEMA_VERSION,
@@ -64,7 +64,7 @@ def build_manifest(cell: Cell) -> Manifest:
 
 
 def sample_of(cell: Cell) -> list[SampleRow]:
-    """The queries that the cell answers, with their references."""
+    """The queries of the configuration, with their references."""
     pairs = zip(cell.dataset.queries, cell.dataset.references, strict=True)
     return [SampleRow(query=query, reference=reference) for query, reference in pairs]
 
@@ -83,23 +83,24 @@ class CellResult:
     stopped: BudgetExhausted | None = None
     """The limit that was reached."""
     n_left: int = 0
-    """If done: number of queries that were not asked, because the run was closed early."""
+    """If done: number of queries that were not answered, because the run was closed early."""
     ended_by: BudgetExhausted | None = None
     """The limit that closed the run early, in an interleaved schedule."""
 
 
 @dataclass(frozen=True)
 class RerunOptions:
-    """Work that is repeated although it was done before."""
+    """Finished work to repeat."""
 
     failed: bool = False
-    """Ask failed queries again."""
+    """Retry failed queries."""
     index: bool = False
-    """If the run has no index yet, build it without anything that an earlier build left, so that its time is
-    measured. No other run may answer from that index meanwhile."""
+    """If the run has no index yet, build it without anything that an earlier build left behind, so that its time
+    is measured. No other run may answer from that index meanwhile.
+    """
 
 
-NOTHING_AGAIN = RerunOptions()
+NO_RERUN = RerunOptions()
 
 
 def open_run(cell: Cell, results: Path, tell: Callable[[str], None] = lambda _: None) -> RunDir:
@@ -109,25 +110,25 @@ def open_run(cell: Cell, results: Path, tell: Callable[[str], None] = lambda _: 
 
 @dataclass(frozen=True)
 class RunContext:
-    """What the runs of one command share."""
+    """The shared settings of the runs of one command."""
 
     results: Path
     reporter: Reporter
     spending: BudgetTracker = field(default_factory=BudgetTracker.unlimited)
     """Stops a run before a budget is exceeded."""
-    again: RerunOptions = NOTHING_AGAIN
+    rerun: RerunOptions = NO_RERUN
 
 
 def run_cell(cell: Cell, context: RunContext, make: Callable[..., Execution] = Execution) -> CellResult:
     """Build the index if needed, answer the remaining queries, write done.json. Interrupted, the next call
     resumes. `make` builds the `Execution`.
 
-    A finished run is not changed, unless its failed queries are asked again.
+    A finished run is not changed, unless its failed queries are retried.
     """
-    results, reporter, again, spending = context.results, context.reporter, context.again, context.spending
+    results, reporter, rerun, spending = context.results, context.reporter, context.rerun, context.spending
     run = open_run(cell, results, reporter.warn)
     with run.exclusive() as lock_fd:
-        todo = begin(cell, run, results, reporter, again)
+        todo = begin(cell, run, results, reporter, rerun)
         if todo is None:
             return result_of(run)
         try:
@@ -136,30 +137,30 @@ def run_cell(cell: Cell, context: RunContext, make: Callable[..., Execution] = E
                     spending.check()
                 models = prepare(cell, run, results, reporter)
                 with model_server(models.get("generator"), run.path) as server:
-                    execution = make(cell, run, results, reporter, spending, lock_fd, server, again.index)
+                    execution = make(cell, run, results, reporter, spending, lock_fd, server, rerun.index)
                     execution.ensure_index()
                     execution.answer(todo)
         except SystemBroken as broken:
             return broken_result(run, broken)
-        except BudgetExhausted as reached:
+        except BudgetExhausted as exhausted:
             run.repair()
-            return replace(result_of(run), status="stopped", stopped=reached)
+            return replace(result_of(run), status="stopped", stopped=exhausted)
         return close_run(cell, run)
 
 
 def begin(
-    cell: Cell, run: RunDir, results: Path, reporter: Reporter, again: RerunOptions
+    cell: Cell, run: RunDir, results: Path, reporter: Reporter, rerun: RerunOptions
 ) -> list[QueryTask] | None:
     """Repair and reopen the run. The remaining queries; None if the run is finished and stays as it is."""
     for line in run.mend():
         reporter.warn(f"{run.run_id}: {line}")
-    if is_whole(cell, run) and not (again.failed and _todo(cell, run, retry_failed=True)):
+    if is_whole(cell, run) and not (rerun.failed and _todo(cell, run, retry_failed=True)):
         return None
     run.reopen()
-    if again.index and run.index() is None:
+    if rerun.index and run.index() is None:
         for index in index_dirs(cell, results):
             index.forget()
-    return _todo(cell, run, retry_failed=again.failed)
+    return _todo(cell, run, retry_failed=rerun.failed)
 
 
 def prepare(cell: Cell, run: RunDir, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:
@@ -175,18 +176,18 @@ def fetch_models(cell: Cell, results: Path, reporter: Reporter) -> dict[Role, Mo
     """Download the weights of the models that are still needed; returns these models."""
     models = _models_left(cell, results)
     fetch_weights(reporter, *models.values())
-    for one in (cell, *(lent.cell for lent in cell.lent)):
+    for one in (cell, *(routed.cell for routed in cell.routed)):
         fetch_files(reporter, reranker_files(one.spec.own_reranker(one.answer_params) or ""))
     return models
 
 
 def close_run(
-    cell: Cell, run: RunDir, reached: Sequence[str] = (), why: str = "", *, race: RaceRecord | None = None
+    cell: Cell, run: RunDir, query_ids: Sequence[str] = (), why: str = "", *, race: RaceRecord | None = None
 ) -> CellResult:
-    """Write done.json for all queries, or for those `reached` before the run was closed early."""
-    n_queries = len(reached) or len(cell.dataset.queries)
-    kept = set(reached)
-    endings = [one for (query_id, _), one in run.latest_attempts().items() if not kept or query_id in kept]
+    """Write done.json for all queries, or only for `query_ids` if the run is closed early."""
+    n_queries = len(query_ids) or len(cell.dataset.queries)
+    included = set(query_ids)
+    endings = [one for (query_id, _), one in run.latest_attempts().items() if not included or query_id in included]
     n_ok = sum(ending.status == "ok" for ending in endings)
     done = Done(
         n_expected=n_queries * cell.config.repeats,
@@ -195,7 +196,7 @@ def close_run(
         finished_at=datetime.now(UTC).isoformat(),
     )
     run.write_race(race)
-    run.mark_done(done, reached, why)
+    run.mark_done(done, query_ids, why)
     return CellResult(run, "done", n_ok, done.n_error, n_left=len(cell.dataset.queries) - n_queries)
 
 
@@ -206,7 +207,7 @@ def broken_result(run: RunDir, broken: SystemBroken) -> CellResult:
 
 def check_needs(cell: Cell, results: Path) -> None:
     """HarnessError if a server or package that is still needed is missing. Makes no paid call."""
-    for one in (cell, *(lent.cell for lent in cell.lent)):
+    for one in (cell, *(routed.cell for routed in cell.routed)):
         check_system(one.spec, one.index_params, one.answer_params)
     for model in _models_left(cell, results).values():
         check_reachable(model)

@@ -1,8 +1,8 @@
-"""Interleaved schedule: cells take turns of a few queries each, all in the same random order of queries.
+"""Interleaved schedule: configurations take turns of a few queries, all in the same random order.
 
-If the budget is exhausted, all cells have answered the same first queries, a sample of all. The runs are then
+If the budget is exhausted, all have answered the same first queries, a random sample. The runs are then
 closed over those (`RunDir.mark_done`), and the same command resumes them. Changing conditions, such as a warm or
-busy machine, affect all cells alike.
+busy machine, affect all configurations alike.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -39,7 +39,7 @@ from harness.store import RunDir
 
 
 class InterleavedRun:
-    """A cell with its remaining answers and its worker."""
+    """A configuration with its remaining answers and its worker."""
 
     def __init__(self, execution: Execution, todo: Sequence[QueryTask]) -> None:
         self.execution = execution
@@ -111,18 +111,18 @@ class InterleavedRun:
             self._worker.end()
             self._worker = None
 
-    def _ask(self, pending: Sequence[QueryTask], heard: Callable[[Event], None]) -> WorkerEnd:
+    def _ask(self, pending: Sequence[QueryTask], on_event: Callable[[Event], None]) -> WorkerEnd:
         execution = self.execution
         if self._worker is None or not self._worker.is_waiting:
             self.end()
-            self._worker = execution.supervisor("answer", pending, heard)
+            self._worker = execution.supervisor("answer", pending, on_event)
         else:
             execution.spending.check()
         return self._worker.turn(Turn(todo=tuple(pending), allowance=execution.spending.allowance()))
 
 
 _LEAST_FREE_BYTES = 1 << 30
-"""Free memory that must remain before another worker is started beside those that wait."""
+"""Free memory required to start another worker besides the waiting ones."""
 
 
 def run_interleaved(
@@ -131,13 +131,13 @@ def run_interleaved(
     race: PlannedRace | None = None,
     evaluation: EvaluationPlan | None = None,
 ) -> list[CellResult]:
-    """Index and answer all of these cells in turns. Returns a result for each, in their order.
+    """Index and answer these configurations in turns. Returns one result each, in their order.
 
-    If the budget is exhausted after every cell has answered at least one common query, the runs are closed over
-    the queries that all have answered, and `ended_by` holds the reason. A `race`, which needs the evaluators of
-    `evaluation`, eliminates systems that are significantly worse, and stops when the choice is clear. When it
-    ends, each run is closed over the queries it was asked, and the result of the race is saved in each. A cell
-    whose system breaks gets no more turns, and its run stays open. After an interruption, the next call resumes.
+    If the budget is exhausted after at least one common query, the runs are closed over the queries that all have
+    answered, and `ended_by` holds the reason. A `race`, which needs the evaluators of `evaluation`, eliminates
+    systems that are significantly worse, and stops when the result is clear. When it ends, each run is closed over
+    its queries so far, and the result of the race is saved in each. If a system breaks, its configuration gets no
+    more turns, and its run stays open. After an interruption, the next call resumes.
     """
     with ExitStack() as stack:
         scheduler = InterleavedScheduler(cells, context, stack)
@@ -150,7 +150,7 @@ class InterleavedScheduler:
     """The scheduler of one command."""
 
     def __init__(self, cells: Sequence[Cell], context: RunContext, stack: ExitStack) -> None:
-        """Open the runs of these cells; `stack` closes them."""
+        """Open the runs of these configurations; `stack` closes them."""
         self._cells, self._context, self._stack = cells, context, stack
         self._reporter, self._spending = context.reporter, context.spending
         self._servers: dict[str, LocalServer | None] = {}
@@ -179,17 +179,17 @@ class InterleavedScheduler:
                 if self._race is None or any(self._remaining(participant, self._order_of(participant))):
                     self._build(participant)
             self._answer()
-        except BudgetExhausted as reached:
-            stopped = reached
+        except BudgetExhausted as exhausted:
+            stopped = exhausted
         results = [*self._closed(stopped)]
         return [next(one for one in results if one.run.run_id == cell.run_id) for cell in self._cells]
 
     def _open(self, cell: Cell) -> None:
-        results, again = self._context.results, self._context.again
+        results, rerun = self._context.results, self._context.rerun
         run = open_run(cell, results, self._reporter.warn)
         lock_fd = self._stack.enter_context(run.exclusive())
-        todo = begin(cell, run, results, self._reporter, again)
-        execution = Execution(cell, run, results, self._reporter, self._spending, lock_fd, None, again.index)
+        todo = begin(cell, run, results, self._reporter, rerun)
+        execution = Execution(cell, run, results, self._reporter, self._spending, lock_fd, None, rerun.index)
         (self._finished if todo is None else self._participants).append(InterleavedRun(execution, todo or []))
 
     def _update_race(self) -> None:
@@ -207,7 +207,7 @@ class InterleavedScheduler:
         return self._orders[participant.execution.cell.dataset.digest]
 
     def _remaining(self, participant: InterleavedRun, block: Sequence[str]) -> list[QueryTask]:
-        """The queries of the block that the cell still has to answer."""
+        """The remaining queries of the block."""
         race = self._race
         if participant.broken:
             return []
@@ -229,7 +229,7 @@ class InterleavedScheduler:
         )
 
     def _build(self, participant: InterleavedRun) -> None:
-        """Build its index, and start its model server unless another cell already uses the same one."""
+        """Build its index, and start its model server unless another configuration already uses the same one."""
         execution = participant.execution
         if not participant.n_left and execution.run.index() is not None:
             return
@@ -282,7 +282,7 @@ class InterleavedScheduler:
                 participant.leave()
 
     def _turns(self, participants: Sequence[InterleavedRun]) -> Iterator[tuple[InterleavedRun, list[QueryTask]]]:
-        """Rounds of the same queries for each cell; the order of cells within a round is random."""
+        """Rounds of the same queries for each configuration, in random order within a round."""
         size = max(participant.block for participant in participants)
         rounds = {digest: _blocks(order, size) for digest, order in self._orders.items()}
         draw = Random(self._cells[0].config.seed)  # noqa: S311 - an order, not a secret
@@ -304,14 +304,14 @@ class InterleavedScheduler:
             max(waiting, key=lambda one: sizes[one]).leave()
 
     def _closed(self, stopped: BudgetExhausted | None) -> Iterator[CellResult]:
-        """Close every run over the queries that all its rivals have answered, or over those the race asked."""
+        """Close every run over the queries that all competing runs have answered, or over those of the race."""
         for participant in (*self._participants, *self._finished):
             participant.execution.run.repair()
-        reached = {digest: self._n_reached(digest, stopped) for digest in self._orders}
-        race = self._race.record(self._ended(stopped)) if self._race else None
+        n_common = {digest: self._n_shared(digest, stopped) for digest in self._orders}
+        race = self._race.record(self._race_ended(stopped)) if self._race else None
         after = {one.run_id: one.after for one in race.dropped} if race else {}
         for participant in (*self._participants, *self._finished):
-            run, n = participant.execution.run, reached[participant.execution.cell.dataset.digest]
+            run, n = participant.execution.run, n_common[participant.execution.cell.dataset.digest]
             if run.run_id in after:
                 reach, why = self._order_of(participant)[: min(n, after[run.run_id])], "eliminated from the race"
             else:
@@ -325,14 +325,14 @@ class InterleavedScheduler:
             else:
                 run.reopen()
                 is_part = len(reach) < len(self._order_of(participant))
-                found = close_run(participant.execution.cell, run, *((reach, why) if is_part else ()), race=race)
-                yield replace(found, ended_by=stopped if is_part else None)
+                result = close_run(participant.execution.cell, run, *((reach, why) if is_part else ()), race=race)
+                yield replace(result, ended_by=stopped if is_part else None)
 
     def _left_open(self, run: RunDir, stopped: BudgetExhausted | None) -> CellResult:
         """The result of a run that has not answered all queries over which it would be closed."""
         if stopped:
             return replace(result_of(run), status="stopped", stopped=stopped)
-        return replace(result_of(run), status="failed", reason="it waits for a system that is broken")
+        return replace(result_of(run), status="failed", reason="another system is broken")
 
     def _why(self, stopped: BudgetExhausted | None) -> str:
         """The reason why a run ends before its last query."""
@@ -340,7 +340,7 @@ class InterleavedScheduler:
             return stopped.what
         return "a system of the race is broken" if self._is_broken else "the race is decided"
 
-    def _n_reached(self, digest: str, stopped: BudgetExhausted | None) -> int:
+    def _n_shared(self, digest: str, stopped: BudgetExhausted | None) -> int:
         order = self._orders[digest]
         if self._race is not None:
             return self._race.race.n_queries
@@ -353,7 +353,7 @@ class InterleavedScheduler:
         ]
         return _n_common(order, participants)
 
-    def _ended(self, stopped: BudgetExhausted | None) -> Ended:
+    def _race_ended(self, stopped: BudgetExhausted | None) -> Ended:
         if self._race and self._race.is_over:
             return "queries"
         return "budget" if stopped else "broken"
@@ -368,7 +368,7 @@ def _blocks(order: Sequence[str], size: int) -> list[Sequence[str]]:
 
 
 def _n_common(order: Sequence[str], participants: Sequence[InterleavedRun]) -> int:
-    """The number of queries at the start of the order that all cells have answered."""
+    """The number of queries at the start of the order that all configurations have answered."""
     executions = [participant.execution for participant in participants]
     answered = [(one.run.intact_statuses().keys(), one.cell.config.repeats) for one in executions]
     for place, query_id in enumerate(order):

@@ -47,7 +47,8 @@ class WorkerJob(WorkerMessage):
     """What is left of the budget."""
     todo: tuple[QueryTask, ...] = ()
     key_names: tuple[str, ...] = ()
-    """Environment variables with API keys, kept out of logs: see `harness.core.sanitize.keep_secret`."""
+    """Environment variables with API keys, which are removed from logs: see `harness.core.sanitize.keep_secret`.
+    """
     stays: bool = False
     """After `todo`, the worker waits for turns, one line each, until an empty one."""
 
@@ -104,10 +105,12 @@ class Job(WorkerJob):
     """Role -> price, if dollars are limited."""
     is_fresh: bool = False
     """The index is built only with calls and vectors that this run itself paid for."""
-    lent: tuple[RoutedJob, ...] = ()
+    routed: tuple[RoutedJob, ...] = ()
     """When answering: the systems to which it routes queries."""
     n_readers: int = 0
-    """When indexing: the most workers that extract triplets for it (`harness.extraction.remote_extraction`)."""
+    """When indexing: maximum number of workers that extract triplets for it
+    (`harness.extraction.remote_extraction`).
+    """
     is_relayed: bool = False
     """The worker is on another machine. It relays its model calls and sends its records. It reads `results`, and
     writes only into the store of an index there."""

@@ -45,9 +45,9 @@ class ProgressCounter:
         self._bar.update(self._done, self._expected, f"{note}{failed}", self._spending.seconds_left())
 
 
-Heard = Callable[[Event], None]
-Ask = Callable[[Sequence[QueryTask], Heard], WorkerEnd]
-"""ask(todo, heard): a worker answers as many queries as it can; `heard` receives its events."""
+OnEvent = Callable[[Event], None]
+Ask = Callable[[Sequence[QueryTask], OnEvent], WorkerEnd]
+"""ask(todo, on_event): a worker answers as many queries as it can; `on_event` receives its events."""
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Execution:
     server: LocalServer | None
     """The local model server that was started for this run."""
     fresh_index: bool = False
-    """Build the index without anything that an earlier build left."""
+    """Ignore the state of an earlier build of the index."""
 
     def usd(self, event: Event) -> float | None:
         """The price of the usage in an event; None if a model that was called has none."""
@@ -71,9 +71,9 @@ class Execution:
 
     def ensure_index(self) -> None:
         """Build the index unless one with the same id exists; for a router, the indexes of its systems."""
-        lent = list({one.cell.index_id: one.cell for one in self.cell.lent}.values())
-        if lent:
-            parts = [self._lent(cell).stored_index() for cell in lent]
+        routed = list({one.cell.index_id: one.cell for one in self.cell.routed}.values())
+        if routed:
+            parts = [self._for_routed(cell).stored_index() for cell in routed]
             record = joined_index(self.cell.index_id, self.run.run_id, parts)
         else:
             record = self.stored_index()
@@ -92,8 +92,8 @@ class Execution:
                 index.finish(record)
         return record
 
-    def _lent(self, cell: Cell) -> "Execution":
-        """The same for a system that a router sends queries to; this run pays for it."""
+    def _for_routed(self, cell: Cell) -> "Execution":
+        """The execution for a routed system; this run pays for its index."""
         return replace(self, cell=replace(cell, run_id=self.run.run_id))
 
     def _build(self, index: IndexDir) -> IndexRecord:
@@ -117,11 +117,13 @@ class Execution:
             bar.update(event.done, event.total, f"{event.doing}, {note}" if note else event.doing)
 
     def answer(self, todo: Sequence[QueryTask]) -> None:
-        """Answer `todo`. A query that kills the worker process is recorded as failed, and the others continue."""
+        """Answer these queries. A query that kills the worker process is recorded as failed, and the others
+        continue.
+        """
         expected = self.cell.n_answers
         with self.index_in_use(), self.reporter.bar(f"{self.cell.spec.name}: answer") as bar:
             tally = ProgressCounter(bar, self.spending, expected - len(todo), expected)
-            self.work_through(todo, tally, lambda pending, heard: self._supervise("answer", pending, heard))
+            self.work_through(todo, tally, lambda pending, on_event: self._supervise("answer", pending, on_event))
 
     def index_in_use(self) -> AbstractContextManager[None]:
         """Holds the indexes, so that no other run rebuilds them while this one answers."""
@@ -130,21 +132,21 @@ class Execution:
     def work_through(self, todo: Sequence[QueryTask], tally: ProgressCounter, ask: Ask) -> None:
         """Start workers with `ask` until every query of `todo` has a record."""
 
-        def heard(event: Event) -> None:
+        def on_event(event: Event) -> None:
             tally.take(event, self.usd(event))
 
         pending = list(todo)
         while pending:
-            outcome = ask(pending, heard)
+            outcome = ask(pending, on_event)
             pending = self._left(pending, outcome)
-            # Queries that were running when the process died are retried alone: this finds the query that kills
-            # the process, and forgives a kill from outside.
+            # Queries that were running when the process died are retried alone. This finds the query that
+            # kills the process, and tolerates a kill from outside.
             for suspect in [one for one in outcome.in_flight if one in pending]:
                 pending.remove(suspect)
-                self._try_alone(suspect, heard)
+                self._try_alone(suspect, on_event)
 
-    def _try_alone(self, suspect: QueryTask, heard: Heard) -> None:
-        outcome = self._supervise("answer", [suspect], heard)
+    def _try_alone(self, suspect: QueryTask, on_event: OnEvent) -> None:
+        outcome = self._supervise("answer", [suspect], on_event)
         if suspect in self._left([suspect], outcome):
             self.record_death(suspect, "error", outcome.death)
 
@@ -173,7 +175,7 @@ class Execution:
 
     def record_death(self, todo: QueryTask, status: RunStatus, message: str) -> None:
         """Record a query that ended its worker process."""
-        # The calls of this query were counted by the process that is gone.
+        # The process that counted the calls of this query is gone.
         cell, unmetered = self.cell, Usage(unmetered_calls=1)
         role = "generator" if "generator" in cell.roles.answer else OWN_MODELS
         asks = cell.generates and (role == "generator" or cell.spec.own_models)
@@ -190,10 +192,10 @@ class Execution:
             )
         )
 
-    def _supervise(self, phase: Phase, todo: Sequence[QueryTask], on_event: Heard) -> WorkerEnd:
+    def _supervise(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> WorkerEnd:
         return self.supervisor(phase, todo, on_event).run()
 
-    def supervisor(self, phase: Phase, todo: Sequence[QueryTask], on_event: Heard) -> Supervisor:
+    def supervisor(self, phase: Phase, todo: Sequence[QueryTask], on_event: OnEvent) -> Supervisor:
         """A supervisor that starts a worker for `todo` and follows it, within the remaining budget."""
         interval_s = self.cell.config.runner.resources_interval_s
         sampler = ResourceSampler(self.run, phase, interval_s, self._servers(phase))
@@ -201,22 +203,22 @@ class Execution:
         at = WorkerEnvironment(self.run.log_path, sampler, self.lock_fd)
         return Supervisor(self.job(phase, todo), at, self.with_messages(on_event))
 
-    def with_messages(self, on_event: Heard) -> Heard:
+    def with_messages(self, on_event: OnEvent) -> OnEvent:
         """Like `on_event`, but also prints the messages of the worker."""
 
-        def heard(event: Event) -> None:
+        def shown(event: Event) -> None:
             if event.kind in {"said", "warned"}:
                 tell = self.reporter.say if event.kind == "said" else self.reporter.warn
                 tell(f"{self.run.run_id}: {event.what}")
             on_event(event)
 
-        return heard
+        return shown
 
     def _servers(self, phase: Phase) -> Servers:
         cell = self.cell
         roles = cell.roles.index if phase == "index" else cell.roles.answer
         urls = [str(model.base_url) for role, model in cell.models.items() if role in roles and model.base_url]
-        asked = [cell, *(one.cell for one in cell.lent)]
+        asked = [cell, *(one.cell for one in cell.routed)]
         databases = [url for one in asked if one.spec.servers for url in one.spec.servers(one.index_params)]
         return Servers(urls, databases, self.server.pid if self.server else None, cell.spec.is_elsewhere)
 
@@ -247,14 +249,14 @@ class Execution:
             todo=tuple(todo),
             key_names=secret_names(),
             is_fresh=self.fresh_index and phase == "index",
-            lent=tuple(_lent_job(one) for one in cell.lent) if phase == "answer" else (),
+            routed=tuple(_routed_job(one) for one in cell.routed) if phase == "answer" else (),
         )
 
 
-def _lent_job(lent: RoutedCell) -> RoutedJob:
-    cell = lent.cell
+def _routed_job(routed: RoutedCell) -> RoutedJob:
+    cell = routed.cell
     return RoutedJob(
-        route=lent.route,
+        route=routed.route,
         system_version=cell.spec.version,
         index_id=cell.index_id,
         index_params=cell.index_params.model_dump(mode="json"),

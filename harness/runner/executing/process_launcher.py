@@ -88,7 +88,7 @@ class WorkerProcess:
     def send_lines(self, lines: bytes) -> None:
         """Send complete lines."""
         assert self._process.stdin is not None  # noqa: S101 - a pipe was asked for
-        # If it died at once, its exit code explains more than this error.
+        # If the worker died at once, its exit code explains more than this error.
         with suppress(BrokenPipeError, ValueError):
             self._process.stdin.write(lines)
             self._process.stdin.flush()

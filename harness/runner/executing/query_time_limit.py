@@ -38,8 +38,8 @@ async def latency_limit(
 ) -> AsyncIterator[asyncio.Timeout]:
     """Like `asyncio.timeout(limit_s)`, but limits latency: wall time without `meter.throttled_s`.
 
-    Whenever wall time reaches the limit and latency does not, `extended` is called with the seconds that are left
-    at least.
+    If wall time reaches the limit before latency does, `extended` is called with the seconds that are at least
+    left.
     """
     loop = asyncio.get_running_loop()
     began = loop.time()

@@ -57,13 +57,14 @@ class RaceController:
         return run_id in self.race.active and not self.is_over if run_id in self._runs else None
 
     def look(self, is_pending: Callable[[str, str], bool]) -> list[str]:
-        """Test with all queries that every active system has answered. Returns a line for each eliminated system.
+        """Test with all queries that every active system has answered.
 
-        `is_pending(run_id, query_id)`: whether the query is to be answered again.
+        Returns a line for each eliminated system. `is_pending(run_id, query_id)`: whether the query will be
+        answered again.
         """
         race, before = self.race, len(self.race.dropped)
-        # An elimination can make more queries ready: those that only the eliminated system lacked.
-        while not race.is_decided and (ready := self._ready(is_pending)):
+        # An elimination can complete more queries: those that only the eliminated system had not answered.
+        while not race.is_decided and (ready := self._ready_queries(is_pending)):
             values = {run_id: self._values(run_id, ready) for run_id in race.active}
             for query_id in ready:
                 if race.is_decided:
@@ -100,7 +101,7 @@ class RaceController:
             gaps=tuple(_gap(race, a, b) for a, b in combinations(left, 2)),
         )
 
-    def _ready(self, is_pending: Callable[[str, str], bool]) -> list[str]:
+    def _ready_queries(self, is_pending: Callable[[str, str], bool]) -> list[str]:
         for run_id in self.race.active:
             records, self._read[run_id] = self._runs[run_id].records_since(self._read[run_id])
             found = self._records[run_id]
@@ -110,12 +111,12 @@ class RaceController:
                     found[key] = record
         ready = []
         for query_id in self._order[self.race.n_queries :]:
-            if not all(self._has(run_id, query_id, is_pending) for run_id in self.race.active):
+            if not all(self._is_answered(run_id, query_id, is_pending) for run_id in self.race.active):
                 break
             ready.append(query_id)
         return ready
 
-    def _has(self, run_id: str, query_id: str, is_pending: Callable[[str, str], bool]) -> bool:
+    def _is_answered(self, run_id: str, query_id: str, is_pending: Callable[[str, str], bool]) -> bool:
         there = all((query_id, repeat) in self._records[run_id] for repeat in range(self._repeats))
         return there and not is_pending(run_id, query_id)
 
@@ -134,8 +135,8 @@ class RaceController:
         """The weight in the natural mix of each query to which the metric applies. Repeated questions get none,
         because they would make the race too certain.
         """
-        asked = [self._rows[query_id].query for query_id in self._order if query_id in self._rows]
-        again = repeated_questions((query.query_id, query.text) for query in asked)
+        queries = [self._rows[query_id].query for query_id in self._order if query_id in self._rows]
+        again = repeated_questions((query.query_id, query.text) for query in queries)
         applies = [
             query_id
             for query_id, row in self._rows.items()

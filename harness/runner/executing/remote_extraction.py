@@ -14,7 +14,7 @@ from harness.models.remote_calls import RemoteCall, RemoteCallClient
 from harness.runner.executing.messages import Event, ExtractionJob, Turn
 
 RULES = "rules"
-"""Used in place of a model role, because extraction requests are relayed like model calls."""
+"""Used as a role, because extraction requests are relayed like model calls."""
 
 
 class ExtractionWorker:
@@ -28,7 +28,7 @@ class ExtractionWorker:
         """Required of workers; unused, because extraction makes no model calls."""
 
     async def work(self) -> None:
-        """Read the texts of the job, then those of each turn; every outcome is reported as an event."""
+        """Extract from the texts of the job, then of each turn; every outcome is reported as an event."""
         texts: str | None = self._job.texts
         while texts:
             self._tell(Event(kind="read", found=await self._read(TextsToRead.model_validate_json(texts))))
@@ -68,17 +68,17 @@ class RelayedReaders:
         self.n, self._relay = n, relay
 
     async def read(self, asked: TextsToRead) -> TextsRead | None:
-        """Extract from these texts; None if no reader is available. The CPU time counts as the index's."""
-        answer = await self._asked(asked.model_dump_json().encode())
+        """The phrases of these texts; None if no machine is available. Their CPU time is charged to the index."""
+        answer = await self._relayed_call(asked.model_dump_json().encode())
         read = TextsRead.model_validate_json(answer) if answer else None
         current_meter().cpu_elsewhere_s += read.cpu_s if read else 0.0
         return read
 
     async def leave(self) -> None:
-        """End the readers by an empty request."""
-        await self._asked(b"")
+        """End the remote workers with an empty request."""
+        await self._relayed_call(b"")
 
-    async def _asked(self, body: bytes) -> bytes:
+    async def _relayed_call(self, body: bytes) -> bytes:
         with self._relay.asked(RemoteCall(number=0, role=RULES, body=body)) as (_, inbox):
             while not (news := await inbox.get()).is_last:
                 continue

@@ -81,7 +81,7 @@ class Servers:
     databases: Sequence[str] = ()
     """URLs of databases and other services."""
     started: int | None = None
-    """The process id of a model server that was started for it."""
+    """The process id of a model server started for the run."""
     is_system: bool = False
     """The system itself runs at the URLs in `databases`; the worker only sends requests."""
 

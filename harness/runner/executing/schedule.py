@@ -59,7 +59,7 @@ def _announce(cell: Cell, place: str, context: RunContext) -> None:
     for note in cell.dataset.notes:
         reporter.say(f"  note: {note}")
     run = open_run(cell, context.results, reporter.warn)
-    for line in (*changed_lines(cell, run), *reuse_lines(cell, run, context.again)):
+    for line in (*changed_lines(cell, run), *reuse_lines(cell, run, context.rerun)):
         reporter.warn(f"  {line}")
     keep_estimate(cell, run, context.spending.prices, reporter)
 
@@ -73,12 +73,12 @@ def _generator(cell: Cell) -> str:
 
 
 _OF_NO_TIME = {"provider", "model", "api_key_env"}
-"""Keys of a model config that do not affect time, or that make it another run."""
+"""Keys of a model config that do not affect time, or that change the run id."""
 _OF_MACHINE = ("processor", "cores")
 _ANEW = "use another folder (--results) to measure again"
 
 
-def reuse_lines(cell: Cell, run: RunDir, again: RerunOptions) -> Iterator[str]:
+def reuse_lines(cell: Cell, run: RunDir, rerun: RerunOptions) -> Iterator[str]:
     """Warnings if seconds of the run were measured with other settings or on another machine, which change
     neither answers nor the run id, and if a fresh index is requested but the run has its index.
     """
@@ -89,7 +89,7 @@ def reuse_lines(cell: Cell, run: RunDir, again: RerunOptions) -> Iterator[str]:
         yield f"{run.run_id} is finished, and its seconds were measured with {changed}: {_ANEW}"
     elif changed:
         yield f"{run.run_id} is resumed; earlier seconds were measured with {changed}: do not mix them; {_ANEW}"
-    if again.index:
+    if rerun.index:
         yield f"--fresh-index has no effect on {run.run_id}, which has its index: {_ANEW}"
 
 
@@ -136,7 +136,7 @@ def _differing(prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> 
         if key in then and then[key] != value:
             # Options may hold secrets of the provider, so their values are not printed.
             shown = "" if isinstance(value, dict) else f" {_word(then[key])}, now {_word(value)}"
-            yield f"{prefix}{key}{shown or ' of then'}"
+            yield f"{prefix}{key}{shown or ' (another value)'}"
 
 
 def _word(value: Any) -> str:

@@ -94,7 +94,7 @@ class OpenedSystem:
                 if not isinstance(prediction, Prediction):
                     raise TypeError(f"the system returned {type(prediction).__name__}, not a Prediction")
                 prediction = with_reasoning_apart(prediction, meter.reasoning)
-                # A lone surrogate cannot be written to a file. It fails this query, not the run.
+                # A lone surrogate cannot be written to a file: this query fails, not the run.
                 prediction.model_dump_json()
                 return prediction, None, "ok"
             except HarnessError:
@@ -145,33 +145,33 @@ def open_system(
             entails_by=spec.own_entailment(answer_params) if answers else None,
         )
         with ExitStack() as opened:
-            runtime.lent = {
-                one.route.key: opened.enter_context(_lent(one, job.results, runtime)) for one in job.lent
+            runtime.routed_systems = {
+                one.route.key: opened.enter_context(_open_routed(one, job.results, runtime)) for one in job.routed
             }
             system = opened.enter_context(closing(spec.build(index_params, answer_params, runtime)))
             models = tuple(one for one in (chat, _or_none(vectors)) if one is not None)
             yield OpenedSystem(system, call_context, lending, spec.is_elsewhere, rss_bytes, models)
 
 
-def _lent(lent: RoutedJob, results: str, runtime: WorkerRuntime) -> AbstractContextManager[System]:
-    """A system to which the main one routes queries, with its own index and the same models."""
-    spec = SYSTEMS.load(lent.route.system)
-    check_version(spec, lent.system_version)
-    answer_params = spec.answer_params.model_validate(lent.answer_params)
+def _open_routed(routed: RoutedJob, results: str, runtime: WorkerRuntime) -> AbstractContextManager[System]:
+    """A routed system, with its own index and the main system's models."""
+    spec = SYSTEMS.load(routed.route.system)
+    check_version(spec, routed.system_version)
+    answer_params = spec.answer_params.model_validate(routed.answer_params)
     own = replace(
         runtime,
-        index_dir=IndexDir(Path(results), lent.index_id).store,
+        index_dir=IndexDir(Path(results), routed.index_id).store,
         gold={},
         reranks_with=spec.own_reranker(answer_params),
         entails_by=spec.own_entailment(answer_params),
     )
-    return closing(spec.build(spec.index_params.model_validate(lent.index_params), answer_params, own))
+    return closing(spec.build(spec.index_params.model_validate(routed.index_params), answer_params, own))
 
 
 def check_version(spec: SystemSpec, version: str) -> None:
-    """ConfigError if the run was begun with another version of its system."""
+    """ConfigError if the run began with another version of its system."""
     if spec.version != version:
-        what = f"'{spec.name}' has another version than when this run began"
+        what = f"'{spec.name}' has a different version than at the start of this run"
         raise ConfigError(what, "run the same command again, which makes a new run")
 
 
@@ -189,7 +189,7 @@ def _embedder(
     if config is None:
         yield Unnamed("embedder"), None
         return
-    # A fresh build has a cache of its own, so that it can resume after being killed.
+    # A fresh build has its own cache, so that it can resume after a kill.
     key = embedder_cache_key(config) + (f"/{job.run_id}" if job.is_fresh else "")
     with closing(EmbeddingCache(cache_dir() / "embeddings.sqlite", key, payer=around.payer)) as cache:
         before = psutil.Process().memory_info().rss

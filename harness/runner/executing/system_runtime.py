@@ -54,10 +54,10 @@ class WorkerRuntime:
     retrieves_only: bool = False
     has_answers: bool = False
     lending: ModelProxyServer | None = None
-    """None: the models cannot be used by other code."""
+    """None: other code cannot use the models."""
     say: Callable[[str], None] = lambda _line: None
     entails_by: str | None = None
-    lent: dict[str, System] = field(default_factory=dict)
+    routed_systems: dict[str, System] = field(default_factory=dict)
     """Route key -> system to which queries are routed."""
 
     @property
@@ -96,28 +96,28 @@ class WorkerRuntime:
     async def lend(self) -> ModelProxy:
         """Serve the models on this machine, and set the environment variables that OpenAI clients read."""
         if self.lending is None:
-            raise RuntimeError("models cannot be lent here")
-        lent = self.lending.open()
+            raise RuntimeError("this runtime cannot serve its models to other code")
+        proxy = self.lending.open()
         for name, value in {
-            "OPENAI_BASE_URL": lent.base_url,
-            "OPENAI_API_BASE": lent.base_url,
-            "OPENAI_API_KEY": lent.api_key,
+            "OPENAI_BASE_URL": proxy.base_url,
+            "OPENAI_API_BASE": proxy.base_url,
+            "OPENAI_API_KEY": proxy.api_key,
         }.items():
             keep_made(os.environ.get(name, ""))  # A real key is still removed from logs.
             os.environ[name] = value
-        return lent
+        return proxy
 
     def lent_url(self) -> str:
         """The URL for calls of the current query."""
         if self.lending is None:
-            raise RuntimeError("models cannot be lent here")
+            raise RuntimeError("this runtime cannot serve its models to other code")
         return self.lending.url()
 
     def routed(self, route: Route) -> System:
         """The system that the runner opened for this route."""
-        if route.key not in self.lent:
+        if route.key not in self.routed_systems:
             raise RuntimeError(f"no route to '{route.system}' was planned: see SystemSpec.routes")
-        return self.lent[route.key]
+        return self.routed_systems[route.key]
 
     def own_usage(self, usage: Usage | None) -> None:
         """Record the usage that a pipeline reports, unless the same calls were metered."""

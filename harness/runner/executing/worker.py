@@ -59,7 +59,7 @@ from harness.store.record_lines import RecordWriter
 
 _PROGRESS_INTERVAL_S = 0.2
 _FULL_DISK_BYTES = 1 << 19
-_READ_ELSEWHERE = "its texts were read by several workers at once: its seconds are not those of one."
+_READ_ELSEWHERE = "several workers extracted its texts in parallel, so its time is not that of one process."
 
 
 class Worker:
@@ -110,7 +110,7 @@ class Worker:
 
     @contextmanager
     def _readers(self) -> Iterator[None]:
-        """Lets other machines extract triplets for the index meanwhile."""
+        """Lets other machines extract triplets for the index within the block."""
         if not self._job.n_readers:
             yield
             return
@@ -129,8 +129,8 @@ class Worker:
             with metered(Meter(LOADING)):
                 await opened.system.load()
             self._note_opened()
-            # Loaded modules and indexes stay. If the garbage collector scanned them again, every query would stop
-            # for about a tenth of a second.
+            # Loaded modules and indexes stay in memory. Scanning them in each garbage collection would stop every
+            # query for about a tenth of a second.
             gc.collect()
             gc.freeze()
             turn = Turn(todo=self._job.todo, allowance=self._job.allowance)
@@ -145,8 +145,8 @@ class Worker:
     def _note_opened(self) -> None:
         # On other machines, the process that started the workers does this.
         if not self._job.is_relayed:
-            lent = (one.index_id for one in self._job.lent)
-            for index in indexes_of(Path(self._job.results), self._job.index_id, lent):
+            routed = (one.index_id for one in self._job.routed)
+            for index in indexes_of(Path(self._job.results), self._job.index_id, routed):
                 index.opened()
 
     async def _answer_turn(self, opened: OpenedSystem, queries: Mapping[str, Query], turn: Turn) -> None:
@@ -203,7 +203,7 @@ class Worker:
         return open_system(self._job, self._index_dir, call_context, around)
 
     def _call_context(self, journal: Path, servers: Mapping[str, str] | None = None) -> AnyCallContext:
-        """`servers`: of the journal that indexes share."""
+        """`servers`: servers of the journal that indexes share."""
         if self._job.is_relayed:
             return RemoteCallContext(self.relay)
         return CallContext(
@@ -256,11 +256,11 @@ def _taken_input() -> BinaryIO:
 def _die_with_parent(lines: BinaryIO, turns: "SimpleQueue[Turn]", relay: RemoteCallClient) -> None:
     """Read turns and replies to model calls from the runner; exit when its pipe closes."""
     for line in lines:
-        told = ToWorker.model_validate_json(line)
-        if told.news is not None:
-            relay.hear(told.news)
-        if told.turn is not None:
-            turns.put(told.turn)
+        message = ToWorker.model_validate_json(line)
+        if message.news is not None:
+            relay.hear(message.news)
+        if message.turn is not None:
+            turns.put(message.turn)
     os._exit(1)
 
 
@@ -277,7 +277,7 @@ def _event_of(error: HarnessError) -> Event:
 
 
 def _full_disk(results: Path) -> HarnessError | None:
-    """An error if the disk is full. Libraries report that in different words, so the disk is asked."""
+    """An error if the disk is full. Libraries report it in different ways, so the free space is checked."""
     if shutil.disk_usage(results).free > _FULL_DISK_BYTES:
         return None
     return StoreError(f"no space left on the disk of {results}", "free some, then run the same command again")

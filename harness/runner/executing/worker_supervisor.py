@@ -23,7 +23,7 @@ from harness.runner.executing.resources import Sampler, is_suspended
 _LONGEST_LINE = 1 << 20
 """Bytes; a longer one is written in parts."""
 _LAST_WORDS_S = 2.0
-"""Longest wait for the end of the pipe: a process that a system left behind may keep it open."""
+"""Maximum wait for the end of the pipe: a process that a system left behind may keep it open."""
 
 
 class CleanedLog:
@@ -67,7 +67,7 @@ _GRACE_S = 15.0
 _LOOKS_S = 1.0
 """How long to wait for an event before checking whether the worker is alive or suspended."""
 _LEAVES_S = 10.0
-"""How long a worker may take to close its system."""
+"""Maximum time for a worker to close its system."""
 
 
 class SystemBroken(Exception):
@@ -83,7 +83,7 @@ class WorkerEnd:
     in_flight: list[QueryTask] = field(default_factory=list)
     """Queries that were running when it died."""
     overdue: list[QueryTask] = field(default_factory=list)
-    """Those of them that exceeded their time limit, for which it was killed."""
+    """Queries beyond their time limit, for which it was killed."""
     death: str = ""
     is_lost: bool = False
     """The connection to its machine was lost, so no query caused it."""
@@ -128,7 +128,7 @@ class Supervisor:
         try:
             worker = self._start(self._job)
             self._follow(worker)
-            return self._conclude(worker.wait() or 0, worker.lost)
+            return self._worker_end(worker.wait() or 0, worker.lost)
         finally:
             self.end()
 
@@ -138,7 +138,7 @@ class Supervisor:
         self._outcome, self._started_at = WorkerEnd(completed=False, n_finished=n_finished), {}
         try:
             if self._worker is None:
-                self._worker = self._start(self._job.model_copy(update={"stays": True, **_said(turn)}))
+                self._worker = self._start(self._job.model_copy(update={"stays": True, **_turn_fields(turn)}))
             else:
                 self._sampler.resume()
                 self._worker.send(ToWorker(turn=turn))
@@ -146,7 +146,7 @@ class Supervisor:
             self._sampler.pause()
             if self._outcome.completed:
                 return self._outcome
-            return self._conclude(self._worker.wait() or 0, self._worker.lost)
+            return self._worker_end(self._worker.wait() or 0, self._worker.lost)
         finally:
             if not self._outcome.completed:
                 self.end()
@@ -255,7 +255,7 @@ class Supervisor:
         if time.monotonic() >= self._end_by:
             raise BudgetExhausted("the time is over")
 
-    def _conclude(self, code: int, lost: str = "") -> WorkerEnd:
+    def _worker_end(self, code: int, lost: str = "") -> WorkerEnd:
         if self._refusal is not None:
             if self._refusal.kind == "stopped":
                 needed = self._refusal.needed
@@ -270,7 +270,7 @@ class Supervisor:
         return self._outcome
 
 
-def _said(turn: Turn) -> dict[str, object]:
+def _turn_fields(turn: Turn) -> dict[str, object]:
     return {name: value for name, value in turn if value is not None}
 
 

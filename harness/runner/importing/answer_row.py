@@ -22,12 +22,12 @@ _TEXT_KEYS = ("page_content", "content")
 """Keys of a context's text in LangChain and Haystack."""
 
 
-def _whole(value: Any) -> Any:
+def _integer(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _identifier(value: Any) -> Any:
-    number = _whole(value)
+    number = _integer(value)
     return str(number) if isinstance(number, int) and not isinstance(number, bool) else value
 
 
@@ -45,7 +45,7 @@ def _context(value: Any) -> Any:
     return {**given, "doc_ids": tuple(map(_identifier, several))}
 
 
-def _moment(text: str) -> str:
+def _utc_time(text: str) -> str:
     moment = datetime.fromisoformat(text)
     try:
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
@@ -54,7 +54,7 @@ def _moment(text: str) -> str:
 
 
 Identifier = Annotated[str, BeforeValidator(_identifier)]
-Count = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=_MOST_COUNTED)]
+Count = Annotated[int, BeforeValidator(_integer), Field(ge=0, le=_MOST_COUNTED)]
 Seconds = Annotated[float, Field(ge=0, le=_LONGEST_S)]
 Contexts = Annotated[tuple[Annotated[Context, BeforeValidator(_context)], ...], Field(strict=False)]
 
@@ -78,7 +78,7 @@ class ImportedRow(Record):
     """The part of `input_tokens` that was read from a prompt cache."""
     model_calls: Count | None = None
     latency_s: Seconds | None = None
-    started_at: Annotated[str, AfterValidator(_moment)] | None = None
+    started_at: Annotated[str, AfterValidator(_utc_time)] | None = None
     """ISO 8601; UTC if it has no time zone."""
 
     @property
@@ -93,7 +93,7 @@ class ImportedRow(Record):
         if self.model_calls == 0 and (self.input_tokens or self.output_tokens):
             raise ValueError("model_calls is 0, but tokens are given")
         if (self.cached_tokens or 0) > (self.input_tokens or 0):
-            raise ValueError("cached_tokens is more than input_tokens")
+            raise ValueError("cached_tokens is greater than input_tokens")
         return self
 
 

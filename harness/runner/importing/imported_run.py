@@ -107,22 +107,22 @@ class ImportedRun:
     def records(self, imported_at: str) -> Iterator[RunRecord]:
         """A record for each query and repeat, in the order of the sample. `imported_at` replaces a missing time.
 
-        A query without a row gets a missing score, so that answering only easy queries is no advantage.
+        A query without a row has a missing score, so answering only easy queries is no advantage.
         """
         for repeat, query in itertools.product(range(self.matched.repeats), self.dataset.queries):
             row = self.matched.rows.get((query.query_id, repeat))
             yield (
-                _answered(query.query_id, self._cleaned(row), imported_at)
+                _record_of(query.query_id, self._cleaned(row), imported_at)
                 if row
                 else _missing(query.query_id, repeat, imported_at)
             )
 
     def _rows_digest(self) -> str:
         """SHA-256 of the imported content, independent of the order of rows and of other fields in the file."""
-        said = {"place", "query", "query_id"}
+        excluded = {"place", "query", "query_id"}
         return digest(
             [
-                {**row.model_dump(exclude=said, exclude_defaults=True), "query_id": query_id}
+                {**row.model_dump(exclude=excluded, exclude_defaults=True), "query_id": query_id}
                 for (query_id, _), row in self.matched.rows.items()
             ]
         )
@@ -211,7 +211,7 @@ class ImportedRun:
         return len(named - known) if known else 0
 
 
-def _answered(query_id: str, row: ImportedRow, imported_at: str) -> RunRecord:
+def _record_of(query_id: str, row: ImportedRow, imported_at: str) -> RunRecord:
     failure = _failure(row)
     answered = Prediction(answer=row.answer, contexts=row.contexts or (), has_contexts=row.contexts is not None)
     if not failure:

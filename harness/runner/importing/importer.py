@@ -44,9 +44,9 @@ class ImportResult:
 
 
 def import_run(request: ImportRequest, results: Path) -> ImportResult:
-    """Write a run of these answers to `results`. A finished run is not changed.
+    """Write a run of these answers to `results`.
 
-    ConfigError or DataError for whatever cannot be imported.
+    A finished run is not changed. ConfigError or DataError for input that cannot be imported.
     """
     model, evaluators = _check_words(request)
     if request.like:
@@ -62,13 +62,13 @@ def import_run(request: ImportRequest, results: Path) -> ImportResult:
     dataset = select_queries(whole, matched.query_ids) if request.only_answered else whole
     imported = ImportedRun(request, file, matched, whole, dataset)
     manifest = imported.manifest(model, evaluators)
-    mended: list[str] = []
-    run = RunDir.create(results, manifest, imported.sample(), mended.append)
+    repairs: list[str] = []
+    run = RunDir.create(results, manifest, imported.sample(), repairs.append)
     records = list(imported.records(manifest.created_at))
-    was_complete = _write(run, records, mended)
+    was_complete = _write(run, records, repairs)
     n_failed = sum(record.status != "ok" for record in records)
     notes = (*manifest.notes, *file.notes, *(() if request.like else dataset.notes))
-    return ImportResult(run, was_complete, len(matched.rows), n_failed, notes, tuple(mended))
+    return ImportResult(run, was_complete, len(matched.rows), n_failed, notes, tuple(repairs))
 
 
 def _check_words(request: ImportRequest) -> tuple[dict[str, str], tuple[str, ...]]:
@@ -119,7 +119,7 @@ def _load(request: ImportRequest) -> Dataset:
     name = request.dataset or (OWN_DOCUMENTS if request.docs else None)
     if name is None:
         ways = "add --docs FOLDER" if request.questions else "add --dataset NAME, or --like RUN to use that run's"
-        raise ConfigError("no data set is named", ways)
+        raise ConfigError("no data set is given", ways)
     keys: dict[str, Any] = {
         "name": name,
         "subset": request.subset,
@@ -156,9 +156,9 @@ def _write(run: RunDir, records: Sequence[RunRecord], mended: list[str]) -> bool
         mended += run.mend()
         if run.done():
             return True
-        there = run.latest_attempts()
+        existing = run.latest_attempts()
         for record in records:
-            if (record.query_id, record.repeat) not in there:
+            if (record.query_id, record.repeat) not in existing:
                 run.append_record(record)
         run.mark_done(
             Done(

@@ -107,7 +107,7 @@ class QueryIndex:
         if row.query is None:
             near = difflib.get_close_matches(row.query_id or "", self._texts, n=1, cutoff=0.5)
             return quoted(near[0]) if near else ""
-        # By shared words: difflib takes seconds for thousands of long questions.
+        # By shared words, because difflib takes seconds for thousands of long questions.
         asked = set(row.query.casefold().split())
 
         def likeness(query_id: str) -> float:

@@ -1,4 +1,4 @@
-"""What a phase of a run cost: compared with its estimate, and used for later estimates."""
+"""Measured cost of a phase of a run: compared with its estimate, and used for later estimates."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class MeasuredCost:
 
 
 def index_spent(record: IndexRecord) -> MeasuredCost:
-    """What an index cost, whoever paid."""
+    """The cost of an index, whoever paid."""
     cost = record.cost
     live = not (cost.replayed_calls or cost.cached_texts)
     return MeasuredCost(
@@ -49,7 +49,7 @@ def index_spent(record: IndexRecord) -> MeasuredCost:
 
 
 def answers_spent(records: Iterable[RunRecord]) -> MeasuredCost:
-    """What these answers cost, failed ones included.
+    """The cost of these answers, including failed ones.
 
     Seconds in which any of them was running; answers that were not made live, as after an interruption, are
     assumed to have been as fast as the others.
@@ -70,7 +70,7 @@ def answers_spent(records: Iterable[RunRecord]) -> MeasuredCost:
 
 
 def live_span(record: RunRecord) -> BusyTime | None:
-    """When an answer was running, in seconds since 1970; None if it was not timed or partly replayed."""
+    """Start and end of an answer, in seconds since 1970; None if it was not timed or partly replayed."""
     if record.cost.wall_s is None or record.cost.replayed_calls:
         return None
     try:

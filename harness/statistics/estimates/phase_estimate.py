@@ -1,4 +1,4 @@
-"""Estimates a phase from what a system expects and what was measured.
+"""Estimates a phase from a system's expectation and earlier measurements.
 
 tokens = expected prompts and replies at the model's rates, times actual / expected of earlier runs; seconds =
 those tokens at the model's speed, plus the time of earlier runs outside of calls.
@@ -125,7 +125,7 @@ def _corrected(task: Task, amounts: Amounts, earlier: Sequence[Earlier]) -> tupl
 
 
 def _from_earlier(task: Task, earlier: Sequence[Earlier]) -> PhaseEstimate:
-    """What earlier runs cost per unit, for a system without expectations."""
+    """The cost per unit of earlier runs, for a system without expectations."""
     units = sum(one.spent.units for one in earlier)
     if not units:
         return PhaseEstimate(notes=("this system has no cost formula, and there is no earlier run of it",))
@@ -185,14 +185,14 @@ def _seconds(task: Task, amounts: Amounts, earlier: Sequence[Earlier]) -> tuple[
     speed, other = task.rates.seconds, _other_seconds(task.timed, task.size)
     asking, least_s = 0.0, _least_seconds(task, amounts)
     if (amounts.calls and speed is None) or (not amounts.calls and other is None):
-        said = f"at least {least_s / 60:,.1f} min by the limits of requests and tokens a minute"
+        said = f"at least {least_s / 60:,.1f} min because of the limits of requests and tokens per minute"
         return None, [said] if least_s else []
     if amounts.calls and speed is not None:
         asking = max(_asking(speed, amounts) * _pace(task, speed, earlier), _generator_s(task, amounts))
     if other is None:
-        return max(asking, least_s), ["seconds are those of model calls only: nothing else was timed yet"]
+        return max(asking, least_s), ["seconds are those of model calls only: no other time was measured yet"]
     total = max(asking + other, least_s)
-    return total, _reach(task, other / total) if total else []
+    return total, _extrapolation_note(task, other / total) if total else []
 
 
 def _least_seconds(task: Task, amounts: Amounts) -> float:
@@ -234,7 +234,7 @@ def _other_seconds(timed: Sequence[tuple[float, float]], size: float) -> float |
     return size * sum(seconds for _, seconds in timed) / sum(sizes)
 
 
-def _reach(task: Task, share: float) -> list[str]:
+def _extrapolation_note(task: Task, share: float) -> list[str]:
     """A note if seconds outside of calls matter and nothing of this size was timed."""
     largest = max((each for each, _ in task.timed), default=0.0)
     if share < _MATTERS or not largest or task.size <= _EXTRAPOLATION_FACTOR * largest:
@@ -252,7 +252,7 @@ def _assumptions(task: Task, *, corrected: bool) -> list[str]:
         return []
     notes = [] if corrected else list(task.assumed)
     if not task.rates.n_calls:
-        notes.append(f"{CHARACTERS_PER_TOKEN:g} characters a token are assumed")
+        notes.append(f"{CHARACTERS_PER_TOKEN:g} characters per token are assumed")
     if not corrected and not all(task.rates.knows(kind) for kind in kinds):
-        notes.append("replies that no earlier run had are assumed to have their maximum length")
+        notes.append("replies without an earlier measurement are assumed to have their maximum length")
     return notes

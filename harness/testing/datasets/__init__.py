@@ -1,1 +1,1 @@
-"""What `harness.protocols.DatasetSpec` promises, clause by clause."""
+"""The contract of `harness.protocols.DatasetSpec` as tests."""

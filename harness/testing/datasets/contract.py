@@ -1,4 +1,4 @@
-"""All clauses."""
+"""The contract suite for data sets."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _SHOWN = 3
 
 
 class DatasetContract:
-    """What every data set keeps: inherit from it, under a name that begins with `Test`, and say which.
+    """The contract of every data set. Subclass it with a name that begins with `Test`, and set `name`.
 
     ```python
     class TestNotes(DatasetContract):
         name = "notes"
     ```
-    It loads the whole data set, so its data must be there.
+    It loads the whole data set, so its data must be available.
     """
 
     name: ClassVar[str] = ""
@@ -39,38 +39,40 @@ class DatasetContract:
     @pytest.fixture(scope="class")
     @classmethod
     def spec(cls) -> DatasetSpec:
-        """How it presents itself."""
-        assert cls.name, f"{cls.__name__} must say which data set it tests: name = '...'"
+        """The spec of the data set."""
+        assert cls.name, f"{cls.__name__} must name the data set to test: name = '...'"
         return DATASETS.load(cls.name)
 
     @pytest.fixture(scope="class")
     @classmethod
     def task(cls, spec: DatasetSpec) -> DatasetTask:
-        """Which part of it."""
+        """The subset and parameters to load."""
         return DatasetTask(name=cls.name, subset=cls.subset or spec.subsets[0], given=dict(cls.given))
 
     @pytest.fixture(scope="class")
     @classmethod
     def raw(cls, spec: DatasetSpec, task: DatasetTask) -> RawDataset:
-        """The whole of it."""
+        """The whole data set."""
         return read_whole(spec, task)
 
     def test_it_presents_itself(self, spec: DatasetSpec) -> None:
-        """A name that is the registered one, one line, subsets that differ, words that the harness knows."""
+        """A registered name, a one-line summary, distinct subsets, known values."""
         assert spec.name == self.name, f"registered as '{self.name}', its spec says '{spec.name}'"
         assert spec.summary.strip(), "the summary is what `rag-harness list datasets` shows: write one"
         assert "\n" not in spec.summary, f"the summary must be one line: {spec.summary!r}"
-        assert spec.subsets, "a data set has one subset at least, its default"
-        assert len(set(spec.subsets)) == len(spec.subsets), f"subsets need names of their own: {spec.subsets}"
-        assert spec.answer_style in get_args(AnswerStyle), f"answers are asked for as {get_args(AnswerStyle)}"
-        assert spec.cluster_by in get_args(ClusterBy), f"queries are alike by {get_args(ClusterBy)}"
+        assert spec.subsets, "a data set needs at least one subset, its default"
+        assert len(set(spec.subsets)) == len(spec.subsets), f"subset names must be unique: {spec.subsets}"
+        assert spec.answer_style in get_args(AnswerStyle), (
+            f"the answer style must be one of {get_args(AnswerStyle)}"
+        )
+        assert spec.cluster_by in get_args(ClusterBy), f"cluster_by must be one of {get_args(ClusterBy)}"
 
     def test_the_measure_that_ranks_is_there_and_applies_to_its_queries(
         self, spec: DatasetSpec, raw: RawDataset
     ) -> None:
-        """A registered evaluator scores it, and some reference has what it reads."""
+        """A registered evaluator scores it, and some reference has the texts it reads."""
         if not spec.primary_measure:
-            pytest.skip("it names none: the first that every scored run has")
+            pytest.skip("no primary metric: reports use the first one that every scored run has")
         known = {measure.name: measure for measure in _measures()}
         assert spec.primary_measure in known, (
             f"no registered evaluator scores the primary measure '{spec.primary_measure}': {sorted(known)}"
@@ -82,62 +84,63 @@ class DatasetContract:
         )
 
     def test_loading_gives_documents_and_queries(self, raw: RawDataset) -> None:
-        """Tuples of the harness's own types, and something in them."""
+        """Non-empty tuples of the harness's own types."""
         assert isinstance(raw, RawDataset), f"load() must return a RawDataset, not {type(raw).__name__}"
         assert raw.documents, "a data set without a document"
         assert raw.rows, "a data set without a query"
         for items, wanted in ((raw.documents, Document), (raw.rows, DatasetRow), (raw.notes, str)):
-            assert isinstance(items, tuple), f"{wanted.__name__}s must stand in a tuple: what is loaded is shared"
+            assert isinstance(items, tuple), (
+                f"{wanted.__name__}s must be in a tuple, because loaded data is shared"
+            )
             odd = {type(item).__name__ for item in items if not isinstance(item, wanted)}
             assert not odd, f"each must be a {wanted.__name__}, not {sorted(odd)}"
 
     def test_every_document_has_an_id_of_its_own(self, raw: RawDataset) -> None:
-        """By which evidence, contexts and clusters name it."""
+        """Evidence, contexts and clusters refer to it."""
         assert not _repeated(document.doc_id for document in raw.documents), (
-            f"doc_ids that occur twice: {_repeated(document.doc_id for document in raw.documents)}"
+            f"duplicate doc_ids: {_repeated(document.doc_id for document in raw.documents)}"
         )
         assert all(document.doc_id.strip() for document in raw.documents), "a document with a blank doc_id"
 
     def test_every_document_says_something(self, raw: RawDataset) -> None:
-        """What holds no text is left out, with a note."""
+        """Documents without text are left out, with a note."""
         empty = [document.doc_id for document in raw.documents if not document.text.strip()]
         assert not empty, f"documents without text: {empty[:_SHOWN]} ({len(empty)})"
 
     def test_every_query_has_an_id_of_its_own(self, raw: RawDataset) -> None:
-        """By which records and scores name it."""
+        """Records and scores refer to it."""
         assert not _repeated(row.query.query_id for row in raw.rows), (
-            f"query_ids that occur twice: {_repeated(row.query.query_id for row in raw.rows)}"
+            f"duplicate query_ids: {_repeated(row.query.query_id for row in raw.rows)}"
         )
         assert all(row.query.query_id.strip() for row in raw.rows), "a query with a blank query_id"
 
     def test_every_query_asks_something(self, raw: RawDataset) -> None:
-        """Its text is not blank."""
         blank = [row.query.query_id for row in raw.rows if not row.query.text.strip()]
         assert not blank, f"queries without text: {blank[:_SHOWN]} ({len(blank)})"
 
     def test_every_reference_belongs_to_its_query_and_has_a_type(self, raw: RawDataset) -> None:
-        """Samples are drawn, and tables made, by type."""
+        """Samples and tables are grouped by type."""
         for row in raw.rows:
             query_id, reference = row.query.query_id, row.reference
             assert reference.query_id == query_id, f"'{query_id}' has the reference of '{reference.query_id}'"
             assert reference.query_type.strip(), (
                 f"'{query_id}' has no query_type: name one, if only one and the same"
             )
-            assert "\n" not in reference.query_type, f"the type of '{query_id}' is no one line"
+            assert "\n" not in reference.query_type, f"the type of '{query_id}' is not one line"
 
     def test_no_reference_answer_is_blank(self, raw: RawDataset) -> None:
-        """A reference without answers is unknown; a blank answer would be a right one."""
+        """A reference without answers is unknown; a blank answer would make empty answers correct."""
         blank = [row.query.query_id for row in raw.rows if not all(map(str.strip, row.reference.answers))]
         assert not blank, f"blank reference answers: {blank[:_SHOWN]} ({len(blank)})"
 
     def test_evidence_is_stated_by_documents_that_exist(self, raw: RawDataset) -> None:
-        """Each fact names a document of the corpus; a query attaches documents of the corpus."""
+        """Each fact names a document of the corpus; so do the documents that a query attaches."""
         known = {document.doc_id for document in raw.documents}
         for row in raw.rows:
             strange = _evidence_documents(row) - known
             assert not strange, f"the evidence of '{row.query.query_id}' is in no document: {sorted(strange)}"
             strange = set(row.doc_ids) - known
-            assert not strange, f"'{row.query.query_id}' attaches documents that are not there: {sorted(strange)}"
+            assert not strange, f"'{row.query.query_id}' attaches documents that do not exist: {sorted(strange)}"
 
     def test_no_evidence_is_blank(self, raw: RawDataset) -> None:
         """A fact consists of words of its document. It may be missing only if all evidence marks whole
@@ -148,21 +151,21 @@ class DatasetContract:
         assert len(blank) in {0, len(items)}, f"evidence without a fact: {blank[:_SHOWN]} ({len(blank)})"
 
     def test_the_cited_corpus_of_a_sample_holds_all_of_its_evidence(self, raw: RawDataset) -> None:
-        """`dataset.corpus=cited` keeps the documents of the evidence: a fact elsewhere could not be found."""
+        """`dataset.corpus=cited` keeps only these documents: other facts could not be retrieved."""
         outside = {row.query.query_id: sorted(_evidence_documents(row) - set(row.doc_ids)) for row in raw.rows}
         lost = {query_id: doc_ids for query_id, doc_ids in outside.items() if doc_ids}
         assert not lost, f"doc_ids of a row must hold the documents of its evidence: {list(lost.items())[:_SHOWN]}"
 
     def test_queries_that_are_clustered_by_document_cite_one(self, spec: DatasetSpec, raw: RawDataset) -> None:
-        """Where no reference names a document there is nothing to cluster by."""
+        """Without documents in any reference, there is nothing to cluster by."""
         if spec.cluster_by != "document":
-            pytest.skip("its queries are independent draws")
+            pytest.skip("its queries are independent")
         assert any(row.reference.evidence for row in raw.rows), (
-            "no reference names a document: say cluster_by='query', or give the evidence"
+            "no reference names a document: set cluster_by='query', or add the evidence"
         )
 
     def test_all_of_it_can_be_written(self, raw: RawDataset) -> None:
-        """Half a surrogate pair would surface only when a record is written."""
+        """A lone surrogate would fail only when a record is written."""
         for document in raw.documents:
             _write(document, document.doc_id)
         for row in raw.rows:
@@ -170,20 +173,20 @@ class DatasetContract:
             _write(row.reference, row.query.query_id)
 
     def test_loading_it_again_gives_the_same(self, spec: DatasetSpec, raw: RawDataset, task: DatasetTask) -> None:
-        """So a seed draws the same queries again."""
-        assert digest_of(read_whole(spec, task)) == digest_of(raw), "loaded again, it is another data set"
+        """So that a seed samples the same queries again."""
+        assert digest_of(read_whole(spec, task)) == digest_of(raw), "loading it again gives a different data set"
 
     def test_another_process_loads_the_same(self, raw: RawDataset, task: DatasetTask, tmp_path: Path) -> None:
-        """The order does not come from a set, a directory listing or the clock, and loading writes nothing."""
+        """The order must not come from a set, a directory listing or the clock, and loading must not write."""
         found = load_watched(task, tmp_path)
         assert not found.refusal + found.broken, (
-            f"without network it loads no more: {found.refusal + found.broken}"
+            f"it does not load without network: {found.refusal + found.broken}"
         )
-        assert found.digest == digest_of(raw), "another process loads other documents, queries or references"
+        assert found.digest == digest_of(raw), "another process loads different documents, queries or references"
         assert found.writes == found.left_behind == [], "loading may write nothing but its cache"
 
     def test_where_its_data_is_missing_it_says_so_in_one_line(self, task: DatasetTask, tmp_path: Path) -> None:
-        """A HarnessError with the way out, wherever it needs more than its package brings."""
+        """A HarnessError with a fix, if it needs more data than its package contains."""
         (tmp_path / "data").mkdir()
         found = load_watched(task, tmp_path / "work", data=tmp_path / "data")
         assert not found.broken, f"without its data load() must raise a DataError, not {found.broken}"
@@ -191,7 +194,7 @@ class DatasetContract:
 
 
 def _why_not(measure: Measure, reference: Reference) -> str:
-    """For retrieval metrics the gold side is the evidence, whatever the answers are."""
+    """For retrieval metrics the gold data is the evidence, not the answers."""
     if "answer" not in measure.reads and reference.evidence:
         return ""
     return why_not(measure, reference, RunFacts())

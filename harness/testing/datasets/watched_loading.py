@@ -1,4 +1,4 @@
-"""A data set loaded in a watched process: `python -m harness.testing.datasets.watched_loading <folder>`."""
+"""Loads a data set in a watched process: `python -m harness.testing.datasets.watched_loading <folder>`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.registry import DATASETS
 from harness.testing.guarding import Watched, finish, start, watched_main
 
 _CACHE = "RAG_HARNESS_CACHE"
-"""What names the one folder that loading may write to."""
+"""Environment variable with the only folder that loading may write to."""
 
 
 class DatasetTask(BaseModel):
@@ -36,13 +36,13 @@ class DatasetFindings(Watched):
     refusal: str = ""
     """The message of a HarnessError, if it raised one."""
     fix: str = ""
-    """The way out that the line names."""
+    """The fix that the message names."""
     broken: str = ""
     """Any other exception."""
 
 
 def load_watched(task: DatasetTask, work: Path, data: Path | None = None) -> DatasetFindings:
-    """Load it in a process without network; `data`: its data directory, if not that of this process."""
+    """Load it in a process without network; `data`: the data directory, if not that of this process."""
     own = os.environ.get(ENV) if data is None else str(data)
     settings: Mapping[str, str] = {_CACHE: str(work / "cache"), **({ENV: own} if own is not None else {})}
     process = start(__name__, task, work, settings)
@@ -50,12 +50,12 @@ def load_watched(task: DatasetTask, work: Path, data: Path | None = None) -> Dat
 
 
 def read_whole(spec: DatasetSpec, task: DatasetTask) -> RawDataset:
-    """All of it, as a config would have it read."""
+    """All of it, as for a config."""
     return spec.read(task.subset, spec.params.model_validate(task.given) if spec.params else None)
 
 
 def digest_of(raw: RawDataset) -> str:
-    """Of every letter of a data set, also of those that no file can hold."""
+    """Digest of all text of a data set, including characters that no file can store."""
     return hashlib.sha256(repr(raw).encode()).hexdigest()
 
 

@@ -1,1 +1,1 @@
-"""What `harness.protocols.Evaluator` promises, clause by clause."""
+"""The contract of `harness.protocols.Evaluator` as tests."""

@@ -1,4 +1,4 @@
-"""Answers to score: right ones, wrong ones, none, and odd ones, over queries of the demo and some of our own."""
+"""Answers to score: correct, wrong, missing and unusual ones, on queries of the demo and our own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class AnsweredQuery:
 
 
 def answers_to_score() -> list[AnsweredQuery]:
-    """A few of each kind; ids are unique, documents are those of the demo."""
+    """A few of each kind; ids are unique, documents are from the demo."""
     demo = load_dataset(DATASETS.load("demo"), sample=QuerySample(per_type=1, seed=3))
     answered = [
         _answered(f"{query.query_id} {kind}", query.text, reference, prediction)
@@ -51,7 +51,7 @@ def answers_to_score() -> list[AnsweredQuery]:
 def cases_of(
     answered: Sequence[AnsweredQuery], evaluator: Evaluator, measures: Sequence[Measure]
 ) -> list[ScoringInput]:
-    """Those to which a measure applies, each with the measures that do."""
+    """The cases to which a metric applies, each with these metrics."""
     cases = []
     for one in answered:
         applying = tuple(
@@ -63,7 +63,7 @@ def cases_of(
 
 
 def references_without_a_side() -> list[Reference]:
-    """References with a missing side."""
+    """References with one part missing."""
     return [
         Reference(query_id="no answer", query_type="own", answers=()),
         Reference(query_id="null", query_type="own", answers=("Insufficient information.",)),

@@ -1,4 +1,4 @@
-"""All clauses."""
+"""The contract suite for evaluators."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from harness.testing.evaluators.scoring_checks import EvaluatorJudging, Evaluato
 
 
 class EvaluatorContract(EvaluatorPresentation, EvaluatorScoring, EvaluatorJudging):
-    """What every evaluator keeps: inherit from it, under a name that begins with `Test`, and say which.
+    """The contract of every evaluator. Subclass it with a name that begins with `Test`, and set `name`.
 
     ```python
     class TestOverlap(EvaluatorContract):
         name = "overlap"
     ```
-    Its judge and its embedder are the fake's.
+    Judge and embedder are fakes.
     """

@@ -1,4 +1,4 @@
-"""An evaluator with the fake judge and the fake embedder behind the real call context, over one journal."""
+"""Runs an evaluator with the fake judge and embedder behind the real call context, over one journal."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ QueryMeasure = tuple[str, str]
 
 @dataclass(frozen=True)
 class OpenEvaluation:
-    """An evaluator in use: its scores and its calls."""
+    """An open evaluator: its scores and its calls."""
 
     evaluator: Evaluator
     runtime: NamedModels
 
     async def scores(self, cases: Sequence[ScoringInput]) -> list[Score]:
-        """Its scores of these cases."""
+        """The scores of these cases."""
         return list(await self.evaluator.evaluate(cases))
 
     @property
@@ -48,7 +48,7 @@ class OpenEvaluation:
 
 
 class NamedModels(MeteredEvaluation):
-    """The runtime of an evaluation; a model that the evaluator's spec does not name is not there."""
+    """The runtime of an evaluation. It has only the models that the evaluator's spec names."""
 
     def __init__(self, models: EvaluationModels, spec: EvaluatorSpec) -> None:
         super().__init__(models, lambda _done, _total, _doing: None)
@@ -56,21 +56,21 @@ class NamedModels(MeteredEvaluation):
 
     @property
     def judge(self) -> ChatModel:
-        """Raises RuntimeError if the spec names none."""
+        """RuntimeError if the spec names none."""
         if "judge" not in self._roles:
             raise RuntimeError("the evaluator's spec names no judge: see roles")
         return super().judge
 
     @property
     def embedder(self) -> Embedder:
-        """Raises RuntimeError if the spec names none."""
+        """RuntimeError if the spec names none."""
         if "judge_embedder" not in self._roles:
             raise RuntimeError("the evaluator's spec names no judge_embedder: see roles")
         return super().embedder
 
 
 class _OwnVectors(EvaluationModels):
-    """Vectors are not shared with other evaluations, so that embedding calls are seen."""
+    """Does not share vectors with other evaluations, so that embedding calls are counted."""
 
     @cached_property
     def _cache(self) -> EmbeddingCache:
@@ -84,11 +84,11 @@ class ChosenEvaluator:
     spec: EvaluatorSpec
     params: Params
     script: dict[str, Any] = field(default_factory=dict)
-    """Of the fake judge."""
+    """Options of the fake judge."""
 
     @contextmanager
     def opened(self, folder: Path, **faults: Any) -> Iterator[OpenEvaluation]:
-        """The evaluator over the journal in `folder`, closed at the end; `faults`: of the fake judge."""
+        """The evaluator over the journal in `folder`, closed at the end; `faults`: faults of the fake judge."""
         judge = JudgeConfig(provider="fake", max_retries=0, options={**self.script, **faults})
         plan = EvaluationPlan(
             evaluators=(),

@@ -11,19 +11,19 @@ from harness.protocols import Measure, Side
 
 
 def mistakes(measure: Measure) -> Iterator[str]:
-    """What is wrong with it, each as a sentence that begins with the metric's name."""
+    """The faults of a metric's definition, each as a sentence that begins with its name."""
     for problem in (*_words(measure), *_values(measure), *_labels(measure)):
         yield f"'{measure.name}' {problem}"
 
 
 def named_by(measure: Measure) -> Iterator[str]:
-    """The other measures that it names."""
+    """The other metrics that it names."""
     yield from filter(None, (measure.twin_of, measure.panel.repeats if measure.panel else ""))
 
 
 def _words(measure: Measure) -> Iterator[str]:
     if not re.fullmatch(r"\S+", measure.name):
-        yield "needs a name without white space: it stands in files, flags and columns"
+        yield "needs a name without white space: it is used in files, flags and columns"
     for what, text in (("title", measure.title), ("section", measure.section)):
         if text != " ".join(text.split()):
             yield f"needs a {what} on one line, without white space around it, not {text!r}"
@@ -40,20 +40,20 @@ def _labels(measure: Measure) -> Iterator[str]:
             yield f"labels a failure '{measure.failure_label}', and has no labels"
         return
     if not measure.binary:
-        yield "has labels, which sort the answers whose value is 1: it must be binary"
+        yield "has labels for answers with value 1, so it must be binary"
     for name in names:
         if not re.fullmatch(r"[a-z0-9-]+", name):
             yield f"has the label {name!r}: small letters, digits and dashes"
     if len(set(names)) < len(names):
-        yield "names a label twice"
+        yield "has a duplicate label"
     if measure.failure_value and measure.failure_label not in names:
-        yield f"labels a failure '{measure.failure_label}', which is none of its labels"
+        yield f"labels a failure '{measure.failure_label}', which is not one of its labels"
 
 
 def _values(measure: Measure) -> Iterator[str]:
     unknown: Collection[str] = set(measure.reads) - set(get_args(Side))
     if unknown or not measure.reads:
-        yield f"must say which of {get_args(Side)} it reads, not {sorted(measure.reads)}"
+        yield f"must read some of {get_args(Side)}, not {sorted(measure.reads)}"
     if measure.unit not in {"", "%"}:
         yield f"has the unit {measure.unit!r}: '%' for a share, or none"
     if measure.queries not in {"all", "answerable", "worded", "null"}:
@@ -65,7 +65,7 @@ def _values(measure: Measure) -> Iterator[str]:
         return
     low, high = span
     worst = low if measure.higher_is_better else high
-    # A cosine below 0 means no more than 0: the texts have nothing in common, like a failed answer.
+    # A cosine below 0 is treated as 0: the texts have nothing in common, as with a failed answer.
     allowed = {worst, 0.0} if low < 0 < high else {worst}
     if not low < high:
         yield f"has the range {low:g} to {high:g}"

@@ -1,4 +1,4 @@
-"""Which scores it gives, when metrics do not apply, and which models it calls."""
+"""Checks of an evaluator's scores, of applicability, and of model calls."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ NO_EVIDENCE = RunFacts(has_evidence=False)
 
 
 class EvaluatorScoring(EvaluatorUnderTest):
-    """A score for each measure of each case."""
+    """Every metric of every case gets a score."""
 
     def test_each_measure_of_each_case_has_one_score(self, first: FirstEvaluation) -> None:
-        """For each case given to it, and for no other."""
+        """For exactly the given cases."""
         asked = {(case.record.query_id, measure.name) for case in first.cases for measure in case.measures}
         given = Counter((score.query_id, score.measure) for score in first.scores)
         assert not asked - given.keys(), f"no score: {sorted(asked - given.keys())[:3]}"
-        assert not given.keys() - asked, f"scores that nobody asked for: {sorted(given.keys() - asked)[:3]}"
+        assert not given.keys() - asked, f"scores that were not requested: {sorted(given.keys() - asked)[:3]}"
         twice = [key for key, times in given.items() if times > 1]
         assert not twice, f"scored twice: {twice[:3]}"
 
     def test_a_score_is_a_value_that_can_be_or_says_why_there_is_none(
         self, first: FirstEvaluation, measures: tuple[Measure, ...]
     ) -> None:
-        """Within the range of its measure; `imputed` and `missing` are the harness's to say."""
+        """Within the metric's range. Only the harness sets `imputed` and `missing`."""
         known = {measure.name: measure for measure in measures}
         for score in first.scores:
             said = f"'{score.measure}' of '{score.query_id}'"
@@ -50,17 +50,19 @@ class EvaluatorScoring(EvaluatorUnderTest):
     def test_every_measure_has_a_value_somewhere(
         self, first: FirstEvaluation, measures: tuple[Measure, ...]
     ) -> None:
-        """Among answers that are right, wrong, refused, empty and odd."""
+        """Among correct, wrong, abstaining, empty and unusual answers."""
         valued = {score.measure for score in first.scores if score.value is not None}
         reasons = {score.measure: score.explanation for score in first.scores if score.measure not in valued}
-        silent = {measure.name: reasons.get(measure.name, "it applies to no answer") for measure in measures}
+        silent = {
+            measure.name: reasons.get(measure.name, "it does not apply to any answer") for measure in measures
+        }
         silent = {name: reason for name, reason in silent.items() if name not in valued}
-        assert not silent, f"measures that never have a value: {silent}"
+        assert not silent, f"metrics that never have a value: {silent}"
 
     def test_the_same_records_have_the_same_scores_in_any_order(
         self, evaluator: ChosenEvaluator, first: FirstEvaluation, tmp_path: Path
     ) -> None:
-        """Backwards, in two parts, by a judge that was never asked before."""
+        """In reverse order, in two parts, with a new journal."""
         half = len(first.cases) // 2
         backwards = first.cases[::-1]
         with evaluator.opened(tmp_path) as evaluation:
@@ -68,12 +70,11 @@ class EvaluatorScoring(EvaluatorUnderTest):
                 *asyncio.run(evaluation.scores(backwards[:half])),
                 *asyncio.run(evaluation.scores(backwards[half:])),
             ]
-        assert _values(again) == _values(first.scores), "in another order the same records have other scores"
+        assert _values(again) == _values(first.scores), "the same records in another order have different scores"
 
     def test_no_case_is_no_score(self, evaluator: ChosenEvaluator, tmp_path: Path) -> None:
-        """A run may have nothing to score."""
         with evaluator.opened(tmp_path) as evaluation:
-            assert asyncio.run(evaluation.scores([])) == [], "scores of nothing"
+            assert asyncio.run(evaluation.scores([])) == [], "scores without a case"
 
     def test_what_applies_is_decided_by_the_gold_side_alone(
         self,
@@ -83,12 +84,12 @@ class EvaluatorScoring(EvaluatorUnderTest):
         first: FirstEvaluation,
         tmp_path: Path,
     ) -> None:
-        """Asked before any answer was seen and after, so that failed queries keep their denominator."""
+        """Checked before and after scoring, so that failed queries stay in the denominator."""
         with evaluator.opened(tmp_path) as evaluation:
             before = _applying(evaluation.evaluator, answered, measures)
             asyncio.run(evaluation.scores(first.cases[:2]))
             after = _applying(evaluation.evaluator, answered, measures)
-        assert before == after, "what applies has changed since answers were scored"
+        assert before == after, "applicability has changed after scoring"
 
     def test_a_measure_applies_where_it_says_so(
         self,
@@ -97,7 +98,7 @@ class EvaluatorScoring(EvaluatorUnderTest):
         answered: list[AnsweredQuery],
         tmp_path: Path,
     ) -> None:
-        """Not without the sides it reads, and not for queries of another kind."""
+        """Not if a text that it reads is missing, and not for queries of another kind."""
         no_answer, null, _ = missing = references_without_a_side()
         own = next(one.reference for one in answered if one.query.query_id.startswith("own"))
         verdict = own.model_copy(update={"answers": ("Yes",)})
@@ -112,7 +113,7 @@ class EvaluatorScoring(EvaluatorUnderTest):
                 if "evidence" in measure.reads:
                     assert why(own, measure, NO_EVIDENCE), f"{said}: it reads evidence, the run names none"
                 if "reference" in measure.reads:
-                    assert why(no_answer, measure, RunFacts()), f"{said}: it reads a reference that says nothing"
+                    assert why(no_answer, measure, RunFacts()), f"{said}: it reads a blank reference"
                 if measure.queries in {"answerable", "worded"}:
                     assert why(null, measure, RunFacts()), f"{said}: the query is a null query"
                 if measure.queries == "worded":
@@ -126,7 +127,7 @@ class EvaluatorScoring(EvaluatorUnderTest):
     def test_closing_releases_what_was_opened(
         self, evaluator: ChosenEvaluator, first: FirstEvaluation, tmp_path: Path
     ) -> None:
-        """Also where nothing was scored."""
+        """Also if nothing was scored."""
         before = still_open(ROOT, wait_s=0)
         with evaluator.opened(tmp_path / "idle"):
             pass
@@ -136,41 +137,41 @@ class EvaluatorScoring(EvaluatorUnderTest):
 
 
 class EvaluatorJudging(EvaluatorUnderTest):
-    """Its model calls."""
+    """The model calls of an evaluator."""
 
     def test_it_asks_the_models_that_its_spec_names(
         self, evaluator: ChosenEvaluator, first: FirstEvaluation
     ) -> None:
-        """A model that is named and never called would be started in vain; one that is called and not named raises
-        an error.
+        """A named model that is never called would be started for nothing; a call to an unnamed one raises an
+        error.
         """
-        assert first.roles_called == evaluator.spec.roles, "roles must name the models that it asks, and no other"
+        assert first.roles_called == evaluator.spec.roles, "roles must name exactly the models that it calls"
 
     def test_what_was_judged_once_is_not_paid_again(
         self, evaluator: ChosenEvaluator, first: FirstEvaluation, journal: Path
     ) -> None:
-        """Every judgement is in a `runtime.charge()` of its own; the journal has the reply."""
+        """Every judgement uses its own `runtime.charge()`, so the journal has the reply."""
         if "judge" not in evaluator.spec.roles:
-            pytest.skip("it asks no judge")
+            pytest.skip("it does not use a judge")
         with evaluator.opened(journal) as evaluation:
             again = asyncio.run(evaluation.scores(first.cases))
             paid = evaluation.meter.paid
-        assert not paid, f"the same records, and the judge was asked anew: {paid}"
-        assert _values(again) == _values(first.scores), "what is replayed must give the same scores"
+        assert not paid, f"the judge was called again for the same records: {paid}"
+        assert _values(again) == _values(first.scores), "replayed calls must give the same scores"
 
     def test_a_judge_that_fails_gives_no_value(
         self, evaluator: ChosenEvaluator, first: FirstEvaluation, tmp_path: Path
     ) -> None:
-        """A failed score with its reason, never a zero; what needs no judge is scored as before."""
+        """A failed score with its reason, never a zero. Scores that need no judge stay."""
         if "judge" not in evaluator.spec.roles:
-            pytest.skip("it asks no judge")
+            pytest.skip("it does not use a judge")
         with evaluator.opened(tmp_path, fault="http_500") as evaluation:
             scores = by_key(asyncio.run(evaluation.scores(first.cases)))
         before = by_key(first.scores)
         failed = [score for score in scores.values() if score.status == "failed"]
         assert failed, "the judge fails every time, and no score has failed"
         made_up = [key for key, score in scores.items() if score.value not in {None, before[key].value}]
-        assert not made_up, f"the judge fails, and these have values that it never gave: {made_up[:3]}"
+        assert not made_up, f"the judge failed, but these scores have values: {made_up[:3]}"
 
 
 def _check_value(measure: Measure, value: float, said: str) -> None:

@@ -1,4 +1,4 @@
-"""The evaluator under test, its cases and its scores, each made once."""
+"""The evaluator under test, its cases and scores, each created once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from harness.testing.evaluators.fake_judge_evaluation import ChosenEvaluator
 
 @dataclass(frozen=True)
 class FirstEvaluation:
-    """Every answer scored for the first time."""
+    """The scores of all answers, computed for the first time."""
 
     cases: list[ScoringInput]
     scores: list[Score]
@@ -27,21 +27,22 @@ class FirstEvaluation:
 
 
 class EvaluatorUnderTest:
-    """The evaluator, and what its tests share."""
+    """The evaluator and the fixtures that its tests share."""
 
     name: ClassVar[str] = ""
     """The name under which it is registered."""
     params: ClassVar[Mapping[str, Any]] = {}
-    """Parameters that are not the defaults."""
+    """Parameters that differ from the defaults."""
     judge_script: ClassVar[Mapping[str, Any]] = {}
-    """Replies of the fake judge (`models.judge.options` of the provider fake); empty: JSON that fits the schema of
-    a request, or a word of the prompt."""
+    """Replies of the fake judge (`models.judge.options` of the provider fake); empty: JSON that matches the schema
+    of a request, or a word of the prompt.
+    """
 
     @pytest.fixture(scope="class")
     @classmethod
     def evaluator(cls) -> ChosenEvaluator:
         """The evaluator with its parameters, if its requirements are installed."""
-        assert cls.name, f"{cls.__name__} must say which evaluator it tests: name = '...'"
+        assert cls.name, f"{cls.__name__} must name the evaluator to test: name = '...'"
         spec = EVALUATORS.load(cls.name)
         params = spec.params.model_validate(dict(cls.params))
         if spec.preflight:
@@ -75,7 +76,7 @@ class EvaluatorUnderTest:
         answered: list[AnsweredQuery],
         journal: Path,
     ) -> FirstEvaluation:
-        """All of it scored once."""
+        """The scores of all cases, computed once."""
         with evaluator.opened(journal) as evaluation:
             cases = cases_of(answered, evaluation.evaluator, measures)
             scores = asyncio.run(evaluation.scores(cases))

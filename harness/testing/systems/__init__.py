@@ -1,1 +1,1 @@
-"""What `harness.protocols.System` promises, clause by clause."""
+"""The contract of `harness.protocols.System` as tests."""

@@ -1,4 +1,4 @@
-"""What every prediction promises."""
+"""Checks of a prediction."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.core.records import Context, Document, Prediction, Span
 
 
 def check_prediction(prediction: Prediction, corpus: Sequence[Document]) -> None:
-    """Every context and piece of evidence is where it says; contexts are in rank order."""
+    """The sources of all contexts and evidence exist; contexts are in rank order."""
     assert isinstance(prediction, Prediction), (
         f"answer() must return a Prediction, not {type(prediction).__name__}"
     )
@@ -18,7 +18,7 @@ def check_prediction(prediction: Prediction, corpus: Sequence[Document]) -> None
         _check_provenance(context, documents)
     for sentence in prediction.evidence:
         _check_provenance(sentence, documents)
-        assert sentence.span is not None, f"evidence needs the place it stands at: {sentence.text[:80]!r}"
+        assert sentence.span is not None, f"evidence needs its span: {sentence.text[:80]!r}"
     for place in prediction.retrieved.spans if prediction.retrieved else ():
         _check_place(Span(doc_id=place[0], start=place[1], end=place[2]), documents)
     scores = [context.score for context in prediction.contexts]
@@ -38,11 +38,11 @@ def _check_provenance(context: Context, documents: Mapping[str, Document]) -> No
         _check_place(span, documents)
         text = documents[span.doc_id].text
         assert text[span.start : span.end] in context.text, (
-            f"the document's text at {span} is no part of the context: {text[span.start : span.end][:80]!r}"
+            f"the document's text at {span} is not part of the context: {text[span.start : span.end][:80]!r}"
         )
 
 
 def _check_place(span: Span, documents: Mapping[str, Document]) -> None:
-    assert span.doc_id in documents, f"a place in '{span.doc_id}', which is not in the corpus"
+    assert span.doc_id in documents, f"a span of '{span.doc_id}', which is not in the corpus"
     length = len(documents[span.doc_id].text)
     assert 0 <= span.start < span.end <= length, f"{span} is not within its {length} characters"

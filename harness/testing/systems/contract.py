@@ -1,4 +1,4 @@
-"""All clauses."""
+"""The contract suite for systems."""
 
 from harness.testing.systems.answers import SystemAnswers, SystemPresentation
 from harness.testing.systems.file_checks import SystemFolders, SystemKills
@@ -9,7 +9,7 @@ from harness.testing.systems.runs import SystemExpectations, SystemRuns
 class SystemContract(
     SystemPresentation, SystemAnswers, SystemFolders, SystemKills, SystemOddInputs, SystemRuns, SystemExpectations
 ):
-    """What every system keeps: inherit from it, under a name that begins with `Test`, and say which.
+    """The contract of every system. Subclass it with a name that begins with `Test`, and set `name`.
 
     ```python
     class TestBM25(SystemContract):

@@ -1,4 +1,4 @@
-"""Files that it writes, keeps open, and leaves after a kill."""
+"""Checks of the files that a system writes, keeps open, and leaves after a kill."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from harness.testing.systems.under_test import BuiltIndex, SideBySide, SystemUnd
 
 
 class SystemFolders(SystemUnderTest):
-    """Its folder, its files, its network."""
+    """A system's folder, files and network use."""
 
     def test_building_it_opens_nothing_and_it_can_be_closed_at_once(
         self, system: ChosenSystem, tmp_path: Path
     ) -> None:
-        """index() and load() open; the constructor does not."""
+        """index() and load() open files; the constructor does not."""
         with opened(system, tmp_path):
             assert files_below(tmp_path / "store") == [], "the constructor may not write"
             assert still_open(tmp_path / "store", wait_s=0) == [], "the constructor may not open files"
@@ -45,37 +45,39 @@ class SystemFolders(SystemUnderTest):
         assert still_open(tmp_path / "store") == [], "what a failed load() opened must be closed"
 
     def test_answering_writes_nothing_outside_the_index_folder(self, fresh: SystemFindings) -> None:
-        """`runtime.index_dir` and the temporary folder are the only places, the latter empty at the end."""
+        """It may write only to `runtime.index_dir` and the temporary folder, which is empty at the end."""
         assert fresh.writes == [], "it may write in runtime.index_dir only"
-        assert fresh.left_behind == [], "it may leave nothing in home, working or temporary folder"
+        assert fresh.left_behind == [], "it may leave no files in the home, working or temporary folder"
 
     def test_answering_reaches_nothing_but_the_models(self, fresh: SystemFindings) -> None:
-        """Every model call goes through the runtime, where it is counted."""
-        assert fresh.connections == [], "it may reach nothing by itself: models are in the runtime"
+        """Every model call goes through the runtime, which counts it."""
+        assert fresh.connections == [], "it may not open connections: models are in the runtime"
 
     def test_indexing_keeps_to_its_folder_and_its_models(self, rebuilt: SystemFindings) -> None:
-        """As answering does."""
+        """The same rules as for answering."""
         assert rebuilt.writes == rebuilt.left_behind == [], "index() may write in runtime.index_dir only"
-        assert rebuilt.connections == [], "index() may reach nothing by itself: models are in the runtime"
+        assert rebuilt.connections == [], "index() may not open connections: models are in the runtime"
         assert rebuilt.held == [], "after close() no file of the index may be open"
 
     def test_closing_releases_every_file_of_the_index(self, fresh: SystemFindings) -> None:
-        """Also where loading and answering opened them."""
+        """Also files that loading and answering opened."""
         assert fresh.held == [], "after close() no file of the index may be open"
 
     def test_an_index_that_was_moved_answers_the_same(
         self, system: ChosenSystem, copied: Path, indexed: BuiltIndex, demo: Dataset
     ) -> None:
-        """The index contains no path of its folder."""
+        """The index does not contain the path of its folder."""
         moved = asyncio.run(answers_from(system, copied, demo.queries, "moved"))
         assert moved == indexed.answers, "an index in another folder must give the same answers"
 
     def test_two_processes_may_answer_from_one_index_at_once(
         self, fresh: SystemFindings, side_by_side: SideBySide
     ) -> None:
-        """Runs that share an index may run side by side."""
+        """Runs that share an index may run concurrently."""
         for answers in side_by_side.answers:
-            assert answers == fresh.passes["first"], "beside another process it must give the same answers"
+            assert answers == fresh.passes["first"], (
+                "it must give the same answers while another process uses the index"
+            )
 
 
 class SystemKills(SystemUnderTest):
@@ -84,21 +86,23 @@ class SystemKills(SystemUnderTest):
     def test_a_build_that_was_killed_starts_again_and_ends_as_an_uninterrupted_one(
         self, indexed: BuiltIndex, rebuilt: SystemFindings
     ) -> None:
-        """The folder is empty again; nothing else may remember the first attempt."""
-        assert rebuilt.stats == indexed.stats, "built again after a kill, the index is another"
-        assert rebuilt.passes["first"] == indexed.answers, "built again after a kill, it answers otherwise"
+        """The folder is emptied; nothing else may keep state of the first attempt."""
+        assert rebuilt.stats == indexed.stats, "the index is different if built again after a kill"
+        assert rebuilt.passes["first"] == indexed.answers, (
+            "the answers are different if the index is built again after a kill"
+        )
 
     def test_an_index_is_whole_after_a_process_died_answering_from_it(
         self, system: ChosenSystem, indexed: BuiltIndex, side_by_side: SideBySide, demo: Dataset
     ) -> None:
-        """A process that called load() and answer() without close() disturbs no other."""
+        """A process that ends without close() does not affect others."""
         answers = asyncio.run(answers_from(system, side_by_side.folder, demo.queries, "after"))
-        assert answers == indexed.answers, "after a process died answering, it answers otherwise"
+        assert answers == indexed.answers, "after another process died while answering, the answers are different"
 
     def test_a_query_that_is_cut_off_leaves_the_next_ones_alone(
         self, system: ChosenSystem, copied: Path, indexed: BuiltIndex, demo: Dataset
     ) -> None:
-        """Its time limit cancels an answer wherever it waits: no lock may stay held, no slot be lost."""
+        """The time limit cancels an answer at any point: no lock may stay held, no slot be lost."""
         victim = demo.queries[0]
         hangs = FAKE.model_copy(update={"options": {"fault": "hang", "fault_match": re.escape(victim.text)}})
 
@@ -108,9 +112,9 @@ class SystemKills(SystemUnderTest):
                 for attempt in range(12):
                     with suppress(TimeoutError):
                         async with asyncio.timeout(0.1):
-                            await answer(built, victim, f"cut off {attempt}")
+                            await answer(built, victim, f"cancelled {attempt}")
                 async with asyncio.timeout(60):
                     after = await answer_each(built, demo.queries[1:], "after")
-            assert after == indexed.answers[1:], "after queries that were cut off, it answers otherwise"
+            assert after == indexed.answers[1:], "after cancelled queries, the answers are different"
 
         asyncio.run(cut_off())

@@ -35,7 +35,7 @@ QUESTION = Query(query_id="q", text="Who built the Gull Sound array?")
 
 
 def corpus_of(*texts: str) -> list[Document]:
-    """A document for each text, under ids that no path can hold."""
+    """One document per text, with ids that cannot be file names."""
     return [Document(doc_id=f"doc {number}/ü", text=text) for number, text in enumerate(texts)]
 
 
@@ -55,10 +55,10 @@ ODD_CORPORA = {
 
 
 class SystemOddInputs(SystemUnderTest):
-    """Inputs that it must survive."""
+    """Inputs that a system must handle."""
 
     def test_odd_queries_are_answered(self, system: ChosenSystem, copied: Path, demo: Dataset) -> None:
-        """Blank ones, long ones, other scripts, what looks like search syntax."""
+        """Blank and long ones, other scripts, search syntax."""
         queries = [Query(query_id=name, text=text) for name, text in ODD_QUERIES.items()]
 
         async def ask() -> None:
@@ -66,7 +66,7 @@ class SystemOddInputs(SystemUnderTest):
                 await load(built)
                 for query in queries:
                     prediction = await answer(built, query, "odd")
-                    assert prediction.answer is not None, f"no answer to a query that is odd: {query.query_id}"
+                    assert prediction.answer is not None, f"no answer to an unusual query: {query.query_id}"
                     check_prediction(prediction, demo.documents)
 
         asyncio.run(ask())
@@ -75,20 +75,20 @@ class SystemOddInputs(SystemUnderTest):
     def test_an_odd_corpus_is_survived(
         self, system: ChosenSystem, tmp_path: Path, corpus: Sequence[Document]
     ) -> None:
-        """Indexed, loaded and asked; every promise about a prediction holds."""
-        asyncio.run(_survive(system, tmp_path, corpus))
+        """It indexes, loads and answers; all checks of predictions apply."""
+        asyncio.run(_check_corpus(system, tmp_path, corpus))
 
     def test_a_document_of_a_megabyte_is_survived(self, system: ChosenSystem, tmp_path: Path) -> None:
-        """Whatever the size of a model's context window."""
+        """Independent of the size of a model's context window."""
         sentences = [f"Station {n} of line {n % 17} opened in {1900 + n % 120}." for n in range(24_000)]
-        asyncio.run(_survive(system, tmp_path, corpus_of(PLAIN, " ".join(sentences)[:1_000_000])))
+        asyncio.run(_check_corpus(system, tmp_path, corpus_of(PLAIN, " ".join(sentences)[:1_000_000])))
 
 
-async def _survive(system: ChosenSystem, folder: Path, corpus: Sequence[Document]) -> None:
+async def _check_corpus(system: ChosenSystem, folder: Path, corpus: Sequence[Document]) -> None:
     stats = await build_index(system, folder, corpus)
     assert stats.documents == len(corpus), "IndexStats.documents must count the corpus, empty documents too"
     with opened(system, folder) as built:
         await load(built)
         (prediction,) = await answer_each(built, [QUESTION], "odd corpus")
     check_prediction(prediction, corpus)
-    assert prediction.answer is not None, "no answer over a corpus that is odd"
+    assert prediction.answer is not None, "no answer over an unusual corpus"

@@ -1,6 +1,6 @@
-"""A system as `harness.runner.executing.worker` opens it, with the fake provider behind the real call context.
+"""Opens a system like `harness.runner.executing.worker`, with the fake provider behind the real call context.
 
-Each opening has a journal of its own, so no answer is replayed from an earlier one.
+Each opening has its own journal, so no answer is replayed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ChosenSystem(BaseModel):
 
     @property
     def spec(self) -> SystemSpec:
-        """How it presents itself."""
+        """The registered spec."""
         return SYSTEMS.load(self.name)
 
     @property
@@ -62,13 +62,13 @@ class ChosenSystem(BaseModel):
 
     @property
     def roles(self) -> Roles:
-        """The models that its phases call; answering, with those that it hands queries to."""
+        """The models that its phases call; for answers, including those of its routed systems."""
         own = self.spec.roles(*self.params)
-        return Roles(own.index, with_roles(own, (one.roles for one in self.lent.values())).answer)
+        return Roles(own.index, with_roles(own, (one.roles for one in self.routed.values())).answer)
 
     @property
-    def lent(self) -> dict[str, ChosenSystem]:
-        """The systems that it hands queries to, by the key of the route."""
+    def routed(self) -> dict[str, ChosenSystem]:
+        """The systems to which it routes queries, by the key of the route."""
         return {
             route.key: ChosenSystem(name=route.system, index=dict(route.index), answer=dict(route.answer))
             for route in self.spec.own_routes(self.params[1])
@@ -87,7 +87,7 @@ class Opening:
 
 @contextmanager
 def opened(chosen: ChosenSystem, folder: Path, how: Opening | None = None) -> Iterator[System]:
-    """The system over `folder/store`, neither indexed nor loaded; it gets the models that its spec names for the
+    """The system over `folder/store`, neither indexed nor loaded; it gets the models of its spec for the
     phase.
     """
     how = how or Opening()
@@ -116,24 +116,27 @@ def opened(chosen: ChosenSystem, folder: Path, how: Opening | None = None) -> It
         held.enter_context(closing(journal))
         held.enter_context(closing(cached))
         if how.phase == "answer":
-            runtime.lent = {
-                key: held.enter_context(_lent(one, key, folder, runtime)) for key, one in chosen.lent.items()
+            runtime.routed_systems = {
+                key: held.enter_context(_open_routed(one, key, folder, runtime))
+                for key, one in chosen.routed.items()
             }
         yield held.enter_context(closing(chosen.spec.build(*chosen.params, runtime)))
 
 
-def _lent(chosen: ChosenSystem, key: str, folder: Path, runtime: WorkerRuntime) -> AbstractContextManager[System]:
-    """A system that another hands queries to, over its index within that of the other, with the other's models."""
+def _open_routed(
+    chosen: ChosenSystem, key: str, folder: Path, runtime: WorkerRuntime
+) -> AbstractContextManager[System]:
+    """A system to which another one routes queries: its own index, inside the other's, and the other's models."""
     own = replace(
         runtime,
-        index_dir=_lent_folder(folder, key) / "store",
+        index_dir=_routed_folder(folder, key) / "store",
         reranks_with=chosen.spec.own_reranker(chosen.params[1]),
         entails_by=chosen.spec.own_entailment(chosen.params[1]),
     )
     return closing(chosen.spec.build(*chosen.params, own))
 
 
-def _lent_folder(folder: Path, key: str) -> Path:
+def _routed_folder(folder: Path, key: str) -> Path:
     return folder / "store" / "lent" / short_digest(key)
 
 
@@ -146,9 +149,9 @@ def _demo_gold() -> dict[str, Sequence[Evidence]]:
 async def build_index(
     chosen: ChosenSystem, folder: Path, documents: Sequence[Document], journal: type[Journal] = Journal
 ) -> IndexStats:
-    """Index `documents`, and close."""
-    for key, lent in chosen.lent.items():
-        await build_index(lent, _lent_folder(folder, key), documents)
+    """Index `documents` and close."""
+    for key, routed in chosen.routed.items():
+        await build_index(routed, _routed_folder(folder, key), documents)
     how = Opening(phase="index", journal=journal)
     with opened(chosen, folder, how) as system, metered(Meter("index")):
         return await system.index(documents)
@@ -167,12 +170,12 @@ async def answer(system: System, query: Query, scope: str) -> Prediction:
 
 
 async def answer_each(system: System, queries: Sequence[Query], scope: str) -> list[Prediction]:
-    """One after the other."""
+    """The answers, one after the other."""
     return [await answer(system, query, scope) for query in queries]
 
 
 async def answer_together(system: System, queries: Sequence[Query], scope: str) -> list[Prediction]:
-    """All at once."""
+    """The answers, concurrently."""
     return list(await asyncio.gather(*(answer(system, query, scope) for query in queries)))
 
 
@@ -195,7 +198,7 @@ class RequestMade:
 
 
 def requests_made(folder: Path, *phases: str) -> list[RequestMade]:
-    """Those in the scopes `phases` and the ones below them."""
+    """The calls in the scopes `phases` and below."""
     made: list[RequestMade] = []
     for path in sorted((folder / "harness").glob("calls-*.sqlite")):
         with closing(sqlite3.connect(path)) as journal:

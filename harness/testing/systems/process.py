@@ -1,4 +1,4 @@
-"""A system in a watched process: `python -m harness.testing.systems.process <folder>`."""
+"""Runs a system in a watched process: `python -m harness.testing.systems.process <folder>`."""
 
 from __future__ import annotations
 
@@ -45,12 +45,11 @@ class SystemTask(BaseModel):
     """Whether it indexes before it answers."""
     passes: tuple[Pass, ...] = ("first",)
     dies: Literal["", "building", "answering"] = ""
-    """building: a copy of it dies, then it builds. answering: it is killed when everything is answered and nothing
-    is closed."""
+    """building: a fork of it dies, then it builds. answering: it is killed after all answers, before closing."""
     waits_for: Path | None = None
-    """A file, until which it keeps the index open when all is answered."""
+    """It keeps the index open until this file exists."""
     dies_at_call: int = 0
-    """The call of a build before which it dies; 0: when everything is built and nothing is closed."""
+    """Number of the call of a build before which it dies; 0: after the build, before closing."""
 
 
 class SystemFindings(Watched):
@@ -63,14 +62,14 @@ class SystemFindings(Watched):
 
 
 def start_system(task: SystemTask, work: Path) -> subprocess.Popen[str]:
-    """Start it; several may run side by side."""
+    """Start the task; several may run concurrently."""
     for folder in (task.folder / "store", task.folder / "harness"):
         folder.mkdir(parents=True, exist_ok=True)
     return start(__name__, task, work)
 
 
 def run_system(task: SystemTask, work: Path) -> SystemFindings:
-    """Do `task` to its end."""
+    """Run `task` to its end."""
     return finish(start_system(task, work), work, SystemFindings)
 
 

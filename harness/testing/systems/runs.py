@@ -1,4 +1,4 @@
-"""A whole run, compared with its estimate."""
+"""Checks of a whole run, compared with its estimate."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from harness.testing.systems.under_test import BuiltIndex, SystemUnderTest
 
 
 class SystemRuns(SystemUnderTest):
-    """What `rag-harness run` makes of it."""
+    """A run as `rag-harness run` executes it."""
 
     def test_a_failing_model_call_is_one_record_and_the_rest_goes_on(
         self, system: ChosenSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """In processes of the runner; tokens and seconds of the other queries are measured."""
+        """In worker processes; tokens and seconds of the other queries are measured."""
         if "generator" not in system.roles.answer:
             pytest.skip("no model call of an answer can fail")
         monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
@@ -39,7 +39,9 @@ class SystemRuns(SystemUnderTest):
         assert result.status == "done", f"one failed call must not end the run: {result.status}"
         records = result.run.records()
         failed = records.pop((victim.query_id, 0))
-        assert failed.failure is not None, "the model's error must leave answer(): it is that query's record"
+        assert failed.failure is not None, (
+            "the model's error must leave answer(): it belongs on that query's record"
+        )
         assert failed.failure.kind == "InternalServerError", (
             f"the model's own error must be kept: {failed.failure}"
         )
@@ -50,24 +52,24 @@ class SystemRuns(SystemUnderTest):
 
 
 class SystemExpectations(SystemUnderTest):
-    """The expected calls of its `expect`, compared with its calls to the fake."""
+    """The calls expected by its `expect`, compared with its calls to the fake."""
 
     @pytest.fixture
     def expected(self, system: ChosenSystem, demo: Dataset) -> Expected:
         """Its expectation for the demo."""
         if system.spec.expect is None:
-            pytest.skip("it says nothing: estimated from its earlier runs")
+            pytest.skip("it gives no expectation: estimates use its earlier runs")
         workload = Workload(Corpus("demo", demo.documents), demo.queries, FAKE.max_tokens)
         found = expected_of(_planned(system, {}), workload)
         if found is None:
-            pytest.skip("a system that it hands queries to says nothing")
+            pytest.skip("a system to which it routes queries gives no expectation")
         return found
 
     def test_what_is_expected_is_a_number_of_calls_and_of_characters(self, expected: Expected) -> None:
-        """Of each kind of call, and of all texts that are embedded."""
+        """For each kind of call, and for all embedded texts."""
         for work in (expected.index, expected.query):
-            assert work.embedded_texts >= 0, "no fewer than no texts can be embedded"
-            assert bool(work.embedded_texts) == bool(work.embedded_characters), "texts have characters"
+            assert work.embedded_texts >= 0, "the number of embedded texts cannot be negative"
+            assert bool(work.embedded_texts) == bool(work.embedded_characters), "texts must have characters"
             for calls in work.calls:
                 assert min(calls.calls, calls.input_characters, calls.output_tokens_most) > 0, (
                     f"a kind of call that is expected has calls, characters and tokens: {calls}"
@@ -76,22 +78,22 @@ class SystemExpectations(SystemUnderTest):
     def test_calls_are_as_many_as_expected_or_the_most_is_said(
         self, expected: Expected, indexed: BuiltIndex, demo: Dataset
     ) -> None:
-        """An estimate of cost must be exact or marked as an upper bound."""
+        """An estimate must be exact or marked as an upper bound."""
         for scope, work, units in (("index", expected.index, 1), ("indexer", expected.query, len(demo.queries))):
-            made = len(_asked(indexed.folder, scope))
+            made = len(_calls_in(indexed.folder, scope))
             most = round(units * sum(calls.calls for calls in work.calls))
             assert made <= most, f"scope '{scope}': {made} calls were made, at most {most} expected"
             assert made == most or expected.most, (
-                f"scope '{scope}': {made} calls were made, {most} expected; if that is the most, say so in `most`"
+                f"scope '{scope}': {made} calls were made, {most} expected; if that is an upper bound, set `most`"
             )
 
     def test_prompts_are_about_as_long_as_expected(self, expected: Expected, indexed: BuiltIndex) -> None:
-        """Within half as much again."""
-        made = _asked(indexed.folder, "index", "indexer")
+        """Within a factor of 1.5."""
+        made = _calls_in(indexed.folder, "index", "indexer")
         for calls in (*expected.index.calls, *expected.query.calls):
             lengths = [call.characters for call in made if call.max_tokens == calls.output_tokens_most]
             mean = sum(lengths) / len(lengths) if lengths else calls.input_characters
-            said = f"{calls.input_characters:.0f} characters a prompt are expected, {mean:.0f} were sent"
+            said = f"{calls.input_characters:.0f} characters per prompt are expected, {mean:.0f} were sent"
             assert calls.input_characters > mean / 1.5, said
             assert calls.input_characters < mean * 1.5 or expected.most, said
 
@@ -113,7 +115,7 @@ def _planned(system: ChosenSystem, script: dict[str, Any]) -> Cell:
     return cell
 
 
-def _asked(folder: Path, *scopes: str) -> list[AskedCall]:
+def _calls_in(folder: Path, *scopes: str) -> list[AskedCall]:
     journals = sorted((folder / "harness").glob("calls-*.sqlite"))
     calls = [call for path in journals for call in latest_calls(path)]
     return [call for call in calls if call.scope.split("/")[0] in scopes]

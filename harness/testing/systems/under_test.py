@@ -1,4 +1,4 @@
-"""The system under test, its index over the demo, and what watched processes do with it: each made once."""
+"""The system under test, its index over the demo, and the results of watched processes, each created once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class BuiltIndex:
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Two processes that answered from one index at once; the second was killed before it closed."""
+    """Two processes that used one index concurrently; the second was killed before it closed."""
 
     folder: Path
     answers: tuple[list[Prediction], list[Prediction]]
@@ -44,21 +44,21 @@ def load_demo() -> Dataset:
 
 
 class SystemUnderTest:
-    """The system, and what its tests share."""
+    """The system and the fixtures that its tests share."""
 
     name: ClassVar[str] = ""
     """The name under which it is registered."""
     index_params: ClassVar[Mapping[str, Any]] = {}
-    """Index parameters that are not the defaults."""
+    """Index parameters that differ from the defaults."""
     answer_params: ClassVar[Mapping[str, Any]] = {}
-    """Answer parameters that are not the defaults."""
+    """Answer parameters that differ from the defaults."""
     retrieves: ClassVar[bool] = True
-    """False: it answers without any context, by design."""
+    """False: it never uses contexts."""
 
     @classmethod
     def chosen(cls) -> ChosenSystem:
         """The system with its parameters."""
-        assert cls.name, f"{cls.__name__} must say which system it tests: name = '...'"
+        assert cls.name, f"{cls.__name__} must name the system to test: name = '...'"
         return ChosenSystem(name=cls.name, index=dict(cls.index_params), answer=dict(cls.answer_params))
 
     @pytest.fixture(scope="class")
@@ -133,7 +133,7 @@ class SystemUnderTest:
 
     @pytest.fixture
     def copied(self, indexed: BuiltIndex, tmp_path: Path) -> Path:
-        """A copy of the index for one test, at another place."""
+        """A copy of the index for one test, in another folder."""
         shutil.copytree(indexed.folder / "store", tmp_path / "index" / "store")
         return tmp_path / "index"
 

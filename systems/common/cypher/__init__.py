@@ -1,1 +1,1 @@
-"""Checks Cypher written by a model against an allow-list and writes it anew."""
+"""Checks Cypher statements of a model against an allow-list and rewrites them."""

@@ -15,7 +15,7 @@ addSubExpression multDivExpression powerExpression unaryAddSubExpression atomicE
 listExpression stringExpression stringExpPrefix nullExpression parenthesizedExpression
 propertyOrLabelExpression atom expressionChain literal boolLit numLit listLit caseExpression
 """)
-"""Rules whose parts are all checked further down. Others have a method of the reader or are refused."""
+"""Rules whose parts are all checked further down. All others have a method of the reader or are rejected."""
 SAID = {
     "unionSt": "UNION",
     "unwindSt": "UNWIND",
@@ -38,4 +38,4 @@ WORDS = _words("""
 MATCH OPTIONAL WHERE RETURN WITH DISTINCT AS ORDER BY ASC ASCENDING DESC DESCENDING AND OR NOT
 IN STARTS ENDS CONTAINS IS NULL TRUE FALSE CASE WHEN THEN ELSE END
 """)
-"""Without XOR: Neo4j plans a chain of them at a cost that doubles with each."""
+"""Without XOR: Neo4j's planning cost doubles with each XOR of a chain."""

@@ -10,7 +10,7 @@ PieceKind = Literal["as_is", "label", "any_node", "type", "edge", "property", "t
 @dataclass(frozen=True)
 class StatementPiece:
     """One part. `as_is`: a checked keyword, name, number or sign; `text`: a string, which becomes a parameter;
-    `any_node`: the place of a missing node label; `edge`: the end of an edge, after its type and properties.
+    `any_node`: the position of a missing node label; `edge`: the end of an edge, after its type and properties.
     """
 
     kind: PieceKind
@@ -21,30 +21,28 @@ class StatementPiece:
 
 @dataclass(frozen=True)
 class Column:
-    """Of the answer."""
+    """A column of the result."""
 
     name: str
-    """As it is shown."""
+    """Its displayed name."""
     source: str
-    """The property of `schema.SOURCES` that it is made of; empty: of none."""
+    """The property of `schema.SOURCES` that it contains; empty: none."""
 
 
 Spelling = Callable[[StatementPiece], str]
-"""How a database writes a label, a node without one, a type of relationship."""
+"""How a database writes a label, a node without one, or a type of relationship."""
 
 
 @dataclass(frozen=True)
 class ReadStatement:
-    """A question that cannot write, read a file or send a request, and gives at most `rows` rows."""
+    """A query that cannot write, read a file or send a request, and returns at most `rows` rows."""
 
     pieces: tuple[StatementPiece, ...]
     columns: tuple[Column, ...]
     rows: int
 
     def spelled(self, spell: Spelling) -> tuple[str, Mapping[str, Any]]:
-        """The text for a database, and its parameters. It contains nothing of the original that was not
-        checked.
-        """
+        """The text for a database, and its parameters. It contains only checked parts of the original."""
         parameters: dict[str, Any] = {}
         parts = []
         for piece in self.pieces:
@@ -56,5 +54,5 @@ class ReadStatement:
                 parts.append(f"`{piece.value}`")
             else:
                 parts.append(piece.value if piece.kind == "as_is" else spell(piece))
-        # Ladybug's grammar has no place for a space between DESC and a comma.
+        # Ladybug's grammar does not allow a space between DESC and a comma.
         return f"{' '.join(parts).replace(' ,', ',')} LIMIT {self.rows}", parameters

@@ -1,9 +1,9 @@
 """Checks whether a statement may be run: an allow-list over its whole parse tree, not a search for forbidden
 words.
 
-The parser is openCypher's grammar (package antlr4-cypher). Anything in its tree that is not named here is refused;
-the rest is checked leaf by leaf and written anew, with strings as parameters, so that neither comments nor escapes
-nor look-alike letters reach a database.
+The parser is openCypher's grammar (package antlr4-cypher). Anything in its tree that is not listed here is
+rejected; the rest is checked leaf by leaf and rewritten, with strings as parameters. So comments, escapes and
+look-alike letters never reach a database.
 """
 
 import re
@@ -25,7 +25,7 @@ def check_parser() -> None:
 
 
 def read_statement(text: str, rows: int) -> ReadStatement:
-    """The statement in `text`, limited to `rows` rows; raises Refused if it may not be run."""
+    """The statement in `text`, limited to `rows` rows; raises Refused if it is not allowed."""
     bare = text.strip().rstrip(";").strip()
     _check_text(bare)
     reader = _Reader(rows)
@@ -50,7 +50,7 @@ def _check_text(text: str) -> None:
 
 
 class _Listener:
-    """Of the parser's errors: the first one ends it."""
+    """Handles the parser's errors: the first one ends the check."""
 
     def __init__(self) -> None:
         self.reportAmbiguity = self.reportAttemptingFullContext = self.reportContextSensitivity = _nothing
@@ -78,18 +78,18 @@ def _parsed(text: str) -> Any:
 
 
 class _Reader:
-    """Walks a tree once and writes down or refuses each part."""
+    """Walks a tree once and rewrites or rejects each part."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
         self._pieces: list[StatementPiece] = []
         self._variables: set[str] = set()
-        """Of nodes and relationships."""
+        """Variables of nodes and relationships."""
         self._matched: set[str] = set()
-        """Nodes of the patterns since the last WITH: a pattern that names one again adds none."""
+        """Nodes of the patterns since the last WITH: repeating one adds none."""
         self._nodes = self._relationships = self._unlabelled = 0
         self._named: set[str] = set()
-        """Of values: what WITH and RETURN call something."""
+        """Names of values in WITH and RETURN."""
         self._sources: dict[str, str] = {}
         """For names passed on by WITH: alias -> property that identifies its source."""
         self._columns: list[Column] = []
@@ -132,7 +132,7 @@ class _Reader:
         self._pieces.append(StatementPiece(kind, value, of))
 
     def _leaf(self, text: str) -> None:
-        # White space and comments are one token to the grammar.
+        # The grammar has one token for white space and comments.
         if not text.strip() or text == "<EOF>" or text.lstrip().startswith(("//", "/*")):
             return
         if text in grammar.SIGNS or text.upper() in grammar.WORDS:
@@ -142,7 +142,7 @@ class _Reader:
         else:
             raise Refused(f"{text[:30]!r} is not allowed")
 
-    # Parts with a meaning of their own.
+    # Parts with their own checks.
 
     def _nodePattern(self, node: Any) -> None:  # noqa: N802 - as the grammar calls it
         rules = {_rule(child): child for child in node.getChildren() if hasattr(child, "getRuleIndex")}
@@ -193,7 +193,7 @@ class _Reader:
             variable = self._name_of(rules["symbol"])
             self._variables.add(variable)
         else:
-            # A name that no statement can contain: a database may need more about the edge than its type.
+            # A name that no statement can contain, because a database may need more about the edge than its type.
             variable = f"_{len(self._pieces)}"
         self._write("as_is", "[")
         self._write("as_is", variable)
@@ -216,7 +216,7 @@ class _Reader:
         return name
 
     def _relationshipPattern(self, node: Any) -> None:  # noqa: N802
-        # An arrow is one sign to a database and several to the grammar.
+        # An arrow is one sign to a database and several in the grammar.
         signs = re.sub(r"\[.*\]|\s", "", node.getText(), flags=re.DOTALL)
         self._relationships += 1
         self._check_count(self._relationships, graph_schema.MOST_RELATIONSHIPS, "relationships")
@@ -306,7 +306,7 @@ class _Reader:
         self._stringLit(node)
 
     def _withSt(self, node: Any) -> None:  # noqa: N802
-        # A variable that is not handed on is another node in the next pattern.
+        # A variable that is not passed on would be another node in the next pattern.
         self._matched.clear()
         self._children(node)
 
@@ -348,7 +348,7 @@ class _Reader:
             self._write("as_is", "LIMIT")
             self._write("as_is", str(wanted))
         else:
-            # Written by the statement, which has one in any case.
+            # Added by this check, which always writes one.
             self._rows = min(self._rows, wanted)
 
     def _skipSt(self, node: Any) -> None:  # noqa: N802

@@ -1,1 +1,1 @@
-"""From chunks to entities and triplets: three extractors behind one contract, and one normalisation."""
+"""Extracts entities and triplets from chunks: three extractors with one contract and one normalisation."""

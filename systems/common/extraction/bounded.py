@@ -1,6 +1,6 @@
-"""Triplets by one schema-constrained call a chunk, with bounded lists: for small local models.
+"""Extracts triplets with one schema-constrained call per chunk and bounded lists: for small local models.
 
-A free list of nodes and edges lets a small model run on until its token limit, and everything is lost; at most
+With an unbounded list a small model may run on until its token limit, and the reply is lost; at most
 `MAX_TRIPLETS` short triplets cannot.
 """
 
@@ -26,7 +26,7 @@ from systems.common.prompts.triplets import (
 )
 
 _CONCURRENCY = 8
-"""Calls under way at once, at most; the limiter of the model role may allow fewer."""
+"""Maximum concurrent calls; the limiter of the model role may allow fewer."""
 
 
 class BoundedExtractor:
@@ -37,7 +37,7 @@ class BoundedExtractor:
         self._progress = progress
 
     async def extract(self, chunks: Sequence[Chunk]) -> list[TextGraph]:
-        """One call per chunk, a second if the first reply cannot be read."""
+        """One call per chunk, and a second if the first reply is invalid."""
         return await map_bounded(self._extract, chunks, _CONCURRENCY, self._progress)
 
     async def _extract(self, chunk: Chunk) -> TextGraph:
@@ -50,7 +50,7 @@ class BoundedExtractor:
         except Unreadable as error:
             return TextGraph(failure=str(error), asked_again=True)
         except Exception as error:
-            # This call's alone (a refused prompt, a server error that outlived its retries): the others go on.
+            # Only this call failed (a refused prompt, a server error after all retries): the others continue.
             return TextGraph(failure=f"{type(error).__name__}: {str(error)[:200]}")
         return TextGraph(triplets=answered.value, asked_again=answered.asked_again)
 

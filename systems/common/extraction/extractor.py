@@ -1,4 +1,4 @@
-"""What turns chunks into graphs."""
+"""The contract of extractors."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,9 +10,8 @@ from systems.common.chunking import Chunk
 class Extractor(Protocol):
     """Finds entities and triplets in chunks.
 
-    A chunk that cannot be read (a model answers prose, an HTTP error that is this call's alone) is a TextGraph
-    with its `failure`, and the others go on. `harness.core.errors.HarnessError` is raised: nothing that follows
-    could succeed.
+    A chunk that fails (an invalid reply, an HTTP error of this call only) is a TextGraph with its `failure`, and
+    the others continue. A `harness.core.errors.HarnessError` is raised: no later call could succeed.
     """
 
     async def extract(self, chunks: Sequence[Chunk]) -> list[TextGraph]:

@@ -10,12 +10,12 @@ from systems.common.graph_types import Entity, KnowledgeGraph, Mention, Relation
 
 
 def assemble(chunks: Sequence[Chunk], found: Sequence[TextGraph]) -> KnowledgeGraph:
-    """The graph of found[i] in chunks[i]; the same input gives the same graph.
+    """The graph of found[i] in chunks[i]; deterministic.
 
-    Names that normalise to the same id are one entity. The ends of a triplet are entities that its chunk mentions,
-    listed or not. A triplet from an entity to itself, or with an end that can be no entity, is left out.
+    Names that normalise to the same id are one entity. Heads and tails of triplets are entities that the chunk
+    mentions, listed or not. A triplet from an entity to itself, or with an invalid head or tail, is dropped.
     """
-    merged = _Merged()
+    merged = _GraphBuilder()
     for chunk, graph in zip(chunks, found, strict=True):
         merged.add(chunk.chunk_id, graph)
     return KnowledgeGraph(
@@ -27,32 +27,32 @@ def assemble(chunks: Sequence[Chunk], found: Sequence[TextGraph]) -> KnowledgeGr
     )
 
 
-class _Merged:
-    """Names counted by entity, chunks listed by relation."""
+class _GraphBuilder:
+    """Counts names by entity, and collects chunks by relation."""
 
     def __init__(self) -> None:
         self._ids: dict[str, str] = {}
         self._relation_names: dict[str, str] = {}
         self._spellings: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self._kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        # A dict as a set that keeps the order of insertion, which is the corpus's.
+        # A dict as a set in insertion order, which is corpus order.
         self._stated_by: defaultdict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
         self._mentions: set[tuple[str, str]] = set()
 
     def add(self, chunk_id: str, graph: TextGraph) -> None:
         """Merge the graph of one chunk; chunks come in corpus order."""
         for entity in graph.entities:
-            met = self._meet(chunk_id, entity.name)
+            met = self._count_mention(chunk_id, entity.name)
             if met and entity.kind:
                 self._kinds[met][entity.kind] += 1
         for triplet in graph.triplets:
-            head = self._meet(chunk_id, triplet.head)
-            tail = self._meet(chunk_id, triplet.tail)
+            head = self._count_mention(chunk_id, triplet.head)
+            tail = self._count_mention(chunk_id, triplet.tail)
             if head and tail and head != tail:
                 self._stated_by[head, self._relation(triplet.relation), tail][chunk_id] = None
 
-    def _meet(self, chunk_id: str, name: str) -> str:
-        """Count the spelling and the mention; the entity's id, empty if the name can be none."""
+    def _count_mention(self, chunk_id: str, name: str) -> str:
+        """Count the spelling and the mention; returns the entity's id, empty if the name cannot be one."""
         met = self._ids.get(name)
         if met is None:
             met = self._ids[name] = entity_id(name)
@@ -68,7 +68,7 @@ class _Merged:
         return name
 
     def entities(self) -> tuple[Entity, ...]:
-        """By id."""
+        """The entities by id."""
         return tuple(
             Entity(
                 entity_id=met,
@@ -79,17 +79,17 @@ class _Merged:
         )
 
     def relations(self) -> tuple[Relation, ...]:
-        """By head, relation and tail."""
+        """The relations by head, relation and tail."""
         return tuple(
             Relation(head, relation, tail, tuple(self._stated_by[head, relation, tail]))
             for head, relation, tail in sorted(self._stated_by)
         )
 
     def mentions(self) -> tuple[Mention, ...]:
-        """By chunk and entity."""
+        """The mentions by chunk and entity."""
         return tuple(Mention(chunk_id, met) for chunk_id, met in sorted(self._mentions))
 
 
 def _most_frequent(counts: Counter[str]) -> str:
-    """The first among equals: a dict keeps its order, and max() takes the first."""
+    """The first of the most frequent: a dict keeps its order, and max() takes the first."""
     return max(counts, key=counts.__getitem__)

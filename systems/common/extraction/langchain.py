@@ -1,4 +1,6 @@
-"""Triplets by LangChain's LLMGraphTransformer, as in the thesis. For capable models: its lists are unbounded."""
+"""Extracts triplets with LangChain's LLMGraphTransformer, as in the thesis. For capable models: its lists are
+unbounded.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -25,15 +27,15 @@ _NO_KIND = "Node"
 
 
 def check_langchain() -> None:
-    """Raise MissingDependency if the packages are not installed; fast, because nothing is imported."""
+    """Raise MissingDependency if the packages are not installed; fast, because it imports nothing."""
     need("extractor-langchain", "langchain_core", "langchain_experimental")
 
 
 class LangChainExtractor:
     """See `systems.common.extraction.extractor.Extractor`.
 
-    If a reply is no graph (prose, JSON cut off at max_tokens), the model is asked once more with a reminder, which
-    makes it another request; LangChain itself would return an empty graph.
+    If a reply is not a graph (prose, JSON cut off at max_tokens), the model is asked once more with a reminder,
+    which makes it another request; LangChain itself would return an empty graph.
     """
 
     def __init__(
@@ -54,7 +56,7 @@ class LangChainExtractor:
         self._progress = progress
 
     async def extract(self, chunks: Sequence[Chunk]) -> list[TextGraph]:
-        """One call per chunk, a second if the first reply cannot be read."""
+        """One call per chunk, and a second if the first reply is invalid."""
         return await map_bounded(self._extract, chunks, self._concurrency, self._progress)
 
     async def _extract(self, chunk: Chunk) -> TextGraph:
@@ -66,7 +68,7 @@ class LangChainExtractor:
             why = f"the model's reply is no graph: {_short(error)}"
             return TextGraph(failure=why, asked_again=True)
         except Exception as error:
-            # This call's alone (a refused prompt, a server error that outlived its retries): the others go on.
+            # Only this call failed (a refused prompt, a server error after all retries): the others continue.
             return TextGraph(failure=f"{type(error).__name__}: {_short(error)}")
 
     async def _ask(self, text: str) -> TextGraph:
@@ -99,7 +101,7 @@ async def _graph(transformer: Any, text: str) -> TextGraph:
     from langchain_core.documents import Document
     from langsmith.run_helpers import tracing_context
 
-    # Else an environment that is set up for LangSmith would send every passage there.
+    # Otherwise an environment configured for LangSmith would send every passage there.
     with tracing_context(enabled=False):
         found = await transformer.aprocess_response(Document(page_content=text))
     ends = (end for relation in found.relationships for end in (relation.source, relation.target))

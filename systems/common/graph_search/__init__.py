@@ -1,1 +1,1 @@
-"""Searching a stored knowledge graph for a question: entities, triplets and passages. What kg and others share."""
+"""Searches a stored knowledge graph for a question: entities, triplets and passages."""

@@ -1,4 +1,4 @@
-"""The question's names, looked up in the graph: which of its entities does the question name?"""
+"""Finds the entities of the graph that a question names."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -10,11 +10,11 @@ from systems.common.graph_stores.contract import EntityHit, GraphStore
 from systems.common.graph_stores.name_words import words
 
 _LONGEST = 8
-"""Words of a name."""
+"""Maximum words of a name."""
 _MOST_WORDS = 300
-"""Words of a question that are searched for names."""
+"""Maximum words of a question that are searched for names."""
 _ALIASES = 50
-"""Results of a full-text search among which another spelling of a name is looked for."""
+"""Number of full-text results checked for another spelling of a name."""
 # A comma or a quotation mark separates names.
 _PART = re.compile(r"[^,;:?!()\"\u201c\u201d]+")
 
@@ -30,7 +30,7 @@ class _Run:
 
     @property
     def may_be_a_name(self) -> bool:
-        """Several words, or one with a capital or a digit that does more than open a question."""
+        """Several words, or one with a capital or a digit that is not just the first word of the question."""
         if self.end - self.start > 1:
             return True
         is_marked = any(character.isupper() or character.isdigit() for character in self.text)
@@ -40,11 +40,11 @@ class _Run:
 async def entities_named(
     store: GraphStore, question: str, publishers: Collection[str], aliases: int
 ) -> list[EntityHit]:
-    """The graph's entities that the question names, in its order; without `publishers`, which are entity ids.
+    """The entities of the graph that the question names, in its order, without `publishers` (entity ids).
 
-    First runs of words that are the name of an entity, the longest first, ignoring possessives and articles. Then,
-    for the remaining names in quotation marks and capitals, entities that contain all words of the name or whose
-    words it contains, at most `aliases` for each.
+    First, word sequences that equal the name of an entity, longest first, ignoring possessives and articles. Then,
+    for remaining names in quotation marks and capitals, entities that contain all words of the name, or the
+    reverse, at most `aliases` for each.
     """
     runs = [run for run in _runs(question) if run.may_be_a_name]
     stored = {hit.entity_id: hit for hit in await store.entities([run.entity_id for run in runs])}
@@ -61,7 +61,7 @@ async def entities_named(
 
 
 def _runs(question: str) -> Iterator[_Run]:
-    """Every run of words between commas and quotation marks that could be an entity's name."""
+    """Every word sequence between commas and quotation marks that could be an entity's name."""
     start = 0
     for part in _PART.findall(question):
         parts = part.split()[: _MOST_WORDS - start]
@@ -74,7 +74,7 @@ def _runs(question: str) -> Iterator[_Run]:
 
 
 def _longest(runs: Sequence[_Run]) -> list[_Run]:
-    """Runs that share no word, the longest first; in the question's order."""
+    """Sequences without common words, longest first; returned in the question's order."""
     kept: list[_Run] = []
     for run in sorted(runs, key=lambda each: (each.start - each.end, each.start)):
         if all(run.end <= other.start or other.end <= run.start for other in kept):
@@ -83,12 +83,14 @@ def _longest(runs: Sequence[_Run]) -> list[_Run]:
 
 
 def _is_alias(asked: set[str], name: str) -> bool:
-    """`Apple Inc.` of `Apple`, `Altman` of `Sam Altman`; not `MTV News` of `Sporting News`."""
+    """Whether one is an alias of the other: `Apple Inc.` of `Apple`, `Altman` of `Sam Altman`; not `MTV News` of
+    `Sporting News`.
+    """
     has = set(words(name))
     return bool(has) and (has <= asked or asked <= has)
 
 
 def _place(question: str, name: str) -> int:
-    """Where the question names the entity; last if it is spelled differently."""
+    """Where the question names the entity; at the end if it is spelled differently."""
     found = question.casefold().find(name.casefold())
     return found if found >= 0 else len(question)

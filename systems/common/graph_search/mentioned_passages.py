@@ -1,4 +1,4 @@
-"""Passages by the entities of the question that they mention: the graph's MENTIONS edges."""
+"""Finds passages that mention entities of the question: the graph's MENTIONS edges."""
 
 import math
 from collections.abc import Sequence
@@ -12,15 +12,15 @@ async def passages_mentioning(
 ) -> list[Context]:
     """At most `depth` passages that mention one of the entities, best first.
 
-    For each entity a passage counts log(chunks / chunks that mention it), like a word in BM25. Ties are in the
-    order of `found`, the passages of a search, before those that it did not find.
+    A passage scores log(chunks / chunks that mention it) for each entity, like a word in BM25. Ties are in the
+    order of `found`, the passages of a search, and before passages that it did not find.
     """
     mentions = await store.mentions_of(entity_ids)
     weights: dict[str, float] = {}
     for chunk_ids in mentions.values():
         for chunk_id in chunk_ids:
             weights[chunk_id] = weights.get(chunk_id, 0.0) + math.log(1 + chunks / len(chunk_ids))
-    # A passage outside the heaviest few hundred cannot become one of the best, whatever its rank in the search.
+    # A passage outside the best few hundred cannot rank among the best, whatever its rank in the search.
     heaviest = sorted(weights, key=lambda chunk_id: (-weights[chunk_id], chunk_id))
     cut = weights[heaviest[depth - 1]] if len(heaviest) > depth else 0.0
     kept = [chunk_id for chunk_id in heaviest if weights[chunk_id] >= cut]

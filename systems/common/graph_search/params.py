@@ -1,4 +1,4 @@
-"""How a graph is searched; its index is defined in `systems.common.graph_index`."""
+"""Search parameters of a graph; `systems.common.graph_index` defines its index."""
 
 from typing import Literal
 
@@ -16,35 +16,37 @@ class GraphSearchParams(SearchParams):
     """Parameters that do not change the index."""
 
     mode: Mode = "hybrid"
-    """`hybrid`: passages by `search`, then triplets (thesis); `triplets`: the graph alone; `triplets+text`: the
-    passages that state the triplets, without a search for passages, then the triplets."""
+    """`hybrid`: passages by `search`, then triplets (thesis); `triplets`: only the graph; `triplets+text`:
+    the passages that state the triplets (no passage search), then the triplets."""
     top_k: int = Field(3, ge=1, le=1000)
-    """Passages handed to the generator; none in mode `triplets`."""
+    """Passages for the generator; none in mode `triplets`."""
     max_triplets: int = Field(10, ge=1, le=1000)
-    """Triplets handed to the generator."""
+    """Maximum triplets for the generator."""
     entities_per_name: int = Field(3, ge=1, le=50)
-    """Entities that full-text search may find for one name of the question."""
+    """Maximum entities from full-text search per name in the question."""
     names_by: Literal["graph", "rules", "model"] = "graph"
-    """How the names in the question are found: `graph`: names of the graph's entities, without publishers;
-    `rules`: by quotation marks and capitals, each then searched; `model`: by one more model call, each then
-    searched."""
+    """How names in the question are found: `graph`: names of the graph's entities, without publishers; `rules`:
+    quotation marks and capitals, then full-text search; `model`: one more model call, then full-text search.
+    """
     mentions: bool | None = None
-    """`hybrid`: whether passages that mention the question's entities are fused with those of the search; None:
-    with a `dense` search alone, for BM25 finds names by itself."""
+    """`hybrid`: whether passages that mention the question's entities are fused with those of the search. None:
+    only if the search is `dense`, because BM25 finds names anyway.
+    """
     rank: Literal["meaning", "words"] = "meaning"
-    """Which triplets come first, and how they read: those stated by the sentences nearest to the question, each
-    with its sentence, publisher and date; or those that share most words with it, bare (thesis)."""
+    """Order and text of triplets. `meaning`: by similarity of their sentences to the question, each with its
+    sentence, publisher and date; `words`: by shared words, without sentences (thesis).
+    """
     hops: int = Field(1, ge=1, le=2)
-    """How far from the question's entities triplets may lie; 2: also those of their neighbours."""
+    """Maximum distance of triplets from the question's entities; 2: also triplets of neighbours."""
 
     @property
     def finds_passages(self) -> bool:
-        """Whether passages are searched for."""
+        """Whether passages are searched."""
         return self.mode == "hybrid"
 
     @property
     def fuses_mentions(self) -> bool:
-        """Whether passages that mention the question's entities are looked for."""
+        """Whether passages that mention the question's entities are searched."""
         return self.search == "dense" if self.mentions is None else self.mentions
 
     @property
@@ -54,8 +56,8 @@ class GraphSearchParams(SearchParams):
 
     @property
     def search_roles(self) -> frozenset[Role]:
-        """The models that a search needs besides a generator for names: an embedder for a semantic search of
-        passages or triplets.
+        """The models of a search besides a generator for names: an embedder for semantic search of passages or
+        triplets.
         """
         return EMBEDS if self.by_meaning else NO_ROLE
 
@@ -66,10 +68,10 @@ def reranker_of(answer: GraphSearchParams) -> str | None:
 
 
 def check_search(index: GraphIndexParams, answer: GraphSearchParams) -> None:
-    """Raise HarnessError if the graph cannot be built here or searched in this way; see `SystemSpec.preflight`."""
+    """Raise HarnessError if this graph cannot be built or searched here; see `SystemSpec.preflight`."""
     check_graph(index, answer)
     if answer.rank == "meaning" and not index.statements:
         raise ConfigError(
-            "answer.rank=meaning searches the sentences of the triplets, and index.statements=false keeps none",
+            "answer.rank=meaning searches the sentences of the triplets, but index.statements=false stores none",
             "choose answer.rank=words, or leave index.statements out",
         )

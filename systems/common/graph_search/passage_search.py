@@ -1,4 +1,4 @@
-"""The passages of a stored graph, by meaning, by words or by both."""
+"""Searches the passages of a stored graph by embeddings, keywords or both."""
 
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ async def passages_of_graph(
     k: int,
     vector: "Vectors | None" = None,
 ) -> list[Context]:
-    """The k best passages for `question`; `vector`: its embedding, if it was computed before."""
+    """The k best passages for `question`; `vector`: its embedding, if already computed."""
 
     async def by_meaning(text: str, k: int) -> list[Context]:
         found = vector

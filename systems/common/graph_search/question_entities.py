@@ -1,4 +1,4 @@
-"""Which names does a question ask about?"""
+"""Finds the names in a question."""
 
 import re
 from collections.abc import Mapping
@@ -24,9 +24,9 @@ OPENERS = frozenset(_OPENING_WORDS.split())
 
 
 def names_in(question: str) -> list[str]:
-    """Quoted phrases and runs of capitalised words, in order, each once; at most `MAX_NAMES`. No model.
+    """Distinct quoted phrases and sequences of capitalised words, in order; at most `MAX_NAMES`.
 
-    Words that only open a question (Who, Does, According) are no names.
+    No model. Words that only start a question (Who, Does, According) are ignored.
     """
     places = [(match.start(), match[1] or match[2]) for match in _QUOTED.finditer(question)]
     places += [(match.start(), _without_openers(match[0])) for match in _CAPITALISED.finditer(question)]
@@ -42,9 +42,9 @@ def _without_openers(run: str) -> str:
 
 
 async def ask_for_names(chat: ChatModel, question: str) -> list[str]:
-    """At most `MAX_NAMES` names listed by the model; one call, a second if the reply is no list.
+    """At most `MAX_NAMES` names listed by the model; one call, and a second if the reply is not a list.
 
-    Raises `Unreadable` after that, and the errors of the model's client.
+    Then raises `Unreadable`; also the errors of the model's client.
     """
     asked = Question(names_messages(question), NAMES_SCHEMA, _read, MAX_TOKENS)
     return (await ask_json(chat, asked)).value

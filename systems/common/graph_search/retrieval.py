@@ -1,4 +1,4 @@
-"""Contexts for the generator: passages of the search and triplets of the graph."""
+"""Contexts for the generator: passages and triplets of the graph."""
 
 import asyncio
 from collections.abc import Sequence
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
     from harness.protocols import Vectors
 
 _NEIGHBOURS = 200
-"""Number of triplets of the question's entities, best first, that are followed in a second hop."""
+"""Maximum triplets of the question's entities, best first, that are followed in a second hop."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """What was found for a question, and how."""
+    """The result of a search, with its trace."""
 
     names: Sequence[str]
     entities: Sequence[EntityHit]
     passages: Sequence[Context]
     triplets: Sequence[Context]
     ranking: Places | None
-    """Of passages, also behind those that are handed over."""
+    """The ranking of passages, including those below the contexts."""
 
     @property
     def contexts(self) -> tuple[Context, ...]:
@@ -47,7 +47,7 @@ class Found:
 
     @property
     def trace(self) -> tuple[Step, ...]:
-        """The way, for a record."""
+        """The search steps, for a record."""
         entities = "; ".join(f"{hit.name} ({hit.degree} relations)" for hit in self.entities)
         return (
             Step(name="names", content="; ".join(self.names) or "none: the whole question was searched for"),
@@ -57,7 +57,7 @@ class Found:
 
 
 class GraphRetrieval:
-    """Over one stored index; `open` first."""
+    """Searches one stored index; call `open` first."""
 
     def __init__(self, params: GraphSearchParams, runtime: Runtime, graph: GraphIndex) -> None:
         self._params = params
@@ -67,13 +67,13 @@ class GraphRetrieval:
         self._chunks = 0
 
     async def open(self, statements: bool = False) -> None:
-        """Open the parts of the graph that these parameters need, its `statements` for other uses, and whatever
-        every question needs.
+        """Open the parts of the graph that these parameters need; `statements`: also the sentences, for other
+        uses.
         """
         params = self._params
         if params.names_by == "model" and self._runtime.chat is None:
             raise ConfigError(
-                "answer.names_by=model needs a generator, and models.generator.provider is none",
+                "answer.names_by=model needs a generator, but models.generator.provider is none",
                 "choose a provider or answer.names_by=graph",
             )
         by_words = params.finds_passages and params.search != "dense"
@@ -100,7 +100,7 @@ class GraphRetrieval:
             return await self._runtime.embedder.embed_query(question)
 
     async def _entities(self, question: str) -> tuple[list[str], list[EntityHit]]:
-        """The names and whom they name; without names, what full-text search finds for the whole question."""
+        """The names and their entities; without names, full-text results for the whole question."""
         store, per_name = self._graph.store, self._params.entities_per_name
         if self._params.names_by == "graph":
             with self._runtime.stage("graph"):
@@ -121,7 +121,7 @@ class GraphRetrieval:
             return await ask_for_names(self._runtime.chat, question)
 
     async def _candidates(self, question: str, entities: Sequence[EntityHit]) -> list[StoredTriplet]:
-        """The triplets of the entities and, at two hops, of their neighbours, best first by their words."""
+        """The triplets of the entities and, with two hops, of their neighbours, ordered by shared words."""
         ranks = {hit.entity_id: rank for rank, hit in enumerate(entities)}
         near = rank_triplets(question, ranks, await self._graph.store.triplets_of(list(ranks)))
         if self._params.hops == 1:
@@ -137,7 +137,7 @@ class GraphRetrieval:
     ) -> list[StatedTriplet]:
         if self._params.rank == "words" or vector is None:
             return []
-        # Sentences that are in a passage are left out afterwards, at most as many as passages have.
+        # Sentences that are in a passage are dropped later, at most one passage's worth per passage.
         wanted = self._params.max_triplets + 20 * self._params.top_k
         return await asyncio.to_thread(self._graph.statements.rank, vector, candidates, wanted)
 
@@ -160,7 +160,7 @@ class GraphRetrieval:
     async def _stating(
         self, candidates: Sequence[StoredTriplet], statements: Sequence[StatedTriplet]
     ) -> list[Context]:
-        """The passages that state the shown triplets, and as many more as a ranking needs."""
+        """The passages that state the shown triplets, and more as needed for the ranking."""
         most = self._params.max_triplets
         stating = [each.sentence.chunk_id for each in statements[:most]]
         if self._params.rank == "words":
@@ -171,7 +171,7 @@ class GraphRetrieval:
     async def _searched(
         self, question: str, vector: "Vectors | None", entities: Sequence[EntityHit]
     ) -> list[Context]:
-        """As many as a ranking keeps, or as a reranker is to read."""
+        """The passages found by search: enough for the ranking and the reranker."""
         params, store = self._params, self._graph.store
         wanted = params.depth(params.top_k)
         depth = max(wanted, params.fetch_k) if params.fuses_mentions else wanted
@@ -187,7 +187,7 @@ class GraphRetrieval:
     def _shown(
         self, candidates: Sequence[StoredTriplet], statements: Sequence[StatedTriplet], passages: Sequence[Context]
     ) -> list[Context]:
-        """The triplets as the generator sees them; sentences that are in a passage are not repeated."""
+        """The triplets as the generator sees them, without sentences that are already in a passage."""
         most = self._params.max_triplets
         if self._params.rank == "words":
             return [_as_context(triplet) for triplet in candidates[:most]]

@@ -1,4 +1,4 @@
-"""Which of the graph's triplets come first for a question."""
+"""Ranks the graph's triplets for a question."""
 
 import re
 from collections import Counter
@@ -15,9 +15,9 @@ def rank_triplets(
     """`triplets`, best first; `found` maps the id of each entity of the question to its rank, 0 the best.
 
     First those between two entities of the question. Then the best one of each entity, in their ranks' order, the
-    second best of each, and so on, so that an entity with hundreds of relations leaves room for the others. An
-    entity's best are those that hold most further words of the question, then those that most chunks state, then
-    by their ids. No model, and the same in every store.
+    second best of each, and so on, so that an entity with hundreds of relations leaves room for the others.
+    An entity's triplets are ordered by the number of other words of the question, then by the number of
+    chunks that state them, then by their ids. No model; independent of the store.
     """
     asked = _words(question)
 
@@ -34,7 +34,7 @@ def rank_triplets(
         rank = min(ends, default=len(found))
         places[triplet] = (0, 0, rank) if len(ends) == 2 else (1, met[rank], rank)
         met[rank] += len(ends) < 2
-    # sorted() is stable: what shares a place stays by merit.
+    # sorted() is stable, so ties keep their order.
     return sorted(places, key=places.__getitem__)
 
 

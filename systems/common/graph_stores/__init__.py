@@ -1,1 +1,1 @@
-"""Stores of a knowledge graph: Ladybug in the process, Neo4j on a server, with one contract."""
+"""Stores of a knowledge graph: Ladybug in the process, or a Neo4j server, with one contract."""

@@ -25,20 +25,20 @@ class GraphSize:
 
 @dataclass(frozen=True)
 class EntityHit:
-    """An entity that full-text search found."""
+    """An entity found by full-text search."""
 
     entity_id: str
     name: str
     kind: str
     score: float
-    """The search's own (BM25 in both stores): comparable within one answer only."""
+    """BM25 score of the search, comparable only within one result."""
     degree: int
     """Number of its relations."""
 
 
 @dataclass(frozen=True)
 class StoredTriplet:
-    """An edge as it comes back."""
+    """An edge as returned by a store."""
 
     head: str
     """Names, not ids."""
@@ -48,78 +48,78 @@ class StoredTriplet:
     tail_id: str
     chunk_ids: tuple[str, ...]
     doc_ids: tuple[str, ...]
-    """Of the chunks that state it, in the same order, each once."""
+    """Documents of the chunks that state it, in the same order, without duplicates."""
 
 
 @dataclass(frozen=True)
 class Sources:
-    """Where stored things come from."""
+    """The sources of stored items."""
 
     published: Mapping[str, str]
-    """doc_id -> date of publication, from the metadata; without those that have none."""
+    """doc_id -> date of publication, for documents that have one."""
     owners: Mapping[str, str]
-    """By chunk_id, the document that it is of."""
+    """chunk_id -> its document."""
 
 
 class AskFailed(Exception):
-    """A database did not answer a statement; the message says why in one line."""
+    """A database did not answer a statement; the message gives the reason in one line."""
 
 
 class GraphStore(Protocol):
-    """One index's graph. `write` once, then in any process: find. Calls may overlap and may be cancelled.
+    """The graph of one index.
 
-    Texts and names come back to the letter, control characters included.
-
-    Every list comes in a fixed order: the same store gives the same answer twice, in any process.
+    `write` once, then read in any process. Calls may overlap and be cancelled. Texts and names are stored exactly,
+    control characters included. Every list has a fixed order, the same in every process.
     """
 
     async def write(self, graph: KnowledgeGraph, vectors: "Vectors") -> None:
-        """Store the graph, replacing what an interrupted build left; vectors[i] (normalised) belongs to
+        """Store the graph, replacing the rest of an interrupted build; vectors[i] (normalised) belongs to
         chunks[i].
         """
         ...
 
     async def find_entities(self, phrase: str, limit: int) -> list[EntityHit]:
-        """Entities whose names share words with `phrase`, best first, equal scores by entity_id.
+        """Entities whose names share words with `phrase`, best first, ties by entity_id.
 
-        `phrase` may be any text: search syntax is treated as text, and without a word nothing is found.
+        `phrase` may be any text: search syntax is treated as text, and a phrase without a word finds nothing.
         """
         ...
 
     async def entities(self, entity_ids: Sequence[str]) -> list[EntityHit]:
-        """Those of these ids that are stored, in the order asked for, each once, with a score of 0."""
+        """The stored entities of these ids, in the given order without duplicates, with score 0."""
         ...
 
     async def publishers(self) -> list[str]:
-        """Who published the documents, as far as their metadata say (`source`), each once, in order."""
+        """The distinct publishers in the documents' metadata (`source`), in order."""
         ...
 
     async def mentions_of(self, entity_ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
-        """The chunks that mention each of them, in corpus order; an entity that none mentions is left out."""
+        """The chunks that mention each of them, in corpus order; entities without a mention are left out."""
         ...
 
     async def triplets_of(self, entity_ids: Sequence[str]) -> list[StoredTriplet]:
-        """Every relation that starts or ends at one of them, by (head_id, relation, tail_id), each once."""
+        """Every distinct relation that starts or ends at one of them, by (head_id, relation, tail_id)."""
         ...
 
     async def nearest_chunks(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
-        """The k passages nearest by cosine, best first, equal scores in corpus order, as `PassageIndex.search`;
-        with `among`, of these chunks alone, which are stored.
+        """The k nearest passages by cosine, best first, ties in corpus order, as `PassageIndex.search`; with
+        `among`, only of these stored chunks.
         """
         ...
 
     async def chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
-        """These passages, in the order asked for, without score. KeyError for one that is not stored."""
+        """These passages, in the given order, without scores. KeyError for a passage that is not stored."""
         ...
 
     async def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
-        """Of these documents and chunks, those that are stored, and the documents of these chunks."""
+        """The sources of these stored documents and chunks."""
         ...
 
     async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
-        """The rows of a statement, in its order. It runs read-only and for at most `limit_s` seconds.
+        """The rows of a statement, in order.
 
-        Raises AskFailed if the database refuses it or does not answer in time.
+        It runs read-only for at most `limit_s` seconds. Raises AskFailed if the database rejects it or exceeds the
+        time.
         """
         ...
 

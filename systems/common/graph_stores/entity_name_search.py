@@ -1,4 +1,4 @@
-"""The names of entities in an SQLite full-text table."""
+"""Full-text search of entity names in an SQLite table."""
 
 import json
 import sqlite3
@@ -27,7 +27,7 @@ SELECT entity_id, name, kind, degree FROM entities WHERE entity_id IN (SELECT va
 
 
 def store_names(path: Path, entities: Iterable[tuple[Entity, int]]) -> None:
-    """A new file with each entity and its degree; entities come by entity_id, which orders equal scores."""
+    """A new file with each entity and its degree; entities must be sorted by entity_id, which breaks ties."""
     with closing(sqlite3.connect(path)) as file, file:
         file.execute(_TABLE)
         file.executemany(
@@ -48,7 +48,9 @@ def entities_by_id(connection: sqlite3.Connection, entity_ids: Sequence[str]) ->
 
 
 def open_names(path: Path) -> sqlite3.Connection:
-    """For `find_names`, by any one thread at a time. Writes nothing, not even a lock: any folder will do."""
+    """A connection for `find_names`, for one thread at a time. Writes nothing, not even a lock, so the folder may
+    be read-only.
+    """
     return sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, check_same_thread=False)
 
 
@@ -57,6 +59,6 @@ def find_names(connection: sqlite3.Connection, phrase: str, limit: int) -> list[
     asked = query_words(phrase)
     if not asked:
         return []
-    # Quoted, a word is a word: NEAR, AND and * mean nothing in it.
+    # Quoted words are plain text: NEAR, AND and * have no meaning.
     query = " OR ".join(f'"{word}"' for word in asked)
     return [EntityHit(*row) for row in connection.execute(_FIND, (query, limit))]

@@ -1,4 +1,4 @@
-"""A graph in the process: Ladybug for nodes and edges, Chroma for passages, SQLite for the names of entities."""
+"""A graph in the process: Ladybug for nodes and edges, Chroma for passages, SQLite for entity names."""
 
 import shutil
 import sqlite3
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _PASSAGES, _NAMES, _GRAPH, _UNFINISHED = "passages", "entities.sqlite", "graph.lbug", "unfinished"
 _CLOSE_S = 15.0
-# One query an entity finds its edges by the key in 0.2 ms; `IN` over several reads the whole table.
+# One query per entity finds its edges by key in 0.2 ms; `IN` over several reads the whole table.
 _EDGES = "RETURN h.entity_id, r.relation, t.entity_id, h.name, t.name, r.chunk_ids"
 _FROM = f"MATCH (h:Entity {{entity_id: $id}})-[r:RELATES]->(t:Entity) {_EDGES}"
 _TO = f"MATCH (t:Entity {{entity_id: $id}})<-[r:RELATES]-(h:Entity) {_EDGES}"
@@ -53,9 +53,10 @@ def check_ladybug() -> None:
 
 
 class LadybugStore:
-    """See `GraphStore`. Everything lies under `folder`, which may be moved; questions open it read-only.
+    """See `GraphStore`.
 
-    The first question opens the files; ask for size() to have that done.
+    All files are under `folder`, which may be moved; they are opened read-only at the first query. Call size() to
+    open them earlier.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -83,7 +84,7 @@ class LadybugStore:
         unfinished = self._folder / _UNFINISHED
         unfinished.mkdir()
         load_graph(unfinished / _GRAPH, graph, self._calls.check)
-        # Last: where this file is, all of it is.
+        # Last: if this file exists, the index is complete.
         (unfinished / _GRAPH).rename(self._folder / _GRAPH)
         shutil.rmtree(unfinished)
 
@@ -145,7 +146,7 @@ class LadybugStore:
         return await self._calls.run(lambda: self._chunks(chunk_ids))
 
     def _chunks(self, chunk_ids: Sequence[str]) -> list[Context]:
-        # An empty list has no type, and Ladybug wants one.
+        # Ladybug needs a typed list, and an empty list has no type.
         if not chunk_ids:
             return []
         with self._open().reader() as reader:
@@ -157,7 +158,7 @@ class LadybugStore:
 
     def _sources(self, doc_ids: list[str], chunk_ids: list[str]) -> Sources:
         with self._open().reader() as reader:
-            # An empty list has no type, and Ladybug wants one.
+            # Ladybug needs a typed list, and an empty list has no type.
             owners = dict(rows_of(reader.graph, _DOCUMENTS, ids=chunk_ids)) if chunk_ids else {}
             asked = list(dict.fromkeys([*doc_ids, *owners.values()]))
             published = rows_of(reader.graph, _PUBLISHED, ids=asked) if asked else []
@@ -186,23 +187,23 @@ class LadybugStore:
             return self._stored
 
     def close(self) -> None:
-        """See `GraphStore.close`. Statements that are being answered fail; our own questions are waited for."""
+        """See `GraphStore.close`. Running statements of a model fail; our own queries are awaited."""
         self._asking.close()
         is_unused = self._calls.close(wait_s=_CLOSE_S)
-        # Under a question that does not end, files stay open until the process ends.
+        # If a query never ends, its files stay open until the process ends.
         if self._stored is not None and is_unused:
             self._stored.close()
             self._stored = None
 
 
 def _spelled(piece: StatementPiece) -> str:
-    """Tables are called as labels and types are; a node without a label is of any."""
+    """Tables have the names of labels and types; a node without a label matches any table."""
     return f":{piece.value}" if piece.value and piece.kind != "edge" else ""
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """Connections that one thread at a time may use."""
+    """Connections for one thread at a time."""
 
     graph: Any
     names: sqlite3.Connection
@@ -217,7 +218,7 @@ class _Stored:
 
     def __init__(self, folder: Path) -> None:
         if not (folder / _GRAPH).is_file():
-            raise FileNotFoundError(f"{folder} holds no finished graph")
+            raise FileNotFoundError(f"{folder} has no finished graph")
         self._names = folder / _NAMES
         self.passages = PassageIndex.open(folder / _PASSAGES)
         self._database = graph_database(folder / _GRAPH, read_only=True)
@@ -225,7 +226,7 @@ class _Stored:
 
     @contextmanager
     def reader(self) -> Iterator[_Reader]:
-        """One of the idle readers, or a new one."""
+        """An idle reader, or a new one."""
         try:
             reader = self._idle.pop()
         except IndexError:

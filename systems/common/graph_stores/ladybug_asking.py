@@ -1,4 +1,4 @@
-"""Statements that a model wrote, answered by processes that can be killed: see `ladybug_process`."""
+"""Runs statements of a model in processes that can be killed: see `ladybug_process`."""
 
 import json
 import os
@@ -14,14 +14,14 @@ from systems.common.graph_stores.contract import AskFailed
 from systems.common.graph_stores.query_results import too_late, why_unanswered
 
 _ENVIRONMENT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "LANG", "LC_ALL", "HOME", "TMPDIR")
-"""All of this process's variables that the other gets: no key is among them."""
+"""The environment variables that are passed to the process: no key is among them."""
 _START_S = 60.0
 _GRACE_S = 0.5
 """Grace period after the time limit, which the database applies itself."""
 
 
 class AskingProcesses:
-    """As many processes as there are statements at the same time. They stay for the next statements."""
+    """One process per concurrent statement. Processes are reused."""
 
     def __init__(self, database: Path) -> None:
         self._database = database
@@ -31,7 +31,7 @@ class AskingProcesses:
         self._closed = False
 
     def ask(self, query: str, parameters: Mapping[str, Any], limit_s: float) -> list[list[Any]]:
-        """The rows. Raises AskFailed after `limit_s` seconds, or if the database refuses."""
+        """The rows. Raises AskFailed after `limit_s` seconds, or if the database rejects the statement."""
         with self._changing:
             process = self._idle.pop() if self._idle else self._started()
         try:
@@ -40,7 +40,7 @@ class AskingProcesses:
             with self._changing:
                 if process.is_lost:
                     self._all.discard(process)
-                # After a loss the next statement finds one that has opened the database by then.
+                # Replace a lost process now, so that the next statement does not wait for it to open the database.
                 if not self._closed:
                     self._idle.append(self._started() if process.is_lost else process)
 
@@ -62,7 +62,7 @@ class AskingProcesses:
 
 
 class _AskingProcess:
-    """One of them, which one thread at a time may ask."""
+    """One process, used by one thread at a time."""
 
     def __init__(self, database: Path) -> None:
         self.is_lost = False
@@ -81,9 +81,7 @@ class _AskingProcess:
         if not self._is_ready:
             self._read(_START_S)
             if self.is_lost:
-                raise RuntimeError(
-                    f"the process that asks Ladybug ended at its start ({self._process.returncode})"
-                )
+                raise RuntimeError(f"the Ladybug process ended at its start ({self._process.returncode})")
             self._is_ready = True
         request = {"query": query, "parameters": dict(parameters), "limit_s": limit_s}
         assert self._process.stdin is not None  # noqa: S101 - a pipe was asked for
@@ -118,7 +116,7 @@ class _AskingProcess:
         return answer
 
     def kill(self) -> None:
-        """End it; by any thread."""
+        """Kill it, from any thread."""
         self._process.kill()
 
     def end(self) -> None:
@@ -127,7 +125,7 @@ class _AskingProcess:
         self._process.kill()
         self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
-            # A line that it never read is in there.
+            # The buffer may hold a line that it never read.
             with suppress(BrokenPipeError):
                 if pipe is not None:
                     pipe.close()

@@ -1,7 +1,7 @@
-"""Ladybug's database file: its tables, and the fast way in.
+"""Ladybug's database file: its tables, and bulk loading.
 
 `COPY` from CSV files loads 300,000 relations in seconds. The same rows as query parameters take ten times as long
-and 4 GB of memory, and from pandas or Arrow they would need packages that nothing else here does.
+and 4 GB of memory, and pandas or Arrow would be additional dependencies.
 """
 
 import csv
@@ -35,10 +35,9 @@ _Row = Sequence[str | int]
 
 
 def load_graph(path: Path, graph: KnowledgeGraph, check: Callable[[], None]) -> None:
-    """A new database at `path` that holds the graph; the folder is used for files that are removed again.
+    """A new database with the graph at `path`; temporary files in the folder are removed.
 
-    `check` is called between the tables and may raise.
-    Texts are kept to the letter, NUL and line breaks included.
+    `check` is called between the tables and may raise. Texts are stored exactly, NUL and line breaks included.
     """
     import ladybug
 
@@ -51,7 +50,7 @@ def load_graph(path: Path, graph: KnowledgeGraph, check: Callable[[], None]) -> 
             for table, rows in _tables(graph):
                 check()
                 _copy(connection, path.with_name(f"{table}.csv"), table, rows)
-            # All of it into the one file, nothing left in a log beside it.
+            # Write everything to the one file, without a separate log.
             rows_of(connection, "CHECKPOINT")
         finally:
             connection.close()
@@ -74,16 +73,16 @@ def _chunk_row(chunk: Chunk) -> _Row:
 
 
 def _relation_row(edge: Relation) -> _Row:
-    # A list in a CSV field has no quotes of its own.
+    # A list in a CSV field has no quotes.
     if not all(_PLAIN_ID.fullmatch(chunk_id) for chunk_id in edge.chunk_ids):
-        raise ValueError("a chunk id may hold letters, digits and . : _ - only")
+        raise ValueError("a chunk id may contain letters, digits and . : _ - only")
     return edge.head_id, edge.tail_id, edge.relation, f"[{','.join(edge.chunk_ids)}]"
 
 
 def _copy(connection: Any, file: Path, table: str, rows: Iterable[_Row]) -> None:
     with file.open("w", encoding="utf-8", newline="") as lines:
         csv.writer(lines, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
-    # An empty table is one; an empty file may be an error.
+    # An empty table is valid; an empty file may be an error.
     if file.stat().st_size:
         rows_of(connection, f"COPY {table} FROM {_literal(file)} {_CSV}")
     file.unlink()

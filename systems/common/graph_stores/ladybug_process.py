@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any, TextIO
 
 _MEMORY_BYTES = 1 << 28
-"""Of pages held in memory; the default is four fifths of the machine."""
+"""Limit of pages in memory; the default is four fifths of the machine."""
 _LOADING_MEMORY_BYTES = 1 << 30
 _LARGEST_BYTES = 1 << 36
-"""Of address space reserved; the default, 8 TiB, is more than some machines allow a process."""
+"""Reserved address space; the default, 8 TiB, is more than some machines allow a process."""
 _WORKING_BYTES = 1 << 30
-"""Memory that the process may use beyond that of an open database."""
+"""Memory that the process may use in addition to an open database."""
 _LONGEST_ANSWER = 16_000_000
 _ALARM_S = 5.0
-"""After the end of the time limit."""
+"""Seconds after the time limit."""
 
 
 def graph_database(path: Path, read_only: bool) -> Any:
@@ -38,7 +38,7 @@ def graph_database(path: Path, read_only: bool) -> Any:
 
 
 def rows_of(connection: Any, query: str, **parameters: Any) -> list[list[Any]]:
-    """Every row of the answer."""
+    """All rows of the result."""
     result = connection.execute(query, parameters)
     try:
         rows: list[list[Any]] = result.get_all()
@@ -48,7 +48,7 @@ def rows_of(connection: Any, query: str, **parameters: Any) -> list[list[Any]]:
 
 
 def serve(path: Path, asked: TextIO, answers: TextIO) -> None:
-    """Answer every line of `asked`, until it ends."""
+    """Answer every line of `asked` until its end."""
     import ladybug
 
     connection = ladybug.Connection(graph_database(path, read_only=True), num_threads=1)
@@ -73,7 +73,7 @@ def _answered(connection: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _limit_memory() -> None:
-    """On systems that report the memory of a process and can limit it (Linux)."""
+    """Limits the memory, on systems that support it (Linux)."""
     with suppress(OSError, ValueError):
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         most = pages * resource.getpagesize() + _WORKING_BYTES
@@ -84,7 +84,7 @@ def main() -> None:
     """`python -m ... DATABASE`: lines come from standard input and go to standard output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    # Nothing that a library prints gets among the answers.
+    # Library output must not mix with the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     serve(Path(sys.argv[1]), sys.stdin, answers)

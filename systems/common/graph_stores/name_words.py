@@ -1,4 +1,4 @@
-"""The words of a name for full-text search: the same in both stores, whatever their tokenisers do."""
+"""Splits names into words for full-text search, in the same way for both stores."""
 
 import unicodedata
 from itertools import groupby
@@ -11,10 +11,10 @@ _MOST_IN_A_QUERY = 256
 
 
 def words(text: str) -> list[str]:
-    """Runs of letters, digits and marks, case folded and without accents, in their order.
+    """Runs of letters, digits and marks, case folded and without accents, in order.
 
-    No stemming, no stop words: `U.S. Steel's Café` is u, s, steel, s, cafe. A script that puts no spaces between
-    words, such as Chinese, gives one word a run.
+    No stemming, no stop words: `U.S. Steel's Café` is u, s, steel, s, cafe. In scripts without spaces, such as
+    Chinese, each run is one word.
     """
     plain = "".join(character for character in _decomposed(text) if not _is_accent(character))
     folded = unicodedata.normalize("NFC", plain).casefold()
@@ -23,7 +23,7 @@ def words(text: str) -> list[str]:
 
 
 def query_words(phrase: str) -> list[str]:
-    """The words to search for: each once, the first 256."""
+    """The distinct words to search for, at most 256."""
     return list(dict.fromkeys(words(phrase)))[:_MOST_IN_A_QUERY]
 
 
@@ -32,7 +32,7 @@ def _decomposed(text: str) -> str:
 
 
 def _is_accent(character: str) -> bool:
-    """Those of Latin, Greek and Cyrillic; the marks of other scripts are letters of theirs."""
+    """Whether it is an accent of Latin, Greek or Cyrillic; marks of other scripts are letters."""
     return "\u0300" <= character <= "\u036f"
 
 

@@ -36,10 +36,11 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = "neo4j.json"
 _CANDIDATES = 1000
-"""Lucene's search breadth depends on k: of the true ten nearest among 6,600 random vectors, k = 10 misses seven, k
-= 100 one, k = 500 none."""
+"""Lucene's search breadth depends on k: of the ten nearest among 6,600 random vectors, k = 10 misses seven, k =
+100 one, k = 500 none.
+"""
 _GRACE_S = 5.0
-"""A server checks its time limits every two seconds, and not while it plans or collects garbage."""
+"""A server checks its time limits every two seconds, and not during planning or garbage collection."""
 _PASSAGE = ", ".join(f"c.{column}" for column in PASSAGE_COLUMNS)
 _FIND = """
 CALL db.index.fulltext.queryNodes($index, $words) YIELD node, score
@@ -72,10 +73,11 @@ RETURN score, {_PASSAGE}
 
 
 class Neo4jStore:
-    """See `GraphStore`. The server is the one in the environment (`Neo4jSettings`) at the first use.
+    """See `GraphStore`.
 
-    `folder` holds neo4j.json with the label space and its build. A moved folder still finds its graph; the graph
-    of a deleted folder stays on the server, since the folder may have been moved.
+    The server is taken from the environment (`Neo4jSettings`) at first use. `folder` contains neo4j.json with the
+    label space and its build. A moved folder still finds its graph. The graph of a deleted folder stays on the
+    server, because the folder may have been moved.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -109,7 +111,7 @@ class Neo4jStore:
         unfinished.replace(file)
 
     async def drop(self) -> None:
-        """Remove the graph from the server; nothing can be found any more."""
+        """Remove the graph from the server."""
         await self._calls.run(self._drop)
 
     def _drop(self) -> None:
@@ -128,7 +130,7 @@ class Neo4jStore:
         return await self._calls.run(lambda: self._find_entities(phrase, limit))
 
     def _find_entities(self, phrase: str, limit: int) -> list[EntityHit]:
-        # Letters, digits and marks in lower case: none of Lucene's syntax can be among them.
+        # Only letters, digits and marks in lower case, so no Lucene syntax.
         asked = " ".join(query_words(phrase))
         if not asked:
             return []
@@ -184,7 +186,8 @@ class Neo4jStore:
         n = min(max(_CANDIDATES, 2 * k), opened.chunks)
         while True:
             ((found, last, hits),) = opened.ask(_NEAREST, index=opened.space.vectors, n=n, vector=vector, k=k)
-            # Of equal scores at the cut Lucene keeps any: ask on, until the ones that come first are among them.
+            # At ties Lucene returns any of them: fetch more until all candidates of the cut-off score are
+            # included.
             if opened.chunks in (found, n) or last < hits[-1][0]:
                 return [_nearby(*hit) for hit in hits]
             n = min(2 * n, opened.chunks)
@@ -208,7 +211,7 @@ class Neo4jStore:
         return Sources({row[0]: row[1] or "" for row in published}, owners)
 
     async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
-        """See `GraphStore.ask`; the server ends slow statements itself, unless it is blocked."""
+        """See `GraphStore.ask`; the server itself ends slow statements, unless it is blocked."""
         asked = self._calls.run(lambda: self._open().read(statement, limit_s))
         try:
             return await asyncio.wait_for(asked, limit_s + _GRACE_S)
@@ -226,7 +229,7 @@ class Neo4jStore:
             return self._opened
 
     def close(self) -> None:
-        """See `GraphStore.close`. A question that a server has not answered within 15 s fails."""
+        """See `GraphStore.close`. A query without a reply within 15 s fails."""
         self._calls.close(wait_s=15.0)
         if self._opened is not None:
             self._opened.close()
@@ -235,7 +238,7 @@ class Neo4jStore:
 
 @dataclass(frozen=True)
 class _Description:
-    """neo4j.json, as far as it is read again."""
+    """The fields of neo4j.json that are read."""
 
     space: Space
     build: str
@@ -259,21 +262,21 @@ class _Opened:
         try:
             if not self.ask("MATCH (i:$Index {build: $build}) RETURN i.build", build=stored.build):
                 raise ServiceUnavailable(
-                    f"Neo4j at {self._settings.uri} does not hold the graph of {folder} (it was written to "
+                    f"Neo4j at {self._settings.uri} does not have the graph of {folder} (it was written to "
                     f"{stored.server})",
-                    f"start the server that has it, or delete {folder.parent} so that it is built again",
+                    f"start the server that has it, or delete {folder.parent} to build it again",
                 )
         except BaseException:
             self.close()
             raise
 
     def ask(self, query: str, **parameters: Any) -> list[list[Any]]:
-        """The rows of a question in this space."""
+        """The rows of one of our queries in this space."""
         with explained(self._settings):
             return rows_of(self._driver, self.space.in_query(query), **parameters)
 
     def read(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
-        """The rows of a statement that somebody else wrote."""
+        """The rows of a statement from a model."""
         from neo4j import exceptions
 
         text, parameters = statement.spelled(self.space.spelled)
@@ -290,12 +293,12 @@ class _Opened:
             return count(self._driver, self.space)
 
     def close(self) -> None:
-        # A question that is still being sent holds its connection's buffer; the connection ends with its thread.
+        # A query that is still being sent holds its connection's buffer; the connection ends with its thread.
         with suppress(BufferError):
             self._driver.close()
 
 
 def _nearby(score: float, *row: Any) -> Context:
     at = dict(zip(PASSAGE_COLUMNS, row, strict=True))
-    # Neo4j's score, of a search as of two vectors, is (1 + cosine) / 2.
+    # Neo4j's score, for a search and for two vectors, is (1 + cosine) / 2.
     return passage(at["text"], at, 2.0 * score - 1.0)

@@ -1,4 +1,4 @@
-"""A graph's way into its label space."""
+"""Loads a graph into its label space."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ _BATCH = 10_000
 _CHUNK_BATCH, _CHUNK_BATCH_CHARACTERS = 500, 4_000_000
 """A batch is one transaction, which the server holds in its heap."""
 _MOST_TYPES = 60_000
-"""A database has room for 65,535 relationship types, all indexes together, and never forgets one."""
+"""Neo4j allows 65,535 relationship types in all indexes together, and never frees one."""
 _DOCUMENTS = """
 UNWIND $rows AS row CREATE (:$Document {
     number: row[0], doc_id: row[1], title: row[2], source: row[3], published_at: row[4], url: row[5] })
@@ -65,9 +65,9 @@ def load_space(
             rows_of(driver, space.in_query(query), write=True, rows=rows)
     create_searches(driver, space, vectors.shape[1] if graph.chunks else None)
     found, expected = count(driver, space), size_of(graph)
-    # Another build in the same space at the same time is the one way to get here.
+    # Only a concurrent build in the same space can cause this.
     if found != expected:
-        raise RuntimeError(f"Neo4j holds {found} in {space.name} where {expected} was written")
+        raise RuntimeError(f"Neo4j has {found} in {space.name}, but {expected} was written")
 
 
 def _batches(graph: KnowledgeGraph, vectors: "Vectors") -> Iterator[tuple[str, Iterator[list[Any]]]]:
@@ -116,9 +116,9 @@ def _chunk_batches(graph: KnowledgeGraph, vectors: "Vectors") -> Iterator[list[l
 
 
 def relationship_type(relation: str) -> str:
-    """The type of an edge: the relation, or `RELATES` if it could not be written in a query.
+    """The type of an edge: the relation, or `RELATES` if it is not valid in a query.
 
-    The edge's property `relation` always holds it.
+    The edge's property `relation` always has it.
     """
     return relation if relation and f"_{relation}".isidentifier() and len(relation) <= 100 else "RELATES"
 
@@ -128,7 +128,7 @@ def _check_types(driver: "neo4j.Driver", graph: KnowledgeGraph) -> None:
     needed = known | {relationship_type(relation.relation) for relation in graph.relations}
     if len(needed) > _MOST_TYPES:
         raise ServiceUnavailable(
-            f"Neo4j would need {len(needed):,} relationship types and has room for 65,535",
+            f"Neo4j would need {len(needed):,} relationship types and allows 65,535",
             "start an empty server (scripts/neo4j stop --remove, scripts/neo4j start), "
             "or use an extractor with fewer relations",
         )

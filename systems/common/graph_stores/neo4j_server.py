@@ -1,4 +1,4 @@
-"""The Neo4j server that the environment names: how it is reached, and whether it is fit."""
+"""The Neo4j server of the environment: connection and requirements."""
 
 import os
 import re
@@ -23,8 +23,8 @@ _PROCEDURES = (
 )
 _LIMITS = ("db.memory.transaction.max", "db.transaction.timeout")
 _LONGEST_WRITE_S = 3600.0
-"""Of a write, which may be a batch of a large graph: longer than what scripts/neo4j sets for the rest."""
-_START = "start it (scripts/neo4j start), or point NEO4J_URI at one that runs"
+"""Maximum duration of a write, which may be a large batch: longer than scripts/neo4j sets for other queries."""
+_START = "start it (scripts/neo4j start), or set NEO4J_URI to a running one"
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class Neo4jSettings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> "Neo4jSettings":
-        """From NEO4J_URI, NEO4J_USERNAME, NEO4J_PASSWORD. Raises ServiceUnavailable for an impossible URI."""
+        """From NEO4J_URI, NEO4J_USERNAME, NEO4J_PASSWORD. ServiceUnavailable for an invalid URI."""
         uri = environment.get("NEO4J_URI") or "bolt://127.0.0.1:7687"
         parts = urlsplit(uri)
         if "@" in parts.netloc:
             raise ServiceUnavailable(
-                "NEO4J_URI holds a user or password", "put them into NEO4J_USERNAME and NEO4J_PASSWORD"
+                "NEO4J_URI contains a user or password", "put them into NEO4J_USERNAME and NEO4J_PASSWORD"
             )
         if not re.fullmatch(r"(bolt|neo4j)(\+s|\+ssc)?", parts.scheme) or not parts.hostname:
             raise ServiceUnavailable(f"NEO4J_URI is {uri}", "name a server as bolt://127.0.0.1:7687 does")
@@ -55,7 +55,9 @@ def check_package() -> None:
 
 
 def check_neo4j() -> None:
-    """Raise where no index could be kept now: no driver, no server, refused, too old, no APOC. Changes nothing."""
+    """Raise an error if no index can be stored now: no driver, no server, refused, too old, no APOC. Changes
+    nothing.
+    """
     check_package()
     settings = Neo4jSettings.from_environment()
     driver = connect(settings)
@@ -96,18 +98,18 @@ def check_limits() -> None:
 
 
 def check_limited(uri: str, found: Mapping[str, str]) -> None:
-    """The same for known settings of a server."""
+    """The same for known server settings."""
     unset = [name for name in _LIMITS if re.fullmatch(r"0(\.0+)?\D*", found.get(name, "0"))]
     if unset:
         said = "sets no" if all(name in found for name in unset) else "does not show its"
         raise ServiceUnavailable(
             f"Neo4j at {uri} {said} {' and '.join(unset)}, so a statement of a model could stop it",
-            "set them in its neo4j.conf (scripts/neo4j start does), or say answer.trust_server=true",
+            "set them in its neo4j.conf (scripts/neo4j start does), or set answer.trust_server=true",
         )
 
 
 def check_fit(uri: str, version: str, procedures: Collection[str]) -> None:
-    """Raise ServiceUnavailable unless a server of this version with these procedures can hold an index."""
+    """Raise ServiceUnavailable if a server of this version with these procedures cannot store an index."""
     found = re.match(r"(\d+)\.(\d+)", version)
     if found is None or (int(found[1]), int(found[2])) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
@@ -127,7 +129,7 @@ def check_fit(uri: str, version: str, procedures: Collection[str]) -> None:
 
 
 def connect(settings: Neo4jSettings) -> "neo4j.Driver":
-    """A driver, which connects at the first question; threads may share it. The caller closes it."""
+    """A driver that threads may share. It connects at the first query; the caller closes it."""
     import neo4j
 
     return neo4j.GraphDatabase.driver(
@@ -144,11 +146,11 @@ def connect(settings: Neo4jSettings) -> "neo4j.Driver":
 def rows_of(
     driver: "neo4j.Driver", query: str, *, write: bool = False, limit_s: float | None = None, **parameters: Any
 ) -> list[list[Any]]:
-    """Every row of the answer; `query` is one of our own texts, and foreign values are parameters.
+    """All rows of the result; `query` is one of our own texts, and untrusted values are parameters.
 
-    Without `write` the server refuses to write. Each query commits by itself, so that it may work in batches, and
-    is tried once, since a repeated batch would be in the graph twice. The server ends queries after `limit_s`, or
-    after its own limit.
+    Without `write` the server rejects writes. Each query commits separately, so it may work in batches, and is
+    tried once, because a repeated batch would be stored twice. The server ends queries after `limit_s`, or after
+    its own limit.
     """
     import neo4j
 
@@ -170,7 +172,7 @@ def explained(settings: Neo4jSettings) -> Iterator[None]:
         said = "refuses the password" if settings.password else "wants a password"
         raise ServiceUnavailable(
             f"Neo4j at {settings.uri} {said} of {settings.username}",
-            "set NEO4J_PASSWORD to what scripts/neo4j start printed when the server was made",
+            "set NEO4J_PASSWORD to the password that scripts/neo4j start printed first",
         ) from error
     except exceptions.ClientError as error:
         if error.code != "Neo.ClientError.Security.AuthenticationRateLimit":

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"Rag_[0-9a-f]{12}")
 Noun = Literal["Document", "Chunk", "Entity", "Index"]
 _NOUNS: tuple[Noun, ...] = ("Index", "Document", "Chunk", "Entity")
-# Lucene's defaults (16 and 100, quantised) miss more of the true neighbours, and memory is no object here.
+# Lucene's defaults (16 and 100, quantised) miss more of the true neighbours; memory is not a limit here.
 _HNSW = "`vector.hnsw.m`: 32, `vector.hnsw.ef_construction`: 400, `vector.quantization.enabled`: false"
 _WAIT_S = 3600
 _MACHINE_ID = Path("/etc/machine-id")
@@ -33,24 +33,24 @@ _MACHINE_ID = Path("/etc/machine-id")
 
 @dataclass(frozen=True)
 class Space:
-    """Its name is the only thing that is ever put into the text of a query, and it is checked."""
+    """A label space. Its name, which is checked, is the only value ever inserted into query text."""
 
     name: str
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
-            raise ValueError(f"{self.name!r} is no name of a label space")
+            raise ValueError(f"{self.name!r} is not a label space name")
 
     @classmethod
     def of(cls, folder: Path, number: int = 0) -> "Space":
         """The first space, or a later one, for an index built in `folder` on this machine; the same again after a
-        killed build. Other machines with the same folder name have other spaces on the server.
+        killed build. The same folder on other machines has other spaces on the server.
         """
         named = os.fsencode(folder.resolve()), _machine().encode(), str(number).encode()
         return cls(f"Rag_{hashlib.sha256(bytes(1).join(named)).hexdigest()[:12]}")
 
     def label(self, noun: Noun) -> str:
-        """The label of this kind of node."""
+        """The label of this kind of node in the space."""
         return f"{self.name}{noun}"
 
     @property
@@ -77,14 +77,14 @@ class Space:
         return ":" + "|".join(self.label(noun) for noun in labels if piece.value in {noun, ""})
 
     def in_query(self, query: str) -> str:
-        """`(c:$Chunk)` and the like as labels of this space."""
+        """The query with `(c:$Chunk)` and similar labels of this space."""
         for noun in _NOUNS:
             query = query.replace(f":${noun}", f":{self.label(noun)}")
         return query
 
 
 def _machine() -> str:
-    """What tells this machine, or container, from others: a system may keep nothing outside of an index's folder,
+    """Identifies this machine or container. It cannot be stored: a system may write only to an index's folder,
     which is emptied before each build.
     """
     with suppress(OSError):
@@ -93,42 +93,41 @@ def _machine() -> str:
 
 
 def space_to_write(driver: "neo4j.Driver", folder: Path, own_build: str = "") -> Space:
-    """Where an index of `folder` may be written: its first space that holds no finished graph but that of
-    `own_build`. A graph that `folder` does not name may be that of a folder that was moved, or of a container that
-    calls itself as this one does.
+    """A space for an index of `folder`: its first space without a finished graph, except that of `own_build`. A
+    graph that `folder` does not name may belong to a moved folder, or to a container with the same identity.
     """
     spaces = (Space.of(folder, number) for number in numbers_from(0))
     return next(space for space in spaces if _builds(driver, space) <= {own_build})
 
 
 def _builds(driver: "neo4j.Driver", space: Space) -> set[str]:
-    """Of the graphs that were finished there."""
+    """The builds of the finished graphs in a space."""
     return {row[0] for row in rows_of(driver, space.in_query("MATCH (i:$Index) RETURN i.build"))}
 
 
 def drop_space(driver: "neo4j.Driver", space: Space) -> None:
-    """Remove the space's nodes, edges, constraints and indexes, as far as there are any."""
+    """Remove the space's nodes, edges, constraints and indexes, if any."""
     for (name,) in rows_of(
         driver, "SHOW CONSTRAINTS YIELD name WHERE name STARTS WITH $name RETURN name", name=space.name
     ):
-        rows_of(driver, f"DROP CONSTRAINT {_own(space, name)} IF EXISTS", write=True)
+        rows_of(driver, f"DROP CONSTRAINT {_own_index_name(space, name)} IF EXISTS", write=True)
     for (name,) in rows_of(
         driver, "SHOW INDEXES YIELD name WHERE name STARTS WITH $name RETURN name", name=space.name
     ):
-        rows_of(driver, f"DROP INDEX {_own(space, name)} IF EXISTS", write=True)
+        rows_of(driver, f"DROP INDEX {_own_index_name(space, name)} IF EXISTS", write=True)
     for noun in _NOUNS:
         query = f"MATCH (n:${noun}) CALL (n) {{ DETACH DELETE n }} IN TRANSACTIONS OF 2000 ROWS"
         rows_of(driver, space.in_query(query), write=True)
 
 
-def _own(space: Space, name: str) -> str:
+def _own_index_name(space: Space, name: str) -> str:
     if not re.fullmatch(rf"{space.name}[A-Za-z]+", name):
-        raise ValueError(f"{name!r} is no index of {space.name}")
+        raise ValueError(f"{name!r} is not an index of {space.name}")
     return name
 
 
 def create_keys(driver: "neo4j.Driver", space: Space) -> None:
-    """What loading looks nodes up by."""
+    """Create the keys that loading uses to find nodes."""
     for noun, key in (("Document", "number"), ("Chunk", "chunk_id"), ("Entity", "entity_id")):
         query = f"CREATE CONSTRAINT {space.name}{noun}Key FOR (n:${noun}) REQUIRE n.{key} IS UNIQUE"
         rows_of(driver, space.in_query(query), write=True)
@@ -137,8 +136,8 @@ def create_keys(driver: "neo4j.Driver", space: Space) -> None:
 
 
 def create_searches(driver: "neo4j.Driver", space: Space, dimension: int | None) -> None:
-    """Create the full-text index and, if there are vectors, theirs; both are filled when this returns."""
-    # The words are already split. Not eventually consistent, so that written names can be found at once.
+    """Create the full-text index and, if there are vectors, the vector index; both are complete on return."""
+    # The words are already split. Not eventually consistent, so that names can be found immediately.
     names = f"""
         CREATE FULLTEXT INDEX {space.names} FOR (e:$Entity) ON EACH [e.words] OPTIONS {{ indexConfig: {{
             `fulltext.analyzer`: 'whitespace', `fulltext.eventually_consistent`: false }} }}"""

@@ -1,4 +1,4 @@
-"""Which store, by name."""
+"""Selects a store by name."""
 
 from pathlib import Path
 from typing import Literal
@@ -13,15 +13,12 @@ StoreKind = Literal["ladybug", "neo4j"]
 
 
 def open_store(kind: StoreKind, folder: Path) -> GraphStore:
-    """The store of the index in `folder`, to be written or asked; opens nothing yet.
-
-    Raises MissingDependency where its package is not installed.
-    """
+    """The store of the index in `folder`, not opened yet. MissingDependency if its package is not installed."""
     return Neo4jStore(folder) if kind == "neo4j" else LadybugStore(folder)
 
 
 def servers_of(kind: StoreKind) -> list[str]:
-    """The URL of the server that a store of this kind asks, if it asks one."""
+    """The URL of the server that a store of this kind uses, if any."""
     return [Neo4jSettings.from_environment().uri] if kind == "neo4j" else []
 
 
@@ -37,6 +34,6 @@ def check_store(kind: StoreKind) -> None:
 
 
 def check_limited_statements(kind: StoreKind) -> None:
-    """Raise ServiceUnavailable if a model's statement could use all the time or memory of a server."""
+    """Raise ServiceUnavailable if a statement of a model could use unlimited time or memory of a server."""
     if kind == "neo4j":
         check_limits()

@@ -1,4 +1,4 @@
-"""Shared by both stores, so that they differ only in the database."""
+"""Code shared by both stores."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,7 +10,7 @@ from systems.common.graph_types import KnowledgeGraph
 from systems.common.vector_index import passage
 
 PASSAGE_COLUMNS = ("chunk_id", "text", "doc_id", "start", "end", "heading")
-"""What `in_order` reads, in this order."""
+"""The columns that `in_order` reads, in this order."""
 _Edge = tuple[str, str, str, str, str, Sequence[str]]
 """head_id, relation, tail_id, head, tail, chunk_ids."""
 
@@ -43,7 +43,7 @@ def size_of(graph: KnowledgeGraph) -> GraphSize:
 
 
 def in_order(rows: Iterable[Sequence[Any]], chunk_ids: Sequence[str]) -> list[Context]:
-    """The passages of rows of `PASSAGE_COLUMNS`, as asked for. KeyError for one that is not stored."""
+    """The passages in rows of `PASSAGE_COLUMNS`, in the given order. KeyError for a passage that is not stored."""
     found = {row[0]: dict(zip(PASSAGE_COLUMNS, row, strict=True)) for row in rows}
     return [passage(found[chunk_id]["text"], found[chunk_id]) for chunk_id in chunk_ids]
 
@@ -71,9 +71,9 @@ def mentions(rows: Iterable[Sequence[str]]) -> dict[str, tuple[str, ...]]:
 
 
 def triplets(edges: Iterable[Sequence[Any]], document_of: Mapping[str, str]) -> list[StoredTriplet]:
-    """Each edge once, by head_id, relation and tail_id; `document_of` names the document of each chunk.
+    """Each distinct edge, by head_id, relation and tail_id; `document_of` maps chunks to documents.
 
-    Sorted here, because databases disagree on the order of characters.
+    Sorted here, because databases sort characters differently.
     """
     once: dict[tuple[str, str, str], _Edge] = {(edge[0], edge[1], edge[2]): tuple(edge) for edge in edges}
     return [_triplet(once[key], document_of) for key in sorted(once)]

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Calls:
-    """Runs blocking work in threads, and lets close() wait for what cancelled coroutines left running there."""
+    """Runs blocking work in threads. close() can wait for work that cancelled coroutines left running."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -18,16 +18,18 @@ class Calls:
         self._closed = False
 
     async def run(self, work: Callable[[], T]) -> T:
-        """work() in a thread. A cancelled caller goes on at once; the thread ends in its own time."""
+        """work() in a thread. A cancelled caller continues immediately; the thread ends later."""
         return await asyncio.to_thread(self._counted, work)
 
     def check(self) -> None:
-        """Raise if close() was called: long work asks between its steps."""
+        """Raise if close() was called; long work calls this between its steps."""
         if self._closed:
             raise RuntimeError("the graph store is closed")
 
     def close(self, wait_s: float | None = None) -> bool:
-        """Start nothing more and wait for what runs, for ever or at most `wait_s`; whether nothing runs now."""
+        """Start nothing more and wait for running work, for at most `wait_s` if given; returns whether nothing
+        runs now.
+        """
         end = None if wait_s is None else time.monotonic() + wait_s
         with self._changed:
             self._closed = True

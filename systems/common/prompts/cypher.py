@@ -39,7 +39,7 @@ _EXAMPLES = (
 
 
 def cypher_messages(question: str, publishers: Sequence[str] = ()) -> list[Message]:
-    """The prompt that asks for a statement; `publishers` are those of the graph's documents."""
+    """The prompt for a statement; `publishers` are those of the graph's documents."""
     listed = ", ".join(f"'{name}'" for name in publishers[:_MOST_PUBLISHERS])
     rules = f"{_RULES}\nValues of source: {listed}" if listed else _RULES
     shown = [
@@ -51,7 +51,7 @@ def cypher_messages(question: str, publishers: Sequence[str] = ()) -> list[Messa
 
 
 def repair_messages(asked: Sequence[Message], statement: str, trouble: str) -> list[Message]:
-    """The prompt that asks for a better one than came of `asked`."""
+    """The prompt for a better statement than the one that failed."""
     return [
         *asked,
         Message("assistant", statement or "(nothing)"),
@@ -60,7 +60,7 @@ def repair_messages(asked: Sequence[Message], statement: str, trouble: str) -> l
 
 
 def statement_in(reply: str) -> str:
-    """The statement of a reply, without fences and sentences around it."""
+    """The statement in a reply, without code fences and surrounding sentences."""
     fenced = _FENCED.search(reply)
     text = fenced[1] if fenced else reply
     begin = _BEGIN.search(text)

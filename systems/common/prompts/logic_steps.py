@@ -1,4 +1,4 @@
-"""What evidence asks once it has an answer: on which statements it rests."""
+"""The prompt of evidence for the statements on which an answer rests."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from harness.llm_utils.structured_output import Question
 from harness.protocols import Message
 
 LONGEST_STEP = 200
-"""Characters."""
+"""Maximum characters."""
 
 _ROLE = (
     "You explain answers to questions about a collection of documents. The passages you are given come from that "
@@ -18,8 +18,8 @@ _ROLE = (
 
 
 def steps_question(question: str, answer: str, contexts: Sequence[Context], max_steps: int) -> Question[list[str]]:
-    """The prompt that asks for at most `max_steps` statements on which `answer` rests; the passages come first, so
-    that a server which has just read them for the answer need not read them again.
+    """The prompt for at most `max_steps` statements on which `answer` rests. The passages come first, so that a
+    server that has just read them for the answer can use its cache.
     """
 
     def read(reply: Mapping[str, Any]) -> list[str]:
@@ -49,5 +49,5 @@ def steps_messages(question: str, answer: str, contexts: Sequence[Context], max_
 
 
 def reply_tokens(max_steps: int) -> int:
-    """Room for so many steps: 200 characters are some 50 tokens, and the JSON around them needs a few."""
+    """Tokens for this number of steps: 200 characters are about 50 tokens, and the JSON needs a few."""
     return 20 + 60 * max_steps

@@ -1,11 +1,11 @@
-"""What kg may ask of a question: the names in it."""
+"""The prompt of kg for the names in a question."""
 
 from harness.llm_utils.json_schema_builders import list_of, object_of, string_of
 from harness.protocols import Message
 
 MAX_NAMES = 10
 MAX_NAME = 80
-"""Characters."""
+"""Maximum characters."""
 MAX_TOKENS = 300
 
 _TASK = (
@@ -17,7 +17,7 @@ NAMES_SCHEMA = object_of({"names": list_of(string_of(MAX_NAME), MAX_NAMES)})
 
 
 def names_messages(question: str) -> list[Message]:
-    """The prompt that asks for the names in `question`."""
+    """The prompt for the names in `question`."""
     return [
         Message("system", f"{_TASK} {_FORMAT}"),
         Message("user", f"Question: {question}\n\n{_TASK} {_FORMAT}"),

@@ -1,4 +1,4 @@
-"""What community asks: a report on a community of entities, and what reports say on a question."""
+"""The prompts of community: a report on a community of entities, and the contribution of reports to a question."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -38,7 +38,7 @@ _REPORT_FORMAT = (
 
 
 def report_messages(material: str) -> list[Message]:
-    """The prompt that asks for the report on a community, from the tables of its entities and relationships."""
+    """The prompt for the report on a community, from the tables of its entities and relationships."""
     return [
         Message("system", f"{_REPORT_ROLE}\n{_REPORT_TASK}\n{_REPORT_FORMAT}"),
         Message("user", f"Tables:\n\n{material}\n\n{_REPORT_TASK}\n{_REPORT_FORMAT}"),
@@ -58,7 +58,7 @@ _MAP_FORMAT = 'Reply with JSON only: {"points": [{"report": 1, "description": ".
 
 
 def map_schema(n_reports: int) -> dict[str, Any]:
-    """The reply to `map_messages` with that many reports."""
+    """The schema of the reply to `map_messages` with this number of reports."""
     point = {"report": integer_of(1, n_reports), "description": string_of(MAX_POINT), "score": integer_of(0, 100)}
     return object_of({"points": list_of(object_of(point), MAX_POINTS)})
 
@@ -66,7 +66,7 @@ def map_schema(n_reports: int) -> dict[str, Any]:
 def map_messages(question: str, reports: Sequence[str]) -> list[Message]:
     """The prompt for the contribution of a batch of reports to `question`.
 
-    The reports come before the question, so that the next question finds the same batch in the server's cache.
+    The reports come first, so that the next question uses the server's cache for the same batch.
     """
     numbered = "\n\n".join(f"[Report {number}]\n{text}" for number, text in enumerate(reports, start=1))
     return [

@@ -11,9 +11,9 @@ from harness.llm_utils.structured_output import parse_object
 from harness.protocols import Message
 
 LONGEST_QUESTION = 120
-"""Characters of a sub-question that are searched for, at most."""
+"""Maximum characters of a sub-question."""
 _LONGEST_REPLY = 4000
-"""Characters that are read of a reply; a server may ignore max_tokens."""
+"""Maximum characters read of a reply; a server may ignore max_tokens."""
 
 _ROLE = (
     "You plan the search for the answer to a question in a collection of documents. The passages you are given "
@@ -22,10 +22,9 @@ _ROLE = (
 
 
 def sub_question_messages(question: str, passages: Sequence[Context], max_questions: int) -> list[Message]:
-    """The prompt for what is missing in `passages`, in the order in which they were found.
+    """The prompt for information missing in `passages`, in retrieval order.
 
-    Passages of earlier rounds come first, so that the prompts of one query share their beginning and a server
-    reads only the rest.
+    Passages of earlier rounds come first, so the prompts of one query share a prefix that a server can cache.
     """
     task = _task(max_questions)
     found = "\n\n".join(f"[{number}] {passage.text.strip()}" for number, passage in enumerate(passages, start=1))
@@ -51,12 +50,12 @@ def _how_many(max_questions: int) -> str:
 
 
 def reply_schema(max_questions: int) -> dict[str, Any]:
-    """The JSON Schema of the reply: at most so many questions, each of bounded length."""
+    """The JSON Schema of the reply: at most this number of questions, each of bounded length."""
     return object_of({"questions": list_of(string_of(LONGEST_QUESTION), max_questions)})
 
 
 def reply_tokens(max_questions: int) -> int:
-    """Room for so many questions: 120 characters are some 30 tokens, and the JSON around them needs a few."""
+    """Tokens for this number of questions: 120 characters are about 30 tokens, and the JSON needs a few."""
     return 20 + 40 * max_questions
 
 

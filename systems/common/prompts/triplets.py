@@ -5,9 +5,9 @@ from harness.protocols import Message
 
 MAX_TRIPLETS = 10
 MAX_NAME, MAX_RELATION = 60, 40
-"""Characters."""
+"""Maximum characters."""
 MAX_TOKENS = 700
-"""Ten triplets at their longest, with room for their brackets."""
+"""Ten triplets of maximum length, with their brackets."""
 
 _TASK = (
     f"List up to {MAX_TRIPLETS} facts that the text states, the most important first, as triplets: "
@@ -23,7 +23,7 @@ TRIPLETS_SCHEMA = object_of({"triplets": list_of(_TRIPLET, MAX_TRIPLETS)})
 
 
 def triplets_messages(text: str) -> list[Message]:
-    """The prompt that asks for the triplets of `text`."""
+    """The prompt for the triplets of `text`."""
     return [
         Message("system", f"You read texts and list the facts they state.\n{_TASK}\n{_FORMAT}"),
         Message("user", f"Text:\n\n{text}\n\n{_TASK}\n{_FORMAT}"),

@@ -114,8 +114,8 @@ def test_a_failed_query_counts_as_nothing() -> None:
     ("gold", "facts", "reason"),
     [
         ([], None, "names no fact"),
-        (["x" * 1001], None, "above 1,000 it is a passage"),
-        ([A], RunFacts(has_evidence=False), "no answer of the run offers a sentence"),
+        (["x" * 1001], None, "1,001 characters"),
+        ([A], RunFacts(has_evidence=False), "no answer of the run"),
         ([A], RunFacts(has_generator=False), "no generator"),
     ],
 )

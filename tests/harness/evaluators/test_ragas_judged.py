@@ -217,7 +217,7 @@ def test_contexts_that_say_nothing_beyond_the_question_are_irrelevant_without_a_
     assert not judged.judge.asked
 
 
-UNREADABLE = "UnusableReply: the judge's reply cannot be read: "
+UNREADABLE = "UnusableReply: the judge's reply cannot be parsed: "
 UNUSABLE: list[tuple[RagasMetric, dict[str, Reply], str]] = [
     ("context_precision", {PRECISION: "Yes, useful.", REPAIR: "Sorry!"}, f"{UNREADABLE}'Sorry!'"),
     ("context_recall", {RECALL: "", REPAIR: ""}, f"{UNREADABLE}''"),
@@ -242,8 +242,8 @@ UNUSABLE: list[tuple[RagasMetric, dict[str, Reply], str]] = [
     ("context_relevance", {RATE_AGAIN: "It is relevant."}, "rating is neither 0, 1 nor 2: 'It is relevant.'"),
     ("context_relevance", {RATE: "0 out of 2"}, "rating is neither 0, 1 nor 2: '0 out of 2'"),
     ("context_relevance", {RATE: "-1"}, "rating is neither 0, 1 nor 2: '-1'"),
-    ("faithfulness", {STATEMENTS: '{"statements": ["a", "b'}, "ends within its JSON"),
-    ("faithfulness", {ENTAILED: verdicts("statements", "verdict", [1, 1])[:-2]}, "ends within its JSON"),
+    ("faithfulness", {STATEMENTS: '{"statements": ["a", "b'}, "is truncated"),
+    ("faithfulness", {ENTAILED: verdicts("statements", "verdict", [1, 1])[:-2]}, "is truncated"),
 ]
 
 

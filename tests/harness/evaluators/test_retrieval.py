@@ -210,7 +210,7 @@ def test_a_blank_fact_beside_others_is_none() -> None:
 def test_a_passage_as_long_as_a_document_is_no_fact() -> None:
     gold, contexts = [("a", "word " * 300), ("a", "the fact")], [passage("a", "the fact")]
     scores = scores_of(gold, contexts)
-    why = "a gold fact of 1,500 characters: above 1,000 it is a passage"
+    why = "a gold fact of 1,500 characters: more than 1,000 is a passage"
     assert scores["fact_Recall@10"].explanation == scores["hits_compat@4"].explanation == why
     assert scores["Hit@1"].value == 1
     assert scores_of(gold, contexts, RetrievalParams(longest_fact=1500))["fact_Recall@10"].value == 0.5

@@ -42,7 +42,7 @@ def group(tmp_path: Path) -> Group:
 
 def test_every_kind_that_any_run_has_is_counted_in_the_order_of_the_measure(group: Group) -> None:
     table = kinds_table(group, group.known[MEASURE])
-    titles = ["ranked too low", "in the context, answered wrong", "in the context, refused", "from elsewhere"]
+    titles = ["ranked too low", "in the context, answered wrong", "in the context, abstained", "from elsewhere"]
     assert [row[0] for row in table.rows[1:]] == titles
     counts = [[format_value(entry) for entry in row[1:]] for row in table.rows[1:]]
     assert counts == [[f"{n} of 6" for n in row] for row in ((2, 1), (0, 1), (1, 0), (0, 1))]
@@ -58,7 +58,7 @@ def test_the_picture_says_how_many_answers_of_each_kind_a_run_has(group: Group, 
     with plotting() as new_figure:
         (drawing,) = draw_measured(group, [MEASURE], new_figure)
         picture = publish(drawing, tmp_path)
-    assert "2 ranked too low, 1 in the context, refused" in drawing.alt
+    assert "2 ranked too low, 1 in the context, abstained" in drawing.alt
     assert "ranked too low: 2 of 6 (33.3 %)</title>" in picture.svg
     assert "ranked too low: 2 of 6 (33.3 %)</title>" in (tmp_path / picture.path).read_text(encoding="utf-8")
 

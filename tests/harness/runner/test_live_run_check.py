@@ -38,7 +38,7 @@ def test_a_run_without_its_index_is_told_how_to_have_it_again(cell: Cell, tmp_pa
 
 
 def test_another_version_of_the_system_is_refused(cell: Cell, tmp_path: Path) -> None:
-    with pytest.raises(HarnessError, match="'naive' has another version than when this run began"):
+    with pytest.raises(HarnessError, match="'naive' has a different version"):
         live_run(run_of(cell, tmp_path, system=system(cell, version="0")))
 
 

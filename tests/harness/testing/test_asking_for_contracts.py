@@ -29,5 +29,5 @@ def test_a_contract_that_names_no_system_says_so() -> None:
     class TestNothing(testing.SystemContract):
         pass
 
-    with pytest.raises(AssertionError, match="TestNothing must say which system it tests: name = "):
+    with pytest.raises(AssertionError, match="TestNothing must name the system to test: name = "):
         TestNothing.chosen()

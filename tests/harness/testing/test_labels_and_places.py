@@ -27,9 +27,9 @@ SORTS = Measure(
     ("changes", "said"),
     [
         ({"binary": False}, "must be binary"),
-        ({"labels": (*LABELS, LABELS[0])}, "names a label twice"),
+        ({"labels": (*LABELS, LABELS[0])}, "duplicate label"),
         ({"labels": (replace(LABELS[0], name="Not So"), LABELS[1])}, "small letters, digits and dashes"),
-        ({"failure_label": "lost"}, "none of its labels"),
+        ({"failure_label": "lost"}, "lost"),
         ({"labels": ()}, "has no labels"),
     ],
 )

@@ -192,7 +192,7 @@ async def test_a_report_that_cannot_be_had_is_counted_and_stood_in_for(
 ) -> None:
     chat = Chat(Failing("You write reports", failure=failure))
     stats = await build(BareRuntime(bare.index_dir, chat))
-    note = f"{stats.communities} communities have no report: a list of what is stated stands in"
+    note = f"{stats.communities} communities have no report by the model and use a list of their statements"
     assert stats.notes[1] == note
     assert stats.notes[2].startswith("the first failure: ")
     for report in stored(bare, "kv_store_community_reports").values():

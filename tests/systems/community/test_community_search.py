@@ -157,7 +157,7 @@ async def test_where_no_point_helps_one_map_reply_that_cannot_be_read_fails_the_
     bare.chat = Chat(reply)
     system = await opened(bare, context_tokens=200)
     if raises:
-        with pytest.raises(Unreadable, match=r"of \d replies to the map step are no list of points"):
+        with pytest.raises(Unreadable, match=r"of \d replies to the map step"):
             await system.answer(QUERY)
     else:
         assert (await system.answer(QUERY)).answer == "Ingrid Solvane"

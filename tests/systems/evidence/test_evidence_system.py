@@ -119,7 +119,7 @@ async def test_where_the_steps_cannot_be_read_question_and_answer_stand_for_them
     assert len(prediction.evidence) == 1
     (step,) = told(prediction, "step")
     assert step.startswith("Who builds turbines for Gull Sound? Ingrid Solvane")
-    assert "question and answer stand for" in told(prediction, "steps")[0]
+    assert "question and answer" in told(prediction, "steps")[0]
 
 
 @pytest.mark.parametrize("text", ["", "Nothing here is a name."])
@@ -196,5 +196,5 @@ async def test_passages_are_looked_at_that_the_graph_leads_to_however_many_other
 
 def test_a_graph_without_sentences_is_refused_before_anything_is_paid() -> None:
     assert SPEC.preflight is not None
-    with pytest.raises(ConfigError, match="keeps none"):
+    with pytest.raises(ConfigError, match=r"index\.statements=false"):
         SPEC.preflight(GraphIndexParams(statements=False), AnswerParams(rank="words"))

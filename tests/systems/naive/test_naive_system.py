@@ -75,7 +75,7 @@ def test_the_index_counts_documents_and_chunks_and_notes_empty_ones(bare: BareRu
     stats = asyncio.run(system.index([*CORPUS, *empty]))
     system.close()
     assert (stats.documents, stats.chunks) == (7, len(list(iter_chunks(CORPUS, INDEX))))
-    assert stats.notes == ("2 documents hold no text",)
+    assert stats.notes == ("2 documents have no text",)
     assert (stats.nodes, stats.edges, stats.communities) == (None, None, None)
     assert bare.stages == ["chunk", "embed", "store", "words"]
 
@@ -200,5 +200,5 @@ def test_headings_are_searched_where_the_index_says_so(bare: BareRuntime, embedd
 def test_a_search_for_vectors_that_the_index_does_not_keep_is_refused() -> None:
     assert SPEC.preflight is not None
     SPEC.preflight(PassageParams(vectors=False), AnswerParams(search="bm25"))
-    with pytest.raises(ConfigError, match=r"index\.vectors=false keeps none: choose answer\.search=bm25"):
+    with pytest.raises(ConfigError, match=r"index\.vectors=false .*answer\.search=bm25"):
         SPEC.preflight(PassageParams(vectors=False), AnswerParams(search="hybrid"))

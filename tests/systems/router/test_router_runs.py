@@ -43,7 +43,7 @@ def test_it_answers_from_the_indexes_of_those_it_asks_which_are_built_once_and_p
     results = tmp_path / "results"
     naive, router = cells(["naive", "router"], POLICY, index=SMALL)
     first, routed = run(naive, results), run(router, results)
-    built = {one.cell.index_id: IndexDir(results, one.cell.index_id).record() for one in router.lent}
+    built = {one.cell.index_id: IndexDir(results, one.cell.index_id).record() for one in router.routed}
     assert naive.index_id in built
     assert {one.built_by for one in built.values() if one} == {first.run_id, routed.run_id}
     index = routed.index()
@@ -64,7 +64,7 @@ def test_what_the_systems_it_asks_would_answer_with_is_part_of_what_a_run_is() -
     (elsewhere,) = cells(["router"], {**POLICY, "otherwise": {**third, "index": {"chunk_size": 900}}})
     assert len({one.run_id, other.run_id, elsewhere.run_id}) == 3
     assert one.index_id == other.index_id != elsewhere.index_id
-    assert [lent["index"]["chunk_size"] for lent in one.identity["system"]["lent"]] == [400, 800]
+    assert [system["index"]["chunk_size"] for system in one.identity["system"]["lent"]] == [400, 800]
 
 
 def test_it_needs_the_models_of_those_it_asks_and_no_other() -> None:

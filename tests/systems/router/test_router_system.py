@@ -32,7 +32,7 @@ class Saying:
         return Prediction(answer=self.name, trace=(Step(name="own", content="step"),))
 
     def close(self) -> None:
-        raise AssertionError("whoever lent it closes it")
+        raise AssertionError("the runner closes routed systems, not the router")
 
 
 class Replying:
@@ -44,9 +44,9 @@ class Replying:
 
 
 def opened(folder: Path, params: AnswerParams, *replies: str) -> tuple[RouterSystem, dict[str, Saying]]:
-    lent = {route.key: Saying(route.system) for route in params.all_routes}
-    runtime = BareRuntime(folder, lent=lent, chat=Replying(*replies))
-    return RouterSystem(IndexParams(), params, runtime), {one.name: one for one in lent.values()}
+    routed = {route.key: Saying(route.system) for route in params.all_routes}
+    runtime = BareRuntime(folder, routed_systems=routed, chat=Replying(*replies))
+    return RouterSystem(IndexParams(), params, runtime), {one.name: one for one in routed.values()}
 
 
 async def answers(router: RouterSystem, *questions: str) -> list[Prediction]:

@@ -1,41 +1,44 @@
-"""How much of one text does another hold, entity by entity? The KG-based scores of Dong et al. 2025.
+"""How much of one text does another contain, entity by entity? The KG-based scores of Dong et al. 2025.
 
-Both texts come as triplets (head, relation, tail): the **input**, which is judged, and the **context**, which it
-is held against. Algorithm 1 of the paper (https://arxiv.org/abs/2510.02549) makes one graph of them:
+Both texts are given as triplets (head, relation, tail): the **input**, which is scored, and the **context** that
+it is compared with. Algorithm 1 of the paper (https://arxiv.org/abs/2510.02549) builds one graph from them:
 
-- Every head, relation and tail is a node. The same label within a side is one entity; every relation is a node of
-  its own; the sides share no node.
-- Every triplet is two edges, head to relation and relation to tail, of weight 0.9 and cost 0.1.
-- An input entity and a context entity whose cosine is at least tau (0.7) are joined by a SIMILAR edge, whose
-  weight is the cosine and whose cost is 1 - cosine.
+- Every head, relation and tail is a node. Equal labels within one text are one entity; every relation is a
+  separate node; the two texts share no node.
+- Every triplet is two edges, head to relation and relation to tail, with weight 0.9 and cost 0.1.
+- An input entity and a context entity with a cosine of at least tau (0.7) are joined by a SIMILAR edge. Its weight
+  is the cosine, its cost 1 - cosine.
 
-| score | share of | that |
+| score | share of | condition |
 |--|--|--|
 | `multi_hop` (Algorithm 2) | input entities | reach a context entity at a cost of at most delta (0.5) |
-| `multi_hop_undirected` | input entities | likewise, reading triplets in both directions |
+| `multi_hop_undirected` | input entities | the same, following triplets in both directions |
 | `direct` | input entities | have a SIMILAR edge themselves |
 | `community` (Formula 2) | input entities | are in a community with a context entity |
-| `community_coverage` (Algorithm 3) | communities | hold entities of both sides |
+| `community_coverage` (Algorithm 3) | communities | contain entities of both texts |
 
-With the defaults two triplets and an edge of cosine 0.9 are just within reach, or one and an edge of 0.7.
+With the defaults, two triplets and an edge of cosine 0.9 are just within reach, as are one triplet and an edge of
+0.7.
 
-What the paper leaves open, as it is here:
+Details that the paper leaves open:
 
 - White space in labels is stripped and collapsed. A triplet with a blank head or tail is dropped and counted; the
-  relation may be blank. A triplet that is stated twice within a side counts once, so that overlapping passages
-  weigh no more than one, and the order of triplets changes nothing.
-- A side without triplets: every score is 0. A side of `names`, entities without a triplet, is compared by them.
+  relation may be blank. A triplet that a text states twice counts once, so overlapping passages have no extra
+  weight, and the order of triplets does not matter.
+- If a text has no triplets, every score is 0. A text given as `names`, entities without triplets, is compared by
+  them.
 - Ties count: a cosine of tau and a cost of delta, within `TOLERANCE`.
-- Communities are Louvain's (Blondel et al. 2008), defined on undirected graphs: the graph is read as one, with the
-  weights above, at resolution 1. The algorithm depends on the order in which nodes are visited: the scores are
-  means over seeds 0, 1, ..., 9, and `..._spread` is the population standard deviation. One partition a seed
-  serves both.
-- Equal texts need not score 1 in communities: a partition of higher modularity may cut the edges between a
-  statement and its equal. For `a is a` against itself it does, and both scores are 0.
-- A negative cosine, which needs a negative tau, weighs nothing in communities.
+- Communities are Louvain's (Blondel et al. 2008), defined on undirected graphs: edge directions are ignored, the
+  weights are those above, the resolution is 1. The algorithm depends on the order in which nodes are visited:
+  the scores are means over seeds 0, 1, ..., 9, and `..._spread` is the population standard deviation. Both scores
+  use the same partition of a seed.
+- Equal texts need not have a community score of 1: a partition of higher modularity may cut the edges between a
+  statement and its copy. For `a is a` against itself it does, and both scores are 0.
+- A negative cosine, possible only with a negative tau, has weight 0 in communities.
 
-`kg_scores` does everything. Beneath it, for vectors that come another way: `TripletSide.of` a text's triplets,
-`distinct_labels` to embed, `connect` to the graph, `scores_of` it, the `paths` behind `multi_hop`.
+`kg_scores` computes everything. For existing vectors, call its parts: `TripletSide.of` (a text's triplets),
+`distinct_labels` (the labels to embed), `connect` (the graph), `scores_of` (its scores), and `paths` (the paths
+behind `multi_hop`).
 """
 
 from harness.core.records import Triplet

@@ -1,4 +1,4 @@
-"""The picture of one comparison: input on the left, context on the right, shared entities between them."""
+"""Draws one comparison: input on the left, context on the right."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST = 24
-"""Nodes of a column: a page of them."""
+"""Maximum nodes of a column."""
 _PATH, _MISSED = PALETTE[0], PALETTE[5]
 _BOX_IN = (1.25, 0.19)
 _ROW_IN = 0.27
 _LONGEST = 23
-"""Characters that a box holds."""
+"""Maximum characters in a box."""
 _HEAD_IN, _FOOT_IN = 0.75, 0.5
 
 _Column = Literal["input relations", "input entities", "context entities", "context relations"]
@@ -41,7 +41,7 @@ class DrawnNodes(NamedTuple):
     input_triplets: list[int]
     context_triplets: list[int]
     left_out: int
-    """Nodes for which there is no room."""
+    """Number of nodes without room."""
 
 
 def draw_query_graph(graph: KgGraph, matches: Sequence[Match], title: str, folder: Path, stem: str) -> Path:
@@ -106,7 +106,7 @@ def _context_rows(graph: KgGraph, matches: Sequence[Match], rows: Sequence[int],
 
 
 def _between(side: TripletSide, shown: Sequence[int], first: Sequence[int]) -> list[int]:
-    """The triplets between shown entities, `first` before the others; each near its ends."""
+    """The triplets between shown entities, `first` before the others; each near its entities."""
     row_of = {place: row for row, place in enumerate(shown)}
     ranked = dict.fromkeys([*first, *range(len(side.triplets))])
     drawn = [number for number in ranked if set(side.ends[number]) <= set(row_of)][:_MOST]
@@ -128,16 +128,18 @@ class _Picture:
         self._taken = {match.similar for match in matches}
 
     def draw(self, shown: DrawnNodes) -> None:
-        """Everything but the texts around it."""
-        inputs = self._spots("input entities", shown.inputs)
-        contexts = self._spots("context entities", shown.contexts)
+        """Everything except the title and caption."""
+        inputs = self._box_corners("input entities", shown.inputs)
+        contexts = self._box_corners("context entities", shown.contexts)
         self._entities(inputs, contexts)
-        self._triplets(self._graph.inputs, self._spots("input relations", shown.input_triplets), inputs)
-        self._triplets(self._graph.contexts, self._spots("context relations", shown.context_triplets), contexts)
+        self._triplets(self._graph.inputs, self._box_corners("input relations", shown.input_triplets), inputs)
+        self._triplets(
+            self._graph.contexts, self._box_corners("context relations", shown.context_triplets), contexts
+        )
         self._similar(inputs, contexts)
 
-    def _spots(self, column: _Column, places: Sequence[int]) -> dict[int, _Spot]:
-        """The upper left corner of each box; a column is spread over the whole height."""
+    def _box_corners(self, column: _Column, places: Sequence[int]) -> dict[int, _Spot]:
+        """The upper left corner of each box; nodes are spread over the height of the column."""
         room = (self._height - _HEAD_IN - _FOOT_IN) / max(1, len(places))
         top = _HEAD_IN + (room - _BOX_IN[1]) / 2
         return {place: (_LEFT_IN[column], top + row * room) for row, place in enumerate(places)}
@@ -162,7 +164,7 @@ class _Picture:
             colour = _PATH if walked else GREY
             self._box(spot, triplet.relation, "none", face=LIGHT)
             for source, target in ((entities[head], spot), (spot, entities[tail])):
-                self._arrow(*_facing(source, target), colour, 1.2 if walked else 0.5)
+                self._arrow(*_facing_sides(source, target), colour, 1.2 if walked else 0.5)
 
     def _similar(self, inputs: dict[int, _Spot], contexts: dict[int, _Spot]) -> None:
         pairs = zip(self._graph.pairs.inputs.tolist(), self._graph.pairs.contexts.tolist(), strict=True)
@@ -170,11 +172,11 @@ class _Picture:
         for edge, (one, other) in zip(self._graph.similar_edges(), pairs, strict=True):
             if one not in inputs or other not in contexts:
                 continue
-            (left, top), (right, bottom) = _facing(inputs[one], contexts[other])
+            (left, top), (right, bottom) = _facing_sides(inputs[one], contexts[other])
             on_path = edge in self._taken
             colour, width = (_PATH, 1.2) if on_path else (GREY, 0.5)
             self._axes.plot([left, right], [top, bottom], color=colour, linewidth=width, linestyle=(0, (4, 2)))
-            # Lines that cross in the middle would write one number over the other.
+            # At the middle, the numbers of crossing lines would overlap.
             share = (0.3, 0.5, 0.7)[drawn % 3]
             self._axes.text(
                 left + share * (right - left),
@@ -205,7 +207,7 @@ class _Picture:
         self._axes.annotate("", target, source, arrowprops={**look, "shrinkA": 0, "shrinkB": 0}, zorder=1)
 
 
-def _facing(source: _Spot, target: _Spot) -> tuple[_Spot, _Spot]:
+def _facing_sides(source: _Spot, target: _Spot) -> tuple[_Spot, _Spot]:
     """The middles of the sides at which two boxes face each other."""
     width, middle = _BOX_IN[0], _BOX_IN[1] / 2
     rightwards = source[0] < target[0]

@@ -19,7 +19,7 @@ _Group = Literal["input", "context"]
 
 
 def graphml(graph: KgGraph, matches: Sequence[Match]) -> str:
-    """The document; the same bytes for the same graph. MissingDependency without networkx."""
+    """The GraphML document, deterministic. MissingDependency without networkx."""
     try:
         import networkx
     except ImportError as error:
@@ -54,12 +54,12 @@ def to_networkx(graph: KgGraph, matches: Sequence[Match]) -> DiGraph:
 
 
 def entity_id(group: _Group, place: int) -> str:
-    """The node of the entity at this place of its side's labels."""
+    """The node id of the entity at this position in its text's labels."""
     return f"{group}-entity-{place}"
 
 
 def relation_id(group: _Group, place: int) -> str:
-    """The node of the triplet at this place of its side's triplets."""
+    """The node id of the triplet at this position in its text's triplets."""
     return f"{group}-relation-{place}"
 
 
@@ -75,7 +75,7 @@ def _add_side(whole: DiGraph, side: TripletSide, group: _Group, on_path: Sequenc
 
 
 def _similar(graph: KgGraph) -> Iterator[tuple[SimilarEdge, tuple[str, str]]]:
-    """Every SIMILAR edge with its nodes."""
+    """Every SIMILAR edge with its node ids."""
     rows = zip(graph.pairs.inputs.tolist(), graph.pairs.contexts.tolist(), strict=True)
     for edge, (one, other) in zip(graph.similar_edges(), rows, strict=True):
         yield edge, (entity_id("input", one), entity_id("context", other))

@@ -1,4 +1,4 @@
-"""The graph of KG-eval's Algorithm 1, as two sides and the SIMILAR edges between them."""
+"""The graph of KG-eval's Algorithm 1, as two texts' triplets and the SIMILAR edges between them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 TAU = 0.7
 TRIPLET_WEIGHT = 0.9
-"""Of an edge between a relation node and its head or tail."""
+"""Weight of an edge between a relation node and its head or tail."""
 TRIPLET_COST = 0.1
 
 
@@ -28,7 +28,7 @@ class SimilarEdge(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class KgGraph:
-    """Both sides and what joins them. Labels merge within a side, never across."""
+    """Both texts' triplets and the SIMILAR edges. Equal labels merge within a text, never across."""
 
     inputs: TripletSide
     contexts: TripletSide
@@ -44,13 +44,14 @@ class KgGraph:
 def connect(
     inputs: TripletSide, contexts: TripletSide, vectors: Mapping[str, ArrayLike], tau: float = TAU
 ) -> KgGraph:
-    """The graph of two sides; `vectors` holds shape (d,) for each of `distinct_labels`, of any length.
+    """The graph of two texts; `vectors` maps each of `distinct_labels` to a vector of shape (d,), not necessarily
+    normalised.
 
     A zero vector has similarity 0 to everything. ValueError: tau outside [-1, 1]; a vector that holds NaN or
     infinity or has another shape, by its label; more SIMILAR edges than `similar.MOST_PAIRS`.
     """
     if not -1 <= tau <= 1:
-        raise ValueError(f"tau = {tau:g} is no cosine: it is between -1 and 1")
+        raise ValueError(f"tau = {tau:g} is not a cosine between -1 and 1")
     if not inputs.labels or not contexts.labels:
         return KgGraph(inputs, contexts, no_pairs())
     rows, others = unit_rows(inputs.labels, vectors), unit_rows(contexts.labels, vectors)

@@ -1,4 +1,4 @@
-"""KG-eval's Algorithm 2: from which input entities is a context entity within reach?
+"""KG-eval's Algorithm 2: which input entities reach a context entity?
 
 A path ends at the first context node it meets. Only SIMILAR edges lead from the input graph to the context graph,
 so it consists of input triplets and, at its end, the cheapest SIMILAR edge of the entity where they end. One
@@ -20,7 +20,7 @@ from harness.evaluators.kg.graphs.similar_edges import DECIMALS, TOLERANCE
 DELTA = 0.5
 
 _Steps = list[list[tuple[int, int]]]
-"""For each entity the triplets that lead to it: (place of the triplet, place of the entity at its other end)."""
+"""For each entity the triplets that lead to it: (index of the triplet, index of its other entity)."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Match:
         return self.entity, *walked, self.similar.context_entity
 
 
-class _Reached(NamedTuple):
-    """How the path goes on from an entity."""
+class _NextStep(NamedTuple):
+    """The next step of the path from an entity."""
 
     cost: float
     triplet: int
@@ -52,14 +52,14 @@ class _Reached(NamedTuple):
 
 
 def reaching(graph: KgGraph, delta: float, *, directed: bool) -> int:
-    """How many input entities reach a context entity at a cost of at most delta."""
+    """The number of input entities that reach a context entity at a cost of at most delta."""
     return len(_search(graph, delta, directed=directed))
 
 
 def paths(graph: KgGraph, delta: float = DELTA) -> list[Match]:
     """The path of every input entity that reaches a context entity at a cost of at most delta, by entity.
 
-    Triplets are walked from head to tail, as published. ValueError for a negative delta.
+    Triplets are followed from head to tail, as published. ValueError for a negative delta.
     """
     reached = _search(graph, delta, directed=True)
     best: dict[str, SimilarEdge] = {}
@@ -69,7 +69,7 @@ def paths(graph: KgGraph, delta: float = DELTA) -> list[Match]:
     return [_match(graph, reached, entity, best) for entity in sorted(reached)]
 
 
-def _match(graph: KgGraph, reached: dict[int, _Reached], entity: int, best: dict[str, SimilarEdge]) -> Match:
+def _match(graph: KgGraph, reached: dict[int, _NextStep], entity: int, best: dict[str, SimilarEdge]) -> Match:
     triplets, end = [], entity
     while reached[end].triplet >= 0:
         triplets.append(graph.inputs.triplets[reached[end].triplet])
@@ -78,20 +78,20 @@ def _match(graph: KgGraph, reached: dict[int, _Reached], entity: int, best: dict
     return Match(labels[entity], tuple(triplets), best[labels[end]], reached[entity].cost)
 
 
-def _search(graph: KgGraph, delta: float, *, directed: bool) -> dict[int, _Reached]:
-    """Dijkstra's algorithm from many starts; all entities with a path, and how it goes on."""
+def _search(graph: KgGraph, delta: float, *, directed: bool) -> dict[int, _NextStep]:
+    """Dijkstra's algorithm from many starts; all entities with a path, and its next step."""
     if not delta >= 0:
-        raise ValueError(f"delta = {delta:g} is no cost: it is 0 or more")
+        raise ValueError(f"delta = {delta:g} is not a cost of 0 or more")
     limit, steps = delta + TOLERANCE, _steps(graph, directed=directed)
-    found: dict[int, _Reached] = {}
-    # Cost, number of triplets, entity, how it goes on from there.
+    found: dict[int, _NextStep] = {}
+    # Cost, number of triplets, entity, next step.
     waiting = [(cost, 0, entity, -1, -1) for entity, cost in _exits(graph) if cost <= limit]
     heapq.heapify(waiting)
     while waiting:
         cost, hops, entity, triplet, onwards = heapq.heappop(waiting)
         if entity in found:
             continue
-        found[entity] = _Reached(cost, triplet, onwards)
+        found[entity] = _NextStep(cost, triplet, onwards)
         further = round(cost + 2 * TRIPLET_COST, DECIMALS)
         if further <= limit:
             for number, before in steps[entity]:

@@ -1,4 +1,4 @@
-"""Two lists of triplets to scores."""
+"""Computes the scores of two lists of triplets."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ SEEDS = 10
 
 @dataclass(frozen=True)
 class KgScores:
-    """How much of the input the context holds: shares between 0 and 1, and what explains them."""
+    """The shares of the input in the context, between 0 and 1, with the counts behind them."""
 
     multi_hop: float
-    """Algorithm 2, as published: input entities from which a context entity is within reach, from head to tail."""
+    """Algorithm 2, as published: input entities that reach a context entity, from head to tail."""
     multi_hop_undirected: float
     """The same, if triplets may also be followed from tail to head."""
     direct: float
-    """Input entities that have a SIMILAR edge themselves; its cost is not held against delta."""
+    """Input entities that have a SIMILAR edge themselves, whatever its cost."""
     community: float
-    """Formula 2, mean over the seeds: share of input entities whose community holds a context entity."""
+    """Formula 2, mean over the seeds: share of input entities in a community with a context entity."""
     community_spread: float
     """The population standard deviation over the seeds."""
     community_coverage: float
-    """Algorithm 3, mean over the seeds: communities that hold entities of both sides."""
+    """Algorithm 3, mean over the seeds: communities with entities of both texts."""
     community_coverage_spread: float
     """The population standard deviation over the seeds."""
     input_entities: int
     context_entities: int
     similar_edges: int
     dropped_triplets: int
-    """Triplets of both sides without a head or a tail."""
+    """Triplets of both texts without a head or a tail."""
 
 
 def kg_scores(
@@ -56,15 +56,15 @@ def kg_scores(
     """The KG-based scores of two lists of (head, relation, tail); the package docstring defines them.
 
     `embed` maps labels to an array of shape (n, d). It is called once with each distinct label, or not at all if a
-    side has no triplet; then all scores are 0. Raises ValueError for impossible parameters, NaN or infinity in a
+    text has no triplet; then all scores are 0. Raises ValueError for impossible parameters, NaN or infinity in a
     vector (with its label), or an array of another shape; MissingDependency without igraph.
     """
     inputs, contexts = TripletSide.of(input_triplets), TripletSide.of(context_triplets)
     labels = distinct_labels(inputs, contexts)
     rows = np.asarray(embed(labels)) if labels else np.zeros((0, 1))
     if rows.ndim != 2 or len(rows) != len(labels):
-        wanted = f"a row for each of the {len(labels)} labels from {labels[0]!r} to {labels[-1]!r}"
-        raise ValueError(f"embed gave an array of shape {rows.shape}, not {wanted}")
+        wanted = f"one row for each of the {len(labels)} labels from {labels[0]!r} to {labels[-1]!r}"
+        raise ValueError(f"embed returned an array of shape {rows.shape}, not {wanted}")
     return scores_of(connect(inputs, contexts, dict(zip(labels, rows, strict=True)), tau), delta, seeds)
 
 

@@ -1,4 +1,4 @@
-"""KG-eval's Formula 2 and Algorithm 3: do the two sides share communities?"""
+"""KG-eval's Formula 2 and Algorithm 3: do the two texts share communities?"""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ONE_AT_A_TIME = threading.Lock()
-"""igraph draws from one generator for the whole process."""
+"""igraph has one random generator for the whole process."""
 
 
 class SharedCommunities(NamedTuple):
-    """One partition into communities, and what they share."""
+    """The shares of one partition into communities."""
 
     entities: float
-    """Formula 2: share of the input entities whose community holds a context entity."""
+    """Formula 2: share of the input entities in a community with a context entity."""
     communities: float
-    """Algorithm 3: share of the communities that hold entities of both sides."""
+    """Algorithm 3: share of the communities with entities of both texts."""
 
 
 def shared_communities(graph: KgGraph, seeds: int) -> list[SharedCommunities]:
-    """What Louvain finds with seeds 0, 1, ..., seeds - 1; ValueError for fewer than one."""
+    """Louvain partitions with seeds 0, 1, ..., seeds - 1; ValueError for fewer than one seed."""
     if seeds < 1:
         raise ValueError(f"seeds = {seeds}: at least one is needed")
     if not len(graph.pairs.inputs):
-        # Communities never join nodes without edges between them, so that none holds both sides.
+        # Without edges between the texts, no community contains both.
         return [SharedCommunities(0.0, 0.0)] * seeds
     entities, first_context = len(graph.inputs.labels), len(graph.inputs.labels) + len(graph.inputs.triplets)
     last_context = first_context + len(graph.contexts.labels)
@@ -65,13 +65,13 @@ def _partitions(graph: KgGraph, seeds: int) -> Iterator[NDArray[np.intp]]:
             try:
                 found = whole.community_multilevel(weights=weights)
             finally:
-                # igraph draws from this generator.
+                # igraph uses this random generator.
                 igraph.set_random_number_generator(random)
         yield np.array(found.membership, dtype=np.intp)
 
 
 def _edges(graph: KgGraph) -> tuple[NDArray[np.intp], list[float]]:
-    """The undirected edges, shape (m, 2), none twice, and their weights."""
+    """The undirected edges, shape (m, 2), without duplicates, and their weights."""
     inputs, contexts = graph.inputs, graph.contexts
     first_context = len(inputs.labels) + len(inputs.triplets)
     of_triplets = np.concatenate(
@@ -81,7 +81,7 @@ def _edges(graph: KgGraph) -> tuple[NDArray[np.intp], list[float]]:
         ]
     )
     similar = np.stack([graph.pairs.inputs, graph.pairs.contexts + first_context], axis=1)
-    # A cosine below zero, which only a tau below zero lets in, is no attraction.
+    # A negative cosine (only with a negative tau) has weight 0.
     attraction = np.maximum(graph.pairs.similarities, 0.0)
     return np.concatenate([of_triplets, similar]), [TRIPLET_WEIGHT] * len(of_triplets) + attraction.tolist()
 

@@ -1,4 +1,4 @@
-"""Finds entities of the two sides that mean the same: pairs whose cosine is at least tau."""
+"""Finds equivalent entities of the two texts: pairs with a cosine of at least tau."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ DECIMALS = 9
 """Similarities are rounded, so that the last bits of a matrix product, which depend on its size and on the
 machine, reach neither Louvain nor a comparison."""
 MOST_PAIRS = 5_000_000
-"""More SIMILAR edges than this take gigabytes; real embeddings at a tau that means something stay far below."""
+"""More SIMILAR edges than this take gigabytes; real embeddings at a sensible tau stay far below."""
 _BLOCK = 2_000_000
 
 
 class Pairs(NamedTuple):
-    """The SIMILAR edges by place of the entity in each side's labels, sorted by input, then context."""
+    """The SIMILAR edges as label indices, sorted by input, then context."""
 
     inputs: Places
     contexts: Places
@@ -42,8 +42,8 @@ def no_pairs() -> Pairs:
 def unit_rows(labels: Sequence[str], vectors: Mapping[str, ArrayLike]) -> Numbers:
     """The labels' vectors at length 1, float64, shape (len(labels), d); a zero vector stays zero.
 
-    Raises ValueError, which names the label, for NaN, infinity or a shape that is not the others'; KeyError for a
-    label without a vector.
+    ValueError, with the label, for NaN, infinity or a different shape; KeyError for a label without a
+    vector.
     """
     found = [np.asarray(vectors[label]) for label in labels]
     shape = found[0].shape
@@ -55,7 +55,7 @@ def unit_rows(labels: Sequence[str], vectors: Mapping[str, ArrayLike]) -> Number
                 f"the vector of {label!r} has the shape {vector.shape}, that of {labels[0]!r} {shape}"
             )
     rows = np.stack(found).astype(np.float64)
-    # Scaled before it is squared: a vector of 1e200 has a direction too.
+    # Scaled before squaring, which would overflow for 1e200.
     peaks = np.abs(rows).max(axis=1, keepdims=True)
     if not np.isfinite(peaks).all():
         raise ValueError(f"the vector of {labels[int(np.isfinite(peaks).argmin())]!r} holds NaN or infinity")
@@ -66,9 +66,9 @@ def unit_rows(labels: Sequence[str], vectors: Mapping[str, ArrayLike]) -> Number
 
 
 def similar_pairs(inputs: Numbers, contexts: Numbers, tau: float) -> Pairs:
-    """Pairs of unit rows with cosine >= tau; never more than 16 MB of cosines at once.
+    """Pairs of unit rows with cosine >= tau; at most 16 MB of cosines at once.
 
-    Raises ValueError if the sides differ in dimension, or for more than `MOST_PAIRS`.
+    ValueError if the dimensions differ, or for more than `MOST_PAIRS`.
     """
     if inputs.shape[1] != contexts.shape[1]:
         raise ValueError(f"input vectors have {inputs.shape[1]} dimensions, context vectors {contexts.shape[1]}")

@@ -1,4 +1,4 @@
-"""The triplets of one text: which entities there are, and which triplets join them."""
+"""The triplets of one text and their entities."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from harness.core.records import Triplet
 
 @dataclass(frozen=True)
 class TripletSide:
-    """The distinct triplets of one side of the comparison, sorted, and their entities; or names without any.
+    """The distinct triplets of one text, sorted, and their entities; or names without triplets.
 
-    Nothing depends on the order in which the triplets were stated, nor on how often.
+    Independent of the order and repetition of the given triplets.
     """
 
     triplets: tuple[Triplet, ...]
     """Labels without surplus white space; only a relation may be empty. Each triplet is one relation node, with an
     edge from its head and one to its tail."""
     dropped: int
-    """Triplets without a head or without a tail."""
+    """Number of triplets without a head or tail."""
     names: tuple[str, ...] = ()
-    """Entities that no triplet joins to others, sorted."""
+    """Entities without a triplet, sorted."""
 
     @staticmethod
     def of(triplets: Iterable[Sequence[str]], names: Iterable[str] = ()) -> TripletSide:
-        """The side that (head, relation, tail) sequences make; ValueError if one has not three parts."""
+        """From (head, relation, tail) sequences; ValueError if one does not have three parts."""
         stated = [_cleaned(*triplet) for triplet in triplets]
         kept = [one for one in stated if one.head and one.tail]
         return TripletSide(tuple(sorted(set(kept))), len(stated) - len(kept), tuple(sorted(set(names))))
@@ -38,13 +38,13 @@ class TripletSide:
 
     @cached_property
     def ends(self) -> tuple[tuple[int, int], ...]:
-        """Head and tail of each triplet as places in `labels`."""
+        """Head and tail of each triplet as indices into `labels`."""
         place = {label: number for number, label in enumerate(self.labels)}
         return tuple((place[one.head], place[one.tail]) for one in self.triplets)
 
 
 def distinct_labels(inputs: TripletSide, contexts: TripletSide) -> list[str]:
-    """The labels to embed, each once; none if a side is empty, since all scores are 0 then."""
+    """The distinct labels to embed; none if a text is empty, because all scores are then 0."""
     if not inputs.labels or not contexts.labels:
         return []
     return list(dict.fromkeys([*inputs.labels, *contexts.labels]))

@@ -212,13 +212,13 @@ BARE = ["Acme", "Bob", ""]
 async def test_a_reference_without_triplets_measures_no_answer_right_wrong_or_missing(judged: Judged) -> None:
     scores = await judged.all_of({}, BARE, [CORRECT, CORRECT_COSINE], reference="Acme")
     assert {(score.status, score.explanation) for score in scores.values()} == {
-        ("not_applicable", "the reference states no triplet")
+        ("not_applicable", "no triplet was extracted from the reference")
     }
 
 
 async def test_an_answer_without_triplets_has_no_faithfulness(judged: Judged) -> None:
     scores = await judged({}, answer="Yes")
-    none = "the answer states no triplet"
+    none = "no triplet was extracted from the answer"
     assert {scores[name].explanation for name in (FAITH, FAITH_COSINE)} == {none}
     assert {scores[name].status for name in (FAITH, FAITH_COSINE)} == {"not_applicable"}
     assert (scores[CORRECT_COSINE].value, scores[CORRECT_COSINE].explanation) == (0.0, none)

@@ -25,7 +25,7 @@ from harness.runner.progress import Reporter
 from harness.store import RunDir
 
 N = 8
-READ_ELSEWHERE = "its texts were read by several workers at once: its seconds are not those of one."
+READ_ELSEWHERE = "several workers extracted its texts in parallel, so its time is not that of one process."
 Serve = Callable[..., FakeServer]
 
 

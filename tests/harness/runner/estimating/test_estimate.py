@@ -100,8 +100,8 @@ def test_a_finished_run_is_judged_anew_by_another_judge_and_other_parameters(tmp
 
 
 def test_an_index_that_a_router_lends_is_paid_by_whoever_comes_first(tmp_path: Path) -> None:
-    lent = {"system": "naive", "answer": {"top_k": 3}}
-    policy = {"routes": {"comparison": lent}, "otherwise": {"system": "naive"}, "classifier": "rules"}
+    routed = {"system": "naive", "answer": {"top_k": 3}}
+    policy = {"routes": {"comparison": routed}, "otherwise": {"system": "naive"}, "classifier": "rules"}
     found = cells("systems=[naive,router]", f"per_system.router.answer={json.dumps(policy)}")
     first, second = Estimator(tmp_path, load_prices()).estimate_all(found)
     assert (first.index_is_built, second.index_is_built) == (False, True)

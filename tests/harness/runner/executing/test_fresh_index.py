@@ -7,7 +7,7 @@ import pytest
 
 from harness.config import load_config
 from harness.core.records import Cost
-from harness.runner.executing.execute import NOTHING_AGAIN, RerunOptions, RunContext, run_cell
+from harness.runner.executing.execute import NO_RERUN, RerunOptions, RunContext, run_cell
 from harness.runner.plan import plan_cells
 from harness.runner.progress import Reporter
 from harness.store import RunDir
@@ -29,9 +29,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAG_HARNESS_CACHE", str(tmp_path / "cache"))
 
 
-def run(results: Path, system: str, again: RerunOptions = NOTHING_AGAIN) -> RunDir:
+def run(results: Path, system: str, rerun: RerunOptions = NO_RERUN) -> RunDir:
     (cell,) = plan_cells(load_config(None, [*FAKE, f"systems=[{system}]"]))
-    return run_cell(cell, RunContext(results, Reporter(quiet=True), again=again)).run
+    return run_cell(cell, RunContext(results, Reporter(quiet=True), rerun=rerun)).run
 
 
 def cost_of(run: RunDir) -> Cost:

@@ -8,7 +8,7 @@ from harness.core.records import Cost, Prediction, RunRecord
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.executing.execute import open_run
 from harness.runner.executing.messages import QueryTask
-from harness.runner.executing.phases import Execution, Heard, ProgressCounter
+from harness.runner.executing.phases import Execution, OnEvent, ProgressCounter
 from harness.runner.executing.worker_supervisor import WorkerEnd
 from harness.runner.plan import plan_cells
 from harness.runner.progress import Reporter
@@ -30,7 +30,7 @@ def test_who_is_killed_for_one_query_has_answered_what_its_records_say(tmp_path:
     answered, blocking, torn = todo
     asked: list[Sequence[QueryTask]] = []
 
-    def ask(pending: Sequence[QueryTask], _heard: Heard) -> WorkerEnd:
+    def ask(pending: Sequence[QueryTask], _on_event: OnEvent) -> WorkerEnd:
         asked.append(list(pending))
         if len(asked) > 1:
             going.run.append_records([record(one) for one in pending])

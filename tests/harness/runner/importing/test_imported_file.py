@@ -141,7 +141,7 @@ def test_line_separators_blank_lines_and_byte_order_marks_do_not_break_rows(writ
         ({"query": "q", "answer": "a", "input_tokens": 10**13}, "'input_tokens'"),
         ({"query": "q", "answer": "a", "repeat": 1000}, "'repeat'"),
         ({"query": "q", "answer": "a", "model_calls": 0, "input_tokens": 5}, "model_calls is 0"),
-        ({"query": "q", "answer": "a", "input_tokens": 5, "cached_tokens": 6}, "cached_tokens is more than"),
+        ({"query": "q", "answer": "a", "input_tokens": 5, "cached_tokens": 6}, "cached_tokens is greater than"),
         ({"query": "q", "answer": "a", "started_at": "yesterday"}, "'started_at'"),
         (
             {"query": "q", "answer": "a", "started_at": "0001-01-01T00:00:00+14:00"},
@@ -157,8 +157,8 @@ def test_line_separators_blank_lines_and_byte_order_marks_do_not_break_rows(writ
         ({"query": "q", "answer": "a", "contexts": [{"text": "t", "doc_ids": [[]]}]}, "'contexts.0.doc_ids.0'"),
         ({"query": "q", "answer": "a", "contexts": [{"text": "t", "kind": "chunk"}]}, "'contexts.0.kind'"),
         ({"query": "q", "answer": "a", "contexts": [{"text": "t", "score": math.inf}]}, "'contexts.0.score'"),
-        ('{"query": "q", "answer": "half \\ud83d"}', "line 2: 'answer' holds half a surrogate pair"),
-        ('{"query": "q", "answer": "a", "contexts": ["\\ude00"]}', "line 2: 'contexts' holds half a surrogate"),
+        ('{"query": "q", "answer": "half \\ud83d"}', "line 2: 'answer' has a lone surrogate"),
+        ('{"query": "q", "answer": "a", "contexts": ["\\ude00"]}', "line 2: 'contexts' has a lone surrogate"),
     ],
 )
 def test_a_row_that_cannot_be_is_named_by_its_line(write: WriteRows, row: Any, words: str) -> None:

@@ -52,5 +52,5 @@ def test_an_answer_to_what_nobody_asked_is_one_line(tmp_path: Path) -> None:
 
 
 def test_questions_without_documents_are_one_line_with_the_flag(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no data set is named: add --docs FOLDER"):
+    with pytest.raises(ConfigError, match="add --docs FOLDER"):
         take(tmp_path, {"query_id": "q-0001", "answer": "24 days"}, docs=None)

@@ -108,7 +108,7 @@ def test_an_address_with_a_password_is_refused_without_showing_it() -> None:
     with pytest.raises(ServiceUnavailable) as refused:
         Neo4jSettings.from_environment({"NEO4J_URI": "bolt://neo4j:hush@127.0.0.1:7687"})
     assert str(refused.value) == (
-        "NEO4J_URI holds a user or password: put them into NEO4J_USERNAME and NEO4J_PASSWORD"
+        "NEO4J_URI contains a user or password: put them into NEO4J_USERNAME and NEO4J_PASSWORD"
     )
 
 
@@ -123,7 +123,7 @@ def test_a_server_that_is_down_is_one_line_at_once(
     with pytest.raises(ServiceUnavailable) as refused:
         check_store("neo4j")
     assert str(refused.value) == (
-        f"Neo4j at {uri} does not answer: start it (scripts/neo4j start), or point NEO4J_URI at one that runs"
+        f"Neo4j at {uri} does not answer: start it (scripts/neo4j start), or set NEO4J_URI to a running one"
     )
     assert capfd.readouterr() == ("", "")
 
@@ -132,7 +132,7 @@ def test_a_server_that_is_down_is_one_line_at_once(
     "name", ["", "Rag_", "Rag_0123456789AB", "Rag_0123456789ab ", "Rag_0123456789ab`)--()", "x"]
 )
 def test_only_our_own_names_get_into_queries(name: str) -> None:
-    with pytest.raises(ValueError, match="no name of a label space"):
+    with pytest.raises(ValueError, match="not a label space name"):
         Space(name)
 
 

@@ -121,8 +121,8 @@ async def test_a_graph_that_is_not_on_the_server_is_one_line_with_the_way_out(
         await new("a").size()
     uri = neo4j_server.uri
     assert str(refused.value) == (
-        f"Neo4j at {uri} does not hold the graph of {tmp_path / 'a'} (it was written to {uri}): "
-        f"start the server that has it, or delete {tmp_path} so that it is built again"
+        f"Neo4j at {uri} does not have the graph of {tmp_path / 'a'} (it was written to {uri}): "
+        f"start the server that has it, or delete {tmp_path} to build it again"
     )
 
 
@@ -185,7 +185,7 @@ async def test_a_file_that_names_no_space_of_ours_is_refused(new: New, tmp_path:
     file = tmp_path / "a" / "neo4j.json"
     told = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(json.dumps({**told, "space": "Rag_x) DETACH DELETE n //"}), encoding="utf-8")
-    with pytest.raises(ValueError, match="no name of a label space"):
+    with pytest.raises(ValueError, match="not a label space name"):
         await new("a").size()
     file.write_text(json.dumps(told), encoding="utf-8")
 

@@ -7,7 +7,7 @@ from harness.config.shipped_files import shipped_report
 from harness.core.errors import ConfigError
 
 
-def open_demo(*, in_browser: bool) -> None:
+def open_finished_report(*, in_browser: bool) -> None:
     """Print the path of the report and the next commands; open it in a browser, if there is one."""
     page = shipped_report()
     if not page.is_file():
