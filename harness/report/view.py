@@ -11,8 +11,16 @@ from functools import cached_property
 from typing import Any
 
 from harness.core.records import EvaluationRecord, RaceRecord
-from harness.display.text_format import printable
+from harness.display import printable
 from harness.protocols import Measure
+from harness.report.group_notes import (
+    apart_note,
+    constant_notes,
+    document_notes,
+    group_notes,
+    judge_notes,
+    way_of,
+)
 from harness.report.labels import dataset_title, labels
 from harness.report.measures import (
     DEFAULT_MARGIN,
@@ -22,28 +30,20 @@ from harness.report.measures import (
     margin_choice,
     ranking_choice,
 )
-from harness.report.notes import (
-    apart_note,
-    constant_notes,
-    document_notes,
-    group_notes,
-    judge_notes,
-    resource_notes,
-    run_notes,
-    way_of,
-)
-from harness.report.record_briefs import (
+from harness.report.notes import resource_notes, run_notes
+from harness.report.records import (
     ABSTAINED,
     TIMEOUT,
     Briefs,
+    RecordCounts,
+    Sample,
     became,
     read_briefly,
     refused_of,
     refuses_most,
+    samples_of,
     why_unpriced,
 )
-from harness.report.record_counts import RecordCounts
-from harness.report.samples import Sample, samples_of
 from harness.statistics import (
     OVERALL,
     Aggregate,
@@ -253,22 +253,20 @@ class Group:
         """Ids of runs whose values of a metric were made in another way than most: another judge, version,
         parameters or weights.
         """
-        if measure not in self._otherwise:
-            self._otherwise[measure] = self._scored_otherwise(measure)
+        if measure in self._otherwise:
+            return self._otherwise[measure]
+        held = [view for view in self.views if measure in view.values and view.values[measure].values]
+        able = [one for one in held if one.is_complete and not one.is_baseline and measure not in one.unscored]
+        able = [one for one in able if one.values[measure].is_covered]
+        ways = Counter(one.way(measure) for one in able or held)
+        most = next(iter(ways.most_common(1)), ("", 0))[0]
+        self._otherwise[measure] = frozenset(one.run.run_id for one in held if one.way(measure) != most)
         return self._otherwise[measure]
 
     @cached_property
     def _otherwise(self) -> dict[str, frozenset[str]]:
         """Cache by metric."""
         return {}
-
-    def _scored_otherwise(self, measure: str) -> frozenset[str]:
-        held = [view for view in self.views if measure in view.values and view.values[measure].values]
-        able = [one for one in held if one.is_complete and not one.is_baseline and measure not in one.unscored]
-        able = [one for one in able if one.values[measure].is_covered]
-        ways = Counter(one.way(measure) for one in able or held)
-        most = next(iter(ways.most_common(1)), ("", 0))[0]
-        return frozenset(one.run.run_id for one in held if one.way(measure) != most)
 
     @property
     def costs(self) -> frozenset[str]:
@@ -281,21 +279,12 @@ class Group:
         return sorted({query_type for view in self.views for query_type in view.frame.query_types.values()})
 
     @property
-    def shared_notes(self) -> list[str]:
-        """Notes that apply to every run; none for a single run."""
-        first, *others = self.views
-        return [note for note in first.notes if others and all(note in view.notes for view in others)]
-
-    def own_notes(self, view: RunView) -> list[str]:
-        """Notes that apply to this run and not to all."""
-        shared = self.shared_notes
-        return [note for note in view.notes if note not in shared]
-
-    @property
     def note_lines(self) -> list[str]:
-        """Every note of the group, those of a single run with its label."""
-        own = [f"{printable(view.label)}: {note}" for view in self.views for note in self.own_notes(view)]
-        return [*self.notes, *self.shared_notes, *own]
+        """Every note of the group: those that apply to every run once, those of a single run with its label."""
+        first, *others = self.views
+        shared = [note for note in first.notes if others and all(note in view.notes for view in others)]
+        own = ((view.label, note) for view in self.views for note in view.notes if note not in shared)
+        return [*self.notes, *shared, *(f"{printable(label)}: {note}" for label, note in own)]
 
     @property
     def measures(self) -> list[str]:
@@ -314,13 +303,13 @@ def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
         digest = str(manifest.identity.get("dataset", {}).get("digest", ""))
         found.setdefault((digest, manifest.has_generator), []).append(run)
     groups = [_load_group(digest, members, prices) for (digest, _), members in found.items()]
-    return [replace(group, notes=(*group.notes, *_apart_notes(group, groups))) for group in groups]
-
-
-def _apart_notes(group: Group, groups: Sequence[Group]) -> list[str]:
-    """Why other runs of the same data set are not in the group."""
-    others = [other for other in groups if other.dataset == group.dataset and other.digest != group.digest]
-    return [apart_note(group.views[0].run, other.views[0].run) for other in others]
+    whole = []
+    for group in groups:
+        # Why other runs of the same data set are not in the group.
+        others = [other for other in groups if other.dataset == group.dataset and other.digest != group.digest]
+        notes = [apart_note(group.views[0].run, other.views[0].run) for other in others]
+        whole.append(replace(group, notes=(*group.notes, *notes)))
+    return whole
 
 
 def _widest(views: Sequence[RunView]) -> RunView:

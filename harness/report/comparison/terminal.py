@@ -73,7 +73,11 @@ def headline(comparison: Comparison) -> str:
     if comparison.documents_differ:
         return "Inconclusive: the runs searched different documents."
     if comparison.against is not None and len(comparison.runs) > 2:
-        return _against_one(comparison, compared, comparison.against)
+        against = comparison.against
+        verdicts = [compared.verdict(pair if pair.b == against else pair.turned) for pair in compared.pairs]
+        better, worse = (counted(verdicts.count(one), "run is", "runs are") for one in ("a", "b"))
+        than = shortened(comparison.label(against))
+        return f"By {_title(compared)}, {better} significantly better than {than} and {worse} worse."
     best, *_ = ranked_places(compared)
     leads = leads_of(compared, best)
     return _of_leads(comparison, compared, best, leads) if leads else f"Compared by {_title(compared)}."
@@ -82,44 +86,24 @@ def headline(comparison: Comparison) -> str:
 def _of_leads(comparison: Comparison, compared: MeasureComparison, best: int, leads: Sequence[Lead]) -> str:
     lead = leads[0]
     first, second = (shortened(comparison.label(place)) for place in (best, lead.place))
-    by = f"{_amount(compared, lead.difference)} {_title(compared)}"
+    points = f"{short_number(100 * lead.difference)} points"
+    by = f"{points if compared.measure.is_share else short_number(lead.difference)} in {_title(compared)}"
     if all(one.is_shown for one in leads):
         whom = second if len(leads) == 1 else "every other run"
         return f"{first} is significantly better than {whom}: {by}, ahead of {second}."
     if lead.n_missing > _MISSING_MATTERS * compared.n_common:
-        return f"Inconclusive: {_missing(comparison, compared)}."
+        known = [place for place, mean in enumerate(compared.means) if mean is not None]
+        most = max(known, key=lambda place: (compared.n_missing[place], place))
+        queries = f"{compared.n_missing[most]:,} of {counted(compared.n_common, 'query', 'queries')}"
+        return f"Inconclusive: {shortened(comparison.label(most))} has no value for {queries}."
     if lead.is_shown_here:
         return f"{first} is significantly better than {second}, but only on these documents: {by}."
     if not lead.difference:
         return f"{first} and {second} have the same score: {_title(compared)}."
     shown = f"No significant difference: {first} is ahead of {second} by {by}"
-    return f"{shown}{_good(comparison, compared)}."
-
-
-def _against_one(comparison: Comparison, compared: MeasureComparison, against: int) -> str:
-    """How many runs are better and worse than the one they are compared with."""
-    verdicts = [compared.verdict(pair if pair.b == against else pair.turned) for pair in compared.pairs]
-    than = shortened(comparison.label(against))
-    better, worse = (counted(verdicts.count(one), "run is", "runs are") for one in ("a", "b"))
-    return f"By {_title(compared)}, {better} significantly better than {than} and {worse} worse."
-
-
-def _good(comparison: Comparison, compared: MeasureComparison) -> str:
-    """That two runs are shown to be as good as each other."""
-    alike = len(compared.pairs) == 1 and which_as_good(compared, compared.pairs[0], comparison.margin) == "both"
-    return f". They are equally good within {comparison.margin:g} points" if alike else ", which may be chance"
-
-
-def _missing(comparison: Comparison, compared: MeasureComparison) -> str:
-    n, place = max((n, place) for place, n in enumerate(compared.n_missing) if compared.means[place] is not None)
-    queries = counted(compared.n_common, "query", "queries")
-    return f"{shortened(comparison.label(place))} has no value for {n:,} of {queries}"
-
-
-def _amount(compared: MeasureComparison, difference: float) -> str:
-    if compared.measure.is_share:
-        return f"{short_number(100 * difference)} points in"
-    return f"{short_number(difference)} in"
+    if len(compared.pairs) == 1 and which_as_good(compared, compared.pairs[0], comparison.margin) == "both":
+        return f"{shown}. They are equally good within {comparison.margin:g} points."
+    return f"{shown}, which may be chance."
 
 
 def _title(compared: MeasureComparison) -> str:

@@ -7,12 +7,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.display.text_format import printable
-from harness.report.comparison.choosing import paired
-from harness.report.context_notes import lacks_evidence, sees_gold
+from harness.display import printable
+from harness.report.comparison.compare import paired
 from harness.report.measures import Ranged, ranged
-from harness.report.samples import References
-from harness.report.verdict.eligible_runs import has_values, why_apart
+from harness.report.notes import lacks_evidence, sees_gold
+from harness.report.records import References
+from harness.report.verdict.ranking import has_values, why_apart
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate, Frame, aggregate_scores
 from harness.statistics.columnar_scores import FAILED, IMPUTED, NOT_APPLICABLE, SCORED, GatheredRows
@@ -70,7 +70,8 @@ def baselines_of(group: Group, measure: str, entrants: Sequence[int]) -> Baselin
     runs = [
         view
         for view in group.views
-        if view.is_baseline and not view.fails_too_often and _is_comparable(view, like, measure)
+        if view.is_baseline and not view.fails_too_often and has_values(view, measure)
+        if not why_apart(view, measure) and view.way(measure) == like.way(measure)
     ]
     given = {view.run.run_id: sees_gold(view.manifest) for view in runs}
     blind = [_of_run(view, measure) for view in runs if given[view.run.run_id] is False]
@@ -134,12 +135,6 @@ def _constant(group: Group, measure: str, view: RunView) -> Baseline | None:
     values = QueryValues(dict(zip(ids, found.values, strict=True)), frozenset(ids))
     label = f"always '{printable(found.answer, _LONGEST_ANSWER)}'"
     return Baseline(label, values, means_over(view.frame, ranged(known), values.values, applies), is_computed=True)
-
-
-def _is_comparable(view: RunView, like: RunView, measure: str) -> bool:
-    if not has_values(view, measure) or why_apart(view, measure):
-        return False
-    return view.way(measure) == like.way(measure)
 
 
 def _of_run(view: RunView, measure: str) -> Baseline:

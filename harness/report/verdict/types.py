@@ -44,6 +44,19 @@ Status = Literal["recommended", "as good", "tied", "worse", "baseline", "not ran
 
 
 @dataclass(frozen=True)
+class Choice:
+    """The recommended entrant of a ranking, and why."""
+
+    place: int
+    """In the comparison."""
+    outcome: Outcome
+    as_good: frozenset[int] = frozenset()
+    """Entrants that are shown to be as good."""
+    recommends: bool = True
+    """False: nothing shows which run to choose."""
+
+
+@dataclass(frozen=True)
 class Number:
     """A mean or a difference with its 95 % interval."""
 

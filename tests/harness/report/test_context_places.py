@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 
 from harness.core.records import Context, Document, Span
-from harness.report.page.explorer.reading import ContextPlaces
-from harness.report.page.explorer.reading import _context as in_explorer
+from harness.report.page.explorer_reading import ContextPlaces
+from harness.report.page.explorer_reading import _context as in_explorer
 from harness.store import RunDir
 from harness.store.index_dir import Corpora, corpus_digest
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.config import BenchConfig, load_config
-from harness.report.sections.reproduce_command import run_command
+from harness.report.tables.runs import run_command
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]

@@ -1,23 +1,95 @@
-"""A sweep in numbers, and the best run under each budget."""
+"""Sweeps: runs that differ in one number, what it changes, and which run is best under a budget."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from typing import Any, NamedTuple
 
+from harness.config.yaml_limits import flatten
 from harness.display import Entry, Quantity, Table, file_name
-from harness.report.aggregates import plain, population, share
-from harness.report.comparable_costs import listed_apart, why_no_price
-from harness.report.sweeps.find_sweeps import Sweep, SweepLine, SweepPoint, find_sweeps
-from harness.report.tables.cost import FAILING
-from harness.report.tables.index import index_seconds
+from harness.report.labels import determining, labels, short_keys
+from harness.report.quantities import not_compared, plain, population, share, why_no_price
+from harness.report.tables.costs import index_seconds
 from harness.report.verdict.findings import Findings
 from harness.report.view import Group
 from harness.statistics import Aggregate
 from harness.statistics.best_of_many import best_of
 from harness.statistics.non_inferior import cheapest_as_good
 from harness.statistics.paired_comparison import MeasureComparison
+
+_FEWEST = 3
+"""Values of a parameter that make a curve; two are a comparison."""
+BUDGETS: Mapping[str, str] = {"tokens": "tokens a query", "usd": "USD a query", "latency_s_p50": "seconds (p50)"}
+"""Cost -> name of its budget."""
+
+Flat = Mapping[str, Any]
+
+
+class SweepPoint(NamedTuple):
+    """One run of a sweep."""
+
+    value: float
+    """Of the swept parameter."""
+    position: int
+    """Of the run in `group.views`."""
+
+
+@dataclass(frozen=True)
+class SweepLine:
+    """Runs that are alike but for the swept parameter."""
+
+    name: str
+    points: tuple[SweepPoint, ...]
+    """By value, ascending."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """One parameter over its values, a line for each system or setting of the others."""
+
+    parameter: str
+    """Its shortest unmistakable name, such as `top_k`."""
+    lines: tuple[SweepLine, ...]
+
+    @property
+    def values(self) -> list[float]:
+        """Every value of any line, ascending."""
+        return sorted({point.value for line in self.lines for point in line.points})
+
+
+def find_sweeps(group: Group) -> list[Sweep]:
+    """Every numeric parameter that alone tells at least `_FEWEST` runs apart, in the order of their names."""
+    flat = [flatten(determining(view.manifest.identity)) for view in group.views]
+    keys = sorted({key for own in flat for key, value in own.items() if _is_number(value)})
+    short = short_keys(keys, flat)
+    found = [(short[key], _lines(group, flat, key)) for key in keys]
+    return [Sweep(parameter, lines) for parameter, lines in found if lines]
+
+
+def _lines(group: Group, flat: Sequence[Flat], key: str) -> tuple[SweepLine, ...]:
+    alike: dict[str, list[SweepPoint]] = {}
+    for position, own in enumerate(flat):
+        if _is_number(own.get(key)):
+            rest = repr(sorted((name, repr(value)) for name, value in own.items() if name != key))
+            alike.setdefault(rest, []).append(SweepPoint(float(own[key]), position))
+    curves = [sorted(points) for points in alike.values() if len({point.value for point in points}) >= _FEWEST]
+    curves.sort(key=lambda points: points[0].position)
+    first = [group.views[points[0].position].manifest.identity for points in curves]
+    names = labels([_without(identity, key.split(".")) for identity in first])
+    return tuple(SweepLine(name, tuple(points)) for name, points in zip(names, curves, strict=True))
+
+
+def _without(tree: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    """An identity without the swept parameter: it names the line."""
+    head, *rest = path
+    if not rest:
+        return {key: value for key, value in tree.items() if key != head}
+    return {key: _without(value, rest) if key == head else value for key, value in tree.items()}
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def sweep_tables(group: Group, findings: Findings) -> list[Table]:
@@ -33,34 +105,27 @@ def sweep_tables(group: Group, findings: Findings) -> list[Table]:
 
 
 def _sweep_table(group: Group, findings: Findings, sweep: Sweep) -> Table:
-    measure = findings.measure
-    rows = chain.from_iterable(
-        (_point_row(group, findings, line, point) for point in line.points) for line in sweep.lines
-    )
+    score = f"{findings.measure or 'score'} [95 % CI]"
     return Table(
         name=f"sweep_{file_name(sweep.parameter)}",
         title=f"Over {sweep.parameter}",
         header=(
-            *("runs", sweep.parameter, f"{measure or 'score'} [95 % CI]", "n", "tokens a query", "latency p50, s"),
+            *("runs", sweep.parameter, score, "n", "tokens a query", "latency p50, s"),
             *("USD a query", "index, s", "index"),
         ),
-        rows=tuple(rows),
+        rows=tuple(_point_row(group, findings, line, point) for line in sweep.lines for point in line.points),
         note=f"Means as in the leaderboard, {findings.weighed}. An index is built once for all runs whose index "
         "parameters are the same.",
     )
 
 
 def _point_row(group: Group, findings: Findings, line: SweepLine, point: SweepPoint) -> tuple[Entry, ...]:
-    own, index = findings.line_at(group, point.position), group.views[point.position].run.index()
+    view = group.views[point.position]
+    own, index = findings.line_at(group, point.position), view.run.index()
     built = None if index is None else "reused" if index.reused_from else "built"
     costs = [own.spent(name) for name in ("tokens", "latency_s_p50", "usd")]
     named = replace(own, label=line.name).named
-    score = (own.mean, population(own.row))
-    return (named, plain(point.value), *score, *costs, index_seconds(group.views[point.position]), built)
-
-
-BUDGETS: Mapping[str, str] = {"tokens": "tokens a query", "usd": "USD a query", "latency_s_p50": "seconds (p50)"}
-"""Cost -> name of its budget."""
+    return (named, plain(point.value), own.mean, population(own.row), *costs, index_seconds(view), built)
 
 
 @dataclass(frozen=True)
@@ -87,17 +152,6 @@ class _Verdicts:
         row = self.findings.row_of(self.group, position, cost)
         return row if row is not None and row.mean is not None else None
 
-    def why_outside(self, position: int, cost: str) -> str:
-        """Why a run is not to be had for that; empty: it is."""
-        return why_no_price(self.group.views[position], cost, self.spent(position, cost))
-
-    def outside(self, left: Mapping[int, str]) -> str:
-        """The runs that were left out, with reasons; empty if there are none, otherwise a sentence preceded by a
-        space.
-        """
-        named = listed_apart({self.group.views[position].label: why for position, why in left.items()})
-        return f" {FAILING} Not compared: {named}." if named else ""
-
 
 def budget_tables(group: Group, findings: Findings, positions: Sequence[int]) -> list[Table]:
     """For each kind of cost: the runs that are better than all cheaper ones, each with the cheapest that is as
@@ -108,13 +162,14 @@ def budget_tables(group: Group, findings: Findings, positions: Sequence[int]) ->
     if findings.ranked is None:
         return []
     verdicts = _Verdicts(group, findings, findings.ranked)
-    tables = (_table(verdicts, positions, cost) for cost in BUDGETS)
+    tables = (_budget_table(verdicts, positions, cost) for cost in BUDGETS)
     return [table for table in tables if table is not None]
 
 
-def _table(verdicts: _Verdicts, positions: Sequence[int], cost: str) -> Table | None:
+def _budget_table(verdicts: _Verdicts, positions: Sequence[int], cost: str) -> Table | None:
+    views = verdicts.group.views
     spent = {position: row for position in positions if (row := verdicts.spent(position, cost))}
-    left = {position: why for position in spent if (why := verdicts.why_outside(position, cost))}
+    left = {position: why for position, row in spent.items() if (why := why_no_price(views[position], cost, row))}
     costs = {position: row.mean for position, row in spent.items() if position not in left and row.mean}
     steps = list(_frontier(verdicts, sorted(costs, key=lambda position: (costs[position], position))))
     if not steps:
@@ -127,16 +182,11 @@ def _table(verdicts: _Verdicts, positions: Sequence[int], cost: str) -> Table | 
             *("budget", "best", f"{name} [95 % CI]", "best of", "corrected"),
             *(f"cheapest within {within} (non-inferior)", f"its {name}", "its cost"),
         ),
-        rows=tuple(_row(verdicts, costs, step) for step in steps),
-        note=_note(within) + verdicts.outside(left),
-    )
-
-
-def _note(within: str) -> str:
-    return (
-        "The best of several is chosen and measured on the same queries, so its score is too high. Corrected: the "
-        "score on one half of the queries of the run chosen on the other half. Non-inferior: the 95 % interval "
-        f"excludes that it is worse by {within} or more than any run within the budget (--margin)."
+        rows=tuple(_budget_row(verdicts, costs, step) for step in steps),
+        note="The best of several is chosen and measured on the same queries, so its score is too high. "
+        "Corrected: the score on one half of the queries of the run chosen on the other half. Non-inferior: the "
+        f"95 % interval excludes that it is worse by {within} or more than any run within the budget (--margin)."
+        f"{not_compared({views[position].label: why for position, why in left.items()})}",
     )
 
 
@@ -150,7 +200,7 @@ def _frontier(verdicts: _Verdicts, by_cost: Sequence[int]) -> Iterator[list[int]
             yield [at for at in by_cost[: place + 1] if verdicts.merit(at) is not None]
 
 
-def _row(verdicts: _Verdicts, costs: Mapping[int, float], affordable: Sequence[int]) -> tuple[Entry, ...]:
+def _budget_row(verdicts: _Verdicts, costs: Mapping[int, float], affordable: Sequence[int]) -> tuple[Entry, ...]:
     best, views, compared = affordable[-1], verdicts.group.views, verdicts.compared
     places = [verdicts.place(position) for position in affordable]
     chosen = best_of(compared, places)
