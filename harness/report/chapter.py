@@ -34,15 +34,21 @@ class Chapter:
 
     @property
     def description(self) -> str:
-        """Over which queries and documents the runs were made."""
-        return describe(self.group)
+        """`8 queries over 10 documents (corpus: full): inference 4, null 4. Digest 0123456789ab.`"""
+        view = self.group.widest
+        types = Counter(view.frame.query_types.values())
+        shown = ", ".join(f"{type_name(name)} {count:,}" for name, count in sorted(types.items()))
+        documents, corpus = (view.manifest.dataset.get(key) for key in ("n_documents", "corpus"))
+        searched = f" over {counted(documents, 'document')}" if isinstance(documents, int) else ""
+        kept = f" (corpus: {printable(str(corpus))})" if corpus else ""
+        queries = counted(len(view.frame.query_types), "query", "queries")
+        return f"{queries}{searched}{kept}: {shown}. Digest {printable(self.group.digest[:12])}."
 
     def tables(self) -> list[Table]:
         """Of all sections, in order; no two share a name."""
         return [table for section in self.sections for table in section.content.tables]
 
     def section(self, key: str) -> Section | None:
-        """The section of that key, if it has anything to show."""
         return next((section for section in self.sections if section.key == key), None)
 
     def illustrated(self, pictures: Mapping[str, Sequence[Picture]]) -> Chapter:
@@ -83,19 +89,6 @@ def build_chapter(group: Group, measure: str | None = None, margin: float | None
 
 def _filled(sections: Iterable[Section]) -> tuple[Section, ...]:
     return tuple(section for section in sections if not section.is_empty)
-
-
-def describe(group: Group) -> str:
-    """`8 queries over 10 documents (corpus: full): inference 4, null 4. Digest 0123456789ab.`"""
-    view = group.widest
-    types = Counter(view.frame.query_types.values())
-    shown = ", ".join(f"{type_name(name)} {count:,}" for name, count in sorted(types.items()))
-    documents = view.manifest.dataset.get("n_documents")
-    searched = f" over {counted(documents, 'document')}" if isinstance(documents, int) else ""
-    corpus = view.manifest.dataset.get("corpus")
-    kept = f" (corpus: {printable(str(corpus))})" if corpus else ""
-    queries = counted(len(view.frame.query_types), "query", "queries")
-    return f"{queries}{searched}{kept}: {shown}. Digest {printable(group.digest[:12])}."
 
 
 def distinct(name: str, taken: set[str]) -> str:

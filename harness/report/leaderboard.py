@@ -40,25 +40,22 @@ def _status(verdict: Verdict, one: Standing, *, brief: bool) -> str:
 
 def _others(verdict: Verdict) -> list[_Column]:
     """What else is shown, the most important first: failures, costs, the other metrics."""
-    failed: list[_Column] = [("failed", lambda one: _share(one.failed))]
-    held = [title for one in verdict.standings for title, value in one.columns.items() if value is not None]
-    metrics = [_metric(title) for title in dict.fromkeys(held)]
-    costs = _costs(verdict)
-    has_failed = any(one.failed for one in verdict.standings)
-    return [*(failed if has_failed else []), *costs, *metrics, *([] if has_failed else failed)]
-
-
-def _costs(verdict: Verdict) -> list[_Column]:
-    dollars: list[_Column] = [("$ per 1,000", lambda one: _cost(one.usd_per_1000))]
-    tokens: list[_Column] = [("tokens", lambda one: _cost(one.tokens))]
-    seconds: list[_Column] = [("seconds", lambda one: _cost(one.seconds))]
-    has_dollars = any(one.usd_per_1000 and one.usd_per_1000.value for one in verdict.standings)
-    has_tokens = any(one.tokens and one.tokens.value for one in verdict.standings)
-    has_seconds = any(one.seconds for one in verdict.standings)
+    standings = verdict.standings
+    failed: _Column = ("failed", lambda one: _share(one.failed))
+    dollars: _Column = ("$ per 1,000", lambda one: _cost(one.usd_per_1000))
+    tokens: _Column = ("tokens", lambda one: _cost(one.tokens))
+    seconds: _Column = ("seconds", lambda one: _cost(one.seconds))
+    has_failed = any(one.failed for one in standings)
+    has_dollars = any(one.usd_per_1000 and one.usd_per_1000.value for one in standings)
+    has_tokens = any(one.tokens and one.tokens.value for one in standings)
+    held = [title for one in standings for title, value in one.columns.items() if value is not None]
     return [
-        *(dollars if has_dollars else tokens if has_tokens else []),
-        *(seconds if has_seconds else []),
-        *(tokens if has_dollars and has_tokens else []),
+        *([failed] if has_failed else []),
+        *([dollars] if has_dollars else [tokens] if has_tokens else []),
+        *([seconds] if any(one.seconds for one in standings) else []),
+        *([tokens] if has_dollars and has_tokens else []),
+        *map(_metric, dict.fromkeys(held)),
+        *([] if has_failed else [failed]),
     ]
 
 
@@ -119,8 +116,6 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """One run."""
-
     standing: Standing
     bar: Bar | None
     score: Entry
@@ -130,8 +125,6 @@ class Row:
 
 @dataclass(frozen=True)
 class Board:
-    """All runs of a group, the best first."""
-
     metric: str
     header: tuple[str, ...]
     """Titles of the columns after the score."""

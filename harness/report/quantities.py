@@ -48,7 +48,6 @@ def cost_of(view: RunView, measure: str) -> Quantity | None:
 
 
 def plain(value: float | None, scale: float = 1.0) -> Quantity | None:
-    """A number by itself."""
     return None if value is None else Quantity(value * scale)
 
 
@@ -58,7 +57,6 @@ def rare(part: float) -> Quantity:
 
 
 def count(n: int) -> Quantity:
-    """A whole number."""
     return Quantity(n, unit="count")
 
 

@@ -65,8 +65,6 @@ def samples_of(runs: Sequence[RunDir]) -> list[Sample]:
 
 
 class Brief(NamedTuple):
-    """A record without its details."""
-
     place: int
     """What `RunDir.records_at` finds it by."""
     status: int
@@ -85,7 +83,6 @@ class Briefs(Mapping[RecordKey, Brief]):
         self._answers: CompressedRecords[str | None] = CompressedRecords(str | None)
 
     def add(self, brief: Brief, attempt: int) -> None:
-        """Of the next one."""
         self._attempts.append(attempt)
         self._places.append(brief.place)
         self._statuses.append(brief.status)
@@ -120,12 +117,10 @@ class Briefs(Mapping[RecordKey, Brief]):
         return self.status(key) in {ANSWERED, ABSTAINED}
 
     def has_answer(self, key: RecordKey) -> bool:
-        """Whether there is an answer text."""
         number = self._numbers.get(key)
         return number is not None and bool(self._said[number])
 
     def place(self, key: RecordKey) -> int:
-        """The place of the record in the file."""
         return self._places[self._numbers[key]]
 
 

@@ -32,8 +32,6 @@ from harness.report.measures import (
 )
 from harness.report.notes import resource_notes, run_notes
 from harness.report.records import (
-    ABSTAINED,
-    TIMEOUT,
     Briefs,
     RecordCounts,
     Sample,
@@ -66,8 +64,6 @@ from harness.store import Manifest, RunDir
 
 @dataclass(frozen=True)
 class RunView:
-    """One run."""
-
     run: RunDir
     manifest: Manifest
     label: str
@@ -116,7 +112,6 @@ class RunView:
         return next((drop.after for drop in drops if drop.run_id == self.manifest.run_id), None)
 
     def row(self, measure: str, query_type: str = OVERALL) -> Aggregate | None:
-        """The row of that measure, if there is one."""
         return self._places.get((measure, query_type))
 
     def row_beside(self, measure: str, other: Aggregate | None) -> Aggregate | None:
@@ -125,7 +120,6 @@ class RunView:
         return row if row is not None and row.mean is not None else self.row(measure)
 
     def value(self, measure: str) -> float | None:
-        """The overall mean of that measure, if there is one."""
         row = self.row(measure)
         return row.mean if row else None
 
@@ -152,16 +146,11 @@ class RunView:
         """Answerable queries that it refused, and how many there are."""
         return refused_of(self.sample, self.briefs, self.frame.repeats)
 
-    def abstained(self, query_id: str) -> bool:
-        """Whether any of its answers to that query was an abstention."""
-        return became(self.briefs, query_id, self.frame.repeats, ABSTAINED)
-
-    def timed_out(self, query_id: str) -> bool:
-        """Whether any repeat of that query did."""
-        return became(self.briefs, query_id, self.frame.repeats, TIMEOUT)
+    def became(self, query_id: str, status: int) -> bool:
+        """Whether that is what became of the query in any repeat."""
+        return became(self.briefs, query_id, self.frame.repeats, status)
 
     def has_answer(self, query_id: str) -> bool:
-        """Whether any of its answers to that query has a text."""
         return any(self.briefs.has_answer((query_id, repeat)) for repeat in range(self.frame.repeats))
 
     @property
@@ -190,7 +179,6 @@ class RunView:
         return bool(self.manifest.baseline)
 
     def model(self, role: str) -> str:
-        """`provider/model` of a role."""
         played_by: dict[str, Any] = self.manifest.identity.get("models", {}).get(role) or {}
         names = (played_by.get("provider"), played_by.get("model"))
         return "/".join(dict.fromkeys(printable(str(name)) for name in names if name)) or "none"
@@ -213,7 +201,6 @@ class Group:
 
     @property
     def title(self) -> str:
-        """The title of its chapter."""
         return self.dataset if self._has_answers else f"{self.dataset}, without a generator"
 
     @property
@@ -246,8 +233,12 @@ class Group:
 
     def owner(self, measure: str) -> str:
         """The evaluator of a metric; empty if unknown."""
-        evaluations = (one for view in self.views for one in view.evaluations)
-        return next((one.evaluator for one in evaluations if measure in one.measures), "")
+        return next((one.evaluator for one in self.evaluations if measure in one.measures), "")
+
+    @property
+    def evaluations(self) -> list[EvaluationRecord]:
+        """Of all runs, in their order."""
+        return [one for view in self.views for one in view.evaluations]
 
     def scored_otherwise(self, measure: str) -> frozenset[str]:
         """Ids of runs whose values of a metric were made in another way than most: another judge, version,
@@ -269,13 +260,7 @@ class Group:
         return {}
 
     @property
-    def costs(self) -> frozenset[str]:
-        """Names of the costs of a query."""
-        return frozenset(COSTS)
-
-    @property
     def query_types(self) -> list[str]:
-        """Every query type of these runs, in order."""
         return sorted({query_type for view in self.views for query_type in view.frame.query_types.values()})
 
     @property
@@ -288,7 +273,6 @@ class Group:
 
     @property
     def measures(self) -> list[str]:
-        """Every measure that was scored in any run."""
         return sorted({name for view in self.views for name in view.scored})
 
 

@@ -79,7 +79,6 @@ def _draw_pictures(
 
 
 def _write_tables(chapters: Sequence[Chapter], ends: Sequence[str], folder: Path) -> None:
-    """Every table in every format."""
     for chapter, end in zip(chapters, ends, strict=True):
         for table in chapter.tables():
             folder.mkdir(exist_ok=True)

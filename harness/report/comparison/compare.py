@@ -35,8 +35,6 @@ SHOWN_COSTS = ("usd", "tokens", "latency_s")
 
 @dataclass(frozen=True)
 class Choice:
-    """What to compare."""
-
     measures: tuple[str, ...] = ()
     """Empty: every measure that all runs have."""
     query_type: str | None = None
@@ -82,7 +80,6 @@ class Comparison:
         return len(digests) > 1
 
     def label(self, position: int) -> str:
-        """The name of a run."""
         return self.runs[position].label
 
 
@@ -170,7 +167,6 @@ def _compared(
 
 
 def _incomparable(runs: Sequence[ComparedRun], measure: str) -> ConfigError:
-    """The error for a metric by which no two runs can be compared."""
     unpriced = [f"{run.label} {run.why_unpriced}" for run in runs if run.why_unpriced]
     if measure in COSTS and unpriced:
         return ConfigError(f"'{printable(measure)}': {'; '.join(unpriced)}", "leave it out of --measures")

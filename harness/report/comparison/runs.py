@@ -34,8 +34,6 @@ from harness.store import Manifest, RunDir, rows_by_id
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """One run of a comparison."""
-
     run: RunDir
     label: str
     manifest: Manifest

@@ -54,7 +54,6 @@ def rank(compared: MeasureComparison, position: int) -> Rank | None:
 
 
 def mean(compared: MeasureComparison, quantity: float | None) -> Quantity | None:
-    """A mean, in the unit of the metric."""
     return None if quantity is None else Quantity(quantity, unit=_unit(compared))
 
 
@@ -115,7 +114,6 @@ def comparison_tables(comparison: Comparison) -> Iterator[Table]:
 
 
 def ranking_table(names: Sequence[str], compared: MeasureComparison) -> Table:
-    """Every run with its rank and mean, the best first."""
     rows = tuple(
         (names[place], rank(compared, place), mean(compared, compared.means[place])) for place in ranking(compared)
     )

@@ -11,17 +11,14 @@ from harness.display.types import NumberForm
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.tables import comparison_tables, which_as_good
 from harness.report.labels import shortened
-from harness.report.render.terminal import WIDTH, plain, print_table
+from harness.report.render.terminal import WIDTH, plain, print_notes, print_table
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
 from harness.statistics.recommendation import Lead, leads_of, ranked_places
 
 _BRIEF_WIDTH = 80
 _MOST_ROWS = 10
-_MOST_NOTES = 3
 _MISSING_MATTERS = 0.05
 """Share of missing values from which on they, and not chance, are named as the reason."""
-_LONGEST_NOTE = 156
-"""Two lines."""
 _LEGEND = (
     "> better, < worse: p (Holm) of all pairs of the table is at most 0.05; ~ is a tie, which is no proof of "
     "equality. A - B with an interval that excludes 0 exactly then (at least 95 %). better/equal/worse: queries "
@@ -43,15 +40,9 @@ def render_comparison(comparison: Comparison, console: Console, *, full: bool = 
         console.print(plain(_LEGEND, "dim"), width=width)
     else:
         print_table(_brief(comparison), console, width, titled=False)
-    notes = comparison.notes if full else comparison.notes[:_MOST_NOTES]
-    for note in notes:
-        console.print(plain(f"! {note if full else printable(note, _LONGEST_NOTE)}", "yellow"), width=width)
-    hidden = len(comparison.notes) - len(notes)
     left = len(comparison.measures) - len(_shown(comparison)) if not full else 0
-    more = [counted(left, "more metric")] if left > 0 else []
-    more += [counted(hidden, "more note")] if hidden else []
-    if more:
-        console.print(plain(f"{' and '.join(more)}: --full", "dim"), width=width)
+    left_out = [counted(left, "more metric")] if left > 0 else []
+    print_notes(comparison.notes, console, width, full=full, left_out=left_out)
 
 
 def title_of(comparison: Comparison) -> str:
@@ -111,7 +102,6 @@ def _title(compared: MeasureComparison) -> str:
 
 
 def _shown(comparison: Comparison) -> list[MeasureComparison]:
-    """The main metrics, in order."""
     held = {one.measure.name: one for one in comparison.measures if one.pairs}
     return [held[name] for name in comparison.main if name in held][:_MOST_ROWS]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.display import NOTHING, Drawing, file_name, format_value, printable
@@ -16,9 +16,10 @@ from harness.report.figures.marks import (
     columns_of,
     counted_in,
     dot,
+    dress_rows,
     extremes,
     interval_of,
-    legend_names,
+    key_above,
     n_of,
     name_of,
     queries_of,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 _LABEL_LETTERS = 32  # As many as are as long as the axis of bars is high.
 _MOST_BARS = 4
 """Beside each other in a type: numbers above more of them touch."""
+_EDGE: Mapping[str, Any] = {"edgecolor": "white", "linewidth": 0}
 
 
 def draw_by_type(group: Group, measure: str, new_figure: NewFigure) -> list[Drawing]:
@@ -76,7 +78,8 @@ def _overall(group: Group, scale: Scale, runs: DrawnRuns, says: str, new_figure:
             text += "" if same_n else f"\nn = {format_value(population(row))}"
             axes.text(1.03, place, text, transform=axes.get_yaxis_transform(), va="center", fontsize=7)
     axes.set_yticks(range(len(names)), names, fontsize=7)
-    _dress_rows(axes, len(names), scale)
+    scale.dress(axes, "x")
+    dress_rows(axes, len(names), grid="both", below=0.5)
     axes.set_xlabel(f"{scale.label}, n = {n}")
     caption = (
         f"{says}, best first, over {queries_of(group.views, rows)}. "
@@ -127,7 +130,9 @@ def _as_bars(new_figure: NewFigure, scale: Scale, runs: DrawnRuns, groups: Seque
     axes.set_ylabel(wrapped(scale.label, _LABEL_LETTERS))
     axes.grid(axis="y", color=LIGHT, linewidth=0.6)
     if len(runs) > 1:
-        _legend_above(figure, runs)
+        looks = {name_of(view): style_of(number) for number, view in runs}
+        drawn = {name: {"facecolor": look.color, "hatch": look.hatch, **_EDGE} for name, look in looks.items()}
+        key_above(figure, drawn, columns_of([*drawn], 105), handlelength=1.6, columnspacing=1.5)
     else:
         axes.set_title(wrapped(name_of(runs[0][1]), 90), loc="left")
     return figure
@@ -144,17 +149,11 @@ def _as_dots(new_figure: NewFigure, scale: Scale, runs: DrawnRuns, groups: Seque
             if row is not None:
                 dot(axes, row, place, style_of(number))
         axes.set_title(_group_name(scale, runs, group, len(groups)), fontsize=8)
-        _dress_rows(axes, len(runs), scale, every=2)
+        scale.dress(axes, "x", every=2)
+        dress_rows(axes, len(runs), grid="both", below=0.5)
     panels[0].set_yticks(range(len(runs)), names, fontsize=7)
     figure.supxlabel(scale.label, fontsize=8)
     return figure
-
-
-def _dress_rows(axes: Axes, n_rows: int, scale: Scale, every: int = 1) -> None:
-    scale.dress(axes, "x", every)
-    axes.set_ylim(n_rows - 0.5, -0.5)
-    axes.grid(axis="both", color=LIGHT, linewidth=0.6)
-    axes.tick_params(axis="y", length=0)
 
 
 def _bar(axes: Axes, scale: Scale, run: tuple[int, RunView], group: str, place: float, width: float) -> None:
@@ -163,8 +162,7 @@ def _bar(axes: Axes, scale: Scale, run: tuple[int, RunView], group: str, place: 
     if row is None or row.mean is None:
         axes.text(place, 0.015, NOTHING, ha="center", va="bottom", color=GREY)
         return
-    style: dict[str, Any] = {"hatch": look.hatch, "edgecolor": "white", "linewidth": 0}
-    (drawn,) = axes.bar(place, row.mean, width * 0.92, color=look.color, **style)
+    (drawn,) = axes.bar(place, row.mean, width * 0.92, color=look.color, hatch=look.hatch, **_EDGE)
     tell(drawn, f"{name_of(view)}, {type_name(group)}: {tip_of(row)}")
     top, limits = row.mean, interval_of(row)
     if limits:
@@ -178,15 +176,3 @@ def _group_name(scale: Scale, runs: DrawnRuns, group: str, n_groups: int) -> str
     """The type, wrapped to its share of the width, and over how many values the means are."""
     n = n_of(view.row(scale.measure, group) for _, view in runs)
     return f"{textwrap.fill(type_name(group), max(6, 80 // n_groups))}\nn = {n}"
-
-
-def _legend_above(figure: Figure, runs: DrawnRuns) -> None:
-    from matplotlib.patches import Patch
-
-    handles = [
-        Patch(facecolor=look.color, hatch=look.hatch, edgecolor="white", linewidth=0)
-        for look in (style_of(number) for number, _ in runs)
-    ]
-    names = legend_names(name_of(view) for _, view in runs)
-    columns = columns_of(names, 105)
-    figure.legend(handles, names, loc="outside upper left", ncols=columns, handlelength=1.6, columnspacing=1.5)

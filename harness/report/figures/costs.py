@@ -12,7 +12,7 @@ from harness.display import NOTHING, Drawing, format_value, printable
 from harness.display.number_format import bare
 from harness.display.plotting import GREY, PALETTE, tell
 from harness.display.text_format import number
-from harness.report.figures.marks import RunStyle, alt_of, dot, interval_of, n_of, name_of, style_of
+from harness.report.figures.marks import RunStyle, alt_of, dot, interval_of, key_above, n_of, name_of, style_of
 from harness.report.figures.panels import LETTERS_PT, leave_room, name_ticks, print_nothing, row_panels, spoken
 from harness.report.quantities import cost_of, cost_quantity, population, self_reported_note
 from harness.report.tables.costs import THROTTLED, restricted
@@ -30,6 +30,7 @@ _MOST_DOTS = 600
 _SHORTEST_S = 1e-3
 _WORTH_SHOWING_S = 0.01
 _BAR = 0.62
+_EDGE: Mapping[str, Any] = {"edgecolor": "white", "linewidth": 0.3}
 _PANELS = (1.5, 1.0)
 _SHARES = tuple(wide / sum(_PANELS) for wide in _PANELS)
 
@@ -206,7 +207,6 @@ def _n(group: Group, measure: str) -> str:
 
 
 def _alt(group: Group, measure: str, unit: str) -> str:
-    """The query's numbers; then, if there is room, the index's."""
     per_query, once = (spoken(group.views, name, unit) for name in (measure, f"index_{measure}"))
     return alt_of(["A query:", *per_query, "The index:", *once])
 
@@ -221,7 +221,8 @@ def _two_panels(
     used = _bars(panels[0], _SHARES[0], group.views, of_query, measure)
     used += _bars(panels[1], _SHARES[1], group.views, of_index, f"index_{measure}")
     if len(of_query) > 1:
-        _legend(figure, used)
+        looks = {part.name: {"facecolor": part.color, "hatch": part.hatch, **_EDGE} for part in used}
+        key_above(figure, looks, len(looks), handlelength=1.5, fontsize=7.5)
     return figure
 
 
@@ -237,8 +238,7 @@ def _bars(axes: Axes, share: float, views: Sequence[RunView], parts: Sequence[_P
             continue
         for part in parts:
             if value := part.of(view):
-                look: dict[str, Any] = {"color": part.color, "hatch": part.hatch, "edgecolor": "white"}
-                (bar,) = axes.barh(place, value, _BAR, left=end, linewidth=0.3, **look)
+                (bar,) = axes.barh(place, value, _BAR, left=end, color=part.color, hatch=part.hatch, **_EDGE)
                 tell(bar, f"{name_of(view)}, {part.name}: {part.said(view)}")
                 used.append(part)
                 end += value
@@ -252,14 +252,3 @@ def _bars(axes: Axes, share: float, views: Sequence[RunView], parts: Sequence[_P
         highest, letters = max(highest, right), max(letters, len(text))
     leave_room(axes, highest, share, letters)
     return used
-
-
-def _legend(figure: Figure, parts: Sequence[_Part]) -> None:
-    from matplotlib.patches import Patch
-
-    by_name = {part.name: part for part in parts}
-    handles = [
-        Patch(facecolor=part.color, hatch=part.hatch, edgecolor="white", label=name, linewidth=0.3)
-        for name, part in by_name.items()
-    ]
-    figure.legend(handles=handles, loc="outside upper left", ncols=len(handles), handlelength=1.5, fontsize=7.5)

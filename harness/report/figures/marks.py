@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.display import NOTHING, format_value
 from harness.display.number_format import bare
-from harness.display.plotting import PALETTE, tell
+from harness.display.plotting import LIGHT, PALETTE, tell
 from harness.display.text_format import number, printable
 from harness.report.quantities import amount, rare, share, values_in
 from harness.report.view import Group, RunView
 from harness.statistics import OVERALL, Aggregate
+from harness.statistics.query_values import COSTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Yellow is too weak on white for a dot or a line.
 _COLORS = PALETTE[:-1]
@@ -83,6 +85,21 @@ def wrapped(name: str, width: int = 32) -> str:
 def row_height(names: Sequence[str]) -> float:
     """Height of a row in inches at which names do not overlap."""
     return 0.08 + 0.12 * max(name.count("\n") + 1 for name in names)
+
+
+def dress_rows(axes: Axes, n_rows: int, *, grid: Literal["x", "both"] = "x", below: float = 0.4) -> None:
+    """Rows from the top, with lines at their ticks; `below`: the room under the last one."""
+    axes.set_ylim(n_rows - below, -(1 - below))
+    axes.grid(axis=grid, color=LIGHT, linewidth=0.6)
+    axes.tick_params(axis="y", length=0)
+
+
+def key_above(figure: Figure, looks: Mapping[str, Mapping[str, Any]], columns: int, **style: Any) -> None:
+    """A legend of patches: name -> how it is drawn."""
+    from matplotlib.patches import Patch
+
+    handles = [Patch(**look) for look in looks.values()]
+    figure.legend(handles, legend_names(looks), loc="outside upper left", ncols=columns, **style)
 
 
 def interval_of(row: Aggregate) -> tuple[float, float] | None:
@@ -181,17 +198,15 @@ class Scale:
         values = [value for view in group.views if (value := view.value(measure)) is not None]
         bounded = known.range == (0.0, 1.0) if known and known.range else False
         is_share = known.is_share if known else False
-        inside = bool(values) and min(values) >= 0 and max(values) <= 1 and measure not in group.costs
+        inside = bool(values) and min(values) >= 0 and max(values) <= 1 and measure not in COSTS
         return cls(measure, group.spoken(measure), is_share, is_share or bounded or (known is None and inside))
 
     @property
     def label(self) -> str:
-        """Of an axis."""
         return f"{self.name}, % (95 % CI)" if self.is_share else f"{self.name} (95 % CI)"
 
     @property
     def title(self) -> str:
-        """The name at the beginning of a line."""
         return f"{self.name[:1].upper()}{self.name[1:]}"
 
     def text(self, row: Aggregate | None, *, interval: bool = False) -> str:

@@ -14,7 +14,9 @@ from harness.report.figures.marks import (
     DrawnRuns,
     alt_of,
     columns_of,
+    dress_rows,
     interval_of,
+    key_above,
     legend_names,
     n_of,
     name_of,
@@ -27,7 +29,7 @@ from harness.report.figures.marks import (
 )
 from harness.report.figures.panels import (
     LETTERS_PT,
-    Layout,
+    VALUE,
     Subplot,
     draw_panels,
     from_zero,
@@ -65,8 +67,6 @@ Placed = Sequence[tuple[Measure, Panel]]
 
 
 class Curve(NamedTuple):
-    """One panel."""
-
     title: str
     points: tuple[tuple[float, str], ...]
     """(place on the axis, measure), ascending."""
@@ -107,8 +107,7 @@ def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigu
         shown = [(measure, panel) for measure, panel in placed if measure.name in {s.measure for s in subplots}]
         lengths = [sum(subplot.row == row for subplot in subplots) for row in headings]
         limits = tight(runs, subplots) if figure.zoomed else from_zero(runs, subplots)
-        layout = Layout("value (95 % CI)", limits, max(lengths) if subplots[0].row else 0)
-        drawn = draw_panels(new_figure, runs, subplots, layout)
+        drawn = draw_panels(new_figure, runs, subplots, limits, max(lengths) if subplots[0].row else 0)
         how = how_to_read(runs, subplots)
         how += " The axis begins where the values do, not at 0." if figure.zoomed else ""
         how += "" if len(subplots) == len(every) else " The other scores are in the table."
@@ -165,7 +164,7 @@ def _draw_curves(new_figure: NewFigure, runs: DrawnRuns, curves: Sequence[Curve]
     place_of: dict[str, Any] = {"loc": "outside upper left", "ncols": columns_of(names, 105), "handlelength": 2.4}
     figure.legend(handles, names, **place_of)
     figure.supxlabel(along, fontsize=8)
-    figure.supylabel("value (95 % CI)", fontsize=8)
+    figure.supylabel(VALUE, fontsize=8)
     return figure
 
 
@@ -201,6 +200,8 @@ def _draw_curve(axes: Axes, runs: DrawnRuns, curve: Curve) -> list[Line2D]:
 
 def _draw_kinds(group: Group, figure: PanelFigure, measure: Measure, new_figure: NewFigure) -> Drawing | None:
     """A bar for each run that has a value, a segment for each kind; None if no answer has a label."""
+    from matplotlib.ticker import PercentFormatter
+
     runs = runs_with(group, [measure.name])
     labels = found_labels(group, measure)
     if not runs or not labels:
@@ -212,8 +213,13 @@ def _draw_kinds(group: Group, figure: PanelFigure, measure: Measure, new_figure:
     axes = drawn.subplots()
     for place, (_, view) in enumerate(runs):
         _kinds_bar(axes, place, view, measure, labels)
-    _dress_kinds(axes, names, measure)
-    _key_of_kinds(drawn, measure, labels, columns)
+    axes.set_yticks(range(len(names)), names, fontsize=LETTERS_PT)
+    axes.set_xlim(0, 1)
+    axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=""))
+    axes.set_xlabel(f"{printable(measure.spoken)}, %")
+    dress_rows(axes, len(names))
+    looks = {printable(label.title): _style(measure, label) for label in labels}
+    key_above(drawn, looks, columns, fontsize=LETTERS_PT, columnspacing=1.2, handlelength=1.5)
     rows = [view.row(measure.name) for _, view in runs]
     caption = (
         f"{figure.says}, in % of all judged answers; {queries_of((view for _, view in runs), rows)}. Numbers are "
@@ -255,23 +261,3 @@ def _style(measure: Measure, label: ScoreLabel) -> dict[str, Any]:
     colour = GREY if last else _COLORS[place % len(_COLORS)]
     hatch = "" if last else _HATCHES[place // len(_COLORS) % len(_HATCHES)]
     return {"facecolor": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.5}
-
-
-def _dress_kinds(axes: Axes, names: Sequence[str], measure: Measure) -> None:
-    from matplotlib.ticker import PercentFormatter
-
-    axes.set_yticks(range(len(names)), names, fontsize=LETTERS_PT)
-    axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.set_xlim(0, 1)
-    axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=""))
-    axes.set_xlabel(f"{printable(measure.spoken)}, %")
-    axes.grid(axis="x", color=LIGHT, linewidth=0.6)
-    axes.tick_params(axis="y", length=0)
-
-
-def _key_of_kinds(figure: Figure, measure: Measure, labels: Sequence[ScoreLabel], columns: int) -> None:
-    from matplotlib.patches import Patch
-
-    handles = [Patch(**_style(measure, label), label=printable(label.title)) for label in labels]
-    place: dict[str, Any] = {"loc": "outside upper left", "ncols": columns, "handlelength": 1.5}
-    figure.legend(handles=handles, fontsize=LETTERS_PT, columnspacing=1.2, **place)

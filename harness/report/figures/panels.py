@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from harness.display import NOTHING, format_value
 from harness.display.number_format import bare
-from harness.display.plotting import GREY, HALF_IN, LIGHT, WIDTH_IN
+from harness.display.plotting import GREY, HALF_IN, WIDTH_IN
 from harness.report.figures.marks import (
     DrawnRuns,
     cells,
     dot,
+    dress_rows,
     extremes,
     interval_of,
     name_of,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 Limits = tuple[float, float]
 LETTERS_PT = 7
 UNIT: Limits = (0.0, 1.0)
+VALUE = "value (95 % CI)"
 _NAME_LETTER_IN, _TITLE_LETTER_IN = 0.056, 0.067
 _COUNT_IN = 0.65
 """Width of "145 of 150" beside a panel."""
@@ -49,8 +51,6 @@ _NAMES_IN = 1.5
 
 @dataclass(frozen=True)
 class Subplot:
-    """One panel."""
-
     title: str
     measure: str
     row: str = ""
@@ -63,26 +63,19 @@ class Subplot:
 
     @property
     def named(self) -> str:
-        """Both on one line."""
         return ": ".join(self.headings)
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Settings shared by all panels."""
-
-    xlabel: str
-    limits: Limits = UNIT
-    columns: int = 0
-    """Panels beside each other; 0: as many as suit their number."""
-
-
-def draw_panels(new_figure: NewFigure, runs: DrawnRuns, panels: Sequence[Subplot], layout: Layout) -> Figure:
-    """Of one run, one panel with a row for each measure; of several, a panel for each measure."""
+def draw_panels(
+    new_figure: NewFigure, runs: DrawnRuns, panels: Sequence[Subplot], limits: Limits, beside: int
+) -> Figure:
+    """Of one run, one panel with a row for each measure; of several, a panel for each measure, so many beside each
+    other (0: as many as suit their number).
+    """
     if len(runs) == 1:
-        return _one_run(new_figure, runs[0], panels, layout)
+        return _one_run(new_figure, runs[0], panels, limits)
     names = [wrapped(name_of(view), 28) for _, view in runs]
-    columns, letters = _fitting(runs, panels, layout, max(map(cells, names)))
+    columns, letters = _fitting(runs, panels, beside, max(map(cells, names)))
     lines = -(-len(panels) // columns)
     height = 0.3 + lines * (0.62 + row_height(names) * len(runs))
     figure = new_figure(figsize=(WIDTH_IN, height), layout="constrained")
@@ -91,9 +84,9 @@ def draw_panels(new_figure: NewFigure, runs: DrawnRuns, panels: Sequence[Subplot
         if place >= len(panels):
             axes.remove()
             continue
-        _panel(axes, runs, panels[place], layout.limits, letters)
+        _panel(axes, runs, panels[place], limits, letters)
         axes.set_yticks(range(len(runs)), names if place % columns == 0 else [""] * len(runs), fontsize=7)
-    figure.supxlabel(layout.xlabel, fontsize=8)
+    figure.supxlabel(VALUE, fontsize=8)
     return figure
 
 
@@ -155,7 +148,7 @@ def _same_n(rows: Sequence[Aggregate | None]) -> bool:
     return all(rows) and len({population(row) for row in rows}) == 1
 
 
-def _one_run(new_figure: NewFigure, run: tuple[int, RunView], panels: Sequence[Subplot], layout: Layout) -> Figure:
+def _one_run(new_figure: NewFigure, run: tuple[int, RunView], panels: Sequence[Subplot], limits: Limits) -> Figure:
     number, view = run
     names = [textwrap.fill(panel.named, 40) for panel in panels]
     height = 0.85 + row_height(names) * len(panels)
@@ -169,8 +162,8 @@ def _one_run(new_figure: NewFigure, run: tuple[int, RunView], panels: Sequence[S
     _n_above(axes)
     axes.set_title(wrapped(name_of(view), 48), fontsize=8)
     axes.set_yticks(range(len(panels)), names, fontsize=7)
-    axes.set_xlabel(layout.xlabel)
-    _dress(axes, len(panels), layout.limits)
+    axes.set_xlabel(VALUE)
+    _dress(axes, len(panels), limits)
     return figure
 
 
@@ -181,9 +174,7 @@ def _dress(axes: Axes, n_rows: int, limits: Limits) -> None:
     else:
         axes.set_xlim(*limits)
         axes.locator_params(axis="x", nbins=4)
-    axes.set_ylim(n_rows - 0.5, -0.5)
-    axes.grid(axis="both", color=LIGHT, linewidth=0.6)
-    axes.tick_params(axis="y", length=0)
+    dress_rows(axes, n_rows, grid="both", below=0.5)
 
 
 def _beside(axes: Axes, row: Aggregate, height: float) -> None:
@@ -195,16 +186,16 @@ def _n_above(axes: Axes) -> None:
     axes.text(1.03, 1.02, "n", transform=axes.transAxes, fontsize=7, color=GREY)
 
 
-def _fitting(runs: DrawnRuns, panels: Sequence[Subplot], layout: Layout, longest: int) -> tuple[int, int]:
+def _fitting(runs: DrawnRuns, panels: Sequence[Subplot], beside: int, longest: int) -> tuple[int, int]:
     """Into how many columns panels go beside names of `longest` letters, and how many letters a title has."""
     counted = any(not _same_n([view.row(panel.measure) for _, view in runs]) for panel in panels)
     suiting = 2 if len(panels) in {2, 4} else 4 if len(panels) > 6 else min(len(panels), 3)
-    columns = layout.columns or suiting
+    columns = beside or suiting
     while True:
         width = (WIDTH_IN - longest * _NAME_LETTER_IN) / columns - 0.1 - counted * _COUNT_IN / 2
         if width >= _NARROWEST_IN or columns <= 2:
             return columns, max(10, int(width / _TITLE_LETTER_IN))
-        columns = columns // 2 if layout.columns else columns - 1
+        columns = columns // 2 if beside else columns - 1
 
 
 def row_panels(
@@ -216,11 +207,9 @@ def row_panels(
     figure = new_figure(figsize=(WIDTH_IN, height), layout="constrained")
     panels = list(figure.subplots(1, len(ratios), sharey=True, squeeze=False, width_ratios=ratios)[0])
     for axes in panels:
-        axes.grid(axis="x", color=LIGHT, linewidth=0.6)
         axes.tick_params(axis="both", labelsize=LETTERS_PT)
-        axes.tick_params(axis="y", length=0)
+        dress_rows(axes, len(views))
     panels[0].set_yticks(range(len(views)), names)
-    panels[0].set_ylim(len(views) - 0.4, -0.6)
     return figure, panels
 
 

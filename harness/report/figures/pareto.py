@@ -29,6 +29,7 @@ from harness.report.verdict.standings import SCORED_OTHERWISE
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
 from harness.statistics.cost import is_lower_bound
+from harness.statistics.query_values import COSTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,8 +59,6 @@ Segment = tuple[tuple[float, float], tuple[float, float]]
 
 
 class _Price(NamedTuple):
-    """One kind of cost."""
-
     stem: str
     measure: str
     name: str
@@ -98,15 +97,12 @@ class Extent(NamedTuple):
 
     @property
     def shown(self) -> Quantity:
-        """As a table holds it."""
         low, high = (self.low, self.high) if self.low != self.high else (None, None)
         return Quantity(self.value, low, high, at_least=self.at_least)
 
 
 @dataclass(frozen=True)
 class ScatterPoint:
-    """A run at its place."""
-
     number: int
     view: RunView
     x: Extent
@@ -116,12 +112,10 @@ class ScatterPoint:
 
     @property
     def name(self) -> str:
-        """Of the run, with the remark."""
         return f"{name_of(self.view)} ({self.remark})" if self.remark else name_of(self.view)
 
     @property
     def place(self) -> tuple[float, float]:
-        """Where its marker is."""
         return self.x.value, self.y.value
 
 
@@ -133,7 +127,7 @@ def draw_pareto(
 
     `rows`: the mean of each run by position; default: its mean over all queries. Unfinished runs are left out.
     """
-    if measure in group.costs:
+    if measure in COSTS:
         return []
     ranked = rows or [view.row(measure) for view in group.views]
     scale = Scale.of(group, measure)
@@ -207,7 +201,6 @@ def _why_apart(
     price: _Price,
     spent: Sequence[Aggregate | None],
 ) -> dict[int, str]:
-    """Which runs cannot be on the frontier, and why."""
     others, found = group.scored_otherwise(scale.measure), {}
     for point in points:
         otherwise = SCORED_OTHERWISE if point.view.run.run_id in others else ""

@@ -62,7 +62,6 @@ class _Timeline:
         return (60.0, "min") if self.length_s < 3 * 3600 else (3600.0, "h")
 
     def place(self, session: int, time_s: float) -> float:
-        """Of a moment of a session, on the axis."""
         return (self.starts[session] + time_s - self.sessions[session][0].time_s) / self.unit[0]
 
     def thinned(self) -> tuple[_Timeline, float | None]:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.display import Drawing
-from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN
+from harness.display.plotting import GREY, PALETTE, WIDTH_IN
 from harness.display.text_format import number, printable
 from harness.report.comparison.compare import Comparison
-from harness.report.figures.marks import alt_of, wrapped
+from harness.report.figures.marks import alt_of, dress_rows, wrapped
 from harness.report.verdict.findings import Findings
 from harness.statistics.paired_comparison import MeasureComparison, PairPlaces
 
@@ -105,7 +105,6 @@ def _forest(
     for axes, compared in zip(panels, measures, strict=True):
         _panel(axes, compared, places)
     panels[0].set_yticks(range(len(places)), names, fontsize=7)
-    panels[0].set_ylim(len(places) - 0.5, -0.5)
     figure.supxlabel(
         "difference of means with its CI (at least 95 %); filled: more than chance (Holm)", fontsize=8
     )
@@ -135,6 +134,5 @@ def _panel(axes: Axes, compared: MeasureComparison, places: Sequence[PairPlaces]
     lines = wrapped(compared.measure.name.replace("_", " "), 22)
     name = lines.replace("\n", "_\n").replace(" ", "_")
     axes.set_title(f"{name}\n{better[compared.measure.higher_is_better]}", fontsize=7)
-    axes.grid(axis="x", color=LIGHT, linewidth=0.6)
-    axes.tick_params(axis="y", length=0)
+    dress_rows(axes, len(places), below=0.5)
     axes.locator_params(axis="x", nbins=3)

@@ -63,8 +63,6 @@ def _panels(group: Group, findings: Findings) -> list[_Panel]:
 
 @dataclass(frozen=True)
 class _Stand:
-    """How the runs of a sweep stand."""
-
     group: Group
     findings: Findings
 

@@ -179,9 +179,8 @@ def _ordered(group: Group, names: Iterable[str]) -> list[str]:
 def _facts(group: Group, measure: str, table: ValueTable) -> Detail:
     """What the explorer shows of a metric; `up` is None if the metric is unknown."""
     known = group.known.get(measure)
-    evaluations = [one for view in group.views for one in view.evaluations]
-    owners = [one.evaluator for one in evaluations if measure in one.measures]
-    is_binary = (known is not None and known.binary) or any(measure in one.binary for one in evaluations)
+    owners = [one.evaluator for one in group.evaluations if measure in one.measures]
+    is_binary = (known is not None and known.binary) or any(measure in one.binary for one in group.evaluations)
     return {
         "name": printable(measure),
         "evaluator": printable(owners[-1] if owners else "other"),

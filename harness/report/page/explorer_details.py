@@ -109,7 +109,6 @@ class Details:
         return [self._text([text, kind, [self._document(doc_id) for doc_id in doc_ids], *where]), score]
 
     def _text(self, text: list[Any]) -> int:
-        """The number of a text with its kind and its documents."""
         whole, about = text[0], (isinstance(text[0], str), text[1:])
         key = hashlib.blake2b(repr(about).encode("utf-8", "replace"), digest_size=16)
         key.update((whole if isinstance(whole, str) else repr(whole)).encode("utf-8", "replace"))

@@ -89,7 +89,6 @@ class AnswerKinds:
         return bits
 
     def as_json(self) -> Detail:
-        """For the page."""
         return {
             "name": printable(self.measure.name),
             "title": printable(self.measure.spoken),

@@ -63,8 +63,6 @@ class _Question:
 
 @dataclass(frozen=True)
 class _Part:
-    """A chapter, laid out."""
-
     chapter: Chapter
     prefix: str
     """Of every anchor in it; empty if there is one chapter."""

@@ -21,15 +21,12 @@ _OTHERS = "Other measures"
 
 @dataclass(frozen=True)
 class _Part:
-    """A section of metrics."""
-
     title: str
     measures: dict[str, list[str]] = field(default_factory=dict)
     """Evaluator -> its metrics in this section; empty name: evaluator unknown."""
 
     @property
     def names(self) -> list[str]:
-        """Every measure of it."""
         return [name for own in self.measures.values() for name in own]
 
 
@@ -58,10 +55,10 @@ def _section(key: str, part: _Part, homes: dict[str, str], sorting: Sequence[Mea
 
 def _parts(group: Group) -> list[_Part]:
     present, found = set(group.measures), dict[str, _Part]()
-    evaluations = {one.evaluator: one for view in group.views for one in view.evaluations}
+    evaluations = {one.evaluator: one for one in group.evaluations}
     for evaluation in sorted(evaluations.values(), key=lambda one: (len(one.models), one.evaluator)):
         # In its order, over all runs and parameters.
-        alike = (one for view in group.views for one in view.evaluations if one.evaluator == evaluation.evaluator)
+        alike = (one for one in group.evaluations if one.evaluator == evaluation.evaluator)
         for name in dict.fromkeys(name for one in alike for name in one.measures):
             if name in present:
                 known = group.known.get(name)
@@ -101,8 +98,7 @@ def _sorting(group: Group, names: Sequence[str]) -> list[Measure]:
 
 def _is_learnt(group: Group, evaluator: str) -> bool:
     """Whether something that has learnt, a model or weights of its own, made the scores: it may leave some out."""
-    evaluations = (one for view in group.views for one in view.evaluations if one.evaluator == evaluator)
-    return any(one.models or one.weights for one in evaluations)
+    return any(one.evaluator == evaluator and (one.models or one.weights) for one in group.evaluations)
 
 
 def _keys(titles: Sequence[str]) -> list[str]:
@@ -117,5 +113,4 @@ def _keys(titles: Sequence[str]) -> list[str]:
 
 
 def _key(title: str) -> str:
-    """A title as small letters, digits and dashes."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "measures"

@@ -37,7 +37,6 @@ Used = tuple[Quantity | None, ...]
 
 
 def query_cost_table(group: Group) -> Table:
-    """Tokens, calls, seconds and dollars of one query."""
     header: tuple[str, ...] = ("system", "input tokens", "output tokens", "model calls", "latency p50, s")
     header += ("p95, s", "mean, s", "n", "wall p50, s", "wall mean, s", "throttled, s", "USD per query")
     header += ("USD for all answers", "failed, %")

@@ -26,8 +26,6 @@ AmountByName = Mapping[str, float | None]
 
 @dataclass(frozen=True)
 class _Compared:
-    """One phase of one run."""
-
     label: str
     phase: str
     basis: str
@@ -43,7 +41,6 @@ class _Compared:
 
 
 def estimate_tables(group: Group) -> list[Table]:
-    """The errors of the estimates, and the numbers behind them; nothing without estimates."""
     compared = [phase for view in group.views for phase in _compared(view)]
     if not compared:
         return []

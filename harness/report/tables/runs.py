@@ -25,7 +25,6 @@ _YAML_WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 
 
 def runs_table(group: Group) -> Table:
-    """System, models and progress of each run."""
     header = ("system", "version", "generator", "embedder", "repeats", "started", "answered", "run")
     rows = []
     for view in group.views:
@@ -56,7 +55,6 @@ def differences_table(group: Group) -> Table | None:
 
 
 def places_table(group: Group) -> Table:
-    """Machine and commit of each run."""
     header = ("system", "processor", "cores", "RAM, GB", "platform", "Python", "harness commit", "seed")
     rows = []
     for view in group.views:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from harness.core.records import Reference
 from harness.display import Entry, Quantity, Table, counted, file_name, number, printable
@@ -14,7 +13,7 @@ from harness.protocols import Measure, RunFacts, ScoreLabel
 from harness.registry import EVALUATORS
 from harness.report.measures import ranged
 from harness.report.quantities import count, part, plain, population, share, values_in
-from harness.report.records import References
+from harness.report.records import ABSTAINED, References
 from harness.report.verdict.baselines import means_over
 from harness.report.verdict.standings import SCORED_OTHERWISE
 from harness.report.view import Group, RunView
@@ -90,22 +89,6 @@ class _Refusals:
     refused: Mapping[str, frozenset[str]]
     """By run id: the answerable ones among them that were refused, and so have no value."""
 
-    @cached_property
-    def common(self) -> frozenset[str]:
-        """The queries for which every run has a value."""
-        return frozenset.intersection(*(frozenset(view.values[self.measure.name].values) for view in self.views))
-
-    def on_common(self, view: RunView) -> dict[str, float]:
-        """The values of a run on the queries that all have."""
-        values = view.values[self.measure.name].values
-        return {query_id: values[query_id] for query_id in self.common}
-
-    def counting_refused(self, view: RunView) -> dict[str, float]:
-        """The values of a run, with the worst for each answerable query that it refused."""
-        worst = self.measure.failure_value or 0.0
-        refused = dict.fromkeys(sorted(self.refused[view.run.run_id]), worst)
-        return {**view.values[self.measure.name].values, **refused}
-
 
 def _refusals_of(group: Group, names: Sequence[str]) -> dict[str, _Refusals]:
     """By metric: those that read answers, and that have no value for some answer of a run."""
@@ -132,7 +115,7 @@ def _refusals(measure: Measure, views: Sequence[RunView], references: Sequence[R
     applies = frozenset().union(*(view.values[measure.name].expected for view in views))
     for view in views:
         unmeasured = [query_id for query_id in about if query_id not in view.values[measure.name].expected]
-        abstained = set(filter(view.abstained, unmeasured))
+        abstained = {query_id for query_id in unmeasured if view.became(query_id, ABSTAINED)}
         applies |= abstained
         refused[view.run.run_id] = frozenset(abstained & answerable)
     return _Refusals(measure, views, applies, refused)
@@ -146,22 +129,27 @@ def _own(view: RunView, measure: str, found: _Refusals | None) -> Quantity | Non
     return replace(shown, of=max(len(found.applies) * view.frame.repeats, shown.n or 0))
 
 
-def _on_alike_queries(group: Group, found: _Refusals) -> Iterable[tuple[Entry, ...]]:
-    """The rows that may be compared."""
-    name = printable(found.measure.name)
-    common = [_mean(view, found, found.on_common(view)) if view in found.views else None for view in group.views]
-    yield f"{name}, on the {counted(len(found.common), 'query', 'queries')} of all", *common
+def _on_alike_queries(group: Group, found: _Refusals) -> Iterator[tuple[Entry, ...]]:
+    """The rows that may be compared: over the queries of all, and with the worst for each refused one."""
+    name, measure = printable(found.measure.name), found.measure
+    values = {view.run.run_id: view.values[measure.name].values for view in found.views}
+    common = frozenset.intersection(*map(frozenset, values.values()))
+    on_common = {run: {query_id: own[query_id] for query_id in common} for run, own in values.items()}
+    yield f"{name}, on the {counted(len(common), 'query', 'queries')} of all", *_means(group, measure, on_common)
     if any(found.refused.values()):
-        counting = [
-            _mean(view, found, found.counting_refused(view)) if view in found.views else None
-            for view in group.views
-        ]
-        yield f"{name}, refused counts {number(found.measure.failure_value)}", *counting
+        worst = measure.failure_value or 0.0
+        refused = {run: dict.fromkeys(sorted(own), worst) for run, own in found.refused.items()}
+        counting = {run: {**own, **refused[run]} for run, own in values.items()}
+        shown = f"{name}, refused counts {number(measure.failure_value)}"
+        yield shown, *_means(group, measure, counting)
 
 
-def _mean(view: RunView, found: _Refusals, values: Mapping[str, float]) -> Quantity | None:
-    rows = means_over(view.frame, ranged(found.measure), values, frozenset(values))
-    return share(next((row for row in rows if row.query_type == OVERALL), None), with_n=True)
+def _means(group: Group, measure: Measure, values: Mapping[str, Mapping[str, float]]) -> Iterator[Quantity | None]:
+    """Of each run; `values`: by run id."""
+    for view in group.views:
+        own = values.get(view.run.run_id)
+        rows = () if own is None else means_over(view.frame, ranged(measure), own, frozenset(own))
+        yield share(next((row for row in rows if row.query_type == OVERALL), None), with_n=True)
 
 
 def coverage_table(group: Group, evaluator: str) -> Table | None:
@@ -263,7 +251,6 @@ def found_labels(group: Group, measure: Measure) -> list[ScoreLabel]:
 
 
 def count_of(view: RunView, measure: Measure, label: ScoreLabel) -> int:
-    """How many answers of a run are of that kind."""
     return view.labelled.get(measure.name, {}).get(label.name, 0)
 
 
@@ -279,7 +266,7 @@ def judges_left(group: Group) -> str:
     """Evaluators with a judge that scored none of these runs, and how to estimate their cost; empty if there are
     none.
     """
-    scored = {one.evaluator for view in group.views for one in view.evaluations}
+    scored = {one.evaluator for one in group.evaluations}
     left = [spec.name for spec in EVALUATORS.load_all()[0] if "judge" in spec.roles and spec.name not in scored]
     if not left:
         return ""

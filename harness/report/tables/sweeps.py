@@ -27,8 +27,6 @@ Flat = Mapping[str, Any]
 
 
 class SweepPoint(NamedTuple):
-    """One run of a sweep."""
-
     value: float
     """Of the swept parameter."""
     position: int
@@ -144,7 +142,6 @@ class _Verdicts:
         return -value if value is not None and self.compared.measure.higher_is_better is False else value
 
     def place(self, position: int) -> int:
-        """Of a run of the group in the comparison."""
         return self.findings.entrants.index(position)
 
     def spent(self, position: int, cost: str) -> Aggregate | None:

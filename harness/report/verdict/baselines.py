@@ -27,14 +27,10 @@ _FEWEST_RIGHT = 2
 
 @dataclass(frozen=True)
 class Baseline:
-    """A lower or an upper baseline."""
-
     label: str
     values: QueryValues
     rows: tuple[Aggregate, ...]
     """Its means, as those of a run."""
-    is_computed: bool = False
-    """Whether it is a constant answer and no run."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +130,7 @@ def _constant(group: Group, measure: str, view: RunView) -> Baseline | None:
         return None
     values = QueryValues(dict(zip(ids, found.values, strict=True)), frozenset(ids))
     label = f"always '{printable(found.answer, _LONGEST_ANSWER)}'"
-    return Baseline(label, values, means_over(view.frame, ranged(known), values.values, applies), is_computed=True)
+    return Baseline(label, values, means_over(view.frame, ranged(known), values.values, applies))
 
 
 def _of_run(view: RunView, measure: str) -> Baseline:

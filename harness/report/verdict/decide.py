@@ -119,7 +119,6 @@ def why_no_entrant(ranking: Ranking) -> str:
 
 
 def weaknesses(group: Group) -> Iterator[str]:
-    """Failed and unfinished runs."""
     for view in group.views:
         if view.n_errors:
             yield (

@@ -43,7 +43,6 @@ class Ranking:
 
     @property
     def spoken(self) -> str:
-        """The title of the metric."""
         return self.group.spoken(self.measure)
 
     @property
@@ -59,10 +58,9 @@ class Ranking:
         """Whether the metric is shown in per cent."""
         if self.measure in self.group.known:
             return self.group.known[self.measure].is_share
-        return any(self.measure in one.binary for view in self.group.views for one in view.evaluations)
+        return any(self.measure in one.binary for one in self.group.evaluations)
 
     def view(self, place: int) -> RunView:
-        """The entrant at a place of the comparison."""
         return self.group.views[self.entrants[place]]
 
     def by(self, measure: str) -> MeasureComparison | None:
@@ -272,7 +270,6 @@ def why_apart(view: RunView, measure: str) -> str:
 
 
 def has_values(view: RunView, measure: str) -> bool:
-    """Whether any query has a value of that measure."""
     return measure in view.values and bool(view.values[measure].values)
 
 

@@ -53,14 +53,12 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
 
 
 def _no_choice(verdict: Verdict) -> str:
-    """The headline where no run can be recommended."""
     if verdict.outcome == Outcome.ONLY_BASELINES:
         return "Only baselines were run. Run a system to compare with them."
     return f"No system can be chosen: every one has {scored(verdict, verdict.standings[0])}."
 
 
 def _unsettled(verdict: Verdict) -> str:
-    """The headline if the best mean leads without a significant result."""
     best, score = name(verdict.recommended or ""), scored(verdict, _recommended(verdict))
     if verdict.outcome == Outcome.INCONCLUSIVE:
         most = max(verdict.standings, key=lambda one: one.n_missing)
@@ -202,7 +200,6 @@ def _recommended(verdict: Verdict) -> Standing | None:
 
 
 def name(label: str) -> str:
-    """A run as a sentence calls it."""
     return shortened(label, _LONGEST_NAME)
 
 
@@ -216,7 +213,6 @@ def scored(verdict: Verdict, standing: Standing | None) -> str:
 
 
 def margin_of(verdict: Verdict) -> str:
-    """`5 points`."""
     return f"{verdict.margin:g} points" if verdict.margin != 1 else "1 point"
 
 

@@ -10,6 +10,7 @@ from math import inf
 from harness.display import Quantity, printable
 from harness.report.measures import ranged
 from harness.report.quantities import cost_quantity, self_reported_mark, share
+from harness.report.records import TIMEOUT
 from harness.report.verdict.baselines import Baseline, means_over
 from harness.report.verdict.races_and_looks import race_of
 from harness.report.verdict.ranking import Ranking, has_values, why_apart
@@ -28,8 +29,6 @@ SCORED_OTHERWISE = "scored otherwise"
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a leaderboard."""
-
     label: str
     view: RunView | None
     """None: a constant answer."""
@@ -87,14 +86,13 @@ def _shown(ranking: Ranking, view: RunView, mix: str, position: int) -> Aggregat
         return own
     place = ranking.entrants.index(position)
     kept = dict(zip(compared.query_ids, compared.values(place).tolist(), strict=True))
-    late = [query_id for query_id in kept if ranking.measure in TIMES and view.timed_out(query_id)]
+    late = [query_id for query_id in kept if ranking.measure in TIMES and view.became(query_id, TIMEOUT)]
     absent = [query_id for query_id in kept if query_id not in values.values]
     rows = means_over(view.frame, measure, kept, frozenset(kept), frozenset([*late, *absent]))
     return next(row for row in rows if row.query_type == mix)
 
 
 def baseline_row(baseline: Baseline, *, natural: bool) -> Aggregate | None:
-    """The mean of a baseline in the same mix."""
     rows = {row.query_type: row for row in baseline.rows}
     return rows.get(NATURAL if natural else OVERALL) or rows.get(OVERALL)
 
@@ -128,7 +126,6 @@ def standings(ranking: Ranking, choice: Choice, lines: Sequence[Line]) -> Iterat
 
 
 def _behind(ranking: Ranking, lead: Lead) -> Number:
-    """The score of the other run less that of the best."""
     compared, (low, high) = ranking.ranked, lead.interval
     if lead.place in ranking.identical(ranking.order[0]):
         return Number(0.0)

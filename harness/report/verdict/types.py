@@ -71,8 +71,6 @@ class Number:
 
 @dataclass(frozen=True)
 class Standing:
-    """One run, or a constant answer."""
-
     system: str
     run_id: str
     """Empty for a constant answer."""
@@ -172,7 +170,6 @@ class Verdict:
     """What weakens it, the most harmful first."""
 
     def systems(self, *statuses: Status) -> list[str]:
-        """The systems of these statuses, in order."""
         return [one.system for one in self.standings if one.status in statuses]
 
     def to_json(self) -> dict[str, Any]:
