@@ -11,7 +11,6 @@ from harness.display.text_format import type_name
 from harness.evaluators.score_preconditions import is_null, why_not
 from harness.protocols import Measure, RunFacts, ScoreLabel
 from harness.registry import EVALUATORS
-from harness.report.measures import ranged
 from harness.report.quantities import count, part, plain, population, share, values_in
 from harness.report.records import ABSTAINED, References
 from harness.report.verdict.baselines import means_over
@@ -148,7 +147,7 @@ def _means(group: Group, measure: Measure, values: Mapping[str, Mapping[str, flo
     """Of each run; `values`: by run id."""
     for view in group.views:
         own = values.get(view.run.run_id)
-        rows = () if own is None else means_over(view.frame, ranged(measure), own, frozenset(own))
+        rows = () if own is None else means_over(view.frame, measure.name, measure.ends, own, frozenset(own))
         yield share(next((row for row in rows if row.query_type == OVERALL), None), with_n=True)
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 from harness.display import printable
 from harness.report.comparison.compare import paired
-from harness.report.measures import Ranged, ranged
 from harness.report.notes import lacks_evidence, sees_gold
 from harness.report.records import References
 from harness.report.verdict.ranking import has_values, why_apart
@@ -88,7 +87,8 @@ def baselines_of(group: Group, measure: str, entrants: Sequence[int]) -> Baselin
 
 def means_over(
     frame: Frame,
-    measure: Ranged,
+    measure: str,
+    ends: tuple[float, float] | None,
     values: Mapping[str, float],
     applies: frozenset[str],
     imputed: Collection[str] = (),
@@ -97,20 +97,15 @@ def means_over(
     without a value counts as missing. `imputed`: questions whose value stands for an unknown one, such as a time
     limit.
     """
-    name, ends = measure
     scores = GatheredRows()
     types = {query_id: kind for query_id, kind in frame.query_types.items() if query_id not in frame.repeated}
     for query_id in types:
         value = values.get(query_id)
         known = IMPUTED if query_id in imputed else SCORED
         state = known if value is not None else FAILED if query_id in applies else NOT_APPLICABLE
-        scores.add((query_id, 0), {name: (state, value)})
-    ranges = {name: ends} if ends else {}
-    return tuple(
-        aggregate_scores(
-            replace(frame, repeats=1, query_types=types, repeated={}), scores.columns(), ranges=ranges
-        )
-    )
+        scores.add((query_id, 0), {measure: (state, value)})
+    distinct = replace(frame, repeats=1, query_types=types, repeated={})
+    return tuple(aggregate_scores(distinct, scores.columns(), ranges={measure: ends} if ends else {}))
 
 
 def query_weights(frame: Frame, queries: Sequence[str], applies: frozenset[str]) -> list[float]:
@@ -130,7 +125,7 @@ def _constant(group: Group, measure: str, view: RunView) -> Baseline | None:
         return None
     values = QueryValues(dict(zip(ids, found.values, strict=True)), frozenset(ids))
     label = f"always '{printable(found.answer, _LONGEST_ANSWER)}'"
-    return Baseline(label, values, means_over(view.frame, ranged(known), values.values, applies))
+    return Baseline(label, values, means_over(view.frame, measure, known.ends, values.values, applies))
 
 
 def _of_run(view: RunView, measure: str) -> Baseline:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from harness.display import Quantity, printable
-from harness.report.measures import ranged
 from harness.report.quantities import cost_quantity, self_reported_mark, share
 from harness.report.records import TIMEOUT
 from harness.report.verdict.baselines import Baseline, means_over
@@ -75,10 +74,10 @@ def shown_rows(ranking: Ranking) -> tuple[Aggregate | None, ...]:
 def _shown(ranking: Ranking, view: RunView, mix: str, position: int) -> Aggregate | None:
     own, compared = view.row(ranking.measure, mix) or view.row(ranking.measure), ranking.ranked
     known = ranking.group.known.get(ranking.measure)
-    measure = ranged(known) if known else None
-    if ranking.measure in COSTS:
-        measure = ranking.measure, (0.0, inf)
-    if position not in ranking.entrants or compared is None or not compared.n_common or measure is None:
+    ends = (0.0, inf) if ranking.measure in COSTS else known.ends if known else None
+    if position not in ranking.entrants or compared is None or not compared.n_common:
+        return own
+    if known is None and ranking.measure not in COSTS:
         return own
     values = view.values[ranking.measure]
     # A mean of tokens has lower bounds in it, which are in no comparison.
@@ -88,7 +87,7 @@ def _shown(ranking: Ranking, view: RunView, mix: str, position: int) -> Aggregat
     kept = dict(zip(compared.query_ids, compared.values(place).tolist(), strict=True))
     late = [query_id for query_id in kept if ranking.measure in TIMES and view.became(query_id, TIMEOUT)]
     absent = [query_id for query_id in kept if query_id not in values.values]
-    rows = means_over(view.frame, measure, kept, frozenset(kept), frozenset([*late, *absent]))
+    rows = means_over(view.frame, ranking.measure, ends, kept, frozenset(kept), {*late, *absent})
     return next(row for row in rows if row.query_type == mix)
 
 
