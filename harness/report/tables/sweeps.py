@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from harness.config.yaml_limits import flatten
 from harness.display import Entry, Quantity, Table, file_name
 from harness.report.labels import determining, labels, short_keys
-from harness.report.quantities import not_compared, plain, population, share, why_no_price
+from harness.report.quantities import (
+    cost_quantity,
+    not_compared,
+    plain,
+    population,
+    self_reported_mark,
+    share,
+    why_no_price,
+)
 from harness.report.tables.costs import index_seconds
 from harness.report.verdict.findings import Findings
+from harness.report.verdict.standings import aside_of
 from harness.report.view import Group
 from harness.statistics import Aggregate
 from harness.statistics.best_of_many import best_of
 from harness.statistics.non_inferior import cheapest_as_good
 from harness.statistics.paired_comparison import MeasureComparison
+from harness.statistics.query_values import COSTS
 
 _FEWEST = 3
 """Values of a parameter that make a curve; two are a comparison."""
@@ -118,12 +128,16 @@ def _sweep_table(group: Group, findings: Findings, sweep: Sweep) -> Table:
 
 
 def _point_row(group: Group, findings: Findings, line: SweepLine, point: SweepPoint) -> tuple[Entry, ...]:
-    view = group.views[point.position]
-    own, index = findings.line_at(group, point.position), view.run.index()
+    view, row = group.views[point.position], findings.rows[point.position] if findings.rows else None
+    aside = aside_of(view, group.scored_otherwise(findings.measure) if findings.measure else ())
+    is_cost = row is not None and row.measure in COSTS
+    mean = cost_quantity(row, interval=True) if is_cost else share(row)
+    spent = ("tokens", "latency_s_p50", "usd")
+    costs = [cost_quantity(view.row_beside(name, row), mark=self_reported_mark(view, name)) for name in spent]
+    index = view.run.index()
     built = None if index is None else "reused" if index.reused_from else "built"
-    costs = [own.spent(name) for name in ("tokens", "latency_s_p50", "usd")]
-    named = replace(own, label=line.name).named
-    return (named, plain(point.value), own.mean, population(own.row), *costs, index_seconds(view), built)
+    named = f"{line.name} ({aside})" if aside else line.name
+    return (named, plain(point.value), mean, population(row), *costs, index_seconds(view), built)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from harness.report.verdict.baselines import NO_BASELINES, Baselines, baselines_
 from harness.report.verdict.decide import verdict_of, why_no_entrant, why_nothing_ranks, without_ranking
 from harness.report.verdict.ranking import Ranking, rank_runs, ranking_evidence
 from harness.report.verdict.sentences import margin_of
-from harness.report.verdict.standings import COMPUTED, Line, aside_of, baseline_row, natural_mix, shown_rows
+from harness.report.verdict.standings import Line, aside_of, baseline_row, natural_mix, shown_rows
 from harness.report.verdict.types import Outcome, Verdict
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
@@ -82,19 +82,16 @@ class Findings:
 
     def lines(self, group: Group) -> list[Line]:
         """The leaderboard: ranked runs, runs that could not be ranked, baselines, and unfinished runs."""
-        found = [self.line_at(group, position) for position in self.order]
+        others = group.scored_otherwise(self.measure) if self.measure else frozenset()
+        views = [group.views[position] for position in self.order]
+        rows = [self.rows[position] if self.rows else None for position in self.order]
+        found = [Line(view.label, view, row) for view, row in zip(views, rows, strict=True)]
         constant = self.baselines.constant
         if constant is not None and self.bounded == self.measure:
             row = baseline_row(constant, natural=self.is_natural)
-            place = next((at for at, line in enumerate(found) if line.aside), len(found))
-            found.insert(place, Line(constant.label, None, row, aside=COMPUTED))
+            place = next((at for at, view in enumerate(views) if aside_of(view, others)), len(found))
+            found.insert(place, Line(constant.label, None, row))
         return found
-
-    def line_at(self, group: Group, position: int) -> Line:
-        """The line of the run at a position of the group."""
-        view, row = group.views[position], self.rows[position] if self.rows else None
-        others = group.scored_otherwise(self.measure) if self.measure else frozenset()
-        return Line(view.label, view, row, aside_of(view, others))
 
     def row_of(self, group: Group, position: int, measure: str) -> Aggregate | None:
         """The mean of a run by any metric, in the same mix of types as `rows`."""

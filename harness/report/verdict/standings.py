@@ -4,11 +4,12 @@ and in the mix of types that decide the verdict."""
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
+from typing import NamedTuple
 
-from harness.display import Quantity, printable
-from harness.report.quantities import cost_quantity, self_reported_mark, share
+from harness.display import printable
+from harness.report.quantities import cost_quantity, self_reported_mark
 from harness.report.records import TIMEOUT
 from harness.report.verdict.baselines import Baseline, means_over
 from harness.report.verdict.races_and_looks import race_of
@@ -22,36 +23,17 @@ from harness.statistics.recommendation import Lead
 
 NOT_FINISHED = "not finished"
 BASELINE = "baseline"
-COMPUTED = "no run"
 SCORED_OTHERWISE = "scored otherwise"
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
+    """A line of the leaderboard."""
+
     label: str
     view: RunView | None
     """None: a constant answer."""
     row: Aggregate | None
-    aside: str = ""
-    """Why it is not ranked; empty: it is, or could be."""
-
-    @property
-    def named(self) -> str:
-        """The label, with what keeps it out of the ranking."""
-        return f"{self.label} ({self.aside})" if self.aside else self.label
-
-    @property
-    def mean(self) -> Quantity | None:
-        """Its mean with the interval; a cost that was not counted in full is a lower bound."""
-        return (
-            cost_quantity(self.row, interval=True) if self.row and self.row.measure in COSTS else share(self.row)
-        )
-
-    def spent(self, cost: str) -> Quantity | None:
-        """The mean cost of a query, in the same mix of types; None: unknown, or no run."""
-        if self.view is None:
-            return None
-        return cost_quantity(self.view.row_beside(cost, self.row), mark=self_reported_mark(self.view, cost))
+    """Its mean."""
 
 
 def natural_mix(ranking: Ranking) -> bool:
