@@ -22,7 +22,6 @@ from harness.report.tables.costs import index_seconds
 from harness.report.verdict.findings import Findings
 from harness.report.verdict.standings import aside_of
 from harness.report.view import Group
-from harness.statistics import Aggregate
 from harness.statistics.best_of_many import best_of
 from harness.statistics.non_inferior import cheapest_as_good
 from harness.statistics.paired_comparison import MeasureComparison
@@ -140,30 +139,6 @@ def _point_row(group: Group, findings: Findings, line: SweepLine, point: SweepPo
     return (named, plain(point.value), mean, population(row), *costs, index_seconds(view), built)
 
 
-@dataclass(frozen=True)
-class _Verdicts:
-    """Which run is better by the metric that ranks."""
-
-    group: Group
-    findings: Findings
-    compared: MeasureComparison
-
-    def merit(self, position: int) -> float | None:
-        """The mean, negated if lower is better; None if it was not compared."""
-        if position not in self.findings.entrants:
-            return None
-        value = self.compared.means[self.place(position)]
-        return -value if value is not None and self.compared.measure.higher_is_better is False else value
-
-    def place(self, position: int) -> int:
-        return self.findings.entrants.index(position)
-
-    def spent(self, position: int, cost: str) -> Aggregate | None:
-        """The cost of a query of a run, in the mix of query types of its score; None if unknown."""
-        row = self.findings.row_of(self.group, position, cost)
-        return row if row is not None and row.mean is not None else None
-
-
 def budget_tables(group: Group, findings: Findings, positions: Sequence[int]) -> list[Table]:
     """For each kind of cost: the runs that are better than all cheaper ones, each with the cheapest that is as
     good. `positions` in `group.views`; nothing where runs were not compared or cost nothing. A run that failed or
@@ -172,20 +147,23 @@ def budget_tables(group: Group, findings: Findings, positions: Sequence[int]) ->
     """
     if findings.ranked is None:
         return []
-    verdicts = _Verdicts(group, findings, findings.ranked)
-    tables = (_budget_table(verdicts, positions, cost) for cost in BUDGETS)
+    tables = (_budget_table(group, findings, findings.ranked, positions, cost) for cost in BUDGETS)
     return [table for table in tables if table is not None]
 
 
-def _budget_table(verdicts: _Verdicts, positions: Sequence[int], cost: str) -> Table | None:
-    views = verdicts.group.views
-    spent = {position: row for position in positions if (row := verdicts.spent(position, cost))}
+def _budget_table(
+    group: Group, findings: Findings, compared: MeasureComparison, positions: Sequence[int], cost: str
+) -> Table | None:
+    views = group.views
+    rows = {position: findings.row_of(group, position, cost) for position in positions}
+    spent = {position: row for position, row in rows.items() if row is not None and row.mean is not None}
     left = {position: why for position, row in spent.items() if (why := why_no_price(views[position], cost, row))}
     costs = {position: row.mean for position, row in spent.items() if position not in left and row.mean}
-    steps = list(_frontier(verdicts, sorted(costs, key=lambda position: (costs[position], position))))
+    by_cost = sorted(costs, key=lambda position: (costs[position], position))
+    steps = list(_frontier(findings, compared, by_cost))
     if not steps:
         return None
-    name, within = verdicts.compared.measure.name, verdicts.findings.margin
+    name, within = compared.measure.name, findings.margin
     return Table(
         name=f"best_under_{cost}",
         title=f"Best under a budget of {BUDGETS[cost]}",
@@ -193,7 +171,7 @@ def _budget_table(verdicts: _Verdicts, positions: Sequence[int], cost: str) -> T
             *("budget", "best", f"{name} [95 % CI]", "best of", "corrected"),
             *(f"cheapest within {within} (non-inferior)", f"its {name}", "its cost"),
         ),
-        rows=tuple(_budget_row(verdicts, costs, step) for step in steps),
+        rows=tuple(_budget_row(group, findings, compared, costs, step) for step in steps),
         note="The best of several is chosen and measured on the same queries, so its score is too high. "
         "Corrected: the score on one half of the queries of the run chosen on the other half. Non-inferior: the "
         f"95 % interval excludes that it is worse by {within} or more than any run within the budget (--margin)."
@@ -201,31 +179,41 @@ def _budget_table(verdicts: _Verdicts, positions: Sequence[int], cost: str) -> T
     )
 
 
-def _frontier(verdicts: _Verdicts, by_cost: Sequence[int]) -> Iterator[list[int]]:
-    """For each run that is better than all cheaper ones: the runs that cost no more, itself last."""
+def _frontier(findings: Findings, compared: MeasureComparison, by_cost: Sequence[int]) -> Iterator[list[int]]:
+    """For each run that is better than all cheaper ones: the runs that cost no more, itself last. Without those
+    that were not compared.
+    """
+    sign = -1 if compared.measure.higher_is_better is False else 1
+    means = dict(zip(findings.entrants, compared.means, strict=True))
+    merits = {position: sign * mean for position in by_cost if (mean := means.get(position)) is not None}
     best: float | None = None
-    for place, position in enumerate(by_cost):
-        merit = verdicts.merit(position)
-        if merit is not None and (best is None or merit > best):
-            best = merit
-            yield [at for at in by_cost[: place + 1] if verdicts.merit(at) is not None]
+    for position, merit in merits.items():
+        if best is None or merit > best:
+            best, affordable = merit, list(merits)
+            yield affordable[: affordable.index(position) + 1]
 
 
-def _budget_row(verdicts: _Verdicts, costs: Mapping[int, float], affordable: Sequence[int]) -> tuple[Entry, ...]:
-    best, views, compared = affordable[-1], verdicts.group.views, verdicts.compared
-    places = [verdicts.place(position) for position in affordable]
+def _budget_row(
+    group: Group,
+    findings: Findings,
+    compared: MeasureComparison,
+    costs: Mapping[int, float],
+    affordable: Sequence[int],
+) -> tuple[Entry, ...]:
+    best, views = affordable[-1], group.views
+    places = [findings.entrants.index(position) for position in affordable]
     chosen = best_of(compared, places)
     entries: tuple[Entry, ...] = (
         plain(costs[best]),
         views[best].label,
-        share(verdicts.findings.rows[best]),
+        share(findings.rows[best]),
         Quantity(len(affordable), unit="count"),
         Quantity(chosen.mean, unit="share") if chosen and len(places) > 1 else None,
     )
-    prices = [costs.get(position) for position in verdicts.findings.entrants]
-    good = cheapest_as_good(compared, prices, places, verdicts.findings.margin_value)
+    prices = [costs.get(position) for position in findings.entrants]
+    good = cheapest_as_good(compared, prices, places, findings.margin_value)
     if good is None:
         return (*entries, "none is shown to be", None, None)
-    alike = verdicts.findings.entrants[good.place]
+    alike = findings.entrants[good.place]
     named = "itself" if alike == best else views[alike].label
-    return (*entries, named, share(verdicts.findings.rows[alike]), plain(costs[alike]))
+    return (*entries, named, share(findings.rows[alike]), plain(costs[alike]))
