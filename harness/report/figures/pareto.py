@@ -153,7 +153,7 @@ def _draw(
     points = [
         ScatterPoint(number, view, x, y, self_reported_mark(view, price.measure))
         for number, view in enumerate(group.views)
-        if view.is_complete and (x := _stretch(spent[number])) and (y := _stretch(ranked[number]))
+        if view.is_complete and (x := _stretch(spent[number], is_cost=True)) and (y := _stretch(ranked[number]))
     ]
     if not any(point.x.value > 0 for point in points):
         return None
@@ -188,10 +188,10 @@ def _draw(
     return Drawing(price.stem, title, caption, alt_of([f"{title}.", *spoken]), figure)
 
 
-def _stretch(row: Aggregate | None) -> Extent | None:
+def _stretch(row: Aggregate | None, *, is_cost: bool = False) -> Extent | None:
     if row is None or row.mean is None:
         return None
-    return Extent(row.mean, *(interval_of(row) or (row.mean, row.mean)), is_lower_bound(row))
+    return Extent(row.mean, *(interval_of(row) or (row.mean, row.mean)), is_cost and is_lower_bound(row))
 
 
 def _why_apart(
