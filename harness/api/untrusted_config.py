@@ -94,7 +94,7 @@ def _unnamed(run: RunDir, what: str, unsaid: Mapping[str, Any], default: str) ->
 
 def _words(settings: Mapping[str, Any]) -> list[str]:
     """Words for `--set`. Imported here because only an error needs the report package."""
-    from harness.report.sections.reproduce_command import setting_words
+    from harness.report.tables.runs import setting_words
 
     return setting_words(settings)
 

@@ -14,7 +14,7 @@ from harness.core.errors import ConfigError, nearest
 from harness.core.records import OWN_MODELS, Context, Cost, Reference, RunRecord, Score, Usage
 from harness.display import NOTHING, Entry, Quantity, Table, counted, number, printable
 from harness.report import load_chapters, render_terminal
-from harness.report.page.explorer.reading import ContextPlaces
+from harness.report.page.explorer_reading import ContextPlaces
 from harness.report.render.terminal import WIDTH, print_table
 from harness.statistics import Frame, Prices
 from harness.statistics.cost import query_scores

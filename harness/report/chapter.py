@@ -1,14 +1,20 @@
-"""One chapter per group of runs: its sections, in the order that page, Markdown and terminal share."""
+"""One chapter per group of runs: its sections, in the one order that page, Markdown and terminal share."""
 
 from __future__ import annotations
 
+import itertools
+import re
+import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.display import Content, Picture, Section, Table, counted, file_name, printable
+from harness.display import Content, Drawing, Picture, Section, Table, counted, file_name, format_value, printable
+from harness.display.plotting import WIDTH_IN, NewFigure
 from harness.display.text_format import type_name
-from harness.report.sections import NOTES, Reported, SectionSpec, sections_of
+from harness.report.sections import ANCHORS, NOTES, SECTIONS, Reported, SectionSpec
+from harness.report.sections.fixed import AFTER_MEASURES, BEFORE_MEASURES
+from harness.report.sections.measured import measured_sections
 from harness.report.verdict.findings import Findings, find
 from harness.report.view import Group, load_groups
 from harness.statistics import Prices
@@ -28,15 +34,21 @@ class Chapter:
 
     @property
     def description(self) -> str:
-        """Over which queries and documents the runs were made."""
-        return describe(self.group)
+        """`8 queries over 10 documents (corpus: full): inference 4, null 4. Digest 0123456789ab.`"""
+        view = self.group.widest
+        types = Counter(view.frame.query_types.values())
+        shown = ", ".join(f"{type_name(name)} {count:,}" for name, count in sorted(types.items()))
+        documents, corpus = (view.manifest.dataset.get(key) for key in ("n_documents", "corpus"))
+        searched = f" over {counted(documents, 'document')}" if isinstance(documents, int) else ""
+        kept = f" (corpus: {printable(str(corpus))})" if corpus else ""
+        queries = counted(len(view.frame.query_types), "query", "queries")
+        return f"{queries}{searched}{kept}: {shown}. Digest {printable(self.group.digest[:12])}."
 
     def tables(self) -> list[Table]:
         """Of all sections, in order; no two share a name."""
         return [table for section in self.sections for table in section.content.tables]
 
     def section(self, key: str) -> Section | None:
-        """The section of that key, if it has anything to show."""
         return next((section for section in self.sections if section.key == key), None)
 
     def illustrated(self, pictures: Mapping[str, Sequence[Picture]]) -> Chapter:
@@ -65,43 +77,91 @@ def build_chapter(group: Group, measure: str | None = None, margin: float | None
     sections = []
     for spec in specs:
         content = spec.content(reported)
-        tables = [_distinct(table, taken) for table in content.tables]
-        sections.append(Section(spec.name, spec.title, replace(content, tables=tables)))
-    return Chapter(group, reported.findings, tuple(specs), _filled(_noted(sections, refusals)))
-
-
-def _noted(sections: Sequence[Section], refusals: Sequence[str]) -> Iterable[Section]:
-    """With what keeps plug-ins from having a section, among the notes."""
-    for section in sections:
-        if section.key == NOTES and refusals:
-            items = (*section.content.items, *(printable(f"Left out: {line}", 400) for line in refusals))
-            yield replace(section, content=Content(items=items))
-        else:
-            yield section
+        tables = [replace(table, name=distinct(file_name(table.name), taken)) for table in content.tables]
+        content = replace(content, tables=tables)
+        if spec.name == NOTES and refusals:
+            # What keeps plug-ins from having a section.
+            left = (printable(f"Left out: {line}", 400) for line in refusals)
+            content = Content(items=(*content.items, *left))
+        sections.append(Section(spec.name, spec.title, content))
+    return Chapter(group, reported.findings, tuple(specs), _filled(sections))
 
 
 def _filled(sections: Iterable[Section]) -> tuple[Section, ...]:
     return tuple(section for section in sections if not section.is_empty)
 
 
-def describe(group: Group) -> str:
-    """`8 queries over 10 documents (corpus: full): inference 4, null 4. Digest 0123456789ab.`"""
-    view = group.widest
-    types = Counter(view.frame.query_types.values())
-    shown = ", ".join(f"{type_name(name)} {count:,}" for name, count in sorted(types.items()))
-    documents = view.manifest.dataset.get("n_documents")
-    searched = f" over {counted(documents, 'document')}" if isinstance(documents, int) else ""
-    corpus = view.manifest.dataset.get("corpus")
-    kept = f" (corpus: {printable(str(corpus))})" if corpus else ""
-    queries = counted(len(view.frame.query_types), "query", "queries")
-    return f"{queries}{searched}{kept}: {shown}. Digest {printable(group.digest[:12])}."
+def distinct(name: str, taken: set[str]) -> str:
+    """The name, with a number if it is taken: no file system tells upper from lower case everywhere."""
+    free, number = name, 2
+    while free.lower() in taken:
+        free, number = f"{name}-{number}", number + 1
+    taken.add(free.lower())
+    return free
 
 
-def _distinct(table: Table, taken: set[str]) -> Table:
-    """Two names may have become one file name, and no file system tells upper from lower case everywhere."""
-    own = file_name(table.name)
-    name, number = own, 2
-    while name.lower() in taken:
-        name, number = f"{own}-{number}", number + 1
-    taken.add(name.lower())
-    return replace(table, name=name)
+def sections_of(group: Group) -> tuple[list[SectionSpec], list[str]]:
+    """Every section of a chapter on these runs, and why plug-ins have none."""
+    plugged, refusals = SECTIONS.load_all()
+    ordered = [*BEFORE_MEASURES, *measured_sections(group), *AFTER_MEASURES]
+    names = [spec.name for spec in ordered]
+    end_of_measures = names.index(AFTER_MEASURES[0].name)
+    refused = [f"{spec.name}: {why}" for spec in plugged if (why := _why_refused(spec, names))]
+    for spec in reversed([spec for spec in plugged if not _why_refused(spec, names)]):
+        place = names.index(spec.after) + 1 if spec.after in names else end_of_measures
+        ordered.insert(place, _guarded(spec))
+        names.insert(place, spec.name)
+    return ordered, [*map(str, refusals), *refused]
+
+
+def _why_refused(spec: SectionSpec, names: Collection[str]) -> str:
+    """Empty: it may have its section."""
+    if not re.fullmatch(r"[a-z0-9-]+", spec.name):
+        return "the name of a section is small letters, digits and dashes"
+    return "a section of that name is there already" if spec.name in {*names, *ANCHORS} else ""
+
+
+def _guarded(spec: SectionSpec) -> SectionSpec:
+    """If a plug-in fails, its section shows the error; the rest of the report is not affected."""
+
+    def content(reported: Reported) -> Content:
+        try:
+            return _checked(spec.content(reported))
+        except Exception as error:
+            said = printable(f"{type(error).__name__}: {error}", 300)
+            return Content(items=[f"This section of a plug-in could not be made ({said})."])
+
+    def draw(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
+        try:
+            drawings = list(spec.draw(reported, new_figure))
+            for drawing in drawings:
+                drawing.figure.draw_without_rendering()
+            return drawings
+        except Exception as error:
+            return [_failed_drawing(spec, f"{type(error).__name__}: {error}", new_figure)]
+
+    return replace(spec, content=content, draw=draw)
+
+
+def _checked(content: Content) -> Content:
+    """The content with its lists read once; raises an error if a renderer could not show it."""
+    if not isinstance(content, Content):
+        raise TypeError(f"content() gave {type(content).__name__}, not Content")
+    words = [tuple(some) for some in (content.paragraphs, content.items, content.code)]
+    tables = list(content.tables)
+    texts = [*itertools.chain(*words), *(text for one in tables for text in (one.title, one.note, *one.header))]
+    texts += [format_value(entry) for table in tables for row in table.rows for entry in row]
+    if wrong := next((text for text in texts if not isinstance(text, str)), None):
+        raise TypeError(f"{type(wrong).__name__} where words or a Quantity should be")
+    if any(len(row) != len(table.header) for table in tables for row in table.rows):
+        raise ValueError("a row of a table is not as long as its header")
+    paragraphs, items, code = words
+    return Content(paragraphs, items, tables, code)
+
+
+def _failed_drawing(spec: SectionSpec, why: str, new_figure: NewFigure) -> Drawing:
+    """Shown in place of figures that a plug-in failed to draw."""
+    said = printable(f"The figures of the plug-in '{spec.name}' could not be drawn ({why}).", 300)
+    figure = new_figure(figsize=(WIDTH_IN, 0.6))
+    figure.text(0.01, 0.5, textwrap.fill(said, 130), va="center")
+    return Drawing(spec.name, "Not drawn", said, said, figure)

@@ -96,7 +96,6 @@ def _move(own: Path, out: Path, names: set[str]) -> None:
 
 
 def _earlier(out: Path) -> set[str]:
-    """The files of the existing report."""
     for path in (out, *(out / name for name in (*_FOLDERS, _LOCK, LIST))):
         if path.is_symlink():
             raise ConfigError(f"{path} is a link, and a report follows none", "name a folder with --out")

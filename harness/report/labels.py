@@ -33,13 +33,12 @@ def labels(identities: Sequence[Identity]) -> list[str]:
     return _distinct(found)
 
 
-def shortened(label: str) -> str:
+def shortened(label: str, longest: int = _LONGEST_NAME) -> str:
     """A label of limited length: its beginning, the system, and its end. Labels made by `labels` stay
-    different.
+    different at the default length.
     """
-    line = printable(label, 10 * _LONGEST_NAME)
-    half = _LONGEST_NAME // 2
-    return line if len(line) <= _LONGEST_NAME else f"{line[: half - 1]}…{line[-half:]}"
+    line, half = printable(label, 10 * _LONGEST_NAME), longest // 2
+    return line if len(line) <= longest else f"{line[: half - 1]}…{line[-half:]}"
 
 
 def differences(identities: Sequence[Identity]) -> dict[str, list[str]]:
@@ -57,7 +56,9 @@ def other_weights(identities: Sequence[Identity]) -> list[str]:
     """Names under which runs loaded different weights, if nothing but the digest differs."""
     flat = [flatten(determining(identity)) for identity in identities]
     found = []
-    for key in filter(_is_weights, _differing(flat)):
+    for key in _differing(flat):
+        if not (key.startswith(_WEIGHTS) or key.endswith(".weights_sha256")):
+            continue
         alike: dict[str, set[str]] = {}
         for own in flat:
             if own.get(key) is not None:
@@ -65,10 +66,6 @@ def other_weights(identities: Sequence[Identity]) -> list[str]:
         if any(len(digests) > 1 for digests in alike.values()):
             found.append(printable(_name_of_weights(key)))
     return found
-
-
-def _is_weights(key: str) -> bool:
-    return key.startswith(_WEIGHTS) or key.endswith(".weights_sha256")
 
 
 def _loaded_by(own: Mapping[str, Any], key: str) -> str:

@@ -1,23 +1,27 @@
-"""The leaderboard as a table: score, difference to the best, and cost of every run."""
+"""The leaderboard as a table, and with bars for the page: score, difference to the best, and cost of every run."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from harness.display import Entry, Quantity, Table, printable
 from harness.report.verdict.types import Number, Outcome, Standing, Verdict
 
 MOST_COLUMNS = 7
+_SCORE, _FIRST_OTHER = 2, 3
+"""Places in the header."""
 _Column = tuple[str, Callable[[Standing], Entry]]
 
 
 def leaderboard(verdict: Verdict, *, brief: bool = False) -> Table:
     """The runs in order, the best first; `brief`: at most `MOST_COLUMNS` columns, those that matter most."""
+    has_behind = any(one.behind is not None for one in verdict.standings)
     columns: list[_Column] = [
         ("system", lambda one: printable(one.system, 100)),
         ("", lambda one: _status(verdict, one, brief=brief)),
-        *([(_title(verdict), lambda one: _score(verdict, one))] if verdict.metric else []),
-        *([("against the best", lambda one: _behind(verdict, one))] if _any(verdict, "behind") else []),
+        *([(verdict.metric_title, lambda one: _score(verdict, one))] if verdict.metric else []),
+        *([("against the best", lambda one: _behind(verdict, one))] if has_behind else []),
         *_others(verdict),
     ]
     kept = columns[:MOST_COLUMNS] if brief else [*columns, *_details(verdict)]
@@ -36,24 +40,22 @@ def _status(verdict: Verdict, one: Standing, *, brief: bool) -> str:
 
 def _others(verdict: Verdict) -> list[_Column]:
     """What else is shown, the most important first: failures, costs, the other metrics."""
-    failed: list[_Column] = [("failed", lambda one: _share(one.failed))]
-    metrics = [_metric(title) for title in _titles(verdict)]
-    costs = _costs(verdict)
-    has_failed = any(one.failed for one in verdict.standings)
-    return [*(failed if has_failed else []), *costs, *metrics, *([] if has_failed else failed)]
-
-
-def _costs(verdict: Verdict) -> list[_Column]:
-    dollars: list[_Column] = [("$ per 1,000", lambda one: _cost(one.usd_per_1000))]
-    tokens: list[_Column] = [("tokens", lambda one: _cost(one.tokens))]
-    seconds: list[_Column] = [("seconds", lambda one: _cost(one.seconds))]
-    has_dollars = any(one.usd_per_1000 and one.usd_per_1000.value for one in verdict.standings)
-    has_tokens = any(one.tokens and one.tokens.value for one in verdict.standings)
-    has_seconds = any(one.seconds for one in verdict.standings)
+    standings = verdict.standings
+    failed: _Column = ("failed", lambda one: _share(one.failed))
+    dollars: _Column = ("$ per 1,000", lambda one: _cost(one.usd_per_1000))
+    tokens: _Column = ("tokens", lambda one: _cost(one.tokens))
+    seconds: _Column = ("seconds", lambda one: _cost(one.seconds))
+    has_failed = any(one.failed for one in standings)
+    has_dollars = any(one.usd_per_1000 and one.usd_per_1000.value for one in standings)
+    has_tokens = any(one.tokens and one.tokens.value for one in standings)
+    held = [title for one in standings for title, value in one.columns.items() if value is not None]
     return [
-        *(dollars if has_dollars else tokens if has_tokens else []),
-        *(seconds if has_seconds else []),
-        *(tokens if has_dollars and has_tokens else []),
+        *([failed] if has_failed else []),
+        *([dollars] if has_dollars else [tokens] if has_tokens else []),
+        *([seconds] if any(one.seconds for one in standings) else []),
+        *([tokens] if has_dollars and has_tokens else []),
+        *map(_metric, dict.fromkeys(held)),
+        *([] if has_failed else [failed]),
     ]
 
 
@@ -68,20 +70,6 @@ def _details(verdict: Verdict) -> list[_Column]:
 
 def _metric(title: str) -> _Column:
     return title, lambda one: _share(one.columns.get(title))
-
-
-def _titles(verdict: Verdict) -> list[str]:
-    """Titles of the other metrics that have a value in any run."""
-    found = [title for one in verdict.standings for title, value in one.columns.items() if value is not None]
-    return list(dict.fromkeys(found))
-
-
-def _any(verdict: Verdict, field: str) -> bool:
-    return any(getattr(one, field) is not None for one in verdict.standings)
-
-
-def _title(verdict: Verdict) -> str:
-    return verdict.metric_title
 
 
 def _score(verdict: Verdict, one: Standing) -> Entry:
@@ -115,3 +103,55 @@ def _note(verdict: Verdict) -> str:
         "on the same queries. Seconds are the median of a query; $ per 1,000 questions and tokens are without the "
         "index."
     )
+
+
+@dataclass(frozen=True)
+class Bar:
+    """Position of a mean and its interval, in per cent of the width."""
+
+    mean: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Row:
+    standing: Standing
+    bar: Bar | None
+    score: Entry
+    entries: tuple[Entry, ...]
+    """Below the other columns."""
+
+
+@dataclass(frozen=True)
+class Board:
+    metric: str
+    header: tuple[str, ...]
+    """Titles of the columns after the score."""
+    rows: tuple[Row, ...]
+
+
+def board_of(verdict: Verdict) -> Board:
+    """The brief leaderboard; without a score there are no bars."""
+    table = leaderboard(verdict, brief=True)
+    scored = _SCORE if verdict.metric else None
+    first = _FIRST_OTHER if verdict.metric else _SCORE
+    ends = [end for one in verdict.standings if one.score for end in (one.score.value, one.score.high) if end]
+    full = max([1.0 if verdict.is_share else 0.0, *ends]) or 1.0
+    rows = tuple(
+        Row(one, _bar(one, full), entries[scored] if scored else None, tuple(entries[first:]))
+        for one, entries in zip(verdict.standings, table.rows, strict=True)
+    )
+    return Board(verdict.metric_title, table.header[first:], rows)
+
+
+def _bar(standing: Standing, full: float) -> Bar | None:
+    score = standing.score
+    if score is None:
+        return None
+    low, high = (None if end is None else _part(end, full) for end in (score.low, score.high))
+    return Bar(_part(score.value, full), low, high)
+
+
+def _part(value: float, full: float) -> float:
+    return round(100 * min(max(value / full, 0.0), 1.0), 2)

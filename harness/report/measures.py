@@ -16,9 +16,6 @@ from harness.store import Manifest
 DEFAULT_MARGIN = 100 * MARGIN
 """In points: hundredths of the range of a metric."""
 
-Ranged = tuple[str, tuple[float, float] | None]
-"""A metric with its lowest and highest possible value; None: unknown."""
-
 
 def known_measures(evaluations: Iterable[EvaluationRecord]) -> dict[str, Measure]:
     """The metrics of all installed evaluators, with the parameters of these evaluations and with their defaults.
@@ -44,13 +41,8 @@ def known_measures(evaluations: Iterable[EvaluationRecord]) -> dict[str, Measure
 
 def known_ranges(evaluations: Iterable[EvaluationRecord]) -> dict[str, tuple[float, float]]:
     """Lowest and highest possible value of each metric with a bounded range."""
-    ranges = dict(map(ranged, known_measures(evaluations).values()))
-    return {name: ends for name, ends in ranges.items() if ends is not None}
-
-
-def ranged(measure: Measure) -> Ranged:
-    """The name of a metric and its range."""
-    return measure.name, measure.ends
+    known = known_measures(evaluations).values()
+    return {measure.name: measure.ends for measure in known if measure.ends is not None}
 
 
 @dataclass(frozen=True)

@@ -1,35 +1,41 @@
-"""Warnings about numbers: unfinished, failed, imputed or not comparable."""
+"""Warnings about the numbers of a run: unfinished, failed, imputed, not metered, or not comparable."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import mean
 
+from harness.core.errors import HarnessError
+from harness.core.languages import UNDERSTOOD, foreign_language
 from harness.core.records import OWN_MODELS, EvaluationRecord, IndexRecord
-from harness.display.text_format import counted, printable
+from harness.display import counted, printable
 from harness.evaluators.run_scoring import NO_GENERATOR
-from harness.report.context_notes import lacks_evidence, language_notes, sees_gold, share_notes
-from harness.report.labels import differences, other_weights
-from harness.report.record_counts import RecordCounts
+from harness.evaluators.score_preconditions import is_null
+from harness.registry import SYSTEMS
+from harness.report.records import RecordCounts
 from harness.statistics import Frame, Prices, Resources
-from harness.statistics.columnar_scores import FAILED, ScoreColumn, ScoreColumns, Spreads
+from harness.statistics.columnar_scores import FAILED, ScoreColumns, ScoresOrColumns, in_columns
 from harness.statistics.cost import called_roles, fails_too_often, without_price
-from harness.store import Manifest, Records, RunDir
+from harness.store import Manifest, Records, RunDir, SampleRow
 
 UNFINISHED = "Unfinished"
 """The note on a run that is not finished begins with it."""
 _LONGEST_REASON = 160
 _MOST_MEASURES = 7
-_FEWEST_JUDGED = 10
-"""Answers of one value from which on that is no accident."""
-_OWN_KEYS = {"system", "dataset", "imported"}
-"""Of an identity: what makes a run another one without being a circumstance that a reader must be warned of."""
-
+_WHOLE = 0.9995
+"""Share of the contexts that is shown as 100 %."""
+_FEWEST_SHOWN = 0.9
+"""Share of the answerable queries with evidence, below which answers from evidence are no ceiling: for the others
+the model is shown nothing.
+"""
 
 _FEWER_TOKENS = (
     "a server counted less than half of the tokens that were sent: it cuts long texts, or does not count cached "
     "tokens (docs/models.md)."
 )
+_MOST_QUESTIONS = 200
+"""Enough to tell their language."""
 Answers = tuple[Records, RecordCounts]
 """The records that count, and what became of them."""
 
@@ -37,26 +43,21 @@ Answers = tuple[Records, RecordCounts]
 def run_notes(run: RunDir, frame: Frame, scores: ScoreColumns, answers: Answers, prices: Prices) -> list[str]:
     """One sentence for each thing; empty for a run that finished without any of them."""
     records, counts = answers
+    manifest = run.manifest()
+    gold = lacks_evidence(run.sample()) if sees_gold(manifest) else ""
     return [
-        *(printable(note, _LONGEST_REASON) for note in (run.manifest().baseline, *run.manifest().notes) if note),
-        *_gold_notes(run),
+        *(printable(note, _LONGEST_REASON) for note in (manifest.baseline, *manifest.notes) if note),
+        *([gold] if gold else []),
         *_progress_notes(run, frame, counts),
         *_score_notes(run, scores, records),
         *language_notes(run, scores),
         *_index_notes(run),
         *_dialect_notes(run),
         *_cost_notes(run, counts, prices),
-        *_dataset_notes(run),
+        *(f"Data set: {printable(str(note), _LONGEST_REASON)}" for note in manifest.dataset.get("notes") or ()),
         *share_notes(run.evaluations(), scores),
         *_unused_notes(scores),
     ]
-
-
-def _gold_notes(run: RunDir) -> list[str]:
-    """A baseline that is given the evidence, if the data set has too little of it."""
-    if not sees_gold(run.manifest()):
-        return []
-    return [why] if (why := lacks_evidence(run.sample())) else []
 
 
 def resource_notes(resources: Resources | None) -> list[str]:
@@ -64,154 +65,6 @@ def resource_notes(resources: Resources | None) -> list[str]:
     if resources is None or not resources.n_damaged:
         return []
     return [f"{counted(resources.n_damaged, 'sample')} of CPU and RAM lost to an interruption."]
-
-
-def document_notes(frame: Frame) -> list[str]:
-    """For queries that share documents: what the interval of a mean covers."""
-    if frame.n_clusters is None:
-        return []
-    return [
-        "Intervals of means hold for new queries on these documents. On new documents they are wider: "
-        f"{counted(len(frame.clusters), 'query cites', 'queries cite')} {counted(frame.n_clusters, 'group')} of "
-        "documents."
-    ]
-
-
-def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:
-    """Evaluators that scored the runs of a group in different ways; `evaluations`: those of each run."""
-    ways: dict[str, set[str]] = {}
-    for own in evaluations:
-        for one in own:
-            ways.setdefault(one.evaluator, set()).add(scored_by(one))
-    return [
-        f"{printable(evaluator)} scored these runs in {len(found)} ways (version, parameters or model), which "
-        "cannot be compared. Run rag-harness evaluate on all of them with the same --set."
-        for evaluator, found in sorted(ways.items())
-        if len(found) > 1
-    ]
-
-
-def apart_note(run: RunDir, other: RunDir) -> str:
-    """Why two runs of one data set are in different groups, and what compares the part that they share."""
-    own, others = (one.sample_by_id() for one in (run, other))
-    sets, other_sets = run.manifest().dataset, other.manifest().dataset
-    shared = own.keys() & others.keys()
-    why = []
-    if own.keys() != others.keys():
-        why.append(f"other queries ({len(own):,} here, {len(others):,} there, {len(shared):,} of both)")
-    if any(others[query_id] != row for query_id, row in own.items() if query_id in shared):
-        why.append("other texts or references of the same queries (another revision or subset)")
-    if sets.get("corpus_digest") != other_sets.get("corpus_digest"):
-        counts = [printable(str(found.get("n_documents", "?"))) for found in (sets, other_sets)]
-        why.append(f"other documents ({counts[0]} here, {counts[1]} there)")
-    return (
-        f"Other runs of this data set are in a chapter of their own: {' and '.join(why) or 'another digest'}. "
-        "rag-harness compare compares them on the queries of both."
-    )
-
-
-def way_of(evaluations: Iterable[EvaluationRecord], measure: str) -> str:
-    """Identifies how a metric was scored; equal for two runs whose values may be compared."""
-    return " ".join(scored_by(one) for one in evaluations if measure in one.measures)
-
-
-def scored_by(evaluation: EvaluationRecord) -> str:
-    """Identifies an evaluation; equal for two whose scores may be compared."""
-    return f"{evaluation.version} {evaluation.params!r} {evaluation.models!r} {evaluation.weights!r}"
-
-
-def constant_notes(judged: Sequence[Spreads]) -> list[str]:
-    """Judges that gave every answer of a group the same value; `judged`: the spreads of each run."""
-    spreads: Spreads = {}
-    for own in judged:
-        for key, spread in own.items():
-            spreads[key] = spread.joined(spreads[key]) if key in spreads else spread
-    constant: dict[tuple[str, int], list[str]] = {}
-    for (evaluator, measure), spread in sorted(spreads.items()):
-        if spread.n >= _FEWEST_JUDGED and spread.low == spread.high:
-            shown = f"{printable(measure)} {spread.low:.3g}"
-            constant.setdefault((evaluator, spread.n), []).append(shown)
-    return [
-        f"{printable(evaluator)}: all {n:,} answers have the same value in {', '.join(measures)}. "
-        "Its judge does not distinguish these answers, so those metrics cannot compare systems."
-        for (evaluator, n), measures in constant.items()
-    ]
-
-
-def group_notes(manifests: Sequence[Manifest]) -> list[str]:
-    """What differs between the runs of a group besides the system and its parameters."""
-    notes = []
-    differing = differences(_circumstances(manifests))
-    if differing:
-        notes.append(
-            f"The runs differ in {_listed(differing, ', ')}: what differs between them is not the system alone."
-        )
-    unnamed = [manifest for manifest in manifests if _model_is_unnamed(manifest)]
-    if unnamed and len(manifests) > 1:
-        notes.append(
-            "Which model gave imported answers is not named (rag-harness import --model PROVIDER/NAME): what "
-            "differs between these runs may not be the system alone."
-        )
-    weights = other_weights([manifest.identity for manifest in manifests])
-    if weights:
-        notes.append(
-            f"The runs loaded other weights under one name ({', '.join(weights)}): "
-            "what differs between them is not the system alone."
-        )
-    ran_here = [manifest for manifest in manifests if not manifest.is_imported]
-    if 0 < len(ran_here) < len(manifests):
-        notes.append("Seconds of imported answers were measured elsewhere: do not compare them.")
-    machines = differences([{"machine": manifest.machine} for manifest in ran_here])
-    if machines:
-        shown = _listed(machines, "; ")
-        notes.append(f"The runs were made on different machines ({shown}): do not compare seconds, CPU or RAM.")
-    paced = differences([limits for manifest in ran_here if (limits := calls_at_once(manifest))])
-    if paced:
-        notes.append(f"The runs asked their generator with {_listed(paced, ', ')}: do not compare seconds.")
-    commits = list(dict.fromkeys(manifest.git_commit or "unknown" for manifest in manifests))
-    if len(commits) > 1:
-        shown = ", ".join(printable(commit, 20) for commit in commits)
-        notes.append(f"The runs were made at different commits of the harness ({shown}).")
-    return notes
-
-
-def _circumstances(manifests: Sequence[Manifest]) -> list[dict[str, Any]]:
-    """What the runs should have in common. A model that a system does not call is taken from the other runs,
-    except for imported answers, whose models are unknown.
-    """
-    played: dict[str, Any] = {}
-    for manifest in manifests:
-        played = {**manifest.identity.get("models", {}), **played}
-    shared = []
-    for manifest in manifests:
-        own = {key: value for key, value in manifest.identity.items() if key not in _OWN_KEYS}
-        if not manifest.is_imported:
-            own["models"] = {**played, **own.get("models", {})}
-        if _model_is_unnamed(manifest):
-            own["models"] = {**own["models"], "generator": {"provider": "imported"}}
-        shared.append(own)
-    return shared
-
-
-def calls_at_once(manifest: Manifest) -> dict[str, Any]:
-    """The limits on concurrent calls of its generator, which change seconds but no answer; empty if unknown or if
-    no generator is called.
-    """
-    generator = manifest.identity.get("models", {}).get("generator") or {}
-    asked = (manifest.config.get("models") or {}).get("generator") or {}
-    if manifest.is_imported or generator.get("provider") in {None, "none"}:
-        return {}
-    return {key: asked[key] for key in ("max_concurrency", "requests_per_minute") if asked.get(key) is not None}
-
-
-def _model_is_unnamed(manifest: Manifest) -> bool:
-    """Whether the model of imported answers was not named."""
-    generator = manifest.identity.get("models", {}).get("generator") or {}
-    return manifest.is_imported and generator.get("provider") == "imported"
-
-
-def _listed(differing: Mapping[str, Sequence[str]], between: str) -> str:
-    return between.join(f"{key} ({', '.join(dict.fromkeys(values))})" for key, values in differing.items())
 
 
 def _progress_notes(run: RunDir, frame: Frame, counts: RecordCounts) -> Iterator[str]:
@@ -242,35 +95,14 @@ def _progress_notes(run: RunDir, frame: Frame, counts: RecordCounts) -> Iterator
 
 
 def _score_notes(run: RunDir, scores: ScoreColumns, records: Records) -> Iterator[str]:
+    evaluate = f"Run: rag-harness evaluate {printable(run.run_id, 200)}"
     if not scores.by_measure:
-        yield f"Not evaluated: there are no scores. Run: rag-harness evaluate {printable(run.run_id, 200)}"
+        yield f"Not evaluated: there are no scores. {evaluate}"
     if scores.any_missing_of(records):
-        yield (
-            "Out of date: answers were added after the evaluation. "
-            f"Run: rag-harness evaluate {printable(run.run_id, 200)}"
-        )
-    by_measure = sorted(scores.by_measure.items())
-    yield from _failed_notes(by_measure)
-
-
-def _unused_notes(scores: ScoreColumns) -> Iterator[str]:
-    """Metrics that apply to no query, except for lack of a generator: the title says that."""
-    by_measure = sorted(scores.by_measure.items())
-    unused: dict[str, list[str]] = {}
-    for measure, own in by_measure:
-        if not own.facts.applies:
-            reasons = ", ".join(dict.fromkeys(map(printable, own.facts.reasons)))
-            unused.setdefault(reasons, []).append(measure)
-    for reasons, measures in unused.items():
-        if reasons == NO_GENERATOR:
-            continue
-        yield f"Not applicable to any query: {_shortened(measures)} ({reasons})."
-
-
-def _failed_notes(by_measure: Iterable[tuple[str, ScoreColumn]]) -> Iterator[str]:
-    """Metrics with the same failures share a note."""
+        yield f"Out of date: answers were added after the evaluation. {evaluate}"
+    # Metrics with the same failures share a note.
     alike: dict[tuple[int, int, str], list[str]] = {}
-    for measure, own in by_measure:
+    for measure, own in sorted(scores.by_measure.items()):
         if own.facts.first_failure is not None:
             reason = printable(own.facts.first_failure, _LONGEST_REASON) or "no reason given"
             alike.setdefault((own.count(FAILED), len(own.states), reason), []).append(measure)
@@ -281,10 +113,35 @@ def _failed_notes(by_measure: Iterable[tuple[str, ScoreColumn]]) -> Iterator[str
         )
 
 
+def _unused_notes(scores: ScoreColumns) -> Iterator[str]:
+    """Metrics that apply to no query, except for lack of a generator: the title says that."""
+    unused: dict[str, list[str]] = {}
+    for measure, own in sorted(scores.by_measure.items()):
+        if not own.facts.applies:
+            reasons = ", ".join(dict.fromkeys(map(printable, own.facts.reasons)))
+            unused.setdefault(reasons, []).append(measure)
+    for reasons, measures in unused.items():
+        if reasons != NO_GENERATOR:
+            yield f"Not applicable to any query: {_shortened(measures)} ({reasons})."
+
+
 def _shortened(measures: Sequence[str]) -> str:
     left = measures[_MOST_MEASURES:]
     shown = [*measures[:_MOST_MEASURES], f"{len(left):,} more"] if len(left) > 1 else measures
     return ", ".join(printable(name) for name in shown)
+
+
+def language_notes(run: RunDir, scores: ScoreColumns) -> Iterator[str]:
+    """Questions in a language in which answers are not understood."""
+    generator = run.manifest().identity.get("models", {}).get("generator") or {}
+    if generator.get("provider") == "none" or not scores.by_measure:
+        return
+    rows = itertools.islice(run.iter_sample(), _MOST_QUESTIONS)
+    if language := foreign_language(" ".join([row.query.text, *row.reference.answers]) for row in rows):
+        yield (
+            f"Most questions and answers seem to be in {language}. Abstentions, yes and no, and dates are read in "
+            f"{UNDERSTOOD} only: right answers and abstentions may be miscounted."
+        )
 
 
 def _index_notes(run: RunDir) -> Iterator[str]:
@@ -295,7 +152,8 @@ def _index_notes(run: RunDir) -> Iterator[str]:
         return
     if index.reused_from:
         builder = printable(index.reused_from, 200)
-        if _was_paid_beside(index):
+        # Whether another run than its builder paid for calls or vectors that the build found.
+        if (index.cost.replayed_from.keys() | index.cost.cached_from.keys()) - {index.built_by, ""}:
             yield f"The index was built by run {builder}; part of its cost was paid by other runs."
         else:
             yield f"The index was built, and its cost paid, by run {builder}."
@@ -313,11 +171,6 @@ def _index_notes(run: RunDir) -> Iterator[str]:
         yield f"{counted(index.stats.failed_chunks, 'chunk')} could not be indexed."
     for note in index.stats.notes:
         yield f"Index: {printable(note, _LONGEST_REASON)}"
-
-
-def _was_paid_beside(index: IndexRecord) -> bool:
-    """Whether another run than its builder paid for calls or vectors that the build found."""
-    return bool((index.cost.replayed_from.keys() | index.cost.cached_from.keys()) - {index.built_by, ""})
 
 
 def _dialect_notes(run: RunDir) -> Iterator[str]:
@@ -426,6 +279,38 @@ def _failure_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
         )
 
 
-def _dataset_notes(run: RunDir) -> Iterator[str]:
-    for note in run.manifest().dataset.get("notes") or ():
-        yield f"Data set: {printable(str(note), _LONGEST_REASON)}"
+def share_notes(evaluations: Iterable[EvaluationRecord], scores: ScoresOrColumns) -> Iterator[str]:
+    """Notes on evaluators of a run whose judge did not see all of the contexts."""
+    owner = {name: one.evaluator for one in evaluations for name in one.measures}
+    shares: dict[str, list[float]] = {}
+    for measure, column in in_columns(scores).by_measure.items():
+        if column.facts.shares_read:
+            shares.setdefault(owner.get(measure, measure), []).extend(column.facts.shares_read)
+    for evaluator, read in sorted(shares.items()):
+        part = [share for share in read if share < _WHOLE]
+        if part:
+            yield (
+                f"{printable(evaluator)}: its judge was shown a part of the contexts in {len(part):,} of "
+                f"{counted(len(read), 'score')} ({100 * mean(read):.0f} % on average over all): they say nothing "
+                "of the rest."
+            )
+
+
+def sees_gold(manifest: Manifest) -> bool | None:
+    """Whether its system is given the reference evidence; None if that system is not installed."""
+    try:
+        return SYSTEMS.load(str(manifest.identity.get("system", {}).get("name"))).sees_gold
+    except HarnessError:
+        return None
+
+
+def lacks_evidence(rows: Iterable[SampleRow]) -> str:
+    """Why a baseline that is given the reference evidence is no ceiling for these queries; empty: it is one."""
+    answerable = [row.reference for row in rows if not is_null(row.reference)]
+    shown = sum(any(item.fact.strip() for item in one.evidence) for one in answerable)
+    if shown >= _FEWEST_SHOWN * len(answerable):
+        return ""
+    return (
+        f"Of {counted(len(answerable), 'answerable query', 'answerable queries')} {shown:,} have evidence in "
+        "words: it was shown nothing for the others, so it is no ceiling here."
+    )

@@ -10,15 +10,12 @@ from rich.text import Text
 from harness.display import Entry, Quantity, Section, Table, counted, printable
 from harness.report.chapter import Chapter
 from harness.report.leaderboard import leaderboard
-from harness.report.render.terminal import WIDTH, fits, plain, print_table
+from harness.report.render.terminal import WIDTH, fits, plain, print_notes, print_table
 from harness.report.sections import ANSWER, NOTES
 
 BRIEF_WIDTH = 80
-MOST_NOTES = 3
 _LEGEND = "± and [ ]: 95 % intervals. Seconds: median of a question; tokens: mean."
 _MOST_SYSTEMS = 8
-_LONGEST_NOTE = 156
-"""Two lines."""
 _MOST_ROWS = 9
 """Of an evaluator's metrics, which begin with the main ones."""
 
@@ -56,14 +53,8 @@ def _print_verdict(chapter: Chapter, console: Console, width: int, *, full: bool
     shown = table.rows[:_MOST_SYSTEMS] if left > 1 and not full else table.rows
     if shown:
         print_table(replace(table, rows=shown, note=_LEGEND), console, width, titled=False)
-    notes = verdict.caveats if full else verdict.caveats[:MOST_NOTES]
-    for note in notes:
-        console.print(plain(f"! {note if full else printable(note, _LONGEST_NOTE)}", "yellow"), width=width)
-    more = [counted(left, "more system")] if len(shown) < len(table.rows) else []
-    hidden = len(verdict.caveats) - len(notes)
-    more += [counted(hidden, "more note")] if hidden else []
-    if more:
-        console.print(plain(f"{' and '.join(more)}: --full", "dim"), width=width)
+    left_out = [counted(left, "more system")] if len(shown) < len(table.rows) else []
+    print_notes(verdict.caveats, console, width, full=full, left_out=left_out)
 
 
 def _narrowed(table: Table, width: int) -> Table:

@@ -11,8 +11,16 @@ from functools import cached_property
 from typing import Any
 
 from harness.core.records import EvaluationRecord, RaceRecord
-from harness.display.text_format import printable
+from harness.display import printable
 from harness.protocols import Measure
+from harness.report.group_notes import (
+    apart_note,
+    constant_notes,
+    document_notes,
+    group_notes,
+    judge_notes,
+    way_of,
+)
 from harness.report.labels import dataset_title, labels
 from harness.report.measures import (
     DEFAULT_MARGIN,
@@ -22,28 +30,18 @@ from harness.report.measures import (
     margin_choice,
     ranking_choice,
 )
-from harness.report.notes import (
-    apart_note,
-    constant_notes,
-    document_notes,
-    group_notes,
-    judge_notes,
-    resource_notes,
-    run_notes,
-    way_of,
-)
-from harness.report.record_briefs import (
-    ABSTAINED,
-    TIMEOUT,
+from harness.report.notes import resource_notes, run_notes
+from harness.report.records import (
     Briefs,
+    RecordCounts,
+    Sample,
     became,
     read_briefly,
     refused_of,
     refuses_most,
+    samples_of,
     why_unpriced,
 )
-from harness.report.record_counts import RecordCounts
-from harness.report.samples import Sample, samples_of
 from harness.statistics import (
     OVERALL,
     Aggregate,
@@ -64,8 +62,6 @@ from harness.store import Manifest, RunDir
 
 @dataclass(frozen=True)
 class RunView:
-    """One run."""
-
     run: RunDir
     manifest: Manifest
     label: str
@@ -114,7 +110,6 @@ class RunView:
         return next((drop.after for drop in drops if drop.run_id == self.manifest.run_id), None)
 
     def row(self, measure: str, query_type: str = OVERALL) -> Aggregate | None:
-        """The row of that measure, if there is one."""
         return self._places.get((measure, query_type))
 
     def row_beside(self, measure: str, other: Aggregate | None) -> Aggregate | None:
@@ -123,7 +118,6 @@ class RunView:
         return row if row is not None and row.mean is not None else self.row(measure)
 
     def value(self, measure: str) -> float | None:
-        """The overall mean of that measure, if there is one."""
         row = self.row(measure)
         return row.mean if row else None
 
@@ -150,16 +144,11 @@ class RunView:
         """Answerable queries that it refused, and how many there are."""
         return refused_of(self.sample, self.briefs, self.frame.repeats)
 
-    def abstained(self, query_id: str) -> bool:
-        """Whether any of its answers to that query was an abstention."""
-        return became(self.briefs, query_id, self.frame.repeats, ABSTAINED)
-
-    def timed_out(self, query_id: str) -> bool:
-        """Whether any repeat of that query did."""
-        return became(self.briefs, query_id, self.frame.repeats, TIMEOUT)
+    def became(self, query_id: str, status: int) -> bool:
+        """Whether that is what became of the query in any repeat."""
+        return became(self.briefs, query_id, self.frame.repeats, status)
 
     def has_answer(self, query_id: str) -> bool:
-        """Whether any of its answers to that query has a text."""
         return any(self.briefs.has_answer((query_id, repeat)) for repeat in range(self.frame.repeats))
 
     @property
@@ -188,7 +177,6 @@ class RunView:
         return bool(self.manifest.baseline)
 
     def model(self, role: str) -> str:
-        """`provider/model` of a role."""
         played_by: dict[str, Any] = self.manifest.identity.get("models", {}).get(role) or {}
         names = (played_by.get("provider"), played_by.get("model"))
         return "/".join(dict.fromkeys(printable(str(name)) for name in names if name)) or "none"
@@ -211,7 +199,6 @@ class Group:
 
     @property
     def title(self) -> str:
-        """The title of its chapter."""
         return self.dataset if self._has_answers else f"{self.dataset}, without a generator"
 
     @property
@@ -244,15 +231,25 @@ class Group:
 
     def owner(self, measure: str) -> str:
         """The evaluator of a metric; empty if unknown."""
-        evaluations = (one for view in self.views for one in view.evaluations)
-        return next((one.evaluator for one in evaluations if measure in one.measures), "")
+        return next((one.evaluator for one in self.evaluations if measure in one.measures), "")
+
+    @property
+    def evaluations(self) -> list[EvaluationRecord]:
+        """Of all runs, in their order."""
+        return [one for view in self.views for one in view.evaluations]
 
     def scored_otherwise(self, measure: str) -> frozenset[str]:
         """Ids of runs whose values of a metric were made in another way than most: another judge, version,
         parameters or weights.
         """
-        if measure not in self._otherwise:
-            self._otherwise[measure] = self._scored_otherwise(measure)
+        if measure in self._otherwise:
+            return self._otherwise[measure]
+        held = [view for view in self.views if measure in view.values and view.values[measure].values]
+        able = [one for one in held if one.is_complete and not one.is_baseline and measure not in one.unscored]
+        able = [one for one in able if one.values[measure].is_covered]
+        ways = Counter(one.way(measure) for one in able or held)
+        most = next(iter(ways.most_common(1)), ("", 0))[0]
+        self._otherwise[measure] = frozenset(one.run.run_id for one in held if one.way(measure) != most)
         return self._otherwise[measure]
 
     @cached_property
@@ -260,44 +257,20 @@ class Group:
         """Cache by metric."""
         return {}
 
-    def _scored_otherwise(self, measure: str) -> frozenset[str]:
-        held = [view for view in self.views if measure in view.values and view.values[measure].values]
-        able = [one for one in held if one.is_complete and not one.is_baseline and measure not in one.unscored]
-        able = [one for one in able if one.values[measure].is_covered]
-        ways = Counter(one.way(measure) for one in able or held)
-        most = next(iter(ways.most_common(1)), ("", 0))[0]
-        return frozenset(one.run.run_id for one in held if one.way(measure) != most)
-
-    @property
-    def costs(self) -> frozenset[str]:
-        """Names of the costs of a query."""
-        return frozenset(COSTS)
-
     @property
     def query_types(self) -> list[str]:
-        """Every query type of these runs, in order."""
         return sorted({query_type for view in self.views for query_type in view.frame.query_types.values()})
 
     @property
-    def shared_notes(self) -> list[str]:
-        """Notes that apply to every run; none for a single run."""
-        first, *others = self.views
-        return [note for note in first.notes if others and all(note in view.notes for view in others)]
-
-    def own_notes(self, view: RunView) -> list[str]:
-        """Notes that apply to this run and not to all."""
-        shared = self.shared_notes
-        return [note for note in view.notes if note not in shared]
-
-    @property
     def note_lines(self) -> list[str]:
-        """Every note of the group, those of a single run with its label."""
-        own = [f"{printable(view.label)}: {note}" for view in self.views for note in self.own_notes(view)]
-        return [*self.notes, *self.shared_notes, *own]
+        """Every note of the group: those that apply to every run once, those of a single run with its label."""
+        first, *others = self.views
+        shared = [note for note in first.notes if others and all(note in view.notes for view in others)]
+        own = ((view.label, note) for view in self.views for note in view.notes if note not in shared)
+        return [*self.notes, *shared, *(f"{printable(label)}: {note}" for label, note in own)]
 
     @property
     def measures(self) -> list[str]:
-        """Every measure that was scored in any run."""
         return sorted({name for view in self.views for name in view.scored})
 
 
@@ -312,13 +285,13 @@ def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
         digest = str(manifest.identity.get("dataset", {}).get("digest", ""))
         found.setdefault((digest, manifest.has_generator), []).append(run)
     groups = [_load_group(digest, members, prices) for (digest, _), members in found.items()]
-    return [replace(group, notes=(*group.notes, *_apart_notes(group, groups))) for group in groups]
-
-
-def _apart_notes(group: Group, groups: Sequence[Group]) -> list[str]:
-    """Why other runs of the same data set are not in the group."""
-    others = [other for other in groups if other.dataset == group.dataset and other.digest != group.digest]
-    return [apart_note(group.views[0].run, other.views[0].run) for other in others]
+    whole = []
+    for group in groups:
+        # Why other runs of the same data set are not in the group.
+        others = [other for other in groups if other.dataset == group.dataset and other.digest != group.digest]
+        notes = [apart_note(group.views[0].run, other.views[0].run) for other in others]
+        whole.append(replace(group, notes=(*group.notes, *notes)))
+    return whole
 
 
 def _widest(views: Sequence[RunView]) -> RunView:

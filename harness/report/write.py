@@ -9,45 +9,15 @@ from pathlib import Path
 
 from harness.display import Picture, file_name
 from harness.display.plotting import plotting, publish
-from harness.report.chapter import Chapter
+from harness.report.chapter import Chapter, distinct
 from harness.report.folder import report_folder
 from harness.report.page import page_html
 from harness.report.page.explorer import build_explorer
-from harness.report.render.csv import table_csv
+from harness.report.render.csv import summary_csv, table_csv
 from harness.report.render.latex import table_latex
-from harness.report.render.markdown import table_markdown
+from harness.report.render.markdown import summary_markdown, table_markdown
 from harness.report.sections import Reported
-from harness.report.summary_markdown import summary_markdown
-from harness.report.tables import summary_csv
-from harness.report.view import Group
 
-
-def draw_pictures(
-    chapter: Chapter, out: Path, end: str = "", formats: Sequence[str] = ()
-) -> Mapping[str, list[Picture]]:
-    """Section key -> its pictures, their files in `out`/figures; `end` closes every file name."""
-    pictures: dict[str, list[Picture]] = {}
-    reported, taken = Reported(chapter.group, chapter.findings), set[str]()
-    with plotting() as new_figure:
-        # One after the other, so that only its own figures are held in memory.
-        for spec in chapter.specs:
-            for drawing in spec.draw(reported, new_figure):
-                stem = _distinct(file_name(drawing.stem), taken)
-                named = replace(drawing, stem=f"{stem}{end}")
-                pictures.setdefault(spec.name, []).append(publish(named, out, formats))
-    return pictures
-
-
-def _distinct(stem: str, taken: set[str]) -> str:
-    """Two plug-ins may have thought of one name."""
-    name, number = stem, 2
-    while name.lower() in taken:
-        name, number = f"{stem}-{number}", number + 1
-    taken.add(name.lower())
-    return name
-
-
-_SUMMARY = "summary.md"
 PAGE = "report.html"
 _PAGE_BYTES = 14_800_000
 """Maximum size of the page: contexts, traces and explanations beyond it are left out."""
@@ -63,13 +33,17 @@ def write_report(chapters: Sequence[Chapter], out: Path, formats: Sequence[str] 
     anything else is a ConfigError. See `report_folder`. `key`: identifies the input, for `is_current`.
     """
     with report_folder(out, key) as folder:
-        whole = [_illustrated(chapter, folder, formats, alone=len(chapters) == 1) for chapter in chapters]
+        ends = _ends(chapters)
+        whole = [
+            chapter.illustrated(_draw_pictures(chapter, folder, end, formats))
+            for chapter, end in zip(chapters, ends, strict=True)
+        ]
         verdicts = [chapter.findings.verdict.to_json() for chapter in whole]
         (folder / "verdict.json").write_text(json.dumps(verdicts, indent=1, allow_nan=False), encoding="utf-8")
         (folder / "summary.csv").write_text(summary_csv([chapter.group for chapter in whole]), encoding="utf-8")
-        _write_tables(whole, folder / "tables")
+        _write_tables(whole, ends, folder / "tables")
         (folder / PAGE).write_text(_page(whole), encoding="utf-8", newline="\n")
-        (folder / _SUMMARY).write_text(summary_markdown(whole), encoding="utf-8")
+        (folder / "summary.md").write_text(summary_markdown(whole), encoding="utf-8")
     return out / PAGE
 
 
@@ -83,20 +57,29 @@ def _page(chapters: Sequence[Chapter]) -> str:
     return page_html(chapters, explorers)
 
 
-def _illustrated(chapter: Chapter, out: Path, formats: Sequence[str], *, alone: bool) -> Chapter:
-    end = _end(chapter.group, alone=alone)
-    return chapter.illustrated(draw_pictures(chapter, out, end, formats))
+def _ends(chapters: Sequence[Chapter]) -> list[str]:
+    """What tells the files of each chapter from those of others."""
+    return [f"--{file_name(one.group.key)}" if len(chapters) > 1 else "" for one in chapters]
 
 
-def _end(group: Group, *, alone: bool) -> str:
-    """What tells the files of this group from those of others."""
-    return "" if alone else f"--{file_name(group.key)}"
+def _draw_pictures(
+    chapter: Chapter, out: Path, end: str = "", formats: Sequence[str] = ()
+) -> Mapping[str, list[Picture]]:
+    """Section key -> its pictures, their files in `out`/figures; `end` closes every file name."""
+    pictures: dict[str, list[Picture]] = {}
+    reported, taken = Reported(chapter.group, chapter.findings), set[str]()
+    with plotting() as new_figure:
+        # One after the other, so that only its own figures are held in memory.
+        for spec in chapter.specs:
+            for drawing in spec.draw(reported, new_figure):
+                stem = distinct(file_name(drawing.stem), taken)
+                named = replace(drawing, stem=f"{stem}{end}")
+                pictures.setdefault(spec.name, []).append(publish(named, out, formats))
+    return pictures
 
 
-def _write_tables(chapters: Sequence[Chapter], folder: Path) -> None:
-    """Every table in every format."""
-    for chapter in chapters:
-        end = _end(chapter.group, alone=len(chapters) == 1)
+def _write_tables(chapters: Sequence[Chapter], ends: Sequence[str], folder: Path) -> None:
+    for chapter, end in zip(chapters, ends, strict=True):
         for table in chapter.tables():
             folder.mkdir(exist_ok=True)
             for ending, render in _RENDERERS.items():

@@ -12,7 +12,7 @@ from benching import print_table
 
 from harness.display.plotting import WIDTH_IN, plotting, save
 from harness.report.figures.marks import style_of
-from harness.report.figures.rows import compact
+from harness.report.figures.panels import compact
 
 FAR = 1_000_000
 """Documents for which costs are extrapolated."""

@@ -18,8 +18,8 @@ from damaging import WorkersHere
 
 from harness.core.records import OWN_MODELS, Usage
 from harness.models.fake_model import FakeScript
-from harness.report.comparable_costs import self_reported_mark
-from harness.report.tables.cost import query_cost_table
+from harness.report.quantities import self_reported_mark
+from harness.report.tables.costs import query_cost_table
 from harness.report.view import Group, load_groups
 from harness.statistics.prices import load_prices
 from harness.store import RunDir

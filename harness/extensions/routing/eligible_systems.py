@@ -12,11 +12,11 @@ from harness.display.text_format import counted, printable
 from harness.extensions.routing.gains import RoutingGains, halves, routing_gains
 from harness.extensions.routing.learning import RecordedResults, RoutingTable, learnt_table
 from harness.llm_utils.query_classifier import type_by_rules
-from harness.report.comparison.choosing import paired
-from harness.report.comparison.notes import comparison_notes
+from harness.report.comparison.compare import paired
 from harness.report.comparison.runs import (
     ComparedRun,
     comparable_pairs,
+    comparison_notes,
     drawn_queries,
     finished_runs,
     load_compared,

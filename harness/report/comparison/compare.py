@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.core.errors import ConfigError
-from harness.display.text_format import printable
-from harness.report.comparison.choosing import MeasureBook, select_measures
-from harness.report.comparison.notes import baseline_notes, comparison_notes, unpaired_pairs
+from harness.core.errors import ConfigError, nearest
+from harness.display import printable
+from harness.protocols import Measure
 from harness.report.comparison.runs import (
     ComparedRun,
+    baseline_notes,
     beside_baselines,
     comparable_pairs,
+    comparison_notes,
     drawn_queries,
     finished_runs,
     load_compared,
     shared_queries,
+    unpaired_pairs,
 )
 from harness.report.labels import dataset_title
 from harness.report.measures import known_measures, margin_choice, ranking_choice
 from harness.statistics import Prices
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
-from harness.statistics.query_values import COSTS
+from harness.statistics.query_values import COSTS, QueryValues
 from harness.store import RunDir
 
 SHOWN_COSTS = ("usd", "tokens", "latency_s")
@@ -33,8 +35,6 @@ SHOWN_COSTS = ("usd", "tokens", "latency_s")
 
 @dataclass(frozen=True)
 class Choice:
-    """What to compare."""
-
     measures: tuple[str, ...] = ()
     """Empty: every measure that all runs have."""
     query_type: str | None = None
@@ -80,7 +80,6 @@ class Comparison:
         return len(digests) > 1
 
     def label(self, position: int) -> str:
-        """The name of a run."""
         return self.runs[position].label
 
 
@@ -95,7 +94,10 @@ def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: Choice | None =
     named = [*runs, choice.against] if choice.against else runs
     loaded = load_compared(named, choice.query_type, prices)
     finished = finished_runs(loaded, choice.against)
-    _refuse_races(finished)
+    raced = [one.label for one in finished if one.run.race() is not None]
+    if raced:
+        what = f"{raced[0]} was in a race, which stops by its results: no other test of it is valid"
+        raise ConfigError(what, "see the result of the race: rag-harness report")
     found = compare_loaded(finished, choice)
     left = [one.label for one in loaded if one not in finished]
     return replace(found, notes=(*(f"{label} is unfinished and not compared." for label in left), *found.notes))
@@ -103,13 +105,17 @@ def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: Choice | None =
 
 def compare_loaded(runs: Sequence[ComparedRun], choice: Choice) -> Comparison:
     """`compare_runs` for runs in memory, `choice.against` among them, over the queries they hold."""
-    against = _position(runs, choice.against)
-    shared = shared_queries(runs, against)
-    book = MeasureBook(
-        known_measures(evaluation for run in runs for evaluation in run.evaluations),
-        ranking_choice([run.manifest for run in runs]).name,
-    )
-    chosen, repeated = select_measures([(run.label, run.values) for run in runs], choice.measures, book)
+    against = None
+    if choice.against is not None:
+        against = [one.run.path.resolve() for one in runs].index(choice.against.path.resolve())
+    shared, manifests = shared_queries(runs, against), [run.manifest for run in runs]
+    known = known_measures(evaluation for run in runs for evaluation in run.evaluations)
+    first = ranking_choice(manifests).name
+    chosen, repeated = _select_measures(runs, choice.measures, known, first)
+    main = [measure.name for measure in chosen]
+    if not choice.measures:
+        columns = [name for name, measure in known.items() if measure.column]
+        main = [name for name in (first or next(iter(main), ""), *columns, *SHOWN_COSTS) if name in main]
     competing, with_baselines = beside_baselines(runs, shared)
     apart = tuple(_compared(runs, with_baselines, chosen, wanted=False))
     held = {one.measure.name: one for one in apart}
@@ -127,18 +133,10 @@ def compare_loaded(runs: Sequence[ComparedRun], choice: Choice) -> Comparison:
         shared=shared,
         measures=measures,
         notes=(*beside, *notes, *repeated),
-        margin=margin_choice([run.manifest for run in runs]) if choice.margin is None else choice.margin,
-        main=_main([one.name for one in chosen], book, choice),
+        margin=margin_choice(manifests) if choice.margin is None else choice.margin,
+        main=tuple(dict.fromkeys(main)),
         apart=apart,
     )
-
-
-def _main(chosen: Sequence[str], book: MeasureBook, choice: Choice) -> tuple[str, ...]:
-    if choice.measures:
-        return tuple(chosen)
-    columns = [name for name, measure in book.known.items() if measure.column]
-    wanted = (book.first or next(iter(chosen), ""), *columns, *SHOWN_COSTS)
-    return tuple(dict.fromkeys(name for name in wanted if name in chosen))
 
 
 def _with_means_of(apart: MeasureComparison | None, competing: MeasureComparison) -> MeasureComparison:
@@ -169,7 +167,6 @@ def _compared(
 
 
 def _incomparable(runs: Sequence[ComparedRun], measure: str) -> ConfigError:
-    """The error for a metric by which no two runs can be compared."""
     unpriced = [f"{run.label} {run.why_unpriced}" for run in runs if run.why_unpriced]
     if measure in COSTS and unpriced:
         return ConfigError(f"'{printable(measure)}': {'; '.join(unpriced)}", "leave it out of --measures")
@@ -179,15 +176,69 @@ def _incomparable(runs: Sequence[ComparedRun], measure: str) -> ConfigError:
     )
 
 
-def _refuse_races(runs: Sequence[ComparedRun]) -> None:
-    """Raise ConfigError for runs of a race."""
-    raced = [one.label for one in runs if one.run.race() is not None]
-    if raced:
-        what = f"{raced[0]} was in a race, which stops by its results: no other test of it is valid"
-        raise ConfigError(what, "see the result of the race: rag-harness report")
+def _select_measures(
+    runs: Sequence[ComparedRun], wanted: Sequence[str], known: Mapping[str, Measure], first: str
+) -> tuple[list[PairedMeasure], list[str]]:
+    """The metrics to compare, and notes on those that repeat another one. `first`: the metric that ranks.
+
+    `wanted`; if empty, every metric of which each run has a value: the one that ranks, known ones, unknown ones,
+    then costs. Left out are metrics with the same values as an earlier one, and costs that are 0 throughout.
+    Raises ConfigError if a run lacks a wanted metric, or if the runs share none.
+    """
+    rank = {name: place for place, name in enumerate(dict.fromkeys((first, *known)))}
+    last = {name: len(rank) + 1 + place for place, name in enumerate(COSTS)}
+    names = {name for run in runs for name in run.values}
+    ordered = sorted(names, key=lambda name: (rank.get(name, last.get(name, len(rank))), name))
+    common = [name for name in ordered if all(_has(run, name) for run in runs)]
+    if not common:
+        raise ConfigError("the runs have no measure in common", "run: rag-harness evaluate, with all of them")
+    for name in wanted:
+        if name not in common:
+            lacking = [run.label for run in runs if not _has(run, name)]
+            what = f"'{printable(name)}' has no value in {lacking[0]}"
+            raise ConfigError(what, f"{nearest(name, map(printable, common))} (or run: rag-harness evaluate)")
+    if wanted:
+        return [paired(name, [run.values[name] for run in runs], known) for name in dict.fromkeys(wanted)], []
+    shown: list[PairedMeasure] = []
+    repeated: dict[str, list[str]] = {}
+    for name in common:
+        held = [run.values[name] for run in runs]
+        if name in COSTS and not any(any(own.values.values()) for own in held):
+            continue
+        one = paired(name, held, known)
+        twin = next((other for other in shown if _same(one, other)), None)
+        if twin is None:
+            shown.append(one)
+        else:
+            repeated.setdefault(printable(twin.name), []).append(printable(one.name))
+    return shown, [
+        f"Not repeated: {', '.join(names)} (the values of {of} in every run)." for of, names in repeated.items()
+    ]
 
 
-def _position(runs: Sequence[ComparedRun], against: RunDir | None) -> int | None:
-    if against is None:
-        return None
-    return [one.run.path.resolve() for one in runs].index(against.path.resolve())
+def _has(run: ComparedRun, name: str) -> bool:
+    return name in run.values and bool(run.values[name].values)
+
+
+def _same(one: PairedMeasure, other: PairedMeasure) -> bool:
+    """Whether two metrics have the same values under different names; costs never count as the same."""
+    alike = (one.higher_is_better, one.runs) == (other.higher_is_better, other.runs)
+    return alike and not (one.is_cost or other.is_cost)
+
+
+def paired(name: str, values: Sequence[QueryValues], known: Mapping[str, Measure]) -> PairedMeasure:
+    """A metric with its values in each run."""
+    if name in known:
+        measure = known[name]
+        return PairedMeasure(
+            name,
+            # What only describes, such as how long contexts are, makes no run better.
+            None if measure.failure_value is None else measure.higher_is_better,
+            tuple(values),
+            title=measure.spoken,
+            share=measure.is_share,
+            range=measure.range,
+        )
+    is_cost = name in COSTS
+    title = COSTS.get(name, name)
+    return PairedMeasure(name, False if is_cost else None, tuple(values), title=title, is_cost=is_cost)

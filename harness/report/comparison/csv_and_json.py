@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from harness.display.text_format import csv_name, printable
+from harness.display import printable
+from harness.display.text_format import csv_name
 from harness.report.comparison.compare import Comparison
-from harness.report.comparison.tables import rank, which_as_good
+from harness.report.comparison.tables import which_as_good
 from harness.report.folder import files_together
+from harness.report.render.csv import csv_text, exact
 from harness.statistics.confidence_intervals import UNKNOWN
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison, differing_queries
 
@@ -41,7 +41,7 @@ def write_comparison(comparison: Comparison, out: Path) -> Path:
 
 def comparison_csv(comparison: Comparison) -> str:
     """`comparison_rows` as CSV; an empty field: not known."""
-    return _csv(COLUMNS, comparison_rows(comparison))
+    return _csv((COLUMNS, *comparison_rows(comparison)))
 
 
 def comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
@@ -67,7 +67,7 @@ def differences_csv(comparison: Comparison) -> str:
         if not compared.measure.is_cost
         for row in _differing(comparison, compared, pair)
     )
-    return _csv(DIFFERENCE_COLUMNS, rows)
+    return _csv((DIFFERENCE_COLUMNS, *rows))
 
 
 def comparison_json(comparison: Comparison) -> dict[str, object]:
@@ -87,10 +87,11 @@ def comparison_json(comparison: Comparison) -> dict[str, object]:
 
 
 def _measure_json(comparison: Comparison, compared: MeasureComparison) -> dict[str, object]:
-    balanced = compared.balanced_means or (None,) * len(compared.means)
+    nothing = (None,) * len(compared.means)
+    means = zip(compared.means, compared.ranks or nothing, compared.balanced_means or nothing, strict=True)
     ranking = [
-        {"system": one.label, "mean": mean, "ranks": _ranks(compared, place), "balanced_mean": beside}
-        for place, (one, mean, beside) in enumerate(zip(comparison.runs, compared.means, balanced, strict=True))
+        {"system": run.label, "mean": mean, "ranks": ranks, "balanced_mean": balanced}
+        for run, (mean, ranks, balanced) in zip(comparison.runs, means, strict=True)
     ]
     return {
         "measure": printable(compared.measure.name),
@@ -102,11 +103,6 @@ def _measure_json(comparison: Comparison, compared: MeasureComparison) -> dict[s
     }
 
 
-def _ranks(compared: MeasureComparison, place: int) -> tuple[int, int] | None:
-    found = rank(compared, place)
-    return (found.best, found.worst) if found else None
-
-
 def _pairs_json(comparison: Comparison, compared: MeasureComparison) -> list[dict[str, object]]:
     return [
         dict(zip(COLUMNS[4:], _pair_cells(comparison, compared, pair)[2:], strict=True)) for pair in compared.pairs
@@ -114,8 +110,10 @@ def _pairs_json(comparison: Comparison, compared: MeasureComparison) -> list[dic
 
 
 def _pair_cells(comparison: Comparison, compared: MeasureComparison, pair: ComparedPair) -> list[object]:
-    """The cells of COLUMNS from `measure` on."""
-    measure = compared.measure
+    """The cells of COLUMNS from `measure` on. The difference with each query counting the same, if that is not the
+    main result.
+    """
+    measure, beside = compared.measure, pair.balanced
     return [
         *(printable(measure.name), measure.higher_is_better),
         *_names(comparison, pair),
@@ -125,16 +123,10 @@ def _pair_cells(comparison: Comparison, compared: MeasureComparison, pair: Compa
         *(compared.test, pair.p, len(compared.pairs), pair.p_holm, compared.verdict(pair), pair.detectable),
         *(pair.level, compared.mix, pair.population, pair.n_clusters, pair.p_clusters),
         *(pair.interval_clusters or UNKNOWN),
-        *_balanced_cells(pair),
+        *((None,) * 4 if beside is None else (beside.difference, *beside.interval, beside.p_holm)),
         *(comparison.margin, which_as_good(compared, pair, comparison.margin)),
         any(compared is one for one in comparison.apart),
     ]
-
-
-def _balanced_cells(pair: ComparedPair) -> tuple[float | None, ...]:
-    """The difference with each query counting the same, if that is not the main result."""
-    beside = pair.balanced
-    return (None,) * 4 if beside is None else (beside.difference, *beside.interval, beside.p_holm)
 
 
 def _names(comparison: Comparison, pair: ComparedPair) -> list[str]:
@@ -155,17 +147,11 @@ def _differing(comparison: Comparison, compared: MeasureComparison, pair: Compar
         ]
 
 
-def _csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_cell(value) for value in row] for row in rows)
-    return text.getvalue()
+def _csv(lines: Iterable[Iterable[object]]) -> str:
+    return csv_text([_cell(value) for value in line] for line in lines)
 
 
 def _cell(value: object) -> str:
-    if value is None:
-        return ""
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{value:.10g}" if isinstance(value, float) else csv_name(str(value))
+    return csv_name(value) if isinstance(value, str) else exact(value)

@@ -1,23 +1,32 @@
-"""Which runs may be compared, and over which queries."""
+"""Which runs may be compared, over which queries, and what to know before believing the result."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.core.errors import ConfigError, nearest
 from harness.core.records import EvaluationRecord
-from harness.display.text_format import printable, type_name
+from harness.display import counted, printable
+from harness.display.text_format import type_name
+from harness.report.group_notes import group_notes, judge_notes, way_of
 from harness.report.labels import dataset_name, labels
-from harness.report.notes import run_notes, way_of
-from harness.report.record_briefs import ERROR, TIMEOUT, read_briefly, refused_of, why_unpriced
-from harness.report.record_counts import RecordCounts
-from harness.report.samples import Sample, samples_of
+from harness.report.notes import run_notes
+from harness.report.records import (
+    ERROR,
+    TIMEOUT,
+    RecordCounts,
+    Sample,
+    read_briefly,
+    refused_of,
+    samples_of,
+    why_unpriced,
+)
 from harness.statistics import Frame, Prices
 from harness.statistics.columnar_scores import ScoreColumns
 from harness.statistics.cost import query_scores
-from harness.statistics.paired_comparison import PairPlaces, SharedQueries
+from harness.statistics.paired_comparison import MeasureComparison, PairPlaces, SharedQueries
 from harness.statistics.query_values import COSTS, QueryValues, values_of
 from harness.statistics.sampling_design import SamplingDesign
 from harness.store import Manifest, RunDir, rows_by_id
@@ -25,8 +34,6 @@ from harness.store import Manifest, RunDir, rows_by_id
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """One run of a comparison."""
-
     run: RunDir
     label: str
     manifest: Manifest
@@ -62,7 +69,10 @@ def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices
     _refuse_other_datasets(unique, manifests)
     samples = samples_of(unique)
     types = _matching_types(samples, query_type)
-    chosen = {id(sample): _of_types(sample, types) for sample in samples}
+    chosen = {
+        id(sample): rows_by_id(row for row in sample.values() if row.reference.query_type in types)
+        for sample in samples
+    }
     named = labels([manifest.identity for manifest in manifests])
     return [
         _compared(run, label, (sample, chosen[id(sample)]), prices)
@@ -107,8 +117,12 @@ def shared_queries(runs: Sequence[ComparedRun], against: int | None) -> SharedQu
     """The pairs to compare (with `against`: every other run with it), each with the queries that both runs were
     asked in the same words and with the same reference. Raises ConfigError if there are none.
     """
+    numbers = range(len(runs))
+    places = list(itertools.combinations(numbers, 2))
+    if against is not None:
+        places = [(other, against) for other in numbers if other != against]
     shared = {}
-    for a, b in _places(len(runs), against):
+    for a, b in places:
         rows, others = runs[a].rows, runs[b].rows
         same = frozenset(rows if rows is others else (one for one, row in rows.items() if others.get(one) == row))
         if not same:
@@ -153,12 +167,6 @@ def comparable_pairs(runs: Sequence[ComparedRun], measure: str, shared: SharedQu
     return max(found.values(), key=len, default={})
 
 
-def _places(n: int, against: int | None) -> list[PairPlaces]:
-    if against is None:
-        return list(itertools.combinations(range(n), 2))
-    return [(other, against) for other in range(n) if other != against]
-
-
 def _refuse_other_datasets(runs: Sequence[RunDir], manifests: Sequence[Manifest]) -> None:
     first = dataset_name(manifests[0])
     for run, manifest in zip(runs, manifests, strict=True):
@@ -170,10 +178,6 @@ def _refuse_other_datasets(runs: Sequence[RunDir], manifests: Sequence[Manifest]
             )
 
 
-def _of_types(sample: Sample, types: Collection[str]) -> Sample:
-    return rows_by_id(row for row in sample.values() if row.reference.query_type in types)
-
-
 def _matching_types(samples: Iterable[Sample], wanted: str | None) -> set[str]:
     types = {row.reference.query_type for sample in samples for row in sample.values()}
     if wanted is None:
@@ -182,3 +186,85 @@ def _matching_types(samples: Iterable[Sample], wanted: str | None) -> set[str]:
     if not fitting:
         raise ConfigError(f"no query has the type '{printable(wanted)}'", nearest(wanted, map(printable, types)))
     return fitting
+
+
+def comparison_notes(
+    runs: Sequence[ComparedRun],
+    shared: SharedQueries,
+    measures: Sequence[MeasureComparison],
+    chosen: Collection[str],
+    apart: Collection[PairPlaces] = (),
+) -> Iterator[str]:
+    """One sentence each: about all runs, then about pairs, then about single runs. `chosen`: the metrics that
+    should be compared, some of which may be missing in `measures`; `apart`: pairs with a baseline.
+    """
+    competing = {place: queries for place, queries in shared.items() if place not in apart}
+    yield from group_notes([run.manifest for run in runs])
+    yield from judge_notes([[made for made in one.evaluations if {*chosen} & {*made.measures}] for one in runs])
+    yield from _sample_notes(runs, shared)
+    if COSTS.keys() & {*chosen}:
+        yield from (f"{run.label} {run.why_unpriced}." for run in runs if run.why_unpriced)
+    yield from _unpaired_notes(runs, competing, measures)
+    yield from unpaired_pairs(runs, competing, measures)
+    # The notes on each run; those that apply to all runs once.
+    on_all = [note for note in runs[0].notes if all(note in one.notes for one in runs)]
+    yield from on_all
+    for one in runs:
+        yield from (f"{one.label}: {note}" for note in one.notes if note not in on_all)
+
+
+def baseline_notes(runs: Sequence[ComparedRun], apart: SharedQueries) -> Iterator[str]:
+    """Names the baselines whose pairs are a separate family."""
+    places = sorted({place for pair in apart for place in pair})
+    names = [runs[place].label for place in places if runs[place].manifest.baseline]
+    if names:
+        what = "is a baseline" if len(names) == 1 else "are baselines"
+        yield (
+            f"{', '.join(names)} {what}, not ranked with the systems. Pairs with a baseline are corrected as a "
+            "family of their own."
+        )
+
+
+def _sample_notes(runs: Sequence[ComparedRun], shared: SharedQueries) -> Iterator[str]:
+    for (a, b), queries in shared.items():
+        one, other = runs[a], runs[b]
+        digest, other_digest = (run.manifest.identity.get("dataset", {}).get("digest") for run in (one, other))
+        if digest == other_digest:
+            continue
+        changed = len(one.rows.keys() & other.rows.keys()) - len(queries)
+        left = f" ({counted(changed, 'more has', 'more have')} another text or reference)" if changed else ""
+        yield (
+            f"{one.label} and {other.label} were made over other samples or documents: of {len(one.rows):,} and "
+            f"{len(other.rows):,} queries they are compared over the {len(queries):,} of both{left}."
+        )
+
+
+def _unpaired_notes(
+    runs: Sequence[ComparedRun], shared: SharedQueries, measures: Sequence[MeasureComparison]
+) -> Iterator[str]:
+    competitors = {place for pair in shared for place in pair}
+    for compared in measures:
+        named = printable(compared.measure.name)
+        for run in runs:
+            values = run.values.get(compared.measure.name)
+            if values is not None and not values.is_covered:
+                held = f"{len(values.values):,} of {counted(len(values.expected), 'query', 'queries')}"
+                yield f"{named}: {run.label} has a value on {held} only, and is not compared."
+        comparable = comparable_pairs(runs, compared.measure.name, shared)
+        ways = [way_of(run.evaluations, compared.measure.name) for run in runs]
+        chosen = {ways[place] for pair in comparable for place in pair}
+        for place, (run, way) in enumerate(zip(runs, ways, strict=True)):
+            is_other = chosen and way not in chosen and place in competitors
+            if is_other and run.values.get(compared.measure.name):
+                yield f"{named}: {run.label} was scored in another way than those compared, and is not compared."
+
+
+def unpaired_pairs(
+    runs: Sequence[ComparedRun], shared: SharedQueries, measures: Sequence[MeasureComparison]
+) -> Iterator[str]:
+    """Pairs that might be compared by a measure, and share no query with a value."""
+    for compared in measures:
+        name = printable(compared.measure.name)
+        comparable = comparable_pairs(runs, compared.measure.name, shared)
+        for a, b in sorted(comparable.keys() - {(pair.a, pair.b) for pair in compared.pairs}):
+            yield f"{name}: {runs[a].label} and {runs[b].label} have no query with a value in both."

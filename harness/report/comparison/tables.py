@@ -8,8 +8,8 @@ from typing import Literal
 
 from harness.display import Entry, Quantity, Rank, Table, ValueGroup, counted, file_name, printable
 from harness.display.types import NumberForm
-from harness.report.aggregates import count
 from harness.report.comparison.compare import Comparison
+from harness.report.quantities import count
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison, PairPlaces
 
 WhichAsGood = Literal["a", "b", "both", "neither"]
@@ -37,18 +37,14 @@ def described(compared: MeasureComparison) -> str:
     return f"{way[compared.measure.higher_is_better]}; {TESTS[compared.test]}; {family}{mix}"
 
 
-def means_over(compared: MeasureComparison) -> str:
-    """Over which queries the means of the ranking are."""
-    return f"means over {counted(compared.n_common, 'query', 'queries')} with a value in every run"
-
-
 def ranking(compared: MeasureComparison) -> list[int]:
     """Positions of the runs, the best mean first if the metric has a direction."""
     way = compared.measure.higher_is_better
     places = list(range(len(compared.means)))
+    sign = -1 if way else 1
     if way is None:
         return places
-    return sorted(places, key=lambda place: _merit(compared.means[place], higher_is_better=way))
+    return sorted(places, key=lambda at: (compared.means[at] is None, sign * (compared.means[at] or 0.0)))
 
 
 def rank(compared: MeasureComparison, position: int) -> Rank | None:
@@ -58,7 +54,6 @@ def rank(compared: MeasureComparison, position: int) -> Rank | None:
 
 
 def mean(compared: MeasureComparison, quantity: float | None) -> Quantity | None:
-    """A mean, in the unit of the metric."""
     return None if quantity is None else Quantity(quantity, unit=_unit(compared))
 
 
@@ -66,17 +61,6 @@ def difference(compared: MeasureComparison, pair: ComparedPair) -> Quantity:
     """`+0.060 [-0.005, +0.125] ~`."""
     mark = SIGNS[compared.verdict(pair)]
     return Quantity(pair.difference, *pair.interval, unit=_unit(compared), signed=True, mark=mark)
-
-
-def chance(p: float) -> Quantity:
-    """A p value."""
-    return Quantity(p, unit="p")
-
-
-def result(compared: MeasureComparison, pair: ComparedPair) -> str:
-    """`A is better, on these documents`."""
-    found, on = RESULTS[compared.verdict(pair)], ON[pair.population]
-    return f"{found}, {on}" if on and pair.significant else found
 
 
 def which_as_good(compared: MeasureComparison, pair: ComparedPair, margin: float) -> WhichAsGood | None:
@@ -93,7 +77,8 @@ def which_as_good(compared: MeasureComparison, pair: ComparedPair, margin: float
 
 
 def pair_entries(compared: MeasureComparison, pair: ComparedPair) -> tuple[Entry, ...]:
-    """The cells below `PAIR_HEADER`."""
+    """The cells below `PAIR_HEADER`; the last is such as `A is better, on these documents`."""
+    result, on = RESULTS[compared.verdict(pair)], ON[pair.population]
     return (
         Quantity(pair.n, of=pair.n_expected, unit="count"),
         mean(compared, pair.mean_a),
@@ -102,11 +87,11 @@ def pair_entries(compared: MeasureComparison, pair: ComparedPair) -> tuple[Entry
         None if pair.balanced is None else difference(compared, pair.balanced),
         None if pair.ratio is None else Quantity(pair.ratio),
         ValueGroup(tuple(map(count, compared.outcomes(pair))), "/"),
-        chance(pair.p),
-        chance(pair.p_holm),
-        None if pair.p_clusters is None else chance(pair.p_clusters),
+        Quantity(pair.p, unit="p"),
+        Quantity(pair.p_holm, unit="p"),
+        None if pair.p_clusters is None else Quantity(pair.p_clusters, unit="p"),
         mean(compared, pair.detectable),
-        result(compared, pair),
+        f"{result}, {on}" if on and pair.significant else result,
     )
 
 
@@ -114,12 +99,6 @@ def _unit(compared: MeasureComparison) -> NumberForm:
     """Three decimals for values within -1 and 1; three significant digits for others and for costs."""
     small = all(one is None or abs(one) <= 1 for one in compared.means)
     return "share" if small and not compared.measure.is_cost else ""
-
-
-def _merit(value: float | None, *, higher_is_better: bool) -> tuple[bool, float]:
-    if value is None:
-        return True, 0.0
-    return False, -value if higher_is_better else value
 
 
 def comparison_tables(comparison: Comparison) -> Iterator[Table]:
@@ -135,14 +114,12 @@ def comparison_tables(comparison: Comparison) -> Iterator[Table]:
 
 
 def ranking_table(names: Sequence[str], compared: MeasureComparison) -> Table:
-    """Every run with its rank and mean, the best first."""
     rows = tuple(
         (names[place], rank(compared, place), mean(compared, compared.means[place])) for place in ranking(compared)
     )
     title = f"{printable(compared.measure.name)}: ranks"
-    return Table(
-        _name("ranks", compared), title, ("system", "rank", "mean"), rows, note=_sentence(means_over(compared))
-    )
+    note = f"Means over {counted(compared.n_common, 'query', 'queries')} with a value in every run."
+    return Table(_name("ranks", compared), title, ("system", "rank", "mean"), rows, note=note)
 
 
 def pair_table(names: Sequence[str], compared: MeasureComparison, margin: float | None = None) -> Table:

@@ -11,17 +11,14 @@ from harness.display.types import NumberForm
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.tables import comparison_tables, which_as_good
 from harness.report.labels import shortened
-from harness.report.render.terminal import WIDTH, plain, print_table
+from harness.report.render.terminal import WIDTH, plain, print_notes, print_table
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
 from harness.statistics.recommendation import Lead, leads_of, ranked_places
 
 _BRIEF_WIDTH = 80
 _MOST_ROWS = 10
-_MOST_NOTES = 3
 _MISSING_MATTERS = 0.05
 """Share of missing values from which on they, and not chance, are named as the reason."""
-_LONGEST_NOTE = 156
-"""Two lines."""
 _LEGEND = (
     "> better, < worse: p (Holm) of all pairs of the table is at most 0.05; ~ is a tie, which is no proof of "
     "equality. A - B with an interval that excludes 0 exactly then (at least 95 %). better/equal/worse: queries "
@@ -43,15 +40,9 @@ def render_comparison(comparison: Comparison, console: Console, *, full: bool = 
         console.print(plain(_LEGEND, "dim"), width=width)
     else:
         print_table(_brief(comparison), console, width, titled=False)
-    notes = comparison.notes if full else comparison.notes[:_MOST_NOTES]
-    for note in notes:
-        console.print(plain(f"! {note if full else printable(note, _LONGEST_NOTE)}", "yellow"), width=width)
-    hidden = len(comparison.notes) - len(notes)
     left = len(comparison.measures) - len(_shown(comparison)) if not full else 0
-    more = [counted(left, "more metric")] if left > 0 else []
-    more += [counted(hidden, "more note")] if hidden else []
-    if more:
-        console.print(plain(f"{' and '.join(more)}: --full", "dim"), width=width)
+    left_out = [counted(left, "more metric")] if left > 0 else []
+    print_notes(comparison.notes, console, width, full=full, left_out=left_out)
 
 
 def title_of(comparison: Comparison) -> str:
@@ -73,7 +64,11 @@ def headline(comparison: Comparison) -> str:
     if comparison.documents_differ:
         return "Inconclusive: the runs searched different documents."
     if comparison.against is not None and len(comparison.runs) > 2:
-        return _against_one(comparison, compared, comparison.against)
+        against = comparison.against
+        verdicts = [compared.verdict(pair if pair.b == against else pair.turned) for pair in compared.pairs]
+        better, worse = (counted(verdicts.count(one), "run is", "runs are") for one in ("a", "b"))
+        than = shortened(comparison.label(against))
+        return f"By {_title(compared)}, {better} significantly better than {than} and {worse} worse."
     best, *_ = ranked_places(compared)
     leads = leads_of(compared, best)
     return _of_leads(comparison, compared, best, leads) if leads else f"Compared by {_title(compared)}."
@@ -82,44 +77,24 @@ def headline(comparison: Comparison) -> str:
 def _of_leads(comparison: Comparison, compared: MeasureComparison, best: int, leads: Sequence[Lead]) -> str:
     lead = leads[0]
     first, second = (shortened(comparison.label(place)) for place in (best, lead.place))
-    by = f"{_amount(compared, lead.difference)} {_title(compared)}"
+    points = f"{short_number(100 * lead.difference)} points"
+    by = f"{points if compared.measure.is_share else short_number(lead.difference)} in {_title(compared)}"
     if all(one.is_shown for one in leads):
         whom = second if len(leads) == 1 else "every other run"
         return f"{first} is significantly better than {whom}: {by}, ahead of {second}."
     if lead.n_missing > _MISSING_MATTERS * compared.n_common:
-        return f"Inconclusive: {_missing(comparison, compared)}."
+        known = [place for place, mean in enumerate(compared.means) if mean is not None]
+        most = max(known, key=lambda place: (compared.n_missing[place], place))
+        queries = f"{compared.n_missing[most]:,} of {counted(compared.n_common, 'query', 'queries')}"
+        return f"Inconclusive: {shortened(comparison.label(most))} has no value for {queries}."
     if lead.is_shown_here:
         return f"{first} is significantly better than {second}, but only on these documents: {by}."
     if not lead.difference:
         return f"{first} and {second} have the same score: {_title(compared)}."
     shown = f"No significant difference: {first} is ahead of {second} by {by}"
-    return f"{shown}{_good(comparison, compared)}."
-
-
-def _against_one(comparison: Comparison, compared: MeasureComparison, against: int) -> str:
-    """How many runs are better and worse than the one they are compared with."""
-    verdicts = [compared.verdict(pair if pair.b == against else pair.turned) for pair in compared.pairs]
-    than = shortened(comparison.label(against))
-    better, worse = (counted(verdicts.count(one), "run is", "runs are") for one in ("a", "b"))
-    return f"By {_title(compared)}, {better} significantly better than {than} and {worse} worse."
-
-
-def _good(comparison: Comparison, compared: MeasureComparison) -> str:
-    """That two runs are shown to be as good as each other."""
-    alike = len(compared.pairs) == 1 and which_as_good(compared, compared.pairs[0], comparison.margin) == "both"
-    return f". They are equally good within {comparison.margin:g} points" if alike else ", which may be chance"
-
-
-def _missing(comparison: Comparison, compared: MeasureComparison) -> str:
-    n, place = max((n, place) for place, n in enumerate(compared.n_missing) if compared.means[place] is not None)
-    queries = counted(compared.n_common, "query", "queries")
-    return f"{shortened(comparison.label(place))} has no value for {n:,} of {queries}"
-
-
-def _amount(compared: MeasureComparison, difference: float) -> str:
-    if compared.measure.is_share:
-        return f"{short_number(100 * difference)} points in"
-    return f"{short_number(difference)} in"
+    if len(compared.pairs) == 1 and which_as_good(compared, compared.pairs[0], comparison.margin) == "both":
+        return f"{shown}. They are equally good within {comparison.margin:g} points."
+    return f"{shown}, which may be chance."
 
 
 def _title(compared: MeasureComparison) -> str:
@@ -127,7 +102,6 @@ def _title(compared: MeasureComparison) -> str:
 
 
 def _shown(comparison: Comparison) -> list[MeasureComparison]:
-    """The main metrics, in order."""
     held = {one.measure.name: one for one in comparison.measures if one.pairs}
     return [held[name] for name in comparison.main if name in held][:_MOST_ROWS]
 

@@ -3,32 +3,33 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness.display import NOTHING, Drawing, file_name, format_value, printable
 from harness.display.plotting import GREY, HALF_IN, LIGHT, WIDTH_IN, tell
 from harness.display.text_format import type_name
-from harness.report.aggregates import population, values_in
 from harness.report.figures.marks import (
     DrawnRuns,
+    Scale,
     alt_of,
     columns_of,
     counted_in,
     dot,
+    dress_rows,
     extremes,
     interval_of,
-    legend_names,
+    key_above,
     n_of,
     name_of,
     queries_of,
+    row_height,
     runs_with,
     style_of,
     tip_of,
     wrapped,
 )
-from harness.report.figures.panels import row_height
-from harness.report.figures.scales import Scale
+from harness.report.quantities import population, values_in
 from harness.report.view import Group, RunView
 from harness.statistics import OVERALL
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 _LABEL_LETTERS = 32  # As many as are as long as the axis of bars is high.
 _MOST_BARS = 4
 """Beside each other in a type: numbers above more of them touch."""
+_EDGE: Mapping[str, Any] = {"edgecolor": "white", "linewidth": 0}
 
 
 def draw_by_type(group: Group, measure: str, new_figure: NewFigure) -> list[Drawing]:
@@ -51,10 +53,13 @@ def draw_by_type(group: Group, measure: str, new_figure: NewFigure) -> list[Draw
     if not runs:
         return []
     scale = Scale.of(group, measure)
-    return [_overall(group, scale, runs, new_figure), *_by_type(group, scale, runs, new_figure)]
+    known = group.known.get(measure)
+    summary = known.summary if known else scale.name
+    says = f"{summary[:1].upper()}{summary[1:]}"
+    return [_overall(group, scale, runs, says, new_figure), *_by_type(group, scale, runs, says, new_figure)]
 
 
-def _overall(group: Group, scale: Scale, runs: DrawnRuns, new_figure: NewFigure) -> Drawing:
+def _overall(group: Group, scale: Scale, runs: DrawnRuns, says: str, new_figure: NewFigure) -> Drawing:
     known = group.known.get(scale.measure)
     sign = 1 if known and known.higher_is_better is False else -1
     best_first = sorted(
@@ -73,51 +78,38 @@ def _overall(group: Group, scale: Scale, runs: DrawnRuns, new_figure: NewFigure)
             text += "" if same_n else f"\nn = {format_value(population(row))}"
             axes.text(1.03, place, text, transform=axes.get_yaxis_transform(), va="center", fontsize=7)
     axes.set_yticks(range(len(names)), names, fontsize=7)
-    _dress_rows(axes, len(names), scale)
+    scale.dress(axes, "x")
+    dress_rows(axes, len(names), grid="both", below=0.5)
     axes.set_xlabel(f"{scale.label}, n = {n}")
     caption = (
-        f"{_says(group, scale)}, best first, over {queries_of(group.views, rows)}. "
+        f"{says}, best first, over {queries_of(group.views, rows)}. "
         "Dot: mean; line: 95 % interval. Intervals that overlap do not mean a tie: see the paired tests."
     )
     spoken = (
         f"{printable(name_of(view), 60)} {scale.text(view.row(scale.measure), interval=True)}."
         for _, view in best_first
     )
-    alt = alt_of([f"{_title(scale)}{' in %' if scale.is_share else ''}.", *spoken])
-    return Drawing(f"{file_name(scale.measure)}_overall", _title(scale), caption, alt, figure)
+    alt = alt_of([f"{scale.title}{' in %' if scale.is_share else ''}.", *spoken])
+    return Drawing(f"{file_name(scale.measure)}_overall", scale.title, caption, alt, figure)
 
 
-def _by_type(group: Group, scale: Scale, runs: DrawnRuns, new_figure: NewFigure) -> list[Drawing]:
-    """Bars for each query type and overall; nothing for a single type, which the other figure shows."""
-    types = [name for name in group.query_types if _has_values(runs, scale.measure, name)]
+def _by_type(group: Group, scale: Scale, runs: DrawnRuns, says: str, new_figure: NewFigure) -> list[Drawing]:
+    """Bars for each query type and overall; nothing for a single type, which the other figure shows. Evidence
+    metrics have no value for queries without evidence.
+    """
+    rows = {name: [view.row(scale.measure, name) for _, view in runs] for name in group.query_types}
+    types = [name for name, own in rows.items() if any(row is not None and row.mean is not None for row in own)]
     if len(types) < 2:
         return []
     draw = _as_bars if len(runs) <= _MOST_BARS and scale.is_unit else _as_dots
     figure = draw(new_figure, scale, runs, [*types, OVERALL])
     caption = (
-        f"{_says(group, scale)}, by query type and over all, with 95 % intervals; n is the number of "
+        f"{says}, by query type and over all, with 95 % intervals; n is the number of "
         f"{counted_in(group.views)} behind each mean. A query that failed counts with the worst value."
     )
     spoken = [extremes(type_name(name), runs, scale.measure, name) for name in [OVERALL, *types]]
-    title = f"{_title(scale)} by query type"
+    title = f"{scale.title} by query type"
     return [Drawing(f"{file_name(scale.measure)}_by_type", title, caption, alt_of(spoken), figure)]
-
-
-def _has_values(runs: DrawnRuns, measure: str, query_type: str) -> bool:
-    """Evidence metrics have no value for queries without evidence."""
-    rows = (view.row(measure, query_type) for _, view in runs)
-    return any(row is not None and row.mean is not None for row in rows)
-
-
-def _title(scale: Scale) -> str:
-    return scale.name[:1].upper() + scale.name[1:]
-
-
-def _says(group: Group, scale: Scale) -> str:
-    """The summary of the metric as the beginning of a sentence."""
-    known = group.known.get(scale.measure)
-    summary = known.summary if known else scale.name
-    return summary[:1].upper() + summary[1:]
 
 
 def _as_bars(new_figure: NewFigure, scale: Scale, runs: DrawnRuns, groups: Sequence[str]) -> Figure:
@@ -127,9 +119,10 @@ def _as_bars(new_figure: NewFigure, scale: Scale, runs: DrawnRuns, groups: Seque
     # A gap before `overall`, which summarises the others.
     places = [place + (0.35 if group == OVERALL else 0) for place, group in enumerate(groups)]
     bar = min(0.8 / len(runs), 0.3)
-    for place, run in enumerate(runs):
-        shift = (place - (len(runs) - 1) / 2) * bar
-        _bars(axes, scale, run, groups, ([middle + shift for middle in places], bar))
+    for at, (number, view) in enumerate(runs):
+        shift = (at - (len(runs) - 1) / 2) * bar
+        for group, place in zip(groups, places, strict=True):
+            _bar(axes, scale, (number, view), group, place + shift, bar)
     axes.set_xticks(places, [_group_name(scale, runs, group, len(groups)) for group in groups])
     axes.tick_params(axis="x", length=0)
     scale.dress(axes, "y")
@@ -137,7 +130,9 @@ def _as_bars(new_figure: NewFigure, scale: Scale, runs: DrawnRuns, groups: Seque
     axes.set_ylabel(wrapped(scale.label, _LABEL_LETTERS))
     axes.grid(axis="y", color=LIGHT, linewidth=0.6)
     if len(runs) > 1:
-        _legend_above(figure, runs)
+        looks = {name_of(view): style_of(number) for number, view in runs}
+        drawn = {name: {"facecolor": look.color, "hatch": look.hatch, **_EDGE} for name, look in looks.items()}
+        key_above(figure, drawn, columns_of([*drawn], 105), handlelength=1.6, columnspacing=1.5)
     else:
         axes.set_title(wrapped(name_of(runs[0][1]), 90), loc="left")
     return figure
@@ -154,57 +149,30 @@ def _as_dots(new_figure: NewFigure, scale: Scale, runs: DrawnRuns, groups: Seque
             if row is not None:
                 dot(axes, row, place, style_of(number))
         axes.set_title(_group_name(scale, runs, group, len(groups)), fontsize=8)
-        _dress_rows(axes, len(runs), scale, every=2)
+        scale.dress(axes, "x", every=2)
+        dress_rows(axes, len(runs), grid="both", below=0.5)
     panels[0].set_yticks(range(len(runs)), names, fontsize=7)
     figure.supxlabel(scale.label, fontsize=8)
     return figure
 
 
-def _dress_rows(axes: Axes, n_rows: int, scale: Scale, every: int = 1) -> None:
-    scale.dress(axes, "x", every)
-    axes.set_ylim(n_rows - 0.5, -0.5)
-    axes.grid(axis="both", color=LIGHT, linewidth=0.6)
-    axes.tick_params(axis="y", length=0)
-
-
-def _bars(
-    axes: Axes,
-    scale: Scale,
-    run: tuple[int, RunView],
-    groups: Sequence[str],
-    where: tuple[Sequence[float], float],
-) -> None:
-    (number, view), (places, bar) = run, where
-    look = style_of(number)
-    for group, place in zip(groups, places, strict=True):
-        row = view.row(scale.measure, group)
-        if row is None or row.mean is None:
-            axes.text(place, 0.015, NOTHING, ha="center", va="bottom", color=GREY)
-            continue
-        style: dict[str, Any] = {"hatch": look.hatch, "edgecolor": "white", "linewidth": 0}
-        (drawn,) = axes.bar(place, row.mean, bar * 0.92, color=look.color, **style)
-        tell(drawn, f"{name_of(view)}, {type_name(group)}: {tip_of(row)}")
-        top, limits = row.mean, interval_of(row)
-        if limits:
-            error = [[row.mean - limits[0]], [limits[1] - row.mean]]
-            axes.errorbar(place, row.mean, yerr=error, color="black", elinewidth=0.8, capsize=2, capthick=0.8)
-            top = limits[1]
-        axes.text(place, top + 0.015, scale.short(row.mean), ha="center", va="bottom", fontsize=7)
+def _bar(axes: Axes, scale: Scale, run: tuple[int, RunView], group: str, place: float, width: float) -> None:
+    number, view = run
+    row, look = view.row(scale.measure, group), style_of(number)
+    if row is None or row.mean is None:
+        axes.text(place, 0.015, NOTHING, ha="center", va="bottom", color=GREY)
+        return
+    (drawn,) = axes.bar(place, row.mean, width * 0.92, color=look.color, hatch=look.hatch, **_EDGE)
+    tell(drawn, f"{name_of(view)}, {type_name(group)}: {tip_of(row)}")
+    top, limits = row.mean, interval_of(row)
+    if limits:
+        error = [[row.mean - limits[0]], [limits[1] - row.mean]]
+        axes.errorbar(place, row.mean, yerr=error, color="black", elinewidth=0.8, capsize=2, capthick=0.8)
+        top = limits[1]
+    axes.text(place, top + 0.015, scale.short(row.mean), ha="center", va="bottom", fontsize=7)
 
 
 def _group_name(scale: Scale, runs: DrawnRuns, group: str, n_groups: int) -> str:
     """The type, wrapped to its share of the width, and over how many values the means are."""
     n = n_of(view.row(scale.measure, group) for _, view in runs)
     return f"{textwrap.fill(type_name(group), max(6, 80 // n_groups))}\nn = {n}"
-
-
-def _legend_above(figure: Figure, runs: DrawnRuns) -> None:
-    from matplotlib.patches import Patch
-
-    handles = [
-        Patch(facecolor=look.color, hatch=look.hatch, edgecolor="white", linewidth=0)
-        for look in (style_of(number) for number, _ in runs)
-    ]
-    names = legend_names(name_of(view) for _, view in runs)
-    columns = columns_of(names, 105)
-    figure.legend(handles, names, loc="outside upper left", ncols=columns, handlelength=1.6, columnspacing=1.5)

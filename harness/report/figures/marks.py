@@ -1,24 +1,26 @@
-"""Elements that all figures share: colour and marker of a run, its name, a dot with its interval."""
+"""Elements that all figures share: colour and marker of a run, its name, a dot with its interval, an axis."""
 
 from __future__ import annotations
 
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from harness.display import Quantity, format_value
+from harness.display import NOTHING, format_value
 from harness.display.number_format import bare
-from harness.display.plotting import PALETTE, tell
-from harness.display.text_format import printable
-from harness.report.aggregates import rare
+from harness.display.plotting import LIGHT, PALETTE, tell
+from harness.display.text_format import number, printable
+from harness.report.quantities import amount, rare, share, values_in
 from harness.report.view import Group, RunView
 from harness.statistics import OVERALL, Aggregate
+from harness.statistics.query_values import COSTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Yellow is too weak on white for a dot or a line.
 _COLORS = PALETTE[:-1]
@@ -26,6 +28,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 _HATCHES = ("", "///", "\\\\\\", "---", "xxx")
 _LINESTYLES = ("-", "--", ":", "-.")
 _LONGEST_ALT = 270
+_QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 
 DrawnRuns = Sequence[tuple[int, RunView]]
 """Runs that a figure shows, each with its place in the group: it looks the same in every figure."""
@@ -41,10 +44,10 @@ class RunStyle:
     linestyle: str
 
 
-def style_of(number: int) -> RunStyle:
+def style_of(place: int) -> RunStyle:
     """Of the run at that place of its group, 0 first; colour and marker together first repeat after 63 runs."""
     looks = (_COLORS, _MARKERS, _HATCHES, _LINESTYLES)
-    return RunStyle(*(kind[number % len(kind)] for kind in looks))
+    return RunStyle(*(kind[place % len(kind)] for kind in looks))
 
 
 def runs_with(group: Group, measures: Iterable[str]) -> DrawnRuns:
@@ -53,8 +56,8 @@ def runs_with(group: Group, measures: Iterable[str]) -> DrawnRuns:
     """
     others = {name: group.scored_otherwise(name) for name in measures}
     return [
-        (number, view)
-        for number, view in enumerate(group.views)
+        (place, view)
+        for place, view in enumerate(group.views)
         if any(view.value(name) is not None and view.run.run_id not in apart for name, apart in others.items())
     ]
 
@@ -79,6 +82,26 @@ def wrapped(name: str, width: int = 32) -> str:
     return textwrap.fill(name, narrower, max_lines=3, placeholder=" …")
 
 
+def row_height(names: Sequence[str]) -> float:
+    """Height of a row in inches at which names do not overlap."""
+    return 0.08 + 0.12 * max(name.count("\n") + 1 for name in names)
+
+
+def dress_rows(axes: Axes, n_rows: int, *, grid: Literal["x", "both"] = "x", below: float = 0.4) -> None:
+    """Rows from the top, with lines at their ticks; `below`: the room under the last one."""
+    axes.set_ylim(n_rows - below, -(1 - below))
+    axes.grid(axis=grid, color=LIGHT, linewidth=0.6)
+    axes.tick_params(axis="y", length=0)
+
+
+def key_above(figure: Figure, looks: Mapping[str, Mapping[str, Any]], columns: int, **style: Any) -> None:
+    """A legend of patches: name -> how it is drawn."""
+    from matplotlib.patches import Patch
+
+    handles = [Patch(**look) for look in looks.values()]
+    figure.legend(handles, legend_names(looks), loc="outside upper left", ncols=columns, **style)
+
+
 def interval_of(row: Aggregate) -> tuple[float, float] | None:
     """The limits of the 95 % interval; None if there is none."""
     if row.mean is None or row.ci_low is None or row.ci_high is None:
@@ -88,7 +111,7 @@ def interval_of(row: Aggregate) -> tuple[float, float] | None:
 
 def n_of(rows: Iterable[Aggregate | None]) -> str:
     """Over how many values the means of `rows` are: `22`, or `13 to 22`."""
-    counts = sorted({row.n_scored + row.n_imputed for row in rows if row and row.mean is not None}) or [0]
+    counts = sorted({values_in(row) for row in rows if row and row.mean is not None}) or [0]
     return f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
 
 
@@ -116,18 +139,7 @@ def dot(axes: Axes, row: Aggregate, height: float, look: RunStyle) -> None:
 
 def tip_of(row: Aggregate) -> str:
     """`0.533 [0.42, 0.64], n = 40`: the tooltip of a mean."""
-    return f"{format_value(Quantity(row.mean, row.ci_low, row.ci_high))}, n = {n_of([row])}"
-
-
-def key_of(runs: DrawnRuns, texts: Sequence[str] = ()) -> tuple[list[Any], list[str]]:
-    """Handles and names of a legend; `texts` instead of the runs' names."""
-    from matplotlib.lines import Line2D
-
-    handles = [
-        Line2D([], [], color=(look := style_of(number)).color, marker=look.marker, linestyle="", markersize=4.5)
-        for number, _ in runs
-    ]
-    return handles, legend_names(texts or [name_of(view) for _, view in runs])
+    return f"{format_value(amount(row))}, n = {n_of([row])}"
 
 
 def legend_names(names: Iterable[str]) -> list[str]:
@@ -164,3 +176,59 @@ def extremes(title: str, runs: DrawnRuns, measure: str, query_type: str = OVERAL
     if low[0] == high[0]:
         return f"{title}: {low[0]:.2f}{' each' if len(values) > 1 else ''}."
     return f"{title}: {low[0]:.2f} ({low[1]}) to {high[0]:.2f} ({high[1]})."
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The axis of one measure: shares in per cent from 0 to 100, what lies between 0 and 1 so, anything else as it
+    comes.
+    """
+
+    measure: str
+    name: str
+    """As a sentence calls it."""
+    is_share: bool
+    is_unit: bool
+    """Every value lies between 0 and 1."""
+
+    @classmethod
+    def of(cls, group: Group, measure: str) -> Scale:
+        """From the definition of the metric; for an unknown metric, from its values."""
+        known = group.known.get(measure)
+        values = [value for view in group.views if (value := view.value(measure)) is not None]
+        bounded = known.range == (0.0, 1.0) if known and known.range else False
+        is_share = known.is_share if known else False
+        inside = bool(values) and min(values) >= 0 and max(values) <= 1 and measure not in COSTS
+        return cls(measure, group.spoken(measure), is_share, is_share or bounded or (known is None and inside))
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}, % (95 % CI)" if self.is_share else f"{self.name} (95 % CI)"
+
+    @property
+    def title(self) -> str:
+        return f"{self.name[:1].upper()}{self.name[1:]}"
+
+    def text(self, row: Aggregate | None, *, interval: bool = False) -> str:
+        """A mean as it is printed: `77.0`, or `77.0 [70.7, 82.3]`."""
+        if not self.is_share:
+            shown = share(row) if self.is_unit else amount(row)
+            return format_value(shown) if interval else number(row.mean if row else None)
+        if row is None or row.mean is None:
+            return NOTHING
+        if not interval or row.ci_low is None or row.ci_high is None:
+            return f"{100 * row.mean:.1f}"
+        return f"{100 * row.mean:.1f} [{100 * row.ci_low:.1f}, {100 * row.ci_high:.1f}]"
+
+    def short(self, mean: float) -> str:
+        """A mean above a bar, short: `75`, `66.7`, `0.532`."""
+        return f"{round(100 * mean, 1):g}" if self.is_share else number(mean)
+
+    def dress(self, axes: Axes, which: Literal["x", "y"], every: int = 1) -> None:
+        """Limits and ticks of the x or the y axis."""
+        if not self.is_unit:
+            axes.locator_params(axis=which, nbins=5)
+            return
+        places = list(_QUARTERS[::every])
+        names = [f"{100 * place:.0f}" if self.is_share else f"{place:g}" for place in places]
+        axes.set(**{f"{which}lim": (-0.03, 1.03), f"{which}ticks": places, f"{which}ticklabels": names})

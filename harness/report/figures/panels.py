@@ -1,4 +1,4 @@
-"""Small multiples: a panel for each measure, a row for each run, a dot with its interval in each."""
+"""Figures with a row for each run and a panel for each measure or quantity: dots with their intervals, or bars."""
 
 from __future__ import annotations
 
@@ -8,19 +8,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.display import NOTHING, format_value
-from harness.display.plotting import GREY, HALF_IN, LIGHT, WIDTH_IN
-from harness.report.aggregates import population
+from harness.display.number_format import bare
+from harness.display.plotting import GREY, HALF_IN, WIDTH_IN
 from harness.report.figures.marks import (
     DrawnRuns,
     cells,
     dot,
+    dress_rows,
     extremes,
     interval_of,
     name_of,
     queries_of,
+    row_height,
     style_of,
     wrapped,
 )
+from harness.report.quantities import cost_of, population
 from harness.report.view import RunView
 from harness.statistics import Aggregate
 
@@ -31,17 +34,23 @@ if TYPE_CHECKING:
     from harness.display.plotting import NewFigure
 
 Limits = tuple[float, float]
+LETTERS_PT = 7
 UNIT: Limits = (0.0, 1.0)
+VALUE = "value (95 % CI)"
 _NAME_LETTER_IN, _TITLE_LETTER_IN = 0.056, 0.067
 _COUNT_IN = 0.65
 """Width of "145 of 150" beside a panel."""
 _NARROWEST_IN = 1.0
+_NAME_LETTERS = 26
+_SIZES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_LETTER_IN = 0.065
+"""How wide a figure of `LETTERS_PT` is."""
+_NAMES_IN = 1.5
+"""Approximate width of the names and the gaps between panels."""
 
 
 @dataclass(frozen=True)
 class Subplot:
-    """One panel."""
-
     title: str
     measure: str
     row: str = ""
@@ -54,26 +63,19 @@ class Subplot:
 
     @property
     def named(self) -> str:
-        """Both on one line."""
         return ": ".join(self.headings)
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Settings shared by all panels."""
-
-    xlabel: str
-    limits: Limits = UNIT
-    columns: int = 0
-    """Panels beside each other; 0: as many as suit their number."""
-
-
-def draw_panels(new_figure: NewFigure, runs: DrawnRuns, panels: Sequence[Subplot], layout: Layout) -> Figure:
-    """Of one run, one panel with a row for each measure; of several, a panel for each measure."""
+def draw_panels(
+    new_figure: NewFigure, runs: DrawnRuns, panels: Sequence[Subplot], limits: Limits, beside: int
+) -> Figure:
+    """Of one run, one panel with a row for each measure; of several, a panel for each measure, so many beside each
+    other (0: as many as suit their number).
+    """
     if len(runs) == 1:
-        return _one_run(new_figure, runs[0], panels, layout)
+        return _one_run(new_figure, runs[0], panels, limits)
     names = [wrapped(name_of(view), 28) for _, view in runs]
-    columns, letters = _fitting(runs, panels, layout, max(map(cells, names)))
+    columns, letters = _fitting(runs, panels, beside, max(map(cells, names)))
     lines = -(-len(panels) // columns)
     height = 0.3 + lines * (0.62 + row_height(names) * len(runs))
     figure = new_figure(figsize=(WIDTH_IN, height), layout="constrained")
@@ -82,16 +84,10 @@ def draw_panels(new_figure: NewFigure, runs: DrawnRuns, panels: Sequence[Subplot
         if place >= len(panels):
             axes.remove()
             continue
-        _panel(axes, runs, panels[place], layout.limits)
-        axes.set_title(_title(runs, panels[place], letters), fontsize=8)
+        _panel(axes, runs, panels[place], limits, letters)
         axes.set_yticks(range(len(runs)), names if place % columns == 0 else [""] * len(runs), fontsize=7)
-    figure.supxlabel(layout.xlabel, fontsize=8)
+    figure.supxlabel(VALUE, fontsize=8)
     return figure
-
-
-def row_height(names: Sequence[str]) -> float:
-    """Height of a row in inches at which names do not overlap."""
-    return 0.08 + 0.12 * max(name.count("\n") + 1 for name in names)
 
 
 def tight(runs: DrawnRuns, panels: Sequence[Subplot]) -> Limits:
@@ -122,12 +118,21 @@ def sentences(runs: DrawnRuns, panels: Sequence[Subplot]) -> list[str]:
     return [extremes(panel.named, runs, panel.measure) for panel in panels]
 
 
-def _panel(axes: Axes, runs: DrawnRuns, panel: Subplot, limits: Limits) -> None:
+def how_to_read(runs: DrawnRuns, panels: Sequence[Subplot]) -> str:
+    """The end of a caption: the meaning of dots and lines, and n."""
+    rows = [view.row(panel.measure) for _, view in runs for panel in panels]
+    failed = any(row is not None and row.n_failed for row in rows)
+    covered = " “a of b”: only a of b scores have a value." if failed else ""
+    return f"Dot: mean; line: 95 % interval; {queries_of((view for _, view in runs), rows)}.{covered}"
+
+
+def _panel(axes: Axes, runs: DrawnRuns, panel: Subplot, limits: Limits, letters: int) -> None:
+    """n is in the title unless it is shown for each row."""
     rows = [view.row(panel.measure) for _, view in runs]
-    same = _same_n(rows)
+    same, across = _same_n(rows), axes.get_yaxis_transform()
     for height, ((number, _), row) in enumerate(zip(runs, rows, strict=True)):
         if row is None or row.mean is None:
-            _nothing(axes, height)
+            axes.text(0.5, height, NOTHING, transform=across, ha="center", va="center", fontsize=7, color=GREY)
             continue
         dot(axes, row, height, style_of(number))
         if not same:
@@ -135,20 +140,15 @@ def _panel(axes: Axes, runs: DrawnRuns, panel: Subplot, limits: Limits) -> None:
     if not same:
         _n_above(axes)
     _dress(axes, len(runs), limits)
-
-
-def _title(runs: DrawnRuns, panel: Subplot, width: int) -> str:
-    """The title, with n unless n is shown for each row."""
-    rows = [view.row(panel.measure) for _, view in runs]
-    title = "\n".join(textwrap.fill(line, width) for line in panel.headings)
-    return f"{title}\nn = {format_value(population(rows[0]))}" if _same_n(rows) else title
+    title = "\n".join(textwrap.fill(line, letters) for line in panel.headings)
+    axes.set_title(f"{title}\nn = {format_value(population(rows[0]))}" if same else title, fontsize=8)
 
 
 def _same_n(rows: Sequence[Aggregate | None]) -> bool:
     return all(rows) and len({population(row) for row in rows}) == 1
 
 
-def _one_run(new_figure: NewFigure, run: tuple[int, RunView], panels: Sequence[Subplot], layout: Layout) -> Figure:
+def _one_run(new_figure: NewFigure, run: tuple[int, RunView], panels: Sequence[Subplot], limits: Limits) -> Figure:
     number, view = run
     names = [textwrap.fill(panel.named, 40) for panel in panels]
     height = 0.85 + row_height(names) * len(panels)
@@ -162,22 +162,19 @@ def _one_run(new_figure: NewFigure, run: tuple[int, RunView], panels: Sequence[S
     _n_above(axes)
     axes.set_title(wrapped(name_of(view), 48), fontsize=8)
     axes.set_yticks(range(len(panels)), names, fontsize=7)
-    axes.set_xlabel(layout.xlabel)
-    _dress(axes, len(panels), layout.limits)
+    axes.set_xlabel(VALUE)
+    _dress(axes, len(panels), limits)
     return figure
 
 
 def _dress(axes: Axes, n_rows: int, limits: Limits) -> None:
-    low, high = limits
     if limits == UNIT:
         axes.set_xlim(-0.03, 1.03)
         axes.set_xticks((0, 0.5, 1), ("0", "0.5", "1"))
     else:
-        axes.set_xlim(low, high)
+        axes.set_xlim(*limits)
         axes.locator_params(axis="x", nbins=4)
-    axes.set_ylim(n_rows - 0.5, -0.5)
-    axes.grid(axis="both", color=LIGHT, linewidth=0.6)
-    axes.tick_params(axis="y", length=0)
+    dress_rows(axes, n_rows, grid="both", below=0.5)
 
 
 def _beside(axes: Axes, row: Aggregate, height: float) -> None:
@@ -189,31 +186,77 @@ def _n_above(axes: Axes) -> None:
     axes.text(1.03, 1.02, "n", transform=axes.transAxes, fontsize=7, color=GREY)
 
 
-def _nothing(axes: Axes, height: float) -> None:
-    place = axes.get_yaxis_transform()
-    axes.text(0.5, height, NOTHING, transform=place, ha="center", va="center", fontsize=7, color=GREY)
-
-
-def _fitting(runs: DrawnRuns, panels: Sequence[Subplot], layout: Layout, longest: int) -> tuple[int, int]:
+def _fitting(runs: DrawnRuns, panels: Sequence[Subplot], beside: int, longest: int) -> tuple[int, int]:
     """Into how many columns panels go beside names of `longest` letters, and how many letters a title has."""
     counted = any(not _same_n([view.row(panel.measure) for _, view in runs]) for panel in panels)
-    columns = layout.columns or _columns(len(panels))
+    suiting = 2 if len(panels) in {2, 4} else 4 if len(panels) > 6 else min(len(panels), 3)
+    columns = beside or suiting
     while True:
         width = (WIDTH_IN - longest * _NAME_LETTER_IN) / columns - 0.1 - counted * _COUNT_IN / 2
         if width >= _NARROWEST_IN or columns <= 2:
             return columns, max(10, int(width / _TITLE_LETTER_IN))
-        columns = columns // 2 if layout.columns else columns - 1
+        columns = columns // 2 if beside else columns - 1
 
 
-def _columns(count: int) -> int:
-    if count in {2, 4}:
-        return 2
-    return 4 if count > 6 else min(count, 3)
+def row_panels(
+    new_figure: NewFigure, views: Sequence[RunView], ratios: Sequence[float] = (1.0,), row_in: float = 0.26
+) -> tuple[Figure, list[Axes]]:
+    """A figure as wide as a page with panels side by side, rows named by run from the top; `row_in` at least."""
+    names = [wrapped(name_of(view), _NAME_LETTERS) for view in views]
+    height = 0.95 + len(views) * max(row_in, row_height(names))
+    figure = new_figure(figsize=(WIDTH_IN, height), layout="constrained")
+    panels = list(figure.subplots(1, len(ratios), sharey=True, squeeze=False, width_ratios=ratios)[0])
+    for axes in panels:
+        axes.tick_params(axis="both", labelsize=LETTERS_PT)
+        dress_rows(axes, len(views))
+    panels[0].set_yticks(range(len(views)), names)
+    return figure, panels
 
 
-def how_to_read(runs: DrawnRuns, panels: Sequence[Subplot]) -> str:
-    """The end of a caption: the meaning of dots and lines, and n."""
-    rows = [view.row(panel.measure) for _, view in runs for panel in panels]
-    failed = any(row is not None and row.n_failed for row in rows)
-    covered = " “a of b”: only a of b scores have a value." if failed else ""
-    return f"Dot: mean; line: 95 % interval; {queries_of((view for _, view in runs), rows)}.{covered}"
+def print_nothing(axes: Axes, row: float) -> None:
+    """A dash at the left edge for a value that was not measured."""
+    axes.annotate(
+        NOTHING,
+        (0, row),
+        (3, 0),
+        xycoords=("axes fraction", "data"),
+        textcoords="offset points",
+        va="center",
+        color=GREY,
+    )
+
+
+def leave_room(axes: Axes, highest: float, share: float, letters: int) -> None:
+    """Limits from 0 so that `letters` fit right of `highest`; `share`: of the figure's width, the panel's."""
+    width_in = (WIDTH_IN - _NAMES_IN) * share
+    axes.set_xlim(0, highest / max(0.3, 1 - (letters + 1) * _LETTER_IN / width_in) if highest > 0 else 1)
+    if highest > 0:
+        axes.locator_params(axis="x", nbins=max(2, round(width_in * 2)))
+        name_ticks(axes)
+    else:
+        axes.set_xticks([0])
+
+
+def name_ticks(axes: Axes) -> None:
+    """Numbers in words of few letters, and no offset that a reader would have to multiply with."""
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def compact(value: float) -> str:
+    """`9,500`, `12.5k`, `3M`: for an axis; a table holds the number itself."""
+    if 0 < abs(value) < 1e-4:
+        return f"{value:.0e}"
+    if abs(value) < 1e4:
+        return f"{value:,.4g}" if abs(value) < 1e3 else f"{value:,.0f}"
+    size, letter = next((size, letter) for size, letter in _SIZES if abs(value) >= size)
+    return f"{value / size:.4g}{letter}"
+
+
+def spoken(views: Sequence[RunView], measure: str, unit: str) -> list[str]:
+    """`kg 2,208 tokens.`, `kg ≥ 2,208 tokens as reported.` of each run, for an alt text."""
+    costs = [(view.label, cost_of(view, measure)) for view in views]
+    said = [(label, f"{bare(one)} {unit} {one.mark}".rstrip() if one else "not measured") for label, one in costs]
+    return [f"{label} {amount}." for label, amount in said]

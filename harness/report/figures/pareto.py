@@ -1,33 +1,39 @@
-"""The metric that ranks against cost: tokens, dollars and seconds of a query."""
+"""The metric that ranks against cost: runs as points with an interval in both directions, and names beside them
+that do not run into each other."""
 
 from __future__ import annotations
 
 import itertools
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.display import Drawing, printable
+from harness.display import Drawing, Quantity, format_value, printable
 from harness.display.number_format import bare
-from harness.display.plotting import GREY
-from harness.report.comparable_costs import listed_apart, self_reported_mark, self_reported_note, why_no_price
-from harness.report.figures.marks import alt_of, interval_of, queries_of
-from harness.report.figures.scales import Scale
-from harness.report.figures.scatter import (
-    Extent,
-    ScatterPoint,
-    Segment,
-    draw_points,
-    key_height,
-    name_points,
+from harness.display.plotting import GREY, LIGHT, settle, tell
+from harness.report.figures.marks import (
+    Scale,
+    alt_of,
+    cells,
+    columns_of,
+    interval_of,
+    legend_names,
+    name_of,
+    queries_of,
+    style_of,
+    wrapped,
 )
+from harness.report.quantities import listed_apart, self_reported_mark, self_reported_note, why_no_price
 from harness.report.verdict.standings import SCORED_OTHERWISE
-from harness.report.view import Group
+from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
 from harness.statistics.cost import is_lower_bound
+from harness.statistics.query_values import COSTS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from harness.display.plotting import NewFigure
 
@@ -35,23 +41,30 @@ _WIDTH_IN = 3.9
 """So that a phone shows it whole with letters of 9 pixels."""
 _NARROWEST = 5.0
 """Minimum ratio of the ends of a logarithmic axis; with ticks at 1, 2 and 5 it shows at least two of them."""
+_MOST_NAMES = 9
+_LONGEST_NAME = 26
+_LETTERS_WIDE = 58
+"""Letters of a key beside each other in a figure of HALF_IN."""
+_DIRECTIONS = tuple(
+    (dx, dy)
+    for dx, dy in itertools.product((1, -1, 0.5, -0.5, 0), (0, 1, -1, 0.5, -0.5))
+    if max(abs(dx), abs(dy)) == 1
+)
+_GAPS_PT = (5, 9, 14, 20, 28, 38, 50, 66)
+_LEADER_FROM_PT = 9
+_MARKER_PT = 3.5
+
+Segment = tuple[tuple[float, float], tuple[float, float]]
+"""From where to where, both in units of the axes."""
 
 
-@dataclass(frozen=True)
-class _Price:
-    """One kind of cost."""
-
+class _Price(NamedTuple):
     stem: str
     measure: str
     name: str
     says: str
-    detail: str = ""
-    """Behind the name, on the axis."""
-
-    @property
-    def label(self) -> str:
-        """Of an axis."""
-        return f"{self.name} {self.detail}".rstrip()
+    label: str
+    """Of the axis."""
 
 
 _PRICES = (
@@ -60,11 +73,50 @@ _PRICES = (
         "tokens",
         "tokens per query",
         "tokens per query, input and output of every model that was called",
-        "(input + output, all roles)",
+        "tokens per query (input + output, all roles)",
     ),
-    _Price("pareto_usd", "usd", "USD per query", "US dollars per query at the price table"),
-    _Price("pareto_latency", "latency_s_p50", "latency p50, s", "the median latency of a query in seconds"),
+    _Price("pareto_usd", "usd", "USD per query", "US dollars per query at the price table", "USD per query"),
+    _Price(
+        "pareto_latency",
+        "latency_s_p50",
+        "latency p50, s",
+        "the median latency of a query in seconds",
+        "latency p50, s",
+    ),
 )
+
+
+class Extent(NamedTuple):
+    """A value and its 95 % interval; without one, both limits are the value."""
+
+    value: float
+    low: float
+    high: float
+    at_least: bool = False
+    """It is a lower bound."""
+
+    @property
+    def shown(self) -> Quantity:
+        low, high = (self.low, self.high) if self.low != self.high else (None, None)
+        return Quantity(self.value, low, high, at_least=self.at_least)
+
+
+@dataclass(frozen=True)
+class ScatterPoint:
+    number: int
+    view: RunView
+    x: Extent
+    y: Extent
+    remark: str = ""
+    """A caveat; the marker is drawn hollow."""
+
+    @property
+    def name(self) -> str:
+        return f"{name_of(self.view)} ({self.remark})" if self.remark else name_of(self.view)
+
+    @property
+    def place(self) -> tuple[float, float]:
+        return self.x.value, self.y.value
 
 
 def draw_pareto(
@@ -75,11 +127,11 @@ def draw_pareto(
 
     `rows`: the mean of each run by position; default: its mean over all queries. Unfinished runs are left out.
     """
-    if measure in group.costs:
+    if measure in COSTS:
         return []
     ranked = rows or [view.row(measure) for view in group.views]
     scale = Scale.of(group, measure)
-    drawn = (_draw(group, new_figure, (scale, ranked), price) for price in _PRICES)
+    drawn = (_draw(group, new_figure, scale, ranked, price) for price in _PRICES)
     return [drawing for drawing in drawn if drawing]
 
 
@@ -89,50 +141,42 @@ def frontier(points: Sequence[ScatterPoint], *, lower_is_better: bool = False) -
     best: list[ScatterPoint] = []
     for point in sorted(points, key=lambda one: (one.x.value, -sign * one.y.value)):
         better = not best or sign * point.y.value > sign * best[-1].y.value
-        if better or _same_place(point, best[-1]):
+        if better or point.place == best[-1].place:
             best.append(point)
     return best
 
 
-def _same_place(one: ScatterPoint, other: ScatterPoint) -> bool:
-    return one.x.value == other.x.value and one.y.value == other.y.value
-
-
 def _draw(
-    group: Group, new_figure: NewFigure, scaled: tuple[Scale, Sequence[Aggregate | None]], price: _Price
+    group: Group, new_figure: NewFigure, scale: Scale, ranked: Sequence[Aggregate | None], price: _Price
 ) -> Drawing | None:
-    scale, ranked = scaled
+    spent = [view.row_beside(price.measure, row) for view, row in zip(group.views, ranked, strict=True)]
     points = [
         ScatterPoint(number, view, x, y, self_reported_mark(view, price.measure))
         for number, view in enumerate(group.views)
-        if view.is_complete
-        and (x := _spent(view.row_beside(price.measure, ranked[number])))
-        and (y := _stretch(ranked[number]))
+        if view.is_complete and (x := _stretch(spent[number], is_cost=True)) and (y := _stretch(ranked[number]))
     ]
     if not any(point.x.value > 0 for point in points):
         return None
     known = group.known.get(scale.measure)
     lower = known is not None and not known.higher_is_better
-    figure = new_figure(figsize=(_WIDTH_IN, 3.0 + key_height(points)), layout="constrained")
+    names = [f"{number}  {wrapped(point.name, 56)}" for number, point in enumerate(points, start=1)]
+    needs_key = len(points) > _MOST_NAMES or any(cells(point.name) > _LONGEST_NAME for point in points)
+    lines = -(-len(names) // columns_of(names, _LETTERS_WIDE)) * (1 + max(name.count("\n") for name in names))
+    height = 3.0 + (0.1 + 0.14 * lines if needs_key else 0.0)
+    figure = new_figure(figsize=(_WIDTH_IN, height), layout="constrained")
     axes = figure.subplots()
-    draw_points(axes, points)
+    _draw_points(axes, points)
     _dress(axes, points, scale, price)
-    others = group.scored_otherwise(scale.measure)
-    apart = {point.number: why for point in points if (why := _why_outside(point, price, ranked, others))}
-    competing = [point for point in points if point.number not in apart]
-    best = frontier(competing, lower_is_better=lower)
-    name_points(figure, axes, points, _draw_frontier(axes, best, lower=lower) if best else ())
-    rows = [
-        row
-        for point in points
-        for row in (ranked[point.number], point.view.row_beside(price.measure, ranked[point.number]))
-    ]
-    named = f"{scale.name[:1].upper()}{scale.name[1:]}"
-    title = f"{named} against {price.name}"
+    apart = _why_apart(group, scale, points, price, spent)
+    best = frontier([point for point in points if point.number not in apart], lower_is_better=lower)
+    _name_points(figure, axes, points, names if needs_key else (), _draw_frontier(axes, best, lower=lower))
+    rows = [row for point in points for row in (ranked[point.number], spent[point.number])]
+    title = f"{scale.title} against {price.name}"
+    outside = listed_apart({point.view.label: apart[point.number] for point in points if point.number in apart})
     caption = (
-        f"{named} against {price.says}, with 95 % intervals; {queries_of(group.views, rows)}. "
+        f"{scale.title} against {price.says}, with 95 % intervals; {queries_of(group.views, rows)}. "
         f"{'Lower' if lower else 'Upper'} left is best. Dashed: no run has a better mean at a lower cost; whether "
-        f"two runs differ is in the verdict.{_outside(points, apart)}"
+        f"two runs differ is in the verdict.{f' Outside the frontier: {outside}.' if outside else ''}"
         f"{self_reported_note(group.views) if price.measure == 'tokens' else ''}"
     )
     sign = 1 if lower else -1
@@ -144,30 +188,26 @@ def _draw(
     return Drawing(price.stem, title, caption, alt_of([f"{title}.", *spoken]), figure)
 
 
-def _why_outside(
-    point: ScatterPoint, price: _Price, ranked: Sequence[Aggregate | None], others: Collection[str]
-) -> str:
-    """Why a run cannot be on the frontier; empty if it can. `others`: runs scored in another way."""
-    row = point.view.row_beside(price.measure, ranked[point.number])
-    why = why_no_price(point.view, price.measure, row)
-    return why or (SCORED_OTHERWISE if point.view.run.run_id in others else "")
-
-
-def _outside(points: Sequence[ScatterPoint], apart: Mapping[int, str]) -> str:
-    named = listed_apart({point.view.label: apart[point.number] for point in points if point.number in apart})
-    return f" Outside the frontier: {named}." if named else ""
-
-
-def _stretch(row: Aggregate | None) -> Extent | None:
+def _stretch(row: Aggregate | None, *, is_cost: bool = False) -> Extent | None:
     if row is None or row.mean is None:
         return None
-    return Extent(row.mean, *(interval_of(row) or (row.mean, row.mean)))
+    return Extent(row.mean, *(interval_of(row) or (row.mean, row.mean)), is_cost and is_lower_bound(row))
 
 
-def _spent(row: Aggregate | None) -> Extent | None:
-    """The cost of a query with its interval."""
-    found = _stretch(row)
-    return found._replace(at_least=is_lower_bound(row)) if found and row else None
+def _why_apart(
+    group: Group,
+    scale: Scale,
+    points: Sequence[ScatterPoint],
+    price: _Price,
+    spent: Sequence[Aggregate | None],
+) -> dict[int, str]:
+    others, found = group.scored_otherwise(scale.measure), {}
+    for point in points:
+        otherwise = SCORED_OTHERWISE if point.view.run.run_id in others else ""
+        why = why_no_price(point.view, price.measure, spent[point.number]) or otherwise
+        if why:
+            found[point.number] = why
+    return found
 
 
 def _dress(axes: Axes, points: Sequence[ScatterPoint], scale: Scale, price: _Price) -> None:
@@ -202,9 +242,119 @@ def _draw_frontier(axes: Axes, best: Sequence[ScatterPoint], *, lower: bool) -> 
     right, edge = axes.get_xlim()[1], axes.get_ylim()[1 if lower else 0]
     corners = [(best[0].x.value, edge)]
     for point in best:
-        corners += [(point.x.value, corners[-1][1]), (point.x.value, point.y.value)]
+        corners += [(point.x.value, corners[-1][1]), point.place]
     corners.append((right, corners[-1][1]))
     # From the second on: the first two are the same place.
     corners = corners[1:]
     axes.plot(*zip(*corners, strict=True), color=GREY, linewidth=0.9, linestyle=(0, (4, 2)), zorder=1)
     return list(itertools.pairwise(corners))
+
+
+def _draw_points(axes: Axes, points: Sequence[ScatterPoint]) -> None:
+    """A marker at each point, its intervals as a cross; of several at one place, the first is the largest."""
+    for at, point in enumerate(points):
+        look = style_of(point.number)
+        above = min(3, sum(other.place == point.place for other in points[at + 1 :]))
+        for (left, bottom), (right, top) in _cross(point):
+            axes.plot((left, right), (bottom, top), color=look.color, linewidth=0.9, alpha=0.75)
+        style: dict[str, Any] = {"color": look.color, "markeredgecolor": "white", "markeredgewidth": 0.6}
+        if point.remark:
+            style = {"color": "white", "markeredgecolor": look.color, "markeredgewidth": 1.2}
+        size = 6.5 + 3 * above
+        (marker,) = axes.plot(*point.place, marker=look.marker, markersize=size, zorder=3, clip_on=False, **style)
+        tell(marker, f"{point.name}: {format_value(point.y.shown)} at {format_value(point.x.shown)}")
+    axes.grid(axis="both", color=LIGHT, linewidth=0.6)
+
+
+def _cross(point: ScatterPoint) -> list[Segment]:
+    x, y = point.x, point.y
+    return [((x.low, y.value), (x.high, y.value)), ((x.value, y.low), (x.value, y.high))]
+
+
+def _name_points(
+    figure: Figure, axes: Axes, points: Sequence[ScatterPoint], key: Sequence[str], lines: Sequence[Segment]
+) -> None:
+    """Write each name beside its point; with a `key`, a number, and the key below. Call it last, since it fixes
+    the layout. `lines`: further segments that names must not cover.
+    """
+    texts = [point.name for point in points]
+    if key:
+        _draw_key(figure, points, key)
+        texts = [str(number) for number in range(1, len(points) + 1)]
+    settle(figure)
+    together: dict[tuple[float, float], list[str]] = {}
+    for text, point in zip(texts, points, strict=True):
+        together.setdefault(point.place, []).append(text)
+    names = {place: textwrap.fill(", ".join(own), _LONGEST_NAME) for place, own in together.items()}
+    crosses = [line for point in points for line in _cross(point)]
+    _write_names(axes, names, [*crosses, *lines])
+
+
+def _draw_key(figure: Figure, points: Sequence[ScatterPoint], key: Sequence[str]) -> None:
+    from matplotlib.lines import Line2D
+
+    looks = [style_of(point.number) for point in points]
+    style: dict[str, Any] = {"linestyle": "", "markersize": 4.5}
+    handles = [Line2D([], [], color=look.color, marker=look.marker, **style) for look in looks]
+    place: dict[str, Any] = {"loc": "outside lower left", "ncols": columns_of(key, _LETTERS_WIDE), "fontsize": 8}
+    figure.legend(handles, legend_names(key), handlelength=1.0, columnspacing=1.2, **place)
+
+
+class _Box(NamedTuple):
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def meets(self, other: _Box) -> bool:
+        beside = self.left < other.right and other.left < self.right
+        return beside and self.bottom < other.top and other.bottom < self.top
+
+    def inside(self, other: _Box) -> bool:
+        across = self.left >= other.left and self.right <= other.right
+        return across and self.bottom >= other.bottom and self.top <= other.top
+
+
+def _write_names(axes: Axes, names: Mapping[tuple[float, float], str], lines: Sequence[Segment]) -> None:
+    to_pt = 72 / axes.figure.dpi
+    room = _Box(*(to_pt * end for end in axes.get_window_extent().extents))
+    centers = {place: [to_pt * end for end in axes.transData.transform(place)] for place in names}
+    taken = [_around(center, (2 * _MARKER_PT, 2 * _MARKER_PT)) for center in centers.values()]
+    thin = [_thin(*(to_pt * axes.transData.transform(line))) for line in lines]
+    for place, text in names.items():
+        probe = axes.text(0, 0, text, fontsize=8)
+        extent = probe.get_window_extent()
+        probe.remove()
+        center, size = centers[place], (to_pt * extent.width + 1, to_pt * extent.height + 1)
+        shift = _shift(center, size, room, taken, thin)
+        taken.append(_around((center[0] + shift[0], center[1] + shift[1]), size))
+        far = max(abs(shift[0]) - size[0] / 2, abs(shift[1]) - size[1] / 2) > _LEADER_FROM_PT
+        line: dict[str, Any] = {"arrowstyle": "-", "color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3}
+        style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center", "fontsize": 8}
+        axes.annotate(text, place, shift, arrowprops=line if far else None, zorder=4, **style)
+
+
+def _shift(
+    center: Sequence[float], size: tuple[float, float], room: _Box, taken: Collection[_Box], thin: Collection[_Box]
+) -> tuple[float, float]:
+    """Offset of the name's centre from its point: the nearest free place."""
+    best, least = (0.0, 0.0), float("inf")
+    for gap, (dx, dy) in itertools.product(_GAPS_PT, _DIRECTIONS):
+        shift = (dx * (size[0] / 2 + gap), dy * (size[1] / 2 + gap))
+        box = _around((center[0] + shift[0], center[1] + shift[1]), size)
+        price = gap + 1000 * sum(box.meets(other) for other in taken) + 12 * sum(box.meets(one) for one in thin)
+        price += 0 if box.inside(room) else 5000
+        if price < least:
+            best, least = shift, price
+    return best
+
+
+def _around(center: Sequence[float], size: tuple[float, float]) -> _Box:
+    (x, y), (width, height) = center, size
+    return _Box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+
+
+def _thin(start: Sequence[float], end: Sequence[float]) -> _Box:
+    left, right = sorted((start[0], end[0]))
+    bottom, top = sorted((start[1], end[1]))
+    return _Box(left - 0.5, bottom - 0.5, right + 0.5, top + 0.5)

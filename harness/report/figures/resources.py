@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.display import Drawing
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN
@@ -16,7 +16,6 @@ from harness.statistics.resource_usage import QUANTITIES, ResourceSample
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
     from harness.display.plotting import NewFigure
 
@@ -63,7 +62,6 @@ class _Timeline:
         return (60.0, "min") if self.length_s < 3 * 3600 else (3600.0, "h")
 
     def place(self, session: int, time_s: float) -> float:
-        """Of a moment of a session, on the axis."""
         return (self.starts[session] + time_s - self.sessions[session][0].time_s) / self.unit[0]
 
     def thinned(self) -> tuple[_Timeline, float | None]:
@@ -93,8 +91,8 @@ def _draw(view: RunView, new_figure: NewFigure) -> Drawing:
     cpu, ram = figure.subplots(2, 1, sharex=True)
     for whose, place in zip(_WHOSE, (0, 2, 4, 6), strict=True):
         # A process is measured in percent of one core, the machine in percent of all.
-        _lines(cpu, timeline, place, (whose, 1.0 if whose == "machine" or per_core is None else per_core))
-        _lines(ram, timeline, place + 1, (whose, 1e-9))
+        _lines(cpu, timeline, place, whose, 1.0 if whose == "machine" or per_core is None else per_core)
+        _lines(ram, timeline, place + 1, whose, 1e-9)
     cpu.set_ylabel("CPU, % of all cores" if per_core else "CPU, % (processes: of one core)")
     ram.set_ylabel("RAM, GB")
     ram.set_xlabel(f"time, {whole.unit[1]}")
@@ -104,7 +102,8 @@ def _draw(view: RunView, new_figure: NewFigure) -> Drawing:
         axes.margins(x=0.01)
     cpu.set_ylim(top=max(100.0, cpu.get_ylim()[1]))
     _shade_phases((cpu, ram), whole)
-    _head(figure, cpu, view)
+    figure.legend(*cpu.get_legend_handles_labels(), loc="outside upper right", ncols=4, handlelength=1.8)
+    figure.suptitle(wrapped(name_of(view), 100), x=0.01, ha="left", fontsize=9)
     n = sum(map(len, sessions))
     caption = (
         f"CPU and RAM while the run was under way, {counted(n, 'sample')}"
@@ -123,19 +122,12 @@ def _not_sampled(view: RunView) -> str:
 
 
 def _tints(sessions: Sequence[Sequence[ResourceSample]]) -> str:
-    """The legend of tints and marks."""
     phases = {sample.phase for session in sessions for sample in session}
     said = [tint for phase, tint in _TINTS.items() if phase in phases]
     if len(sessions) > 1:
         said.append("dotted upright line: the run was interrupted and resumed")
     told = "; ".join(said)
     return f"{told[:1].upper()}{told[1:]}"
-
-
-def _head(figure: Figure, cpu: Axes, view: RunView) -> None:
-    handles, names = cpu.get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper right", ncols=4, handlelength=1.8)
-    figure.suptitle(wrapped(name_of(view), 100), x=0.01, ha="left", fontsize=9)
 
 
 def _alt(view: RunView) -> str:
@@ -164,9 +156,8 @@ def _means(session: Sequence[ResourceSample], stretch_s: float) -> list[Resource
     return thinned
 
 
-def _lines(axes: Axes, timeline: _Timeline, column: int, look: tuple[str, float]) -> None:
+def _lines(axes: Axes, timeline: _Timeline, column: int, whose: str, scale: float) -> None:
     """One quantity, one line for each phase of each session: every phase is a process of its own."""
-    whose, scale = look
     color, linestyle = _LOOKS[whose]
     named: str | None = _WHOSE[whose]
     for number_, session in enumerate(timeline.sessions):
@@ -179,40 +170,31 @@ def _lines(axes: Axes, timeline: _Timeline, column: int, look: tuple[str, float]
             if points:
                 marker = "." if len(points) == 1 else ""
                 times, values = zip(*points, strict=True)
-                axes.plot(
-                    times, values, color=color, linestyle=linestyle, linewidth=1.0, marker=marker, label=named
-                )
+                style: dict[str, Any] = {"color": color, "linestyle": linestyle, "marker": marker, "label": named}
+                axes.plot(times, values, linewidth=1.0, **style)
                 named = None
 
 
 def _shade_phases(panels: Sequence[Axes], timeline: _Timeline) -> None:
     """A tint and a name for each phase; a dotted line, with the time lost, for each interruption."""
     whole = timeline.length_s / timeline.unit[0]
-    for place, session in enumerate(timeline.sessions):
-        if place:
-            lost = session[0].time_s - timeline.sessions[place - 1][-1].time_s
-            _mark_interruption(panels, timeline.place(place, session[0].time_s), lost)
+    style: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "fontsize": 7}
+    for at, session in enumerate(timeline.sessions):
+        if at:
+            place, lost = timeline.place(at, session[0].time_s), timeline.sessions[at - 1][-1].time_s
+            for axes in panels:
+                axes.axvline(place, color="black", linewidth=0.8, linestyle=":")
+            resumed = f" resumed after {_duration(session[0].time_s - lost)}"
+            panels[1].annotate(resumed, (place, 0.97), va="top", color="black", **style)
         for phase, samples in itertools.groupby(session, key=lambda sample: sample.phase):
             own = list(samples)
-            left, right = (timeline.place(place, own[at].time_s) for at in (0, -1))
+            left, right = (timeline.place(at, own[end].time_s) for end in (0, -1))
             for axes in panels:
                 tint = PALETTE[4] if phase == "index" else PALETTE[7]
                 axes.axvspan(left, right, color=tint, alpha=0.13, linewidth=0)
             if right - left >= 0.08 * whole:
                 # Without room for its name the tint alone tells, and its neighbour is named.
-                _write(panels[0], phase, (left, 1.01), (GREY, "bottom"))
-
-
-def _mark_interruption(panels: Sequence[Axes], place: float, lost_s: float) -> None:
-    for axes in panels:
-        axes.axvline(place, color="black", linewidth=0.8, linestyle=":")
-    _write(panels[1], f" resumed after {_duration(lost_s)}", (place, 0.97), ("black", "top"))
-
-
-def _write(axes: Axes, text: str, place: tuple[float, float], look: tuple[str, str]) -> None:
-    """`place`: time and fraction of the panel's height; `look`: colour and vertical alignment."""
-    color, edge = look
-    axes.annotate(text, place, xycoords=("data", "axes fraction"), va=edge, fontsize=7, color=color)
+                panels[0].annotate(phase, (left, 1.01), va="bottom", color=GREY, **style)
 
 
 def _duration(seconds: float) -> str:

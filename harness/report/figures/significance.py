@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.display import Drawing
-from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN
+from harness.display.plotting import GREY, PALETTE, WIDTH_IN
 from harness.display.text_format import number, printable
 from harness.report.comparison.compare import Comparison
-from harness.report.figures.marks import alt_of, wrapped
+from harness.report.figures.marks import alt_of, dress_rows, wrapped
 from harness.report.verdict.findings import Findings
-from harness.statistics.paired_comparison import ComparedPair, MeasureComparison, PairPlaces
+from harness.statistics.paired_comparison import MeasureComparison, PairPlaces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +24,7 @@ _MOST_PAIRS = 28
 """As many rows as a page holds."""
 _MOST_PANELS = 4
 _NAME_LETTERS = 30
+_COLOURS = {"a": PALETTE[0], "b": PALETTE[5], "tie": GREY, "differ": PALETTE[6]}
 _BEYOND_CHANCE = {
     "a": "blue (A is better)",
     "b": "vermilion (B is better)",
@@ -36,7 +37,7 @@ def draw_significance(findings: Findings, new_figure: NewFigure) -> list[Drawing
     run that ranks first: the table has all.
     """
     comparison = findings.comparison
-    measures = _drawn_measures(comparison.measures) if comparison else []
+    measures = [one for one in comparison.measures if one.pairs][:_MOST_PANELS] if comparison else []
     if comparison is None or not measures:
         return []
     against, first = "", None
@@ -44,8 +45,10 @@ def draw_significance(findings: Findings, new_figure: NewFigure) -> list[Drawing
         first = next(iter(findings.compared_order), 0)
         measures = [_with(compared, first) for compared in measures]
         against = f" Of {len(comparison.shared):,} pairs, those with {comparison.label(first)}; the table has all."
+    counts = sorted(pair.n for compared in measures for pair in compared.pairs)
+    n = f"n = {counts[0]:,}" if counts[0] == counts[-1] else f"n = {counts[0]:,} to {counts[-1]:,}"
     caption = (
-        f"Difference of the means of two runs, A \N{MINUS SIGN} B, over the queries of both ({_n(measures)}), "
+        f"Difference of the means of two runs, A \N{MINUS SIGN} B, over the queries of both ({n}), "
         f"with its 95 % CI. {_colours(measures)}.{against}"
     )
     drawn = _forest(new_figure, comparison, measures, first)
@@ -56,22 +59,17 @@ def _colours(measures: Sequence[MeasureComparison]) -> str:
     """Which colours occur, and what they mean."""
     verdicts = {compared.verdict(pair) for compared in measures for pair in compared.pairs}
     beyond = [said for verdict, said in _BEYOND_CHANCE.items() if verdict in verdicts]
-    told = f"{', '.join(beyond)}: beyond chance after Holm's correction for all pairs of the measure"
-    tie = "grey and hollow: a tie"
     if not beyond:
         return "Grey and hollow: a tie, no more than chance after Holm's correction"
-    return "; ".join([f"{told[0].upper()}{told[1:]}", *([tie] if "tie" in verdicts else [])])
+    told = f"{', '.join(beyond)}: beyond chance after Holm's correction for all pairs of the measure"
+    tie = "; grey and hollow: a tie" if "tie" in verdicts else ""
+    return f"{told[0].upper()}{told[1:]}{tie}"
 
 
 def _with(compared: MeasureComparison, place: int) -> MeasureComparison:
     """The pairs of that run, with it first; they stay corrected for all pairs."""
     pairs = [pair if pair.a == place else pair.turned for pair in compared.pairs if place in (pair.a, pair.b)]
     return replace(compared, pairs=tuple(pairs))
-
-
-def _n(measures: Sequence[MeasureComparison]) -> str:
-    counts = sorted(pair.n for compared in measures for pair in compared.pairs)
-    return f"n = {counts[0]:,}" if counts[0] == counts[-1] else f"n = {counts[0]:,} to {counts[-1]:,}"
 
 
 def _alt(comparison: Comparison, measures: Sequence[MeasureComparison]) -> str:
@@ -85,11 +83,6 @@ def _alt(comparison: Comparison, measures: Sequence[MeasureComparison]) -> str:
             names = f"{comparison.label(pair.a)} minus {comparison.label(pair.b)}"
             named.append(f"{name}, {names}: {number(pair.difference)}.")
     return alt_of([*counted, *named])
-
-
-def _drawn_measures(measures: Sequence[MeasureComparison]) -> list[MeasureComparison]:
-    """The first metrics with a pair, as many as fit side by side."""
-    return [compared for compared in measures if compared.pairs][:_MOST_PANELS]
 
 
 def _pairs_of(measures: Sequence[MeasureComparison]) -> list[PairPlaces]:
@@ -112,7 +105,6 @@ def _forest(
     for axes, compared in zip(panels, measures, strict=True):
         _panel(axes, compared, places)
     panels[0].set_yticks(range(len(places)), names, fontsize=7)
-    panels[0].set_ylim(len(places) - 0.5, -0.5)
     figure.supxlabel(
         "difference of means with its CI (at least 95 %); filled: more than chance (Holm)", fontsize=8
     )
@@ -129,27 +121,18 @@ def _pair_name(a: str, b: str) -> str:
     return "\n".join(wrapped(name, _NAME_LETTERS) for name in (a, f"\N{MINUS SIGN} {b}") if name)
 
 
-def _measure_name(name: str) -> str:
-    """Its words on lines of a panel's width."""
-    return wrapped(name.replace("_", " "), 22).replace("\n", "_\n").replace(" ", "_")
-
-
 def _panel(axes: Axes, compared: MeasureComparison, places: Sequence[PairPlaces]) -> None:
     axes.axvline(0, color=GREY, linewidth=0.8)
     for pair in compared.pairs:
-        row, color = places.index((pair.a, pair.b)), _colour(compared, pair)
+        row, color = places.index((pair.a, pair.b)), _COLOURS[compared.verdict(pair)]
         if pair.interval.low is not None and pair.interval.high is not None:
             axes.plot([pair.interval.low, pair.interval.high], [row, row], color=color)
         filled = color if pair.significant else "white"
         axes.plot(pair.difference, row, marker="o", markersize=4.5, color=color, markerfacecolor=filled)
     better = {True: "A is better \N{RIGHTWARDS ARROW}", False: "\N{LEFTWARDS ARROW} A is better", None: ""}
-    way = better[compared.measure.higher_is_better]
-    axes.set_title(f"{_measure_name(compared.measure.name)}\n{way}", fontsize=7)
-    axes.grid(axis="x", color=LIGHT, linewidth=0.6)
-    axes.tick_params(axis="y", length=0)
+    # The words of its name on lines of a panel's width.
+    lines = wrapped(compared.measure.name.replace("_", " "), 22)
+    name = lines.replace("\n", "_\n").replace(" ", "_")
+    axes.set_title(f"{name}\n{better[compared.measure.higher_is_better]}", fontsize=7)
+    dress_rows(axes, len(places), below=0.5)
     axes.locator_params(axis="x", nbins=3)
-
-
-def _colour(compared: MeasureComparison, pair: ComparedPair) -> str:
-    """Blue where A is better, vermilion where B is, grey for a tie."""
-    return {"a": PALETTE[0], "b": PALETTE[5], "tie": GREY, "differ": PALETTE[6]}[compared.verdict(pair)]

@@ -30,7 +30,7 @@ from harness.display import (
     value_details,
 )
 from harness.display.text_format import NOTHING, counted, printable, type_name
-from harness.report.page.leaderboard import Board, board_of
+from harness.report.leaderboard import Board, board_of
 from harness.report.render.csv import table_csv
 from harness.report.sections import ANSWER, QUESTIONS
 from harness.report.view import Group
@@ -63,8 +63,6 @@ class _Question:
 
 @dataclass(frozen=True)
 class _Part:
-    """A chapter, laid out."""
-
     chapter: Chapter
     prefix: str
     """Of every anchor in it; empty if there is one chapter."""
@@ -191,27 +189,19 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters.update(
-        line=_line,
-        unbroken=_unbroken,
+        # On one line of bounded length, without marks that turn the direction of what follows.
+        line=lambda text, longest=2000: printable(str(text)[: 4 * longest], longest),
+        # A number and its percent sign stay on one line.
+        unbroken=lambda text: text.replace(" %", "\u00a0%"),
         drawing=_drawing,
-        is_narrow=_is_narrow,
+        is_narrow=lambda picture: picture.width_pt < _NARROW_PT,
         widths=_widths,
-        value=_value,
-        value_details=_value_details,
+        value=lambda entry: bare(entry) if isinstance(entry, Quantity) else format_value(entry),
+        value_details=lambda entry: value_details(entry) if isinstance(entry, Quantity) else "",
         sort_key=_sort_key,
         csv_link=_csv_link,
     )
     return environment
-
-
-def _line(text: object, longest: int = 2000) -> str:
-    """Any text on one line of bounded length, without marks that turn the direction of what follows."""
-    return printable(str(text)[: 4 * longest], longest)
-
-
-def _unbroken(text: str) -> str:
-    """A number and its percent sign stay on one line."""
-    return text.replace(" %", "\u00a0%")
 
 
 def _drawing(picture: Picture) -> Any:
@@ -219,10 +209,6 @@ def _drawing(picture: Picture) -> Any:
     from markupsafe import Markup
 
     return Markup(picture.svg)  # noqa: S704 - see above
-
-
-def _is_narrow(picture: Picture) -> bool:
-    return picture.width_pt < _NARROW_PT
 
 
 def _widths(picture: Picture) -> str:
@@ -246,27 +232,15 @@ def _csv_link(table: Table) -> str:
     return f"data:text/csv;base64,{base64.b64encode(table_csv(table).encode(errors='replace')).decode()}"
 
 
-def _value(entry: Entry) -> str:
-    """An entry without its interval and other details."""
-    return bare(entry) if isinstance(entry, Quantity) else format_value(entry)
-
-
-def _value_details(entry: Entry) -> str:
-    """Interval, population and mark of a quantity."""
-    return value_details(entry) if isinstance(entry, Quantity) else ""
-
-
-Fact = tuple[str, str]
-
-
-def facts(group: Group) -> list[Fact]:
+def facts(group: Group) -> list[tuple[str, str]]:
     """Models, queries by type and documents of a group; where its runs differ, every value."""
     dataset = group.widest.manifest.dataset
     types = Counter(group.widest.frame.query_types.values())
+    by_type = ", ".join(f"{count:,} {type_name(name)}" for name, count in sorted(types.items()))
     found = [
         ("Generator", _alternatives(view.model("generator") for view in group.views)),
         ("Embedder", _alternatives(view.model("embedder") for view in group.views)),
-        ("Queries", f"{sum(types.values()):,}{_by_type(types)}"),
+        ("Queries", f"{sum(types.values()):,}{f' ({by_type})' if len(types) > 1 else ''}"),
     ]
     repeats = {view.frame.repeats for view in group.views}
     if repeats != {1}:
@@ -287,9 +261,3 @@ def size(group: Group) -> str:
 
 def _alternatives(values: Iterable[str]) -> str:
     return " or ".join(dict.fromkeys(values))
-
-
-def _by_type(types: Counter[str]) -> str:
-    if len(types) < 2:
-        return ""
-    return f" ({', '.join(f'{count:,} {type_name(name)}' for name, count in sorted(types.items()))})"

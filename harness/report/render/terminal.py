@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from harness.display import Entry, Table, format_value, printable
+from harness.display import Entry, Table, counted, format_value, printable
 
 WIDTH = 100
 _GAP = 2
@@ -20,6 +20,9 @@ _FIRST_SHARE = 0.4
 _FEWEST = 8
 """Characters that a column of words has, if there are so many."""
 _LONGEST_CELL, _LONGEST_TEXT = 200, 4000
+_MOST_NOTES = 3
+_LONGEST_NOTE = 156
+"""Two lines."""
 
 
 def print_table(table: Table, console: Console, width: int, *, titled: bool = True) -> None:
@@ -39,6 +42,19 @@ def plain(text: str, style: str = "") -> Text:
     return Text(printable(text, _LONGEST_TEXT), style=style)
 
 
+def print_notes(
+    notes: Sequence[str], console: Console, width: int, *, full: bool, left_out: Sequence[str] = ()
+) -> None:
+    """The first notes, two lines each, and what `--full` shows besides; `full`: all of them in full."""
+    shown = notes if full else [printable(note, _LONGEST_NOTE) for note in notes[:_MOST_NOTES]]
+    for note in shown:
+        console.print(plain(f"! {note}", "yellow"), width=width)
+    hidden = len(notes) - len(shown)
+    more = [*left_out, *([counted(hidden, "more note")] if hidden else [])]
+    if more:
+        console.print(plain(f"{' and '.join(more)}: --full", "dim"), width=width)
+
+
 def fits(table: Table, width: int) -> bool:
     """Whether all columns fit side by side."""
     return len(_Grid.of(table).blocks(width)) == 1
@@ -46,8 +62,6 @@ def fits(table: Table, width: int) -> bool:
 
 @dataclass(frozen=True)
 class _Grid:
-    """A table as text."""
-
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     words: frozenset[int]
@@ -76,7 +90,6 @@ class _Grid:
         return blocks
 
     def block(self, columns: Sequence[int], width: int) -> RichTable:
-        """These columns beside each other."""
         shown = RichTable(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
         for place, wide in zip(columns, self._widths(columns, width), strict=True):
             side: Literal["left", "right"] = "left" if place in self.words else "right"

@@ -5,16 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
-from harness.core.records import EvaluationRecord
 from harness.display import Content, Drawing, Table, printable
 from harness.display.plotting import NewFigure
 from harness.protocols import Measure
 from harness.report.figures.by_type import draw_by_type
-from harness.report.figures.measure_figures import draw_measured
-from harness.report.sections.spec import ANCHORS, Reported, SectionSpec
-from harness.report.sections.standing import STANDING_NAMES
+from harness.report.figures.measured import draw_measured
+from harness.report.sections import ANCHORS, Reported, SectionSpec
+from harness.report.sections.fixed import FIXED_NAMES
 from harness.report.tables.scores import advice, by_type_table, coverage_table, kinds_table, measure_table
 from harness.report.view import Group
 
@@ -23,15 +21,12 @@ _OTHERS = "Other measures"
 
 @dataclass(frozen=True)
 class _Part:
-    """A section of metrics."""
-
     title: str
     measures: dict[str, list[str]] = field(default_factory=dict)
     """Evaluator -> its metrics in this section; empty name: evaluator unknown."""
 
     @property
     def names(self) -> list[str]:
-        """Every measure of it."""
         return [name for own in self.measures.values() for name in own]
 
 
@@ -40,23 +35,31 @@ def measured_sections(group: Group) -> list[SectionSpec]:
     parts = _parts(group)
     homes = {evaluator: part.title for part in reversed(parts) for evaluator in part.measures}
     keys = _keys([part.title for part in parts])
-    return [
-        SectionSpec(
-            name=key,
-            title=printable(part.title),
-            content=partial(_content, part, homes),
-            draw=partial(_draw, part),
-            question="failures" if _sorting(group, part.names) else "scores",
-        )
-        for key, part in zip(keys, parts, strict=True)
-    ]
+    return [_section(key, part, homes, _sorting(group, part.names)) for key, part in zip(keys, parts, strict=True)]
+
+
+def _section(key: str, part: _Part, homes: dict[str, str], sorting: Sequence[Measure]) -> SectionSpec:
+    """`homes`: evaluator -> the title of its main section; `sorting`: its measures that sort answers."""
+
+    def content(reported: Reported) -> Content:
+        return Content(items=advice(reported.group, sorting), tables=list(_tables(part, homes, reported)))
+
+    def draw(reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
+        group, ranks_by = reported.group, reported.findings.measure
+        by_type = draw_by_type(group, ranks_by, new_figure) if ranks_by in part.names else []
+        return [*by_type, *draw_measured(group, part.names, new_figure)]
+
+    question = "failures" if sorting else "scores"
+    return SectionSpec(key, printable(part.title), content, draw, question=question)
 
 
 def _parts(group: Group) -> list[_Part]:
     present, found = set(group.measures), dict[str, _Part]()
-    evaluations = {one.evaluator: one for view in group.views for one in view.evaluations}
+    evaluations = {one.evaluator: one for one in group.evaluations}
     for evaluation in sorted(evaluations.values(), key=lambda one: (len(one.models), one.evaluator)):
-        for name in _all_measures(group, evaluation):
+        # In its order, over all runs and parameters.
+        alike = (one for one in group.evaluations if one.evaluator == evaluation.evaluator)
+        for name in dict.fromkeys(name for one in alike for name in one.measures):
             if name in present:
                 known = group.known.get(name)
                 title = (known.section or evaluation.evaluator) if known else _OTHERS
@@ -68,18 +71,6 @@ def _parts(group: Group) -> list[_Part]:
         found.setdefault(title, _Part(title)).measures.setdefault("", []).append(name)
     last = found.pop(_OTHERS, None)
     return [*found.values(), *([last] if last else [])]
-
-
-def _all_measures(group: Group, evaluation: EvaluationRecord) -> list[str]:
-    """The metrics of an evaluator, in its order, over all runs and parameters."""
-    evaluations = (one for view in group.views for one in view.evaluations)
-    own = (one for one in evaluations if one.evaluator == evaluation.evaluator)
-    return list(dict.fromkeys(name for one in own for name in one.measures))
-
-
-def _content(part: _Part, homes: dict[str, str], reported: Reported) -> Content:
-    sorting = _sorting(reported.group, part.names)
-    return Content(items=advice(reported.group, sorting), tables=list(_tables(part, homes, reported)))
 
 
 def _tables(part: _Part, homes: dict[str, str], reported: Reported) -> Iterator[Table]:
@@ -107,14 +98,7 @@ def _sorting(group: Group, names: Sequence[str]) -> list[Measure]:
 
 def _is_learnt(group: Group, evaluator: str) -> bool:
     """Whether something that has learnt, a model or weights of its own, made the scores: it may leave some out."""
-    evaluations = (one for view in group.views for one in view.evaluations if one.evaluator == evaluator)
-    return any(one.models or one.weights for one in evaluations)
-
-
-def _draw(part: _Part, reported: Reported, new_figure: NewFigure) -> Iterable[Drawing]:
-    group, ranks_by = reported.group, reported.findings.measure
-    by_type = draw_by_type(group, ranks_by, new_figure) if ranks_by in part.names else []
-    return [*by_type, *draw_measured(group, part.names, new_figure)]
+    return any(one.evaluator == evaluator and (one.models or one.weights) for one in group.evaluations)
 
 
 def _keys(titles: Sequence[str]) -> list[str]:
@@ -122,12 +106,11 @@ def _keys(titles: Sequence[str]) -> list[str]:
     keys: list[str] = []
     for title in titles:
         key, number = _key(title), 2
-        while key in {*keys, *STANDING_NAMES, *ANCHORS}:
+        while key in {*keys, *FIXED_NAMES, *ANCHORS}:
             key, number = f"{_key(title)}-measures{'' if number == 2 else f'-{number}'}", number + 1
         keys.append(key)
     return keys
 
 
 def _key(title: str) -> str:
-    """A title as small letters, digits and dashes."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") or "measures"

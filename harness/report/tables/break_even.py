@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.display import NOTHING, Entry, Quantity, Table, printable
-from harness.report.aggregates import cost_quantity, share
-from harness.report.comparable_costs import listed_apart, why_no_price
-from harness.report.tables.cost import FAILING
+from harness.display import NOTHING, Quantity, Table, printable
+from harness.report.quantities import cost_quantity, not_compared, share, why_no_price
 from harness.report.verdict.findings import Findings
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
@@ -18,8 +16,6 @@ from harness.statistics.confidence_intervals import Interval
 from harness.statistics.cost import is_lower_bound
 
 _AT = (100, 1_000, 10_000)
-
-
 _REMARKS = {True: "", False: " (no significant difference)", None: " (not tested)"}
 """Remark on two lines that do not cross."""
 Lines = Sequence[tuple[RunView, CostLine]]
@@ -37,54 +33,6 @@ class CostUnit:
 UNITS = (CostUnit("tokens", "tokens", "fewer tokens"), CostUnit("usd", "USD", "less USD"))
 
 
-def line_of(view: RunView, unit: CostUnit) -> CostLine | None:
-    """None if the run is not finished, if the index or its queries were not metered, or if they have no price."""
-    if not view.is_complete:
-        return None
-    query, index = _rows_of(view, unit)
-    if index is None or index.mean is None or query is None or query.mean is None:
-        return None
-    return CostLine(index.mean, query.mean, Interval(query.ci_low, query.ci_high))
-
-
-def lines_of(group: Group, unit: CostUnit) -> Lines:
-    """The runs with a line; none if everything was free in this unit."""
-    found = [(view, line) for view in group.views if (line := line_of(view, unit))]
-    return found if any(line.index or line.per_query for _, line in found) else []
-
-
-def competing(lines: Lines, unit: CostUnit) -> Lines:
-    """The runs that may be called cheaper: systems that answer and were metered in full."""
-    return [(view, line) for view, line in lines if not _why_outside(view, unit)]
-
-
-def is_bounded(view: RunView, unit: CostUnit) -> bool:
-    """Whether its line is only a lower bound."""
-    return any(row is not None and is_lower_bound(row) for row in _rows_of(view, unit))
-
-
-def outside(lines: Lines, unit: CostUnit) -> str:
-    """The runs that are not compared, with reasons; empty if there are none, otherwise a sentence preceded by a
-    space.
-    """
-    competitors = [view for view, _ in competing(lines, unit)]
-    left = [view for view, _ in lines if view not in competitors]
-    named = listed_apart({view.label: _why_outside(view, unit) for view in left})
-    return f" {FAILING} Not compared: {named}." if left else ""
-
-
-def _why_outside(view: RunView, unit: CostUnit) -> str:
-    """Why a run is not compared; empty if it is."""
-    return why_no_price(view, unit.measure, *_rows_of(view, unit))
-
-
-def _rows_of(view: RunView, unit: CostUnit) -> tuple[Aggregate | None, Aggregate | None]:
-    """The cost of a query, in the natural mix of query types if known, and of the index."""
-    natural = view.row(unit.measure, NATURAL)
-    known = natural if natural is not None and natural.mean is not None else view.row(unit.measure)
-    return known, view.row(f"index_{unit.measure}")
-
-
 def break_even_tables(group: Group, findings: Findings) -> list[Table]:
     """For tokens and for dollars: the cost of a query with its share of the index, and when each system is
     cheaper.
@@ -97,21 +45,48 @@ def break_even_tables(group: Group, findings: Findings) -> list[Table]:
         if lines:
             tables.append(_amortised_table(group, unit))
         if len(competing(lines, unit)) > 1:
-            found = {view.run.run_id: row for view, row in zip(group.views, findings.rows, strict=False)}
-            measure, rivals = findings.measure, competing(lines, unit)
-            earned = [share(found.get(view.run.run_id)) for view, _ in rivals] if measure else []
-            tables.append(_with_column(_crossings_table(lines, unit, findings), printable(measure or ""), earned))
+            tables.append(_crossings_table(group, lines, unit, findings))
     return tables
+
+
+def lines_of(group: Group, unit: CostUnit) -> Lines:
+    """The runs with a line; none if everything was free in this unit."""
+    found = [(view, line) for view in group.views if (line := _line_of(view, unit))]
+    return found if any(line.index or line.per_query for _, line in found) else []
+
+
+def competing(lines: Lines, unit: CostUnit) -> Lines:
+    """The runs that may be called cheaper: systems that answer and were metered in full."""
+    return [(view, line) for view, line in lines if not _why_outside(view, unit)]
+
+
+def _line_of(view: RunView, unit: CostUnit) -> CostLine | None:
+    """None if the run is not finished, if the index or its queries were not metered, or if they have no price."""
+    query, index = _rows_of(view, unit)
+    if not view.is_complete or index is None or index.mean is None or query is None or query.mean is None:
+        return None
+    return CostLine(index.mean, query.mean, Interval(query.ci_low, query.ci_high))
+
+
+def _why_outside(view: RunView, unit: CostUnit) -> str:
+    return why_no_price(view, unit.measure, *_rows_of(view, unit))
+
+
+def _rows_of(view: RunView, unit: CostUnit) -> tuple[Aggregate | None, Aggregate | None]:
+    """The cost of a query, in the natural mix of query types if known, and of the index."""
+    natural = view.row(unit.measure, NATURAL)
+    known = natural if natural is not None and natural.mean is not None else view.row(unit.measure)
+    return known, view.row(f"index_{unit.measure}")
 
 
 def _amortised_table(group: Group, unit: CostUnit) -> Table:
     at = sorted({len(group.widest.frame.query_types), *_AT})
     rows = []
     for view in group.views:
-        line, bounded = line_of(view, unit), is_bounded(view, unit)
-        index = cost_quantity(view.row(f"index_{unit.measure}"))
+        line = _line_of(view, unit)
+        bounded = any(row is not None and is_lower_bound(row) for row in _rows_of(view, unit))
         cells = [Quantity(line.amortised(n), *line.band(n), at_least=bounded) if line else None for n in at]
-        rows.append((view.label, index, *cells))
+        rows.append((view.label, cost_quantity(view.row(f"index_{unit.measure}")), *cells))
     return Table(
         f"break_even_{unit.measure}",
         f"{unit.name} a query with its share of the index",
@@ -122,17 +97,9 @@ def _amortised_table(group: Group, unit: CostUnit) -> Table:
     )
 
 
-def _with_column(table: Table, name: str, entries: Sequence[Entry]) -> Table:
-    """The table with the scores of the runs as the last column."""
-    if not entries:
-        return table
-    rows = tuple((*row, entry) for row, entry in zip(table.rows, entries, strict=True))
-    return replace(table, header=(*table.header, name), rows=rows)
-
-
-def _crossings_table(everyone: Lines, unit: CostUnit, findings: Findings) -> Table:
+def _crossings_table(group: Group, everyone: Lines, unit: CostUnit, findings: Findings) -> Table:
     lines = competing(everyone, unit)
-    rows = [
+    rows = tuple(
         (
             view.label,
             *(
@@ -143,17 +110,23 @@ def _crossings_table(everyone: Lines, unit: CostUnit, findings: Findings) -> Tab
             ),
         )
         for view, line in lines
-    ]
-    return Table(
+    )
+    left = [view for view, _ in everyone if _why_outside(view, unit)]
+    table = Table(
         f"cheaper_than_{unit.measure}",
         f"At how many queries a system takes {unit.less} than another",
         ("system", *(f"than {view.label}" for view, _ in lines)),
-        tuple(rows),
+        rows,
         note="In brackets: 95 % limits of the number of queries at which the costs are equal, from the "
         f"intervals of both means; {NOTHING} as the upper limit: it may never happen. Always and never "
         "compare means; a remark says if no paired test distinguishes the costs of a "
-        f"query.{outside(everyone, unit)}",
+        f"query.{not_compared({view.label: _why_outside(view, unit) for view in left})}",
     )
+    if not findings.measure:
+        return table
+    scores = {view.run.run_id: row for view, row in zip(group.views, findings.rows, strict=False)}
+    scored = tuple((*row, share(scores.get(view.run.run_id))) for row, (view, _) in zip(rows, lines, strict=True))
+    return replace(table, header=(*table.header, printable(findings.measure)), rows=scored)
 
 
 def _cheaper(one: CostLine, other: CostLine, *, is_told_apart: bool | None) -> str:

@@ -1,23 +1,35 @@
-"""Tables of scores: by query type, by metric, by kind of answer, and the judges' cost."""
+"""Tables of scores: by query type, by metric, by kind of answer; abstentions, coverage, stand-ins, judges."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from harness.display import Entry, Quantity, Table, ValueGroup, counted, file_name, number, printable
+from harness.core.records import Reference
+from harness.display import Entry, Quantity, Table, counted, file_name, number, printable
 from harness.display.text_format import type_name
-from harness.protocols import Measure, ScoreLabel
+from harness.evaluators.score_preconditions import is_null, why_not
+from harness.protocols import Measure, RunFacts, ScoreLabel
 from harness.registry import EVALUATORS
-from harness.report.aggregates import count, part, plain, population, share, values_in
-from harness.report.measures import ranged
-from harness.report.refusals import Refusals, refusals_of
+from harness.report.quantities import count, part, plain, population, share, values_in
+from harness.report.records import ABSTAINED, References
 from harness.report.verdict.baselines import means_over
 from harness.report.verdict.standings import SCORED_OTHERWISE
 from harness.report.view import Group, RunView
-from harness.statistics import NATURAL, OVERALL, Aggregate
+from harness.statistics import NATURAL, OVERALL
 from harness.statistics.correlation import Coefficient
 from harness.statistics.cost import PREFIX
+
+_MOST_NAMED = 4
+_OTHERWISE = (
+    "Scored otherwise: by another judge or version, with other parameters or weights than most; such a value is "
+    "compared with no other."
+)
+_REFUSED = (
+    "A measure that says nothing of a refused answer has a mean over other queries in every run: compare the rows "
+    "over the queries of all, and those in which an answerable query that was refused counts as the worst, "
+    "which are shown and not tested: tests are over the queries of all."
+)
 
 
 def by_type_table(group: Group, measure: str) -> Table:
@@ -36,18 +48,6 @@ def by_type_table(group: Group, measure: str) -> Table:
     return Table(file_name(measure), f"{spoken[:1].upper()}{spoken[1:]} by type", header, tuple(rows))
 
 
-_MOST_NAMED = 4
-_OTHERWISE = (
-    "Scored otherwise: by another judge or version, with other parameters or weights than most; such a value is "
-    "compared with no other."
-)
-_REFUSED = (
-    "A measure that says nothing of a refused answer has a mean over other queries in every run: compare the rows "
-    "over the queries of all, and those in which an answerable query that was refused counts as the worst, "
-    "which are shown and not tested: tests are over the queries of all."
-)
-
-
 def measure_table(group: Group, name: str, title: str, measures: Sequence[str]) -> Table:
     """Overall means of metrics, a column for each run.
 
@@ -57,7 +57,7 @@ def measure_table(group: Group, name: str, title: str, measures: Sequence[str]) 
     """
     header = ("measure", *[printable(view.shown) for view in group.views])
     others = {measure: group.scored_otherwise(measure) for measure in measures}
-    refusals = refusals_of(group, measures)
+    refusals = _refusals_of(group, measures)
     rows: list[tuple[Entry, ...]] = []
     for measure in measures:
         found = refusals.get(measure)
@@ -74,7 +74,53 @@ def measure_table(group: Group, name: str, title: str, measures: Sequence[str]) 
     return Table(f"measures-{_stem(name)}", title, header, tuple(rows), note=" ".join(notes), is_long=True)
 
 
-def _own(view: RunView, measure: str, found: Refusals | None) -> Quantity | None:
+@dataclass(frozen=True)
+class _Refusals:
+    """Answers to which a metric does not apply, above all refusals, in the complete runs of a group. A mean
+    without them is over different queries in each run, and a system gains by refusing what is hard.
+    """
+
+    measure: Measure
+    views: Sequence[RunView]
+    """Those that have a value, scored in one way."""
+    applies: frozenset[str]
+    """The queries to which the metric applies, whatever the answer."""
+    refused: Mapping[str, frozenset[str]]
+    """By run id: the answerable ones among them that were refused, and so have no value."""
+
+
+def _refusals_of(group: Group, names: Sequence[str]) -> dict[str, _Refusals]:
+    """By metric: those that read answers, and that have no value for some answer of a run."""
+    found = {}
+    for name in names:
+        measure = group.known.get(name)
+        views = [view for view in group.views if view.is_complete and name in view.values]
+        others = group.scored_otherwise(name) if views else frozenset()
+        views = [view for view in views if view.values[name].values and view.run.run_id not in others]
+        if measure is None or "answer" not in measure.reads or not views:
+            continue
+        if all(len(view.values[name].expected) == len(view.frame.query_types) for view in views):
+            continue
+        one = _refusals(measure, views, References(group.widest.sample, list(group.widest.sample)))
+        if any(one.applies - view.values[name].expected for view in views):
+            found[name] = one
+    return found
+
+
+def _refusals(measure: Measure, views: Sequence[RunView], references: Sequence[Reference]) -> _Refusals:
+    # Query id -> whether it has an answer.
+    about = {one.query_id: not is_null(one) for one in references if not why_not(measure, one, RunFacts())}
+    refused, answerable = {}, {query_id for query_id, has_answer in about.items() if has_answer}
+    applies = frozenset().union(*(view.values[measure.name].expected for view in views))
+    for view in views:
+        unmeasured = [query_id for query_id in about if query_id not in view.values[measure.name].expected]
+        abstained = {query_id for query_id in unmeasured if view.became(query_id, ABSTAINED)}
+        applies |= abstained
+        refused[view.run.run_id] = frozenset(abstained & answerable)
+    return _Refusals(measure, views, applies, refused)
+
+
+def _own(view: RunView, measure: str, found: _Refusals | None) -> Quantity | None:
     """The mean over the values of a run, and how many of the applicable queries those are."""
     shown = share(view.row(measure), with_n=True)
     if shown is None or found is None:
@@ -82,22 +128,27 @@ def _own(view: RunView, measure: str, found: Refusals | None) -> Quantity | None
     return replace(shown, of=max(len(found.applies) * view.frame.repeats, shown.n or 0))
 
 
-def _on_alike_queries(group: Group, found: Refusals) -> Iterable[tuple[Entry, ...]]:
-    """The rows that may be compared."""
-    name = printable(found.measure.name)
-    common = [_mean(view, found, found.on_common(view)) if view in found.views else None for view in group.views]
-    yield f"{name}, on the {counted(len(found.common), 'query', 'queries')} of all", *common
+def _on_alike_queries(group: Group, found: _Refusals) -> Iterator[tuple[Entry, ...]]:
+    """The rows that may be compared: over the queries of all, and with the worst for each refused one."""
+    name, measure = printable(found.measure.name), found.measure
+    values = {view.run.run_id: view.values[measure.name].values for view in found.views}
+    common = frozenset.intersection(*map(frozenset, values.values()))
+    on_common = {run: {query_id: own[query_id] for query_id in common} for run, own in values.items()}
+    yield f"{name}, on the {counted(len(common), 'query', 'queries')} of all", *_means(group, measure, on_common)
     if any(found.refused.values()):
-        counting = [
-            _mean(view, found, found.counting_refused(view)) if view in found.views else None
-            for view in group.views
-        ]
-        yield f"{name}, refused counts {number(found.measure.failure_value)}", *counting
+        worst = measure.failure_value or 0.0
+        refused = {run: dict.fromkeys(sorted(own), worst) for run, own in found.refused.items()}
+        counting = {run: {**own, **refused[run]} for run, own in values.items()}
+        shown = f"{name}, refused counts {number(measure.failure_value)}"
+        yield shown, *_means(group, measure, counting)
 
 
-def _mean(view: RunView, found: Refusals, values: Mapping[str, float]) -> Quantity | None:
-    rows = means_over(view.frame, ranged(found.measure), values, frozenset(values))
-    return share(next((row for row in rows if row.query_type == OVERALL), None), with_n=True)
+def _means(group: Group, measure: Measure, values: Mapping[str, Mapping[str, float]]) -> Iterator[Quantity | None]:
+    """Of each run; `values`: by run id."""
+    for view in group.views:
+        own = values.get(view.run.run_id)
+        rows = () if own is None else means_over(view.frame, measure.name, measure.ends, own, frozenset(own))
+        yield share(next((row for row in rows if row.query_type == OVERALL), None), with_n=True)
 
 
 def coverage_table(group: Group, evaluator: str) -> Table | None:
@@ -117,6 +168,22 @@ def coverage_table(group: Group, evaluator: str) -> Table | None:
     return Table(f"coverage-{_stem(evaluator)}", title, header, rows, note=note, is_detail=True)
 
 
+def _covered(view: RunView, evaluator: str) -> Iterator[tuple[Entry, ...]]:
+    alike: dict[tuple[int, int, int, int], list[str]] = {}
+    for name in (name for one in view.evaluations if one.evaluator == evaluator for name in one.measures):
+        row = view.row(name)
+        own = (row.n_scored, row.n_imputed, row.n_failed) if row else (0, 0, 0)
+        not_applicable = view.n_expected - (row.n_expected if row else 0)
+        alike.setdefault((*own, not_applicable), []).append(printable(name))
+    for (scored, imputed, failed, not_applicable), names in alike.items():
+        counts = [count(one) for one in (scored, imputed, failed, not_applicable)]
+        shown = ", ".join(names)
+        if len(names) > _MOST_NAMED:
+            shown = f"{', '.join(names[: _MOST_NAMED - 1])} and {len(names) - _MOST_NAMED + 1:,} more"
+        with_value = part(scored + imputed, scored + imputed + failed)
+        yield (printable(view.label), shown, *counts, with_value)
+
+
 def twin_table(group: Group) -> Table | None:
     """Correlation of a metric with the cheaper one that stands in for it; None if no run has both."""
     header = ("system", "measure", "stands in for", "queries", "Spearman", "Kendall", "Pearson")
@@ -134,28 +201,6 @@ def twin_table(group: Group) -> Table | None:
     return Table("twins", "Metrics and their stand-ins", header, rows) if rows else None
 
 
-def _covered(view: RunView, evaluator: str) -> Iterable[tuple[Entry, ...]]:
-    alike: dict[tuple[int, int, int, int], list[str]] = {}
-    for evaluation in view.evaluations:
-        if evaluation.evaluator != evaluator:
-            continue
-        for name in evaluation.measures:
-            row = view.row(name)
-            expected = row.n_expected if row else 0
-            own = (row.n_scored, row.n_imputed, row.n_failed) if row else (0, 0, 0)
-            alike.setdefault((*own, view.n_expected - expected), []).append(printable(name))
-    for (scored, imputed, failed, not_applicable), names in alike.items():
-        counts = [count(one) for one in (scored, imputed, failed, not_applicable)]
-        with_value = part(scored + imputed, scored + imputed + failed)
-        yield (printable(view.label), _listed(names), *counts, with_value)
-
-
-def _listed(names: Sequence[str]) -> str:
-    if len(names) <= _MOST_NAMED:
-        return ", ".join(names)
-    return f"{', '.join(names[: _MOST_NAMED - 1])} and {len(names) - _MOST_NAMED + 1:,} more"
-
-
 def _coefficient(found: Coefficient) -> Quantity | None:
     if found.value is None:
         return None
@@ -168,15 +213,20 @@ def _stem(name: str) -> str:
 
 def kinds_table(group: Group, measure: Measure) -> Table:
     """A row for all of them, and one for each kind that any run has, in the measure's order."""
-    names = [printable(view.shown) for view in group.views]
     every = [share(view.row(measure.name), with_n=True) for view in group.views]
     rows: list[tuple[Entry, ...]] = [(f"{printable(measure.spoken)}, all", *every)]
     for label in found_labels(group, measure):
-        counts = [_count(view, measure, label) for view in group.views]
+        counts = [
+            part(count_of(view, measure, label), values_in(row))
+            if (row := view.row(measure.name)) and row.mean is not None
+            else None
+            for view in group.views
+        ]
         rows.append((printable(label.title), *counts))
     title = printable(f"{measure.spoken[:1].upper()}{measure.spoken[1:]}, by kind")
     note = "Each has exactly one kind. In how many of the answers that were judged."
-    return Table(f"kinds-{measure.name}", title, ("kind", *names), tuple(rows), note=note)
+    header = ("kind", *[printable(view.shown) for view in group.views])
+    return Table(f"kinds-{measure.name}", title, header, tuple(rows), note=note)
 
 
 def advice(group: Group, measures: Sequence[Measure]) -> list[str]:
@@ -200,15 +250,7 @@ def found_labels(group: Group, measure: Measure) -> list[ScoreLabel]:
 
 
 def count_of(view: RunView, measure: Measure, label: ScoreLabel) -> int:
-    """How many answers of a run are of that kind."""
     return view.labelled.get(measure.name, {}).get(label.name, 0)
-
-
-def _count(view: RunView, measure: Measure, label: ScoreLabel) -> ValueGroup | None:
-    row = view.row(measure.name)
-    if row is None or row.mean is None:
-        return None
-    return part(count_of(view, measure, label), values_in(row))
 
 
 def judge_table(group: Group) -> Table | None:
@@ -223,7 +265,7 @@ def judges_left(group: Group) -> str:
     """Evaluators with a judge that scored none of these runs, and how to estimate their cost; empty if there are
     none.
     """
-    scored = {one.evaluator for view in group.views for one in view.evaluations}
+    scored = {one.evaluator for one in group.evaluations}
     left = [spec.name for spec in EVALUATORS.load_all()[0] if "judge" in spec.roles and spec.name not in scored]
     if not left:
         return ""
@@ -236,23 +278,19 @@ def judges_left(group: Group) -> str:
     )
 
 
-def _judged(view: RunView) -> Iterable[tuple[Entry, ...]]:
+def _judged(view: RunView) -> Iterator[tuple[Entry, ...]]:
     for evaluation in view.evaluations:
         if not evaluation.models:
             continue
         names = [f"{model.get('provider', '')}/{model.get('model', '')}" for model in evaluation.models.values()]
-        scores = [view.row(name) for name in evaluation.measures]
+        scores = [row for row in map(view.row, evaluation.measures) if row]
+        expected = sum(row.n_expected for row in scores)
+        with_value = part(expected - sum(row.n_failed for row in scores), expected) if expected else None
         quantities = ("model_calls", "replayed_calls", "input_tokens", "output_tokens", "usd", "spent_s")
         yield (
             printable(view.label),
             printable(evaluation.evaluator),
             printable(", ".join(names)),
-            _with_value([row for row in scores if row]),
+            with_value,
             *[plain(view.value(f"{PREFIX}{evaluation.evaluator}_{name}")) for name in quantities],
         )
-
-
-def _with_value(rows: list[Aggregate]) -> ValueGroup | None:
-    """How many of the scores have a value."""
-    expected = sum(row.n_expected for row in rows)
-    return part(expected - sum(row.n_failed for row in rows), expected) if expected else None

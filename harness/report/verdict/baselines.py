@@ -7,12 +7,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.display.text_format import printable
-from harness.report.comparison.choosing import paired
-from harness.report.context_notes import lacks_evidence, sees_gold
-from harness.report.measures import Ranged, ranged
-from harness.report.samples import References
-from harness.report.verdict.eligible_runs import has_values, why_apart
+from harness.display import printable
+from harness.report.comparison.compare import paired
+from harness.report.notes import lacks_evidence, sees_gold
+from harness.report.records import References
+from harness.report.verdict.ranking import has_values, why_apart
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate, Frame, aggregate_scores
 from harness.statistics.columnar_scores import FAILED, IMPUTED, NOT_APPLICABLE, SCORED, GatheredRows
@@ -27,14 +26,10 @@ _FEWEST_RIGHT = 2
 
 @dataclass(frozen=True)
 class Baseline:
-    """A lower or an upper baseline."""
-
     label: str
     values: QueryValues
     rows: tuple[Aggregate, ...]
     """Its means, as those of a run."""
-    is_computed: bool = False
-    """Whether it is a constant answer and no run."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +65,8 @@ def baselines_of(group: Group, measure: str, entrants: Sequence[int]) -> Baselin
     runs = [
         view
         for view in group.views
-        if view.is_baseline and not view.fails_too_often and _is_comparable(view, like, measure)
+        if view.is_baseline and not view.fails_too_often and has_values(view, measure)
+        if not why_apart(view, measure) and view.way(measure) == like.way(measure)
     ]
     given = {view.run.run_id: sees_gold(view.manifest) for view in runs}
     blind = [_of_run(view, measure) for view in runs if given[view.run.run_id] is False]
@@ -91,7 +87,8 @@ def baselines_of(group: Group, measure: str, entrants: Sequence[int]) -> Baselin
 
 def means_over(
     frame: Frame,
-    measure: Ranged,
+    measure: str,
+    ends: tuple[float, float] | None,
     values: Mapping[str, float],
     applies: frozenset[str],
     imputed: Collection[str] = (),
@@ -100,20 +97,15 @@ def means_over(
     without a value counts as missing. `imputed`: questions whose value stands for an unknown one, such as a time
     limit.
     """
-    name, ends = measure
     scores = GatheredRows()
     types = {query_id: kind for query_id, kind in frame.query_types.items() if query_id not in frame.repeated}
     for query_id in types:
         value = values.get(query_id)
         known = IMPUTED if query_id in imputed else SCORED
         state = known if value is not None else FAILED if query_id in applies else NOT_APPLICABLE
-        scores.add((query_id, 0), {name: (state, value)})
-    ranges = {name: ends} if ends else {}
-    return tuple(
-        aggregate_scores(
-            replace(frame, repeats=1, query_types=types, repeated={}), scores.columns(), ranges=ranges
-        )
-    )
+        scores.add((query_id, 0), {measure: (state, value)})
+    distinct = replace(frame, repeats=1, query_types=types, repeated={})
+    return tuple(aggregate_scores(distinct, scores.columns(), ranges={measure: ends} if ends else {}))
 
 
 def query_weights(frame: Frame, queries: Sequence[str], applies: frozenset[str]) -> list[float]:
@@ -133,13 +125,7 @@ def _constant(group: Group, measure: str, view: RunView) -> Baseline | None:
         return None
     values = QueryValues(dict(zip(ids, found.values, strict=True)), frozenset(ids))
     label = f"always '{printable(found.answer, _LONGEST_ANSWER)}'"
-    return Baseline(label, values, means_over(view.frame, ranged(known), values.values, applies), is_computed=True)
-
-
-def _is_comparable(view: RunView, like: RunView, measure: str) -> bool:
-    if not has_values(view, measure) or why_apart(view, measure):
-        return False
-    return view.way(measure) == like.way(measure)
+    return Baseline(label, values, means_over(view.frame, measure, known.ends, values.values, applies))
 
 
 def _of_run(view: RunView, measure: str) -> Baseline:

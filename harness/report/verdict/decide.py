@@ -3,39 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from harness.display.text_format import counted, printable
+from harness.display import counted, printable
 from harness.evaluators.score_preconditions import stated_answers
-from harness.report.aggregates import cost_quantity
-from harness.report.comparable_costs import self_reported_mark
 from harness.report.labels import shortened
 from harness.report.notes import UNFINISHED as UNFINISHED_NOTE
 from harness.report.verdict.baselines import Baseline, Baselines, lead_over
-from harness.report.verdict.eligible_runs import (
-    has_values,
-    is_only_described,
-    is_scored,
-    was_evaluated,
-    why_apart,
-)
-from harness.report.verdict.races import race_of
-from harness.report.verdict.ranking import Ranking
-from harness.report.verdict.repeated_looks import anytime_p_of
+from harness.report.verdict.races_and_looks import anytime_p_of, race_of
+from harness.report.verdict.ranking import Ranking, is_only_described, is_scored, was_evaluated
 from harness.report.verdict.sentences import headline, sentences
-from harness.report.verdict.standings import Line
-from harness.report.verdict.types import (
-    UNFINISHED,
-    Cheaper,
-    MoreQueries,
-    Number,
-    Outcome,
-    Standing,
-    Status,
-    Verdict,
-)
+from harness.report.verdict.standings import Line, standing_of, standings
+from harness.report.verdict.types import UNFINISHED, Cheaper, Choice, MoreQueries, Outcome, Verdict
 from harness.report.view import Group, RunView
-from harness.statistics import Aggregate
 from harness.statistics.confidence_intervals import ENOUGH
 from harness.statistics.difference_tests import ALPHA
 from harness.statistics.non_inferior import as_good, at_most_worse, cheapest_as_good
@@ -50,19 +30,6 @@ _CHEAPER = 0.9
 """A run counts as cheaper below this part of the cost of another."""
 _MOSTLY_KNOWN = 0.05
 """Share of missing values from which on they, and not chance, are named as the reason."""
-_PER_THOUSAND = 1000.0
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The recommended entrant of a ranking, and why."""
-
-    place: int
-    outcome: Outcome
-    as_good: frozenset[int] = frozenset()
-    """Entrants that are shown to be as good."""
-    recommends: bool = True
-    """False: nothing shows which run to choose."""
 
 
 def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bounded: str) -> Verdict:
@@ -100,7 +67,7 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
         cheaper=_much_cheaper(ranking, choice),
         cost=ranking.costs[0],
         more=_more_queries(ranking, choice),
-        standings=tuple(_standings(ranking, choice, lines)),
+        standings=tuple(standings(ranking, choice, lines)),
     )
     if not choice.recommends:
         verdict = replace(verdict, recommended=None, recommended_run=None, probability=None, at_most_worse=None)
@@ -110,8 +77,6 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
 
 def without_ranking(group: Group, outcome: Outcome, said: str, lines: Sequence[Line] = ()) -> Verdict:
     """The verdict where nothing ranks the runs."""
-    standings = tuple(_standing(group, line, _unranked(line)) for line in lines if line.view)
-    caveats = (*weaknesses(group), *_other_notes(group))
     return Verdict(
         dataset=group.title,
         digest=printable(group.digest),
@@ -120,8 +85,8 @@ def without_ranking(group: Group, outcome: Outcome, said: str, lines: Sequence[L
         outcome=outcome,
         headline=said,
         sentences=(),
-        standings=standings,
-        caveats=caveats,
+        standings=tuple(standing_of(group, line) for line in lines if line.view),
+        caveats=(*weaknesses(group), *_other_notes(group)),
     )
 
 
@@ -154,7 +119,6 @@ def why_no_entrant(ranking: Ranking) -> str:
 
 
 def weaknesses(group: Group) -> Iterator[str]:
-    """Failed and unfinished runs."""
     for view in group.views:
         if view.n_errors:
             yield (
@@ -302,17 +266,8 @@ def _worst_case(ranking: Ranking, place: int) -> float | None:
     compared = ranking.ranked
     if compared is None or race_of(ranking) is not None:
         return None
-    worst = at_most_worse(compared, place, _identical(ranking, place))
+    worst = at_most_worse(compared, place, ranking.identical(place))
     return worst if worst is not None and worst > 0 else None
-
-
-def _identical(ranking: Ranking, place: int) -> set[int]:
-    """The runs with the same value as this one on every query."""
-    compared = ranking.ranked
-    if compared is None or any(compared.n_missing):
-        return set()
-    pairs = [{pair.a, pair.b} for pair in compared.pairs if pair.higher == pair.lower == 0]
-    return set().union(*(pair for pair in pairs if place in pair)) - {place}
 
 
 def _much_cheaper(ranking: Ranking, choice: Choice) -> Cheaper | None:
@@ -367,93 +322,6 @@ def _needed(ranking: Ranking, lead: Lead, difference: float) -> int | None:
     if not compared.measure.is_share:
         return None
     return queries_needed(difference, 1, most_discordant(pair.higher + pair.lower, pair.n))
-
-
-def _standings(ranking: Ranking, choice: Choice, lines: Sequence[Line]) -> Iterator[Standing]:
-    """A standing for each line, in order."""
-    group, compared = ranking.group, ranking.ranked
-    leads = {lead.place: lead for lead in ranking.leads}
-    for line in lines:
-        position = group.views.index(line.view) if line.view else -1
-        if position not in ranking.entrants:
-            yield _standing(group, line, _unranked(line, ranking))
-            continue
-        place = ranking.entrants.index(position)
-        found = replace(
-            _standing(group, line, (_status(place, choice, ranking), "")),
-            n_missing=compared.n_missing[place] if compared else 0,
-        )
-        if place in leads and race_of(ranking) is None:
-            lead = leads[place]
-            found = replace(
-                found,
-                behind=Number(0.0)
-                if place in _identical(ranking, ranking.order[0])
-                else _behind(lead, higher=compared is None or compared.measure.higher_is_better is not False),
-            )
-        yield found
-
-
-def _behind(lead: Lead, *, higher: bool) -> Number:
-    """The score of the other run less that of the best."""
-    low, high = lead.interval
-    if not higher:
-        return Number(lead.difference, low, high)
-    return Number(-lead.difference, None if high is None else -high, None if low is None else -low)
-
-
-def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
-    if place == choice.place and choice.recommends:
-        return "recommended"
-    if ranking.view(place).is_baseline:
-        return "baseline"
-    if place in choice.as_good:
-        return "as good"
-    return "worse" if place in ranking.beaten and race_of(ranking) is None else "tied"
-
-
-def _unranked(line: Line, ranking: Ranking | None = None) -> tuple[Status, str]:
-    """Status of a line that is not ranked, and why."""
-    view = line.view
-    if view is None or view.is_baseline:
-        return "baseline", "constant answer" if view is None else ""
-    if not view.is_complete:
-        return "not ranked", UNFINISHED
-    if ranking is None or not has_values(view, ranking.measure):
-        return "not ranked", "no score"
-    return "not ranked", why_apart(view, ranking.measure) or "scored in another way"
-
-
-def _standing(group: Group, line: Line, status: tuple[Status, str]) -> Standing:
-    row, view = line.row, line.view
-    score = None if row is None or row.mean is None else Number(row.mean, row.ci_low, row.ci_high)
-    base = Standing(line.label, view.run.run_id if view else "", *status, score=score)
-    n = 0 if row is None else row.n_expected // max(1, view.frame.repeats if view else 1)
-    if view is None:
-        return replace(base, n=n)
-    return replace(
-        base,
-        n=n,
-        columns={
-            printable(measure.spoken): view.value(measure.name)
-            for measure in group.columns
-            if row is None or measure.name != row.measure
-        },
-        failed=view.n_errors / view.n_answered if view.n_answered else None,
-        is_imported=view.manifest.is_imported,
-        seconds=_number(view.row("latency_s_p50")),
-        tokens=_number(view.row_beside("tokens", row), mark=self_reported_mark(view, "tokens")),
-        usd_per_1000=_number(view.row_beside("usd", row), _PER_THOUSAND),
-        index_usd=_number(view.row("index_usd")),
-        index_tokens=_number(view.row("index_tokens")),
-    )
-
-
-def _number(row: Aggregate | None, scale: float = 1.0, mark: str = "") -> Number | None:
-    found = cost_quantity(row, scale)
-    return (
-        None if found is None or found.value is None else Number(found.value, at_least=found.at_least, mark=mark)
-    )
 
 
 def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.display import Rank
 from harness.report.comparison.compare import Comparison
-from harness.report.comparison.tables import rank
 from harness.report.verdict.baselines import NO_BASELINES, Baselines, baselines_of
 from harness.report.verdict.decide import verdict_of, why_no_entrant, why_nothing_ranks, without_ranking
-from harness.report.verdict.eligible_runs import has_values, is_scored, ranking_evidence, why_apart
-from harness.report.verdict.ranking import Ranking, rank_runs
+from harness.report.verdict.ranking import Ranking, rank_runs, ranking_evidence
 from harness.report.verdict.sentences import margin_of
-from harness.report.verdict.standings import COMPUTED, Line, aside_of, baseline_row, natural_mix, shown_rows
+from harness.report.verdict.standings import Line, aside_of, baseline_row, natural_mix, shown_rows
 from harness.report.verdict.types import Outcome, Verdict
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
@@ -25,69 +22,41 @@ class Findings:
     """The verdict of a group and its basis."""
 
     verdict: Verdict
-    measure: str | None
-    """The metric that ranks; None: no run has a score."""
     order: tuple[int, ...]
     """Positions in `group.views`, the best first; then baselines, then unfinished runs."""
-    ranks: tuple[Rank | None, ...]
-    """By position; None if a run is not ranked."""
-    comparison: Comparison | None
-    """All pairs of the ranked runs by the main metrics; None: see `why_not`."""
-    entrants: tuple[int, ...] = ()
-    """Positions of the ranked runs, in the order of `comparison`."""
-    why_not: str = ""
-    """Why nothing was compared."""
     ranking: Ranking | None = None
+    """None: no run has a score that ranks."""
     baselines: Baselines = NO_BASELINES
     """Of `bounded`."""
     bounded: str | None = None
     """The metric that should rank; another one than `measure` if it cannot."""
     rows: tuple[Aggregate | None, ...] = ()
     """The mean of each run by position, see `shown_rows`."""
-    margin_value: float | None = None
-    """In the unit of the metric."""
-    is_natural: bool = False
-    """Whether `rows` are in the natural mix of query types; otherwise each query counts the same."""
+
+    @property
+    def measure(self) -> str | None:
+        """The metric that ranks."""
+        return self.ranking.measure if self.ranking else None
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """All pairs of the ranked runs by the main metrics; None for fewer than two."""
+        return self.ranking.comparison if self.ranking else None
+
+    @property
+    def entrants(self) -> tuple[int, ...]:
+        """Positions of the ranked runs, in the order of `comparison`."""
+        return self.ranking.entrants if self.ranking else ()
 
     @property
     def ranked(self) -> MeasureComparison | None:
         """The comparison by the metric that ranks."""
-        measures = self.comparison.measures if self.comparison else ()
-        return next((one for one in measures if one.measure.name == self.measure and one.pairs), None)
+        return self.ranking.ranked if self.ranking else None
 
-    def lines(self, group: Group) -> list[Line]:
-        """The leaderboard: ranked runs, runs that could not be ranked, baselines, and unfinished runs."""
-        found = [self.line_at(group, position) for position in self.order]
-        constant = self.baselines.constant
-        if constant is not None and self.bounded == self.measure:
-            row = baseline_row(constant, natural=self.is_natural)
-            place = next((at for at, line in enumerate(found) if line.aside), len(found))
-            found.insert(place, Line(constant.label, None, row, aside=COMPUTED))
-        return found
-
-    def line_at(self, group: Group, position: int) -> Line:
-        """The line of the run at a position of the group."""
-        view, row = group.views[position], self.rows[position] if self.rows else None
-        others = group.scored_otherwise(self.measure) if self.measure else frozenset()
-        return Line(view.label, view, row, self.ranks[position], aside_of(view, others))
-
-    def row_of(self, group: Group, position: int, measure: str) -> Aggregate | None:
-        """The mean of a run by any metric, in the same mix of types as `rows`."""
-        stands = self.rows[position] if self.rows else None
-        return stands if measure == self.measure else group.views[position].row_beside(measure, stands)
-
-    def differ(self, one: RunView, other: RunView, measure: str) -> bool | None:
-        """Whether two runs differ significantly, or by the same amount on every query. None: not tested, or in a
-        race.
-        """
-        if one.race or other.race or self.comparison is None:
-            return None
-        ids = [run.run.run_id for run in self.comparison.runs]
-        wanted = {ids.index(view.run.run_id) for view in (one, other) if view.run.run_id in ids}
-        compared = next((own for own in self.comparison.measures if own.measure.name == measure), None)
-        pairs = compared.pairs if compared else ()
-        pair = next((pair for pair in pairs if {pair.a, pair.b} == wanted), None)
-        return None if pair is None else pair.significant or (pair.spread is None and pair.n > 1)
+    @property
+    def margin_value(self) -> float | None:
+        """In the unit of the metric."""
+        return self.ranking.margin_value if self.ranking else None
 
     @property
     def margin(self) -> str:
@@ -95,6 +64,11 @@ class Findings:
         if self.ranking is None or self.margin_value is None:
             return ""
         return margin_of(self.verdict) if self.ranking.is_share else f"{self.margin_value:g}"
+
+    @property
+    def is_natural(self) -> bool:
+        """Whether `rows` are in the natural mix of query types; otherwise each query counts the same."""
+        return self.ranking is not None and natural_mix(self.ranking)
 
     @property
     def weighed(self) -> str:
@@ -106,6 +80,36 @@ class Findings:
         """Places in the comparison, the best run first."""
         return [self.entrants.index(position) for position in self.order if position in self.entrants]
 
+    def lines(self, group: Group) -> list[Line]:
+        """The leaderboard: ranked runs, runs that could not be ranked, baselines, and unfinished runs."""
+        others = group.scored_otherwise(self.measure) if self.measure else frozenset()
+        views = [group.views[position] for position in self.order]
+        rows = [self.rows[position] if self.rows else None for position in self.order]
+        found = [Line(view.label, view, row) for view, row in zip(views, rows, strict=True)]
+        constant = self.baselines.constant
+        if constant is not None and self.bounded == self.measure:
+            row = baseline_row(constant, natural=self.is_natural)
+            place = next((at for at, view in enumerate(views) if aside_of(view, others)), len(found))
+            found.insert(place, Line(constant.label, None, row))
+        return found
+
+    def row_of(self, group: Group, position: int, measure: str) -> Aggregate | None:
+        """The mean of a run by any metric, in the same mix of types as `rows`."""
+        stands = self.rows[position] if self.rows else None
+        return stands if measure == self.measure else group.views[position].row_beside(measure, stands)
+
+    def differ(self, one: RunView, other: RunView, measure: str) -> bool | None:
+        """Whether two runs differ significantly, or by the same amount on every query. None: not tested, or in a
+        race.
+        """
+        compared = self.ranking.by(measure) if self.ranking else None
+        if one.race or other.race or self.comparison is None or compared is None:
+            return None
+        ids = [run.run.run_id for run in self.comparison.runs]
+        wanted = {ids.index(view.run.run_id) for view in (one, other) if view.run.run_id in ids}
+        pair = next((pair for pair in compared.pairs if {pair.a, pair.b} == wanted), None)
+        return None if pair is None else pair.significant or (pair.spread is None and pair.n > 1)
+
 
 def find(group: Group, measure: str | None = None, margin: float | None = None) -> Findings:
     """The result of a group, ranked by `measure` (None: see `rank_runs`), with a margin in points (None: from the
@@ -113,33 +117,18 @@ def find(group: Group, measure: str | None = None, margin: float | None = None) 
     """
     first = rank_runs(group, measure, group.margin if margin is None else margin)
     if first is None:
-        found = Findings(
-            verdict=without_ranking(group, *why_nothing_ranks(group)),
-            measure=None,
-            order=_order(group, []),
-            ranks=(None,) * len(group.views),
-            comparison=None,
-            why_not="no run has a score that ranks",
-        )
         outcome, said = why_nothing_ranks(group)
+        found = Findings(without_ranking(group, outcome, said), _order(group, []))
         return replace(found, verdict=without_ranking(group, outcome, said, found.lines(group)))
     baselines = baselines_of(group, first.measure, first.entrants)
     ranking = _able_to_rank(first, baselines) if measure is None else first
-    ranked = [ranking.entrants[place] for place in ranking.order] if ranking.entrants else []
     found = Findings(
         verdict=without_ranking(group, Outcome.NOT_SCORED, ""),
-        measure=ranking.measure,
-        order=_order(group, ranked),
-        ranks=_ranks(ranking),
-        comparison=ranking.comparison,
-        entrants=ranking.entrants,
-        why_not="" if ranking.comparison else _why_not(ranking),
+        order=_order(group, [ranking.entrants[place] for place in ranking.order]),
         ranking=ranking,
         baselines=baselines,
         bounded=first.measure,
         rows=shown_rows(ranking),
-        is_natural=natural_mix(ranking),
-        margin_value=ranking.margin_value,
     )
     return replace(found, verdict=_verdict(group, ranking, found))
 
@@ -167,30 +156,8 @@ def _able_to_rank(first: Ranking, baselines: Baselines) -> Ranking:
     return first
 
 
-def _why_not(ranking: Ranking) -> str:
-    """Why fewer than two runs were compared."""
-    others = [view for place, view in enumerate(ranking.group.views) if place not in ranking.entrants]
-    competing = [view for view in others if not view.is_baseline and view.is_complete]
-    held = [view for view in competing if has_values(view, ranking.measure)]
-    if any(not why_apart(view, ranking.measure) for view in held):
-        return f"no two runs were scored in one way by {ranking.spoken}"
-    if any(is_scored(view) for view in competing):
-        return f"only one run has a value of {ranking.spoken}"
-    if any(not view.is_complete for view in others):
-        return "fewer than two runs are finished"
-    return "only one run has a score"
-
-
 def _order(group: Group, ranked: Sequence[int]) -> tuple[int, ...]:
     """Ranked runs, then those that could not be ranked, then baselines, then unfinished runs."""
     views = group.views
     others = [place for place in range(len(views)) if place not in ranked]
     return (*ranked, *sorted(others, key=lambda place: (not views[place].is_complete, views[place].is_baseline)))
-
-
-def _ranks(ranking: Ranking) -> tuple[Rank | None, ...]:
-    ranks: list[Rank | None] = [None] * len(ranking.group.views)
-    if ranking.ranked is not None:
-        for place, position in enumerate(ranking.entrants):
-            ranks[position] = rank(ranking.ranked, place)
-    return tuple(ranks)

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import inf
 
+from harness.core.errors import ConfigError, nearest
+from harness.display import printable
 from harness.protocols import Measure
-from harness.report.comparable_costs import why_no_price
-from harness.report.comparison.choosing import paired
 from harness.report.comparison.compare import SHOWN_COSTS, Choice, Comparison, compare_loaded
 from harness.report.comparison.runs import ComparedRun
 from harness.report.measures import DEFAULT_MARGIN
-from harness.report.verdict.eligible_runs import choose, has_values, is_merit, ranking_evidence, why_apart
+from harness.report.quantities import why_no_price
 from harness.report.view import Group, RunView
 from harness.statistics import NATURAL, OVERALL
-from harness.statistics.paired_comparison import MeasureComparison, compare_measure
+from harness.statistics.paired_comparison import MeasureComparison
+from harness.statistics.query_values import COSTS
 from harness.statistics.recommendation import Lead, leads_of, ranked_places
 
 _NOTICED_S = 0.1
@@ -42,7 +43,6 @@ class Ranking:
 
     @property
     def spoken(self) -> str:
-        """The title of the metric."""
         return self.group.spoken(self.measure)
 
     @property
@@ -58,10 +58,9 @@ class Ranking:
         """Whether the metric is shown in per cent."""
         if self.measure in self.group.known:
             return self.group.known[self.measure].is_share
-        return any(self.measure in one.binary for view in self.group.views for one in view.evaluations)
+        return any(self.measure in one.binary for one in self.group.evaluations)
 
     def view(self, place: int) -> RunView:
-        """The entrant at a place of the comparison."""
         return self.group.views[self.entrants[place]]
 
     def by(self, measure: str) -> MeasureComparison | None:
@@ -119,6 +118,13 @@ class Ranking:
         """The leads over runs that are not beaten."""
         return [lead for lead in self.leads if lead.place not in self.beaten]
 
+    def identical(self, place: int) -> set[int]:
+        """The runs with the same value as this one on every query."""
+        if self.ranked is None or any(self.ranked.n_missing):
+            return set()
+        pairs = [{pair.a, pair.b} for pair in self.ranked.pairs if pair.higher == pair.lower == 0]
+        return set().union(*(pair for pair in pairs if place in pair)) - {place}
+
     @cached_property
     def costs(self) -> tuple[str, list[float | None]]:
         """The first cost that is known of the best run and of all that are not beaten, and its mean for each
@@ -155,7 +161,7 @@ def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_
     """The ranking of a group by `measure`; None: by the metric that its configs or its data set name, if two runs
     have it. None if no run has a score; ConfigError if no run has the metric that was asked for.
     """
-    found = choose(group, measure)
+    found = _choose(group, measure)
     if found is None:
         return None
     ranks_by, entrants = found
@@ -166,21 +172,6 @@ def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_
     measures = [ranks_by, *_main_measures(views, ranks_by, group.known), *_shown_costs(views)]
     comparison = compare_loaded(_compared(views), Choice(tuple(dict.fromkeys(measures))))
     return Ranking(group, ranks_by, reason, tuple(entrants), comparison, margin=margin)
-
-
-def against(ranking: Ranking, position: int, place: int) -> MeasureComparison | None:
-    """The run at `position` of the group (0) against an entrant (1) by the metric that ranks; None if they were
-    not scored in one way, or the first is not complete.
-    """
-    one, other = ranking.group.views[position], ranking.view(place)
-    if not has_values(one, ranking.measure) or why_apart(one, ranking.measure):
-        return None
-    if one.way(ranking.measure) != other.way(ranking.measure):
-        return None
-    values = (one.values[ranking.measure], other.values[ranking.measure])
-    shared = {(0, 1): frozenset(other.frame.query_types)}
-    found = compare_measure(paired(ranking.measure, values, ranking.group.known), shared, other.frame.drawn)
-    return found if found.pairs else None
 
 
 def _reason(group: Group, measure: str, wanted: str | None) -> str:
@@ -240,3 +231,118 @@ def _compared(views: Sequence[RunView]) -> list[ComparedRun]:
         )
         for view in views
     ]
+
+
+def _choose(group: Group, wanted: str | None) -> tuple[str, list[int]] | None:
+    """The metric that ranks, and the positions of the runs that it ranks: complete ones that were scored in the
+    same way; baselines only if there is nothing else. No positions if no complete run has a value; None if no run
+    has one.
+
+    The metric is `wanted`; else that of the group if two runs have it; else evidence within the contexts of all
+    runs; else the first one that all runs have; else any. Raises ConfigError for a wanted metric that no run has
+    or that has no direction.
+    """
+    views = group.views
+    rivals = [place for place, view in enumerate(views) if not view.is_baseline] or [*range(len(views))]
+    complete = [place for place in rivals if views[place].is_complete]
+    pending = [place for place in rivals if not views[place].is_complete]
+    if wanted is None:
+        measure = _own_measure(group, complete) or _own_measure(group, pending)
+    else:
+        _refuse_unknown(group, rivals, wanted)
+        measure = wanted
+    return (measure, _alike(group, complete, measure)) if measure else None
+
+
+def why_apart(view: RunView, measure: str) -> str:
+    """Why a run with values of a metric is not ranked, as words to follow its name; empty if it is."""
+    after = view.left_race_after
+    if not view.is_complete or after is not None:
+        return "is not finished" if after is None else f"left the race after {after:,} queries"
+    if measure in view.unscored:
+        return "was scored before every answer was there: run rag-harness evaluate"
+    if measure in COSTS and view.why_unpriced:
+        return view.why_unpriced
+    found = view.values[measure]
+    if not found.is_comparable(measure):
+        return f"has a value for {len(found.values):,} of {len(found.expected):,} queries only"
+    return ""
+
+
+def has_values(view: RunView, measure: str) -> bool:
+    return measure in view.values and bool(view.values[measure].values)
+
+
+def is_scored(view: RunView) -> bool:
+    """Whether any measure of an evaluator has a value."""
+    return any(has_values(view, measure) for measure in view.values if measure not in COSTS)
+
+
+def is_only_described(group: Group, view: RunView) -> bool:
+    """Whether it has values, but only of metrics without a direction."""
+    return is_scored(view) and not any(
+        has_values(view, name) and (name not in group.known or is_merit(group.known[name]))
+        for name in view.values
+        if name not in COSTS
+    )
+
+
+def was_evaluated(view: RunView) -> bool:
+    """Whether any evaluator scored it, with any outcome."""
+    return any(measure not in COSTS for measure in view.values)
+
+
+def ranking_evidence(views: Sequence[RunView], known: Mapping[str, Measure]) -> list[Measure]:
+    """The retrieval metrics that rank runs if answers cannot, and of which every run has a value."""
+    able = [one for one in known.values() if one.ranks_where_answers_cannot]
+    return [one for one in able if all(has_values(view, one.name) for view in views)]
+
+
+def _refuse_unknown(group: Group, places: Sequence[int], wanted: str) -> None:
+    if not any(has_values(group.views[place], wanted) for place in places):
+        names = (*group.measures, *COSTS)
+        held = [printable(name) for name in names if any(has_values(view, name) for view in group.views)]
+        raise ConfigError(f"no run over {group.title} has a value of '{printable(wanted)}'", nearest(wanted, held))
+    if wanted in group.known and group.known[wanted].failure_value is None:
+        what = f"'{printable(wanted)}' cannot rank: it describes contexts, and more is not better"
+        raise ConfigError(what, "choose a measure of answers or of evidence")
+    if wanted not in group.known and wanted not in COSTS:
+        what = f"'{printable(wanted)}' cannot rank: it has no known direction"
+        raise ConfigError(what, "install its evaluator, or choose another measure")
+
+
+def _own_measure(group: Group, places: Sequence[int]) -> str | None:
+    first, known = group.ranking.name, group.known
+    scored = [place for place in places if is_scored(group.views[place])]
+    evidence = [measure.name for measure in ranking_evidence([group.views[place] for place in scored], known)]
+    held = {
+        name: found
+        for name in dict.fromkeys((first, *evidence, *(one.name for one in known.values() if is_merit(one))))
+        if name in known and (found := _with_one_way(group, scored, name))
+    }
+    fitting = [
+        name for name, found in held.items() if len(found) == len(scored) or (name == first and len(found) > 1)
+    ]
+    return next(iter(fitting or held), None)
+
+
+def is_merit(measure: Measure) -> bool:
+    """Whether the metric can rank if none is named. Descriptive metrics (length of contexts) and labels cannot."""
+    return measure.failure_value is not None and not measure.labels
+
+
+def _alike(group: Group, places: Sequence[int], measure: str) -> list[int]:
+    """The largest group of these runs that was scored in the same way."""
+    views = group.views
+    able = [
+        place for place in places if has_values(views[place], measure) and not why_apart(views[place], measure)
+    ]
+    return _with_one_way(group, able, measure)
+
+
+def _with_one_way(group: Group, places: Sequence[int], measure: str) -> list[int]:
+    ways: dict[str, list[int]] = {}
+    for place in places:
+        if has_values(group.views[place], measure):
+            ways.setdefault(group.views[place].way(measure), []).append(place)
+    return max(ways.values(), key=len, default=[])

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.display.text_format import counted, printable, short_number
+from harness.display import counted, short_number
 from harness.report.labels import shortened
 from harness.report.verdict.types import UNFINISHED, Number, Outcome, Standing, Verdict
 from harness.statistics.confidence_intervals import ENOUGH
@@ -32,10 +32,12 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
     match verdict.outcome:
         case Outcome.CLEAR_WINNER:
             rivals = verdict.systems("as good", "tied", "worse")
-            others = name(rivals[0]) if len(rivals) == 1 else f"every other {_ranked_system(verdict)}"
+            is_left = any(one.status == "not ranked" and one.why != UNFINISHED for one in verdict.standings)
+            others = name(rivals[0]) if len(rivals) == 1 else f"every other {'ranked ' if is_left else ''}system"
             return f"Use {best} ({score}): it is significantly better than {others}."
         case Outcome.CHEAPER:
-            return f"Use {best} ({score}): as good as the best within {margin_of(verdict)}, and {_cheap(verdict)}."
+            cheap = "faster" if verdict.cost == "latency_s" else "cheaper"
+            return f"Use {best} ({score}): as good as the best within {margin_of(verdict)}, and {cheap}."
         case Outcome.EQUALLY_GOOD:
             return f"Use {best} ({score}): the leading systems are equally good within {margin_of(verdict)}."
         case Outcome.NOT_ABOVE_BASELINE:
@@ -51,17 +53,17 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
 
 
 def _no_choice(verdict: Verdict) -> str:
-    """The headline where no run can be recommended."""
     if verdict.outcome == Outcome.ONLY_BASELINES:
         return "Only baselines were run. Run a system to compare with them."
     return f"No system can be chosen: every one has {scored(verdict, verdict.standings[0])}."
 
 
 def _unsettled(verdict: Verdict) -> str:
-    """The headline if the best mean leads without a significant result."""
     best, score = name(verdict.recommended or ""), scored(verdict, _recommended(verdict))
     if verdict.outcome == Outcome.INCONCLUSIVE:
-        return f"Use {best} for now. Inconclusive: {_missing(verdict)}."
+        most = max(verdict.standings, key=lambda one: one.n_missing)
+        missing = f"{most.n_missing:,} of {counted(most.n, 'query', 'queries')}"
+        return f"Use {best} for now. Inconclusive: {name(most.system)} has no value for {missing}."
     if verdict.outcome == Outcome.TOO_FEW:
         own = _recommended(verdict)
         questions = counted(own.n if own else verdict.n_questions, "question is", "questions are")
@@ -103,7 +105,9 @@ def _failing(verdict: Verdict) -> str:
     if not found:
         return ""
     most = max(found, key=lambda one: one.failed or 0.0)
-    said = f"{name(most.system)} failed on {_percent(most.failed or 0.0)} % of the questions, which count as wrong"
+    said = (
+        f"{name(most.system)} failed on {100 * (most.failed or 0.0):.0f} % of the questions, which count as wrong"
+    )
     return f"{said}." if most.is_imported else f"{said}: fix it, then run again with --retry-failed."
 
 
@@ -126,7 +130,7 @@ def _difference(verdict: Verdict) -> str:
     if cheap:
         whom = "which" if cheap.system == other.system and better else name(cheap.system)
         said += f"{',' if whom == 'which' else ';'} {whom} may be as good and "
-        said += _CHEAPER[cheap.unit].format(times(cheap.ratio))
+        said += _CHEAPER[cheap.unit].format(f"{short_number(cheap.ratio)} times")
     return f"{said}."
 
 
@@ -138,7 +142,7 @@ def _risk(verdict: Verdict) -> str:
     behind = f"in the worst case it is {amount(verdict, worst)} behind" if worst else ""
     if verdict.probability is None or verdict.outcome == Outcome.INCONCLUSIVE:
         return f"{behind[:1].upper()}{behind[1:]}." if behind else ""
-    sure = f"{_percent(min(0.99, verdict.probability))} %"
+    sure = f"{100 * min(0.99, verdict.probability):.0f} %"
     said = f"The chance that {best} is within {margin_of(verdict)} of the best is {sure}"
     return f"{said}; {behind}." if behind else f"{said}."
 
@@ -185,21 +189,6 @@ def _equal_rival(verdict: Verdict) -> str:
     return rivals[0].system if abs(own.score.value - rivals[0].score.value) <= _EQUAL else ""
 
 
-def _ranked_system(verdict: Verdict) -> str:
-    """`system`; `ranked system` if a finished one is not ranked."""
-    left = any(one.status == "not ranked" and one.why != UNFINISHED for one in verdict.standings)
-    return "ranked system" if left else "system"
-
-
-def _cheap(verdict: Verdict) -> str:
-    return "faster" if verdict.cost == "latency_s" else "cheaper"
-
-
-def _missing(verdict: Verdict) -> str:
-    whose = max(verdict.standings, key=lambda one: one.n_missing)
-    return f"{name(whose.system)} has no value for {whose.n_missing:,} of {counted(whose.n, 'query', 'queries')}"
-
-
 def _floor(verdict: Verdict) -> str:
     floors = [one for one in verdict.standings if one.system == verdict.lower_baseline]
     shown = f" ({scored(verdict, floors[0])})" if floors and floors[0].score else ""
@@ -211,10 +200,7 @@ def _recommended(verdict: Verdict) -> Standing | None:
 
 
 def name(label: str) -> str:
-    """A run as a sentence calls it."""
-    line = printable(shortened(label), 10 * _LONGEST_NAME)
-    half = _LONGEST_NAME // 2
-    return line if len(line) <= _LONGEST_NAME else f"{line[: half - 1]}…{line[-half:]}"
+    return shortened(label, _LONGEST_NAME)
 
 
 def scored(verdict: Verdict, standing: Standing | None) -> str:
@@ -222,12 +208,11 @@ def scored(verdict: Verdict, standing: Standing | None) -> str:
     if standing is None or standing.score is None:
         return f"no {verdict.metric_title}"
     if verdict.is_share:
-        return f"{_percent(standing.score.value)} % {verdict.metric_title}"
+        return f"{100 * standing.score.value:.0f} % {verdict.metric_title}"
     return f"{verdict.metric_title} {short_number(standing.score.value)}{_UNITS.get(verdict.metric, '')}"
 
 
 def margin_of(verdict: Verdict) -> str:
-    """`5 points`."""
     return f"{verdict.margin:g} points" if verdict.margin != 1 else "1 point"
 
 
@@ -250,11 +235,6 @@ def money(cost: Number) -> str:
     return f"≥ ${short_number(cost.value)}" if cost.at_least else f"${short_number(cost.value)}"
 
 
-def times(ratio: float) -> str:
-    """`8 times`."""
-    return f"{short_number(ratio)} times"
-
-
 def duration(minutes: float) -> str:
     """`about 35 minutes`, `about 3 hours`."""
     if minutes < 1:
@@ -264,7 +244,3 @@ def duration(minutes: float) -> str:
         if minutes < 120
         else f"about {short_number(minutes / 60)} hours"
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f}"

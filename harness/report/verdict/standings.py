@@ -1,59 +1,39 @@
-"""The lines of a leaderboard: each run's mean, over the queries and in the mix of types that decide the
-verdict.
-"""
+"""The lines of a leaderboard, and the standing of each run: its status, its costs, and its mean over the queries
+and in the mix of types that decide the verdict."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from math import inf
+from typing import NamedTuple
 
-from harness.display import Quantity, Rank
-from harness.report.aggregates import cost_quantity, share
-from harness.report.comparable_costs import self_reported_mark
-from harness.report.measures import Ranged, ranged
+from harness.display import printable
+from harness.report.quantities import cost_quantity, self_reported_mark
+from harness.report.records import TIMEOUT
 from harness.report.verdict.baselines import Baseline, means_over
-from harness.report.verdict.ranking import Ranking
-from harness.report.view import RunView
+from harness.report.verdict.races_and_looks import race_of
+from harness.report.verdict.ranking import Ranking, has_values, why_apart
+from harness.report.verdict.types import UNFINISHED, Choice, Number, Standing, Status
+from harness.report.view import Group, RunView
 from harness.statistics import NATURAL, OVERALL, Aggregate
 from harness.statistics.cost import TIMES
 from harness.statistics.query_values import COSTS
+from harness.statistics.recommendation import Lead
 
 NOT_FINISHED = "not finished"
 BASELINE = "baseline"
-COMPUTED = "no run"
 SCORED_OTHERWISE = "scored otherwise"
 
 
-@dataclass(frozen=True)
-class Line:
-    """One line of a leaderboard."""
+class Line(NamedTuple):
+    """A line of the leaderboard."""
 
     label: str
     view: RunView | None
     """None: a constant answer."""
     row: Aggregate | None
-    rank: Rank | None = None
-    aside: str = ""
-    """Why it is not ranked; empty: it is, or could be."""
-
-    @property
-    def named(self) -> str:
-        """The label, with what keeps it out of the ranking."""
-        return f"{self.label} ({self.aside})" if self.aside else self.label
-
-    @property
-    def mean(self) -> Quantity | None:
-        """Its mean with the interval; a cost that was not counted in full is a lower bound."""
-        return (
-            cost_quantity(self.row, interval=True) if self.row and self.row.measure in COSTS else share(self.row)
-        )
-
-    def spent(self, cost: str) -> Quantity | None:
-        """The mean cost of a query, in the same mix of types; None: unknown, or no run."""
-        if self.view is None:
-            return None
-        return cost_quantity(self.view.row_beside(cost, self.row), mark=self_reported_mark(self.view, cost))
+    """Its mean."""
 
 
 def natural_mix(ranking: Ranking) -> bool:
@@ -75,8 +55,11 @@ def shown_rows(ranking: Ranking) -> tuple[Aggregate | None, ...]:
 
 def _shown(ranking: Ranking, view: RunView, mix: str, position: int) -> Aggregate | None:
     own, compared = view.row(ranking.measure, mix) or view.row(ranking.measure), ranking.ranked
-    measure = _ranged(ranking)
-    if position not in ranking.entrants or compared is None or not compared.n_common or measure is None:
+    known = ranking.group.known.get(ranking.measure)
+    ends = (0.0, inf) if ranking.measure in COSTS else known.ends if known else None
+    if position not in ranking.entrants or compared is None or not compared.n_common:
+        return own
+    if known is None and ranking.measure not in COSTS:
         return own
     values = view.values[ranking.measure]
     # A mean of tokens has lower bounds in it, which are in no comparison.
@@ -84,22 +67,13 @@ def _shown(ranking: Ranking, view: RunView, mix: str, position: int) -> Aggregat
         return own
     place = ranking.entrants.index(position)
     kept = dict(zip(compared.query_ids, compared.values(place).tolist(), strict=True))
-    late = [query_id for query_id in kept if ranking.measure in TIMES and view.timed_out(query_id)]
+    late = [query_id for query_id in kept if ranking.measure in TIMES and view.became(query_id, TIMEOUT)]
     absent = [query_id for query_id in kept if query_id not in values.values]
-    rows = means_over(view.frame, measure, kept, frozenset(kept), frozenset([*late, *absent]))
+    rows = means_over(view.frame, ranking.measure, ends, kept, frozenset(kept), {*late, *absent})
     return next(row for row in rows if row.query_type == mix)
 
 
-def _ranged(ranking: Ranking) -> Ranged | None:
-    """The metric that ranks and its range; None if the range is unknown."""
-    if ranking.measure in COSTS:
-        return ranking.measure, (0.0, inf)
-    known = ranking.group.known.get(ranking.measure)
-    return ranged(known) if known else None
-
-
 def baseline_row(baseline: Baseline, *, natural: bool) -> Aggregate | None:
-    """The mean of a baseline in the same mix."""
     rows = {row.query_type: row for row in baseline.rows}
     return rows.get(NATURAL if natural else OVERALL) or rows.get(OVERALL)
 
@@ -111,3 +85,90 @@ def aside_of(view: RunView, others: Collection[str] = ()) -> str:
     if view.is_baseline:
         return BASELINE
     return SCORED_OTHERWISE if view.run.run_id in others else ""
+
+
+def standings(ranking: Ranking, choice: Choice, lines: Sequence[Line]) -> Iterator[Standing]:
+    """A standing for each line, in order."""
+    group, compared = ranking.group, ranking.ranked
+    leads = {lead.place: lead for lead in ranking.leads}
+    for line in lines:
+        position = group.views.index(line.view) if line.view else -1
+        if position not in ranking.entrants:
+            yield standing_of(group, line, ranking)
+            continue
+        place = ranking.entrants.index(position)
+        found = replace(
+            _standing(group, line, (_status(place, choice, ranking), "")),
+            n_missing=compared.n_missing[place] if compared else 0,
+        )
+        if place in leads and race_of(ranking) is None:
+            found = replace(found, behind=_behind(ranking, leads[place]))
+        yield found
+
+
+def _behind(ranking: Ranking, lead: Lead) -> Number:
+    compared, (low, high) = ranking.ranked, lead.interval
+    if lead.place in ranking.identical(ranking.order[0]):
+        return Number(0.0)
+    if compared is not None and compared.measure.higher_is_better is False:
+        return Number(lead.difference, low, high)
+    return Number(-lead.difference, None if high is None else -high, None if low is None else -low)
+
+
+def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
+    if place == choice.place and choice.recommends:
+        return "recommended"
+    if ranking.view(place).is_baseline:
+        return "baseline"
+    if place in choice.as_good:
+        return "as good"
+    return "worse" if place in ranking.beaten and race_of(ranking) is None else "tied"
+
+
+def _why_unranked(line: Line, ranking: Ranking | None) -> tuple[Status, str]:
+    """Status of a line that is not ranked, and why."""
+    view = line.view
+    if view is None or view.is_baseline:
+        return "baseline", "constant answer" if view is None else ""
+    if not view.is_complete:
+        return "not ranked", UNFINISHED
+    if ranking is None or not has_values(view, ranking.measure):
+        return "not ranked", "no score"
+    return "not ranked", why_apart(view, ranking.measure) or "scored in another way"
+
+
+def standing_of(group: Group, line: Line, ranking: Ranking | None = None) -> Standing:
+    """Of a line that is not ranked."""
+    return _standing(group, line, _why_unranked(line, ranking))
+
+
+def _standing(group: Group, line: Line, status: tuple[Status, str]) -> Standing:
+    row, view = line.row, line.view
+    score = None if row is None or row.mean is None else Number(row.mean, row.ci_low, row.ci_high)
+    base = Standing(line.label, view.run.run_id if view else "", *status, score=score)
+    n = 0 if row is None else row.n_expected // max(1, view.frame.repeats if view else 1)
+    if view is None:
+        return replace(base, n=n)
+    return replace(
+        base,
+        n=n,
+        columns={
+            printable(measure.spoken): view.value(measure.name)
+            for measure in group.columns
+            if row is None or measure.name != row.measure
+        },
+        failed=view.n_errors / view.n_answered if view.n_answered else None,
+        is_imported=view.manifest.is_imported,
+        seconds=_number(view.row("latency_s_p50")),
+        tokens=_number(view.row_beside("tokens", row), mark=self_reported_mark(view, "tokens")),
+        usd_per_1000=_number(view.row_beside("usd", row), 1000.0),
+        index_usd=_number(view.row("index_usd")),
+        index_tokens=_number(view.row("index_tokens")),
+    )
+
+
+def _number(row: Aggregate | None, scale: float = 1.0, mark: str = "") -> Number | None:
+    found = cost_quantity(row, scale)
+    return (
+        None if found is None or found.value is None else Number(found.value, at_least=found.at_least, mark=mark)
+    )

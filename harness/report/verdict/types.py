@@ -44,6 +44,19 @@ Status = Literal["recommended", "as good", "tied", "worse", "baseline", "not ran
 
 
 @dataclass(frozen=True)
+class Choice:
+    """The recommended entrant of a ranking, and why."""
+
+    place: int
+    """In the comparison."""
+    outcome: Outcome
+    as_good: frozenset[int] = frozenset()
+    """Entrants that are shown to be as good."""
+    recommends: bool = True
+    """False: nothing shows which run to choose."""
+
+
+@dataclass(frozen=True)
 class Number:
     """A mean or a difference with its 95 % interval."""
 
@@ -58,8 +71,6 @@ class Number:
 
 @dataclass(frozen=True)
 class Standing:
-    """One run, or a constant answer."""
-
     system: str
     run_id: str
     """Empty for a constant answer."""
@@ -159,7 +170,6 @@ class Verdict:
     """What weakens it, the most harmful first."""
 
     def systems(self, *statuses: Status) -> list[str]:
-        """The systems of these statuses, in order."""
         return [one.system for one in self.standings if one.status in statuses]
 
     def to_json(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from paired_runs import ScoredRun, Value, write_run
 from harness.display import Drawing
 from harness.display.plotting import plotting
 from harness.report.chapter import Chapter, load_chapters
-from harness.report.page.leaderboard import board_of
+from harness.report.leaderboard import board_of
 from harness.report.sections import Reported
 from harness.statistics.prices import load_prices
 from harness.store import RunDir

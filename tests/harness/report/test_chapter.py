@@ -11,8 +11,8 @@ from pydantic import JsonValue
 
 from harness.core.records import Cost, EvaluationRecord, Score, Usage
 from harness.display import NOTHING, Entry, Picture, Quantity, Table, ValueGroup, format_value
-from harness.report.aggregates import count, part
 from harness.report.chapter import Chapter, load_chapters
+from harness.report.quantities import count, part
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
 

@@ -93,7 +93,6 @@ def test_a_measure_that_one_run_alone_has_describes_that_run(written: Written) -
         written(naive={"accuracy": share(20), "token_f1": share(35)}, kg={"accuracy": share(20)}), "token_f1"
     ).findings
     assert (findings.measure, findings.comparison) == ("token_f1", None)
-    assert findings.why_not
 
 
 def test_a_measure_that_no_run_has_is_refused_with_the_nearest(written: Written) -> None:

@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from harness.core.records import Cost, EvaluationRecord, Score
 from harness.evaluators.retrieval import RetrievalParams
-from harness.report.context_notes import share_notes
+from harness.report.notes import share_notes
 
 
 def evaluated(*measures: str) -> EvaluationRecord:

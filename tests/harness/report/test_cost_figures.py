@@ -17,12 +17,12 @@ from harness.core.records import Cost, Usage
 from harness.display import NOTHING, Drawing, Quantity, Table
 from harness.display.plotting import PALETTE, page_svg, plotting, publish
 from harness.report.comparison.compare import Choice, compare_runs
-from harness.report.figures.latency import draw_latency
+from harness.report.figures.costs import draw_latency, draw_tokens
 from harness.report.figures.resources import draw_resources
 from harness.report.figures.significance import draw_significance
-from harness.report.figures.tokens import draw_tokens
 from harness.report.tables.break_even import break_even_tables
 from harness.report.verdict.findings import Findings, find
+from harness.report.verdict.ranking import Ranking
 from harness.report.view import Group, load_groups
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
@@ -55,7 +55,8 @@ def crossings_of(group: Group) -> list[Table]:
 def findings(group: Group, order: tuple[int, ...] | None = None) -> Findings:
     comparison = compare_runs([view.run for view in group.views], load_prices(), Choice(("accuracy",)))
     places = tuple(range(len(group.views)))
-    return replace(find(group), measure="accuracy", order=order or places, comparison=comparison, entrants=places)
+    ranking = Ranking(group, "accuracy", "", places, comparison)
+    return replace(find(group), order=order or places, ranking=ranking)
 
 
 def texts_in(figure: Figure) -> list[str]:

@@ -11,9 +11,8 @@ import pytest
 from explorer_runs import Answers, Asked, Said, explorer_of, record, records, score
 
 from harness.core.records import Context, Evidence, Failure
-from harness.report.page.explorer import Explorer
-from harness.report.page.explorer.reading import ShownColumn
-from harness.report.page.explorer.values import ValueTable
+from harness.report.page.explorer import Explorer, ValueTable
+from harness.report.page.explorer_reading import ShownColumn
 
 TEXT = "The bridge was closed in 2031."
 

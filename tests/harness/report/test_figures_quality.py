@@ -14,9 +14,8 @@ from harness.display.plotting import NewFigure, plotting, publish
 from harness.registry import EVALUATORS
 from harness.report.figures.by_type import draw_by_type
 from harness.report.figures.marks import alt_of, style_of
-from harness.report.figures.measure_figures import draw_measured
-from harness.report.figures.pareto import draw_pareto, frontier
-from harness.report.figures.scatter import Extent, ScatterPoint
+from harness.report.figures.measured import draw_measured
+from harness.report.figures.pareto import Extent, ScatterPoint, draw_pareto, frontier
 from harness.report.view import Group, load_groups
 from harness.statistics.prices import load_prices
 

@@ -6,7 +6,7 @@ import pytest
 
 from harness.core.records import Cost
 from harness.display import format_value
-from harness.report.tables.index import index_table
+from harness.report.tables.costs import index_table
 from harness.report.view import load_groups
 from harness.statistics.prices import load_prices
 from harness.store import RunDir

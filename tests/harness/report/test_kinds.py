@@ -10,7 +10,7 @@ from harness.core.records import Score
 from harness.display import Drawing, format_value
 from harness.display.plotting import plotting, publish, tell
 from harness.report.chapter import Chapter, build_chapter
-from harness.report.figures.measure_figures import draw_measured
+from harness.report.figures.measured import draw_measured
 from harness.report.tables.scores import advice, kinds_table
 from harness.report.view import Group, load_groups
 from harness.statistics.prices import load_prices

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from harness.report.notes import group_notes
-from harness.report.tables.cost import latency_table
+from harness.report.group_notes import group_notes
+from harness.report.tables.costs import latency_table
 from harness.report.view import load_groups
 from harness.statistics.prices import load_prices
 from harness.store import Manifest, RunDir

@@ -11,11 +11,11 @@ from harness.core.records import OWN_MODELS, Usage
 from harness.display import NOTHING
 from harness.display.number_format import format_value as said
 from harness.display.plotting import plotting
+from harness.report.figures.costs import draw_tokens
 from harness.report.figures.pareto import draw_pareto
-from harness.report.figures.tokens import draw_tokens
 from harness.report.leaderboard import leaderboard
 from harness.report.tables.break_even import UNITS, competing, lines_of
-from harness.report.tables.cost import query_cost_table
+from harness.report.tables.costs import query_cost_table
 from harness.report.verdict.findings import find
 from harness.report.verdict.types import Outcome
 from harness.report.view import Group

@@ -14,8 +14,8 @@ from harness.display.plotting import plotting
 from harness.report import load_chapters, render_terminal, write_report
 from harness.report.chapter import Chapter
 from harness.report.page import page_html
+from harness.report.render.markdown import summary_markdown
 from harness.report.sections import Reported
-from harness.report.summary_markdown import summary_markdown
 from harness.statistics.prices import load_prices
 
 TONE = """

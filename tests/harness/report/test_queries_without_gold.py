@@ -9,7 +9,7 @@ from paired_runs import NOT_APPLICABLE, ScoredRun, Value, write_run
 from harness.core.errors import ConfigError
 from harness.report.chapter import Chapter, load_chapters
 from harness.report.comparison.compare import compare_runs
-from harness.report.verdict.repeated_looks import earlier_looks
+from harness.report.verdict.races_and_looks import earlier_looks
 from harness.report.verdict.types import Outcome
 from harness.statistics.prices import load_prices
 
@@ -40,7 +40,6 @@ def test_how_long_contexts_are_ranks_nobody(tmp_path: Path) -> None:
     chapter = chapter_of(tmp_path, gold=("",))
     assert chapter.findings.verdict.outcome == Outcome.NOT_SCORED
     assert "neither answers nor evidence" in chapter.findings.verdict.headline
-    assert chapter.findings.ranks == (None, None)
     assert chapter.findings.measure is None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from harness.core.records import Failure, Prediction, RunRecord
-from harness.report.record_briefs import ANSWERED, ERROR, MISSING, read_briefly
+from harness.report.records import ANSWERED, ERROR, MISSING, read_briefly
 from harness.store import RunDir
 from harness.store import compressed_records as packing
 

@@ -17,8 +17,8 @@ from harness.registry import EVALUATORS
 from harness.report import chapter as chapters
 from harness.report import write_report
 from harness.report.chapter import Chapter
-from harness.report.summary_markdown import summary_markdown
-from harness.report.tables import summary_csv
+from harness.report.render.csv import summary_csv
+from harness.report.render.markdown import summary_markdown
 from harness.report.view import load_groups
 from harness.statistics.prices import load_prices
 from harness.store import Dialect, RunDir

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.config import BenchConfig, load_config
-from harness.report.sections.reproduce_command import run_command
+from harness.report.tables.runs import run_command
 from harness.runner.executing.execute import build_manifest
 from harness.runner.plan import plan_cells
 from harness.store import RunDir

@@ -12,8 +12,8 @@ from report_groups import written as groups_written
 from harness.core.records import Usage
 from harness.display import Entry, Quantity, Table, format_value
 from harness.display.plotting import plotting
-from harness.report.sweeps import draw_sweeps, find_sweeps, sweep_tables
-from harness.report.sweeps.tables import budget_tables
+from harness.report.figures.sweeps import draw_sweeps
+from harness.report.tables.sweeps import budget_tables, find_sweeps, sweep_tables
 from harness.report.verdict.findings import find
 from harness.report.view import Group, load_groups
 from harness.statistics import NATURAL

@@ -11,7 +11,8 @@ from report_groups import group_of
 from harness.core.records import Cost, EvaluationRecord
 from harness.display import Content, Quantity
 from harness.extensions.annotation.section import SPEC, content
-from harness.report.sections import Reported, sections_of
+from harness.report.chapter import sections_of
+from harness.report.sections import Reported
 from harness.report.verdict.findings import find
 from harness.store import RunDir
 

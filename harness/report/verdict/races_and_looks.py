@@ -1,20 +1,66 @@
-"""Were these systems compared before on a part of these queries? A sample that grows until a test is significant
-makes false winners, so the test must then hold for any number of looks."""
+"""Results that hold for any number of looks: of races, and where these systems were compared before on a part of
+these queries. A sample that grows until a test is significant makes false winners."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness.core.errors import HarnessError
+from harness.core.records import RaceRecord
+from harness.display import counted
+from harness.report.labels import shortened
 from harness.report.verdict.ranking import Ranking
-from harness.report.view import RunView
+from harness.report.view import Group, RunView
 from harness.statistics.anytime_valid import anytime_p
 from harness.store import Manifest, RunDir, find_runs
 
 _SAME = ("system", "models", "answers")
 """Of an identity: what makes it the same system."""
+_ENDS = {
+    "queries": "no query was left",
+    "budget": "the budget was exhausted",
+    "broken": "a system could not answer any more",
+}
+
+
+def race_of(ranking: Ranking) -> RaceRecord | None:
+    """The race of the runs that are ranked, by the metric that ranks them; None: they were not all in one."""
+    races = [ranking.group.views[place].race for place in ranking.entrants]
+    first = races[0] if races else None
+    fits = first is not None and first.measure == ranking.measure and all(race == first for race in races)
+    return first if fits else None
+
+
+def race_lines(group: Group, race: RaceRecord) -> Iterator[str]:
+    """Which systems were eliminated, how the others differ, and how sure that is."""
+    after = f"{race.n_queries:,} of {counted(race.n_drawn, 'query', 'queries')}"
+    if race.ended == "decided":
+        yield f"The race was decided after {after}."
+    else:
+        yield f"The race ended undecided after {after}: {_ENDS[race.ended]}."
+    for drop in race.dropped:
+        one, other = (_label(group, run_id) for run_id in (drop.run_id, drop.against))
+        yield (
+            f"{one} was eliminated after {counted(drop.after, 'query', 'queries')}: {drop.low:.1f} to "
+            f"{drop.high:.1f} points worse than {other}."
+        )
+    for gap in race.gaps:
+        one, other = (_label(group, run_id) for run_id in (gap.a, gap.b))
+        within = -race.margin < gap.low and gap.high < race.margin
+        verdict = "as good" if within else "inconclusive"
+        yield f"{one} is {gap.low:.1f} to {gap.high:.1f} points ahead of {other}: {verdict}."
+    yield (
+        f"These statements hold with {100 * (1 - race.alpha):.4g} % confidence, over all pairs and all looks. A "
+        "race stops because of its results, so that no other test, interval or rank of these runs is valid."
+    )
+
+
+def _label(group: Group, run_id: str) -> str:
+    return next(
+        (shortened(view.label) for view in group.views if view.manifest.run_id == run_id), shortened(run_id)
+    )
 
 
 def anytime_p_of(ranking: Ranking) -> float | None:
@@ -45,18 +91,14 @@ def earlier_looks(ranking: Ranking) -> set[int]:
             if run.path.resolve() not in own:
                 for system, digest, size in _earlier(run, views):
                     seen.setdefault(digest, {})[system] = size
-    grown = Counter(size for view in views for size in _own_looks(view.run))
+    reached = [reach for view in views if (reach := view.run.reach())]
+    grown = Counter(size for reach in reached for size in reach.looks)
     return {size for systems in seen.values() if len(systems) > 1 for size in systems.values()} | {
         size for size, n in grown.items() if n > 1
     }
 
 
-def _own_looks(run: RunDir) -> tuple[int, ...]:
-    reach = run.reach()
-    return reach.looks if reach else ()
-
-
-def _earlier(run: RunDir, views: list[RunView]) -> Iterator[tuple[str, str, int]]:
+def _earlier(run: RunDir, views: Sequence[RunView]) -> Iterator[tuple[str, str, int]]:
     """System, digest and size of a finished run of one of these systems on a part of the queries."""
     try:
         manifest = run.manifest()

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from harness.display import Drawing, format_value
 from harness.display.plotting import GREY, LIGHT, WIDTH_IN, tell
 from harness.display.text_format import file_name, number
-from harness.report.aggregates import cost_quantity
-from harness.report.comparable_costs import listed_apart
 from harness.report.figures.marks import alt_of, interval_of, n_of, style_of, tip_of
-from harness.report.sweeps.find_sweeps import Sweep, SweepLine, find_sweeps
+from harness.report.quantities import cost_quantity, listed_apart
+from harness.report.tables.sweeps import Sweep, SweepLine, find_sweeps
 from harness.report.verdict.findings import Findings
 from harness.report.verdict.standings import BASELINE, aside_of
 from harness.report.view import Group
@@ -47,27 +46,23 @@ def draw_sweeps(group: Group, findings: Findings, new_figure: NewFigure) -> list
 
 
 def _panels(group: Group, findings: Findings) -> list[_Panel]:
-    """Quality that any run has a value of, and costs that any run had."""
+    """The measure that ranks and the first main one of another evaluator, if any run has a value, and costs that
+    any run had.
+    """
+    quality = []
+    if findings.measure is not None:
+        compared = findings.comparison.measures if findings.comparison else ()
+        others = (one.measure.name for one in compared if not one.measure.is_cost)
+        owner = group.owner(findings.measure)
+        quality = [findings.measure, *[name for name in others if group.owner(name) != owner][:1]]
     views = group.views
-    quality = [_Panel(name, group.spoken(name)) for name in _quality(group, findings)]
-    known = [panel for panel in quality if any(view.value(panel.measure) is not None for view in views)]
-    return known + [panel for panel in _COSTS if any(view.value(panel.measure) for view in views)]
-
-
-def _quality(group: Group, findings: Findings) -> list[str]:
-    """The measure that ranks, and the first main one of another evaluator."""
-    if findings.measure is None:
-        return []
-    compared = findings.comparison.measures if findings.comparison else ()
-    others = (one.measure.name for one in compared if not one.measure.is_cost)
-    owner = group.owner(findings.measure)
-    return [findings.measure, *[name for name in others if group.owner(name) != owner][:1]]
+    scored = [name for name in quality if any(view.value(name) is not None for view in views)]
+    costs = [panel for panel in _COSTS if any(view.value(panel.measure) for view in views)]
+    return [*(_Panel(name, group.spoken(name)) for name in scored), *costs]
 
 
 @dataclass(frozen=True)
 class _Stand:
-    """How the runs of a sweep stand."""
-
     group: Group
     findings: Findings
 
@@ -107,16 +102,22 @@ class _Stand:
 def _draw(stand: _Stand, sweep: Sweep, panels: list[_Panel], new_figure: NewFigure) -> Drawing:
     figure = new_figure(figsize=(WIDTH_IN, 2.7), layout="constrained")
     for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-        for number_of, line in enumerate(sweep.lines):
-            _curve(axes, stand, (line, number_of), panel.measure)
+        for place, line in enumerate(sweep.lines):
+            _curve(axes, line.name, place, stand.points(line, panel.measure), panel.measure)
         axes.set_title(panel.title, fontsize=8)
         axes.set_xlabel(sweep.parameter, color=GREY)
         axes.set_ylim(bottom=0)
         axes.grid(axis="y", color=LIGHT, linewidth=0.6)
-        _scale(axes, sweep)
+        values = sweep.values
+        if values[0] > 0 and values[-1] / values[0] >= _LOG_FROM:
+            axes.set_xscale("log")
+        axes.set_xticks(values, [number(value) for value in values])
+        axes.minorticks_off()
     handles, names = axes.get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper left", ncols=max(1, min(4, len(names))))
-    rows = [row for line in sweep.lines for _, row in stand.points(line, panels[0].measure)]
+    measure = panels[0].measure
+    points = {line.name: found for line in sweep.lines if (found := stand.points(line, measure))}
+    rows = [row for found in points.values() for _, row in found]
     return Drawing(
         stem=f"sweep_{file_name(sweep.parameter)}",
         title=f"What {sweep.parameter} changes",
@@ -124,18 +125,15 @@ def _draw(stand: _Stand, sweep: Sweep, panels: list[_Panel], new_figure: NewFigu
         "intervals of each point by itself. Whether two points differ takes the paired tests."
         f"{stand.left_out(sweep, panels)}",
         alt=alt_of(
-            _in_words(stand, line, panels[0].measure)
-            for line in sweep.lines
-            if stand.points(line, panels[0].measure)
+            f"{name} {measure} at {', '.join(f'{number(value)}: {_shown(row, measure)}' for value, row in found)}"
+            for name, found in points.items()
         ),
         figure=figure,
     )
 
 
-def _curve(axes: Axes, stand: _Stand, named: tuple[SweepLine, int], measure: str) -> None:
-    line, place = named
+def _curve(axes: Axes, name: str, place: int, rows: Sequence[tuple[float, Aggregate]], measure: str) -> None:
     look = style_of(place)
-    rows = stand.points(line, measure)
     banded = [(value, limits) for value, row in rows if (limits := interval_of(row))]
     if banded:
         lows, highs = zip(*(limits for _, limits in banded), strict=True)
@@ -148,26 +146,12 @@ def _curve(axes: Axes, stand: _Stand, named: tuple[SweepLine, int], measure: str
         markersize=4,
         linestyle=look.linestyle,
         linewidth=1.2,
-        label=line.name,
+        label=name,
     )
-    points = (f"{number(value)}: {_shown(row, measure)}" for value, row in rows)
-    tell(curve, f"{line.name}: {'; '.join(points)}")
-
-
-def _scale(axes: Axes, sweep: Sweep) -> None:
-    values = sweep.values
-    if values[0] > 0 and values[-1] / values[0] >= _LOG_FROM:
-        axes.set_xscale("log")
-    axes.set_xticks(values, [number(value) for value in values])
-    axes.minorticks_off()
+    tell(curve, f"{name}: {'; '.join(f'{number(value)}: {_shown(row, measure)}' for value, row in rows)}")
 
 
 def _shown(row: Aggregate, measure: str) -> str:
     """A mean with its interval and n; costs with `≥` if not everything was counted."""
     is_cost = measure in {panel.measure for panel in _COSTS}
     return f"{format_value(cost_quantity(row, interval=True))}, n = {n_of([row])}" if is_cost else tip_of(row)
-
-
-def _in_words(stand: _Stand, line: SweepLine, measure: str) -> str:
-    shown = [f"{number(value)}: {_shown(row, measure)}" for value, row in stand.points(line, measure)]
-    return f"{line.name} {measure} at {', '.join(shown)}"

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from math import isnan, nan
 from typing import Any, NamedTuple
@@ -20,8 +20,7 @@ from harness.display.page_and_section import PlacesOfText
 from harness.display.text_format import printable
 from harness.evaluators.searched_corpus import CachedSearch
 from harness.protocols import Measure, ScoreLabel
-from harness.report.page.explorer.packing import cut
-from harness.report.record_briefs import MISSING
+from harness.report.records import MISSING
 from harness.report.view import RunView
 from harness.statistics.columnar_scores import Slots
 from harness.store import RecordKey, RunDir
@@ -74,18 +73,6 @@ _RANKS = np.array([0, 5, 4, 3, 2, 1], np.uint8)
 """Of the states `NONE`, `SCORED`, `IMPUTED`, `FAILED`, `MISSING`, `NOT_APPLICABLE`."""
 
 
-@dataclass
-class RunCells:
-    """What the list shows of one run, one value per query."""
-
-    label: str
-    run_id: str
-    status: list[int] = field(default_factory=list)
-    answers: list[str | None] = field(default_factory=list)
-    kinds: list[list[int]] = field(default_factory=list)
-    """For each measure that sorts answers: of each query, a bit for each label that any of its answers has."""
-
-
 @dataclass(frozen=True)
 class AnswerKinds:
     """A measure that sorts answers, and the labels that any run of the group has."""
@@ -102,7 +89,6 @@ class AnswerKinds:
         return bits
 
     def as_json(self) -> Detail:
-        """For the page."""
         return {
             "name": printable(self.measure.name),
             "title": printable(self.measure.spoken),
@@ -144,19 +130,25 @@ class RunReader:
         self._places = {name: self._slots.lines(name) for name in view.scores.by_measure}
         self._contexts = ContextPlaces(view.run)
 
-    def cells(self, kinds: Sequence[AnswerKinds] = ()) -> RunCells:
-        """What the list shows of the run."""
-        cells = RunCells(self._view.label, self._view.run.run_id)
-        briefs = self._view.briefs
+    def cells(self, kinds: Sequence[AnswerKinds] = ()) -> Detail:
+        """What the list shows of the run, one value per query; `kinds`: for each measure that sorts answers a bit
+        for each label that any answer to the query has.
+        """
+        briefs, statuses, answers = self._view.briefs, [], []
         for query_id in self._ids:
             own = [briefs.get((query_id, repeat)) for repeat in self._repeats]
             status = 0
             for brief in own:
                 status |= brief.status if brief else MISSING
-            cells.status.append(status)
-            cells.answers.append(next((one.answer for one in own if one and one.answer is not None), None))
-        cells.kinds = [self._bits(one) for one in kinds]
-        return cells
+            statuses.append(status)
+            answers.append(next((one.answer for one in own if one and one.answer is not None), None))
+        return {
+            "label": self._view.label,
+            "id": self._view.run.run_id,
+            "status": statuses,
+            "answers": answers,
+            "kinds": [self._bits(one) for one in kinds],
+        }
 
     def column(self, measure: str) -> ShownColumn:
         """The cells of a metric: the mean over repeats with a value, otherwise why there is none."""
@@ -249,3 +241,8 @@ def _cost(cost: Cost) -> Detail:
 
 def _rounded(seconds: float | None) -> float | None:
     return None if seconds is None else float(f"{seconds:.3g}")
+
+
+def cut(text: str, longest: int) -> str | list[Any]:
+    """The text, or [its first `longest` characters, how many more there are]."""
+    return text if len(text) <= longest else [text[:longest], len(text) - longest]

@@ -1,4 +1,5 @@
-"""Details of queries to blocks, a unit of queries of all runs at a time, until the page would be too large.
+"""Details of queries as blocks of deflated bytes, a unit of queries of all runs at a time, until the page would be
+too large.
 
 A unit is a block of details and the blocks of the texts that it is the first to use: systems that share an index
 retrieve the same texts, and each is stored once.
@@ -6,18 +7,40 @@ retrieve the same texts, and each is stored once.
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import json
+import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.core.records import Evidence
-from harness.report.page.explorer.packing import Block, as_json, cut, pack, pack_json
-from harness.report.page.explorer.reading import NO_WORDS, TEXT_CHARS, Detail, ShownWords, UnitDetails
+from harness.report.page.explorer_reading import NO_WORDS, TEXT_CHARS, Detail, ShownWords, UnitDetails, cut
 
+Block = tuple[str, str]
+"""The id of its element, and its base64."""
+
+_LEVEL = 9
+_encoded = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
 _TEXTS_BYTES = 96_000
 """Of one block of texts before it is packed: deflate looks back 32 kB, so that larger blocks gain little and cost
 the browser more when it wants one text of them."""
 _DOC_CHARS = 300
+
+
+def pack(data: bytes) -> str:
+    """zlib (RFC 1950) at level 9, as base64. The same zlib gives the same bytes; another build may not."""
+    return base64.b64encode(zlib.compress(data, _LEVEL)).decode("ascii")
+
+
+def pack_json(value: Any) -> str:
+    """A value as JSON, packed. Half of a surrogate pair becomes a question mark."""
+    return pack(as_json(value))
+
+
+def as_json(value: Any) -> bytes:
+    """Compact JSON in UTF-8."""
+    return _encoded(value).encode("utf-8", errors="replace")
 
 
 class Details:
@@ -31,6 +54,8 @@ class Details:
         self._name = name
         self._measures = measures
         self._texts: dict[bytes, int] = {}
+        self._new_texts: list[bytes] = []
+        """Of the unit under way, as JSON."""
         self._documents: dict[str, int] = {}
         self._units = 0
         self._size = 0
@@ -40,9 +65,9 @@ class Details:
 
         Returns False, and accepts nothing more, if all details together would exceed `room` bytes.
         """
-        unit = _Unit(self._measures, self._texts, self._documents)
-        body = pack_json(unit.encode(gold, runs))
-        packed = [(first, pack(data)) for first, data in _in_blocks(unit.new_texts, unit.first_text)]
+        first_text, self._new_texts = len(self._texts), []
+        body = pack_json(self._encoded(gold, runs))
+        packed = [(first, pack(data)) for first, data in _in_blocks(self._new_texts, first_text)]
         documents = list(self._documents)[len(self.documents) :]
         size = len(body) + sum(len(text) for _, text in packed) + len(pack_json(documents))
         if self._size + size > room:
@@ -56,21 +81,15 @@ class Details:
         self._units += 1
         return True
 
-
-class _Unit:
-    """One unit under way."""
-
-    def __init__(self, measures: Sequence[str], texts: dict[bytes, int], documents: dict[str, int]) -> None:
-        self.new_texts: list[bytes] = []
-        """As JSON."""
-        self.first_text = len(texts)
-        self._measures = measures
-        self._texts = texts
-        self._documents = documents
-
-    def encode(self, gold: Sequence[Sequence[Evidence]], runs: Sequence[UnitDetails]) -> Detail:
+    def _encoded(self, gold: Sequence[Sequence[Evidence]], runs: Sequence[UnitDetails]) -> Detail:
         """The unit as JSON. Scores are grouped by metric, since similar neighbours compress better."""
-        facts = [[self._fact(item) for item in dict.fromkeys(evidence)] for evidence in gold]
+        facts = [
+            [
+                self._text([cut(item.fact, TEXT_CHARS), "fact", [self._document(item.doc_id)]])
+                for item in dict.fromkeys(evidence)
+            ]
+            for evidence in gold
+        ]
         records = [[[self._record(one) for one in repeats] for repeats in run.records] for run in runs]
         scores = [
             _column([run.scores.get(name) or [NO_WORDS] * run.n_records for run in runs])
@@ -78,29 +97,25 @@ class _Unit:
         ]
         return {"gold": facts, "runs": records, "scores": scores}
 
-    def _fact(self, item: Evidence) -> int:
-        return self._text([cut(item.fact, TEXT_CHARS), "fact", [self._document(item.doc_id)]])
-
     def _record(self, detail: Detail) -> Detail:
         told = dict(detail)
         for part in ("contexts", "evidence"):
             if part in detail:
-                told[part] = [[self._context(context), context[3]] for context in detail[part]]
+                told[part] = [self._context(*context) for context in detail[part]]
         return told
 
-    def _context(self, context: Sequence[Any]) -> int:
-        text, kind, doc_ids, _, place = context
+    def _context(self, text: Any, kind: str, doc_ids: Sequence[str], score: float | None, place: str) -> list[Any]:
         where = [place] if place else []
-        return self._text([text, kind, [self._document(doc_id) for doc_id in doc_ids], *where])
+        return [self._text([text, kind, [self._document(doc_id) for doc_id in doc_ids], *where]), score]
 
     def _text(self, text: list[Any]) -> int:
-        """The number of a text with its kind and its documents."""
         whole, about = text[0], (isinstance(text[0], str), text[1:])
         key = hashlib.blake2b(repr(about).encode("utf-8", "replace"), digest_size=16)
         key.update((whole if isinstance(whole, str) else repr(whole)).encode("utf-8", "replace"))
-        number = self._texts.setdefault(key.digest(), len(self._texts))
-        if number == self.first_text + len(self.new_texts):
-            self.new_texts.append(as_json(text))
+        known = len(self._texts)
+        number = self._texts.setdefault(key.digest(), known)
+        if number == known:
+            self._new_texts.append(as_json(text))
         return number
 
     def _document(self, doc_id: str) -> int:

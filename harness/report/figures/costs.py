@@ -1,0 +1,254 @@
+"""What a query and the index cost: distribution of latency, time throttled by providers, tokens, dollars."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.display import NOTHING, Drawing, format_value, printable
+from harness.display.number_format import bare
+from harness.display.plotting import GREY, PALETTE, tell
+from harness.display.text_format import number
+from harness.report.figures.marks import RunStyle, alt_of, dot, interval_of, key_above, n_of, name_of, style_of
+from harness.report.figures.panels import LETTERS_PT, leave_room, name_ticks, print_nothing, row_panels, spoken
+from harness.report.quantities import cost_of, cost_quantity, population, self_reported_note
+from harness.report.tables.costs import THROTTLED, restricted
+from harness.report.view import Group, RunView
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from harness.display.plotting import NewFigure
+
+_SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
+_MOST_DOTS = 600
+"""In one figure: beyond that they are a smear, and a page's worth of bytes."""
+_SHORTEST_S = 1e-3
+_WORTH_SHOWING_S = 0.01
+_BAR = 0.62
+_EDGE: Mapping[str, Any] = {"edgecolor": "white", "linewidth": 0.3}
+_PANELS = (1.5, 1.0)
+_SHARES = tuple(wide / sum(_PANELS) for wide in _PANELS)
+
+
+def draw_latency(group: Group, new_figure: NewFigure) -> list[Drawing]:
+    """A row for each run: 5th to 95th percentile, quartiles, median and single queries, on a log scale."""
+    timed = {number: view.latencies for number, view in enumerate(group.views)}
+    if not any(timed.values()):
+        return []
+    waited = [
+        row for view in group.views if (row := view.row("throttled_s")) and (row.mean or 0) > _WORTH_SHOWING_S
+    ]
+    figure, panels = row_panels(new_figure, group.views, (2.2, 1.0) if waited else (1.0,), row_in=0.3)
+    has_dots = sum(map(len, timed.values())) <= _MOST_DOTS
+    _distributions(panels[0], group.views, timed, has_dots=has_dots)
+    if waited:
+        _throttling(panels[1], group.views)
+    n = n_of(view.row("latency_s") for view in group.views)
+    caption = (
+        f"Seconds per query without throttling (n = {n}, answered live or timed out; log scale). Thin line: 5th "
+        "to 95th percentile; thick line: the middle half; mark: median, printed with its 95 % CI and the number "
+        f"of queries. {'Light dots: single queries. ' if has_dots else ''}"
+        f"{_waiting(group, is_drawn=bool(waited))}{restricted(group)}"
+    )
+    alt = alt_of(["Median latency of a query:", *spoken(group.views, "latency_s_p50", "s")])
+    return [Drawing("latency", "Latency", caption, alt, figure)]
+
+
+def _waiting(group: Group, *, is_drawn: bool) -> str:
+    """The time throttled by providers, if known; otherwise latency is the whole wall time."""
+    timed = [view for view in group.views if view.row("latency_s")]
+    unknown = [printable(view.label, 40) for view in timed if view.value("throttled_s") is None]
+    said = []
+    if is_drawn:
+        said.append(
+            f"Right: {THROTTLED}, with 95 % CI. Waiting for max_concurrency or for a retry counts as latency."
+        )
+    elif len(unknown) < len(timed):
+        who = "No other system" if unknown else "No system"
+        said.append(f"{who} waited for its provider for more than {_WORTH_SHOWING_S:g} s a query.")
+    if unknown:
+        whose = f" of {', '.join(unknown)}" if len(unknown) < len(timed) else ""
+        said.insert(0, f"Throttling{whose} is unknown and included in the seconds.")
+    return " ".join(said)
+
+
+def _distributions(
+    axes: Axes, views: Sequence[RunView], timed: Mapping[int, Sequence[float]], *, has_dots: bool
+) -> None:
+    axes.set_xscale("log")
+    for place, view in enumerate(views):
+        values, look = [max(value, _SHORTEST_S) for value in timed[place]], style_of(place)
+        if not values:
+            print_nothing(axes, place)
+            continue
+        if has_dots:
+            # Below the line at three alternating heights, so that they do not overlap.
+            heights = [place + 0.2 + 0.07 * (number % 3) for number in range(len(values))]
+            style: dict[str, Any] = {"marker": ".", "markersize": 3, "markeredgewidth": 0}
+            axes.plot(values, heights, linestyle="", color=look.color, alpha=0.5, **style)
+        _quantiles(axes, values, place, look, name_of(view))
+        row = view.row("latency_s_p50")
+        axes.annotate(
+            f"{format_value(cost_quantity(row, interval=True))}, {format_value(population(row) if row else None)}",
+            (1.01, place),
+            xycoords=("axes fraction", "data"),
+            va="center",
+            fontsize=LETTERS_PT,
+        )
+    _limits(axes, [max(value, _SHORTEST_S) for values in timed.values() for value in values])
+    axes.set_xlabel("seconds per query without throttling", fontsize=8)
+    axes.annotate(
+        "median [95 % CI], n", (1.01, 1), xycoords="axes fraction", va="bottom", fontsize=LETTERS_PT, color=GREY
+    )
+
+
+def _quantiles(axes: Axes, values: Sequence[float], place: int, look: RunStyle, name: str) -> None:
+    p5, p25, p50, p75, p95 = (float(value) for value in np.quantile(values, _SHOWN))
+    axes.plot([p5, p95], [place, place], color=look.color, linewidth=1.0)
+    box: dict[str, Any] = {"linewidth": 4.5, "alpha": 0.55, "solid_capstyle": "butt"}
+    (middle,) = axes.plot([p25, p75], [place, place], color=look.color, **box)
+    style: dict[str, Any] = {"marker": look.marker, "markersize": 5, "markeredgecolor": "white"}
+    (median,) = axes.plot(p50, place, color=look.color, zorder=3, **style)
+    parts = zip(("5 %", "25 %", "median", "75 %", "95 %"), (p5, p25, p50, p75, p95), strict=True)
+    told = f"{name}: {', '.join(f'{part} {number(value)} s' for part, value in parts)}"
+    tell(middle, told)
+    tell(median, told)
+
+
+def _limits(axes: Axes, values: Sequence[float]) -> None:
+    from matplotlib.ticker import LogLocator, NullLocator
+
+    low, high = min(values), max(values)
+    axes.set_xlim(low / 1.3, high * 1.3)
+    few_decades = high / low < 300
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if few_decades else (1,)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    name_ticks(axes)
+
+
+def _throttling(axes: Axes, views: Sequence[RunView]) -> None:
+    highest = 0.0
+    for place, view in enumerate(views):
+        row = view.row("throttled_s")
+        if row is None or row.mean is None:
+            print_nothing(axes, place)
+            continue
+        dot(axes, row, place, style_of(place))
+        highest = max(highest, row.mean, row.ci_high or 0.0)
+    leave_room(axes, highest, 0.29, letters=1)
+    axes.set_xlabel("throttled, s a query\n(mean, 95 % CI)", fontsize=8)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One segment of a bar: a measure less another one."""
+
+    name: str
+    color: str
+    hatch: str
+    plus: str
+    minus: str = ""
+
+    def of(self, view: RunView) -> float | None:
+        whole, less = view.value(self.plus), view.value(self.minus) if self.minus else None
+        return None if whole is None else max(0.0, whole - (less or 0.0))
+
+    def said(self, view: RunView) -> str:
+        """The amount: `2,208`; with `≥` if not everything was counted."""
+        whole = cost_quantity(view.row(self.plus))
+        return bare(replace(whole, value=self.of(view))) if whole else NOTHING
+
+
+_QUERY_PARTS = (
+    _Part("input, generator", PALETTE[0], "", "generator_input_tokens"),
+    _Part("input, other models", PALETTE[4], "///", "input_tokens", "generator_input_tokens"),
+    _Part("output", PALETTE[1], "---", "output_tokens"),
+)
+_INDEX_PARTS = (
+    _Part("input, to build the index", PALETTE[2], "\\\\\\", "index_input_tokens"),
+    _Part("output", PALETTE[1], "---", "index_output_tokens"),
+)
+_USD_OF_QUERY = (_Part("query", PALETTE[0], "", "usd"),)
+_USD_OF_INDEX = (_Part("index", PALETTE[2], "\\\\\\", "index_usd"),)
+
+
+def draw_tokens(group: Group, new_figure: NewFigure) -> list[Drawing]:
+    """Bars of the tokens, and of the dollars if any were paid, of a query and of the index."""
+    drawn = []
+    if figure := _two_panels(group, "tokens", _QUERY_PARTS, _INDEX_PARTS, new_figure):
+        query, index = figure.axes
+        query.set_xlabel("tokens a query (mean, 95 % CI of the sum)", fontsize=8)
+        index.set_xlabel("tokens of the index, once", fontsize=8)
+        caption = (
+            "Tokens of all models. Left: of one query, the mean of the sum with its 95 % CI "
+            f"({_n(group, 'tokens')}; failed queries included). Right: of the index, built once, whoever paid for "
+            f"it.{self_reported_note(group.views)}"
+        )
+        drawn.append(Drawing("tokens", "Tokens", caption, _alt(group, "tokens", "tokens"), figure))
+    if figure := _two_panels(group, "usd", _USD_OF_QUERY, _USD_OF_INDEX, new_figure):
+        query, index = figure.axes
+        query.set_xlabel("USD a query (mean, 95 % CI)", fontsize=8)
+        index.set_xlabel("USD of the index, once", fontsize=8)
+        caption = (
+            f"US dollars by the price table. Left: of one query, mean and 95 % CI ({_n(group, 'usd')}). Right: of "
+            "the index, whoever paid for it. No number: a model has no price."
+        )
+        drawn.append(Drawing("usd", "Dollars", caption, _alt(group, "usd", "USD"), figure))
+    return drawn
+
+
+def _n(group: Group, measure: str) -> str:
+    return f"n = {n_of(view.row(measure) for view in group.views)}"
+
+
+def _alt(group: Group, measure: str, unit: str) -> str:
+    per_query, once = (spoken(group.views, name, unit) for name in (measure, f"index_{measure}"))
+    return alt_of(["A query:", *per_query, "The index:", *once])
+
+
+def _two_panels(
+    group: Group, measure: str, of_query: Sequence[_Part], of_index: Sequence[_Part], new_figure: NewFigure
+) -> Figure | None:
+    """Bars of a query and of the index, with a key of what they consist of; None if nothing was used."""
+    if not any(view.value(name) for view in group.views for name in (measure, f"index_{measure}")):
+        return None
+    figure, panels = row_panels(new_figure, group.views, _PANELS)
+    used = _bars(panels[0], _SHARES[0], group.views, of_query, measure)
+    used += _bars(panels[1], _SHARES[1], group.views, of_index, f"index_{measure}")
+    if len(of_query) > 1:
+        looks = {part.name: {"facecolor": part.color, "hatch": part.hatch, **_EDGE} for part in used}
+        key_above(figure, looks, len(looks), handlelength=1.5, fontsize=7.5)
+    return figure
+
+
+def _bars(axes: Axes, share: float, views: Sequence[RunView], parts: Sequence[_Part], total: str) -> list[_Part]:
+    """Stacked bars with the interval and the number of `total`; the parts that any run has. `share`: of the width,
+    the panel's.
+    """
+    highest, letters, used = 0.0, 1, []
+    for place, view in enumerate(views):
+        row, end = view.row(total), 0.0
+        if row is None or row.mean is None:
+            print_nothing(axes, place)
+            continue
+        for part in parts:
+            if value := part.of(view):
+                (bar,) = axes.barh(place, value, _BAR, left=end, color=part.color, hatch=part.hatch, **_EDGE)
+                tell(bar, f"{name_of(view)}, {part.name}: {part.said(view)}")
+                used.append(part)
+                end += value
+        limits = interval_of(row)
+        if limits:
+            axes.plot(limits, [place, place], color="black", linewidth=0.9, marker="|", markersize=4)
+        right = max(row.mean, limits[1] if limits else 0.0)
+        text = format_value(cost_of(view, total))
+        beside: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": LETTERS_PT}
+        axes.annotate(text, (right, place), (3, 0), **beside).set_in_layout(False)
+        highest, letters = max(highest, right), max(letters, len(text))
+    leave_room(axes, highest, share, letters)
+    return used

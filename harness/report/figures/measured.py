@@ -1,0 +1,263 @@
+"""The figures that metrics ask for: a panel for each, a curve where they are points of one (such as Hit over the
+cutoff k), and bars of kinds where a metric sorts answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harness.display import Drawing, printable
+from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, tell
+from harness.display.text_format import number
+from harness.protocols import Measure, Panel, PanelFigure, ScoreLabel
+from harness.report.figures.marks import (
+    DrawnRuns,
+    alt_of,
+    columns_of,
+    dress_rows,
+    interval_of,
+    key_above,
+    legend_names,
+    n_of,
+    name_of,
+    queries_of,
+    row_height,
+    runs_with,
+    style_of,
+    tip_of,
+    wrapped,
+)
+from harness.report.figures.panels import (
+    LETTERS_PT,
+    VALUE,
+    Subplot,
+    draw_panels,
+    from_zero,
+    how_to_read,
+    sentences,
+    tight,
+)
+from harness.report.quantities import values_in
+from harness.report.tables.scores import count_of, found_labels
+from harness.report.view import Group, RunView
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    from harness.display.plotting import NewFigure
+
+_MOST_CURVES = 6
+"""Runs in one panel."""
+_MOST_RUNS_WITH_ALL = 5
+_MAIN_ROWS = 2
+"""Rows of panels that are drawn of more runs than those."""
+_CURVES_BESIDE = 3
+_SPREAD = 0.3
+"""Part of the distance between two points over which the dots of the runs are spread."""
+_BAR = 0.66
+_ROOM = 0.055
+"""Share of the width that a count needs to fit into its segment."""
+# Without black, which hatches use. The last kind (unknown) is grey.
+_COLORS = tuple(colour for colour in PALETTE if colour != "#000000")
+_HATCHES = ("", "////")
+
+Placed = Sequence[tuple[Measure, Panel]]
+
+
+class Curve(NamedTuple):
+    title: str
+    points: tuple[tuple[float, str], ...]
+    """(place on the axis, measure), ascending."""
+
+
+def draw_measured(group: Group, names: Sequence[str], new_figure: NewFigure) -> list[Drawing]:
+    """The figures of these measures, in the order in which they are first named."""
+    wanted: dict[PanelFigure, list[tuple[Measure, Panel]]] = {}
+    for measure in (group.known[name] for name in names if name in group.known):
+        if measure.panel:
+            wanted.setdefault(measure.panel.figure, []).append((measure, measure.panel))
+    drawn = (_draw(group, figure, placed, new_figure) for figure, placed in wanted.items())
+    return [drawing for drawing in drawn if drawing]
+
+
+def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigure) -> Drawing | None:
+    for measure, _ in placed:
+        if measure.labels:
+            return _draw_kinds(group, figure, measure, new_figure)
+    runs = runs_with(group, [measure.name for measure, _ in placed])
+    # A metric without values would be an empty panel, or an end of a curve without a point.
+    placed = [one for one in placed if any(view.value(one[0].name) is not None for _, view in runs)]
+    every = _subplots(runs, placed)
+    if not every:
+        return None
+    curved = [(measure, panel) for measure, panel in placed if panel.curve]
+    curves = _curves(curved)
+    if 1 < len(runs) <= _MOST_CURVES and any(len(curve.points) > 1 for curve in curves):
+        drawn = _draw_curves(new_figure, runs, curves, printable(figure.along))
+        shown, subplots = curved, _subplots(runs, curved)
+        rows = [view.row(curve.points[-1][1]) for curve in curves for _, view in runs]
+        how = f"Marker: mean; upright line: 95 % interval; {queries_of((view for _, view in runs), rows)}."
+    else:
+        subplots = every
+        headings = list(dict.fromkeys(subplot.row for subplot in every))
+        if len(runs) > _MOST_RUNS_WITH_ALL:
+            subplots = [subplot for subplot in every if subplot.row in headings[:_MAIN_ROWS]]
+        shown = [(measure, panel) for measure, panel in placed if measure.name in {s.measure for s in subplots}]
+        lengths = [sum(subplot.row == row for subplot in subplots) for row in headings]
+        limits = tight(runs, subplots) if figure.zoomed else from_zero(runs, subplots)
+        drawn = draw_panels(new_figure, runs, subplots, limits, max(lengths) if subplots[0].row else 0)
+        how = how_to_read(runs, subplots)
+        how += " The axis begins where the values do, not at 0." if figure.zoomed else ""
+        how += "" if len(subplots) == len(every) else " The other scores are in the table."
+    ways = {measure.higher_is_better for measure, _ in shown}
+    better = "higher is better" if ways == {True} else "lower is better" if ways == {False} else "see each measure"
+    caption = f"{figure.says}; {better}. {how}"
+    return Drawing(figure.stem, figure.title, caption, alt_of(sentences(runs, subplots)), drawn)
+
+
+def _subplots(runs: DrawnRuns, placed: Placed) -> list[Subplot]:
+    """Row by row; of one run all points of a curve, of several the farthest."""
+    kept = [(measure, panel) for measure, panel in placed if not _is_repeated(runs, measure, panel)]
+    if len(runs) > 1:
+        ends = {(panel.row, panel.curve): panel.at for _, panel in sorted(kept, key=lambda one: one[1].at)}
+        kept = [(m, panel) for m, panel in kept if not panel.curve or panel.at == ends[panel.row, panel.curve]]
+    rows = list(dict.fromkeys(panel.row for _, panel in kept))
+    return [
+        Subplot(printable(panel.title or measure.spoken), measure.name, printable(row))
+        for row in rows
+        for measure, panel in kept
+        if panel.row == row
+    ]
+
+
+def _is_repeated(runs: DrawnRuns, measure: Measure, panel: Panel) -> bool:
+    return bool(panel.repeats) and all(view.value(measure.name) == view.value(panel.repeats) for _, view in runs)
+
+
+def _curves(placed: Placed) -> list[Curve]:
+    """In the order in which they are first named, their points by place."""
+    found: dict[str, dict[float, str]] = {}
+    for measure, panel in placed:
+        title = f"{panel.curve} ({panel.row})" if panel.row else panel.curve
+        found.setdefault(printable(title), {})[panel.at] = measure.name
+    return [Curve(title, tuple(sorted(points.items()))) for title, points in found.items()]
+
+
+def _draw_curves(new_figure: NewFigure, runs: DrawnRuns, curves: Sequence[Curve], along: str) -> Figure:
+    """A panel for each curve, three beside each other or, of four, two; `along`: what their points lie along."""
+    columns = 2 if len(curves) == 4 else min(_CURVES_BESIDE, len(curves))
+    lines = -(-len(curves) // columns)
+    figure = new_figure(figsize=(WIDTH_IN, 0.6 + 1.75 * lines), layout="constrained")
+    grid = figure.subplots(lines, columns, squeeze=False)
+    handles: list[Line2D] = []
+    for place, axes in enumerate(grid.flat):
+        if place >= len(curves):
+            axes.remove()
+            continue
+        lines_of = _draw_curve(axes, runs, curves[place])
+        handles = handles or lines_of
+        rows = [view.row(measure) for _, view in runs for _, measure in curves[place].points]
+        axes.set_title(f"{curves[place].title}, n = {n_of(rows)}", fontsize=8)
+    names = legend_names(name_of(view) for _, view in runs)
+    place_of: dict[str, Any] = {"loc": "outside upper left", "ncols": columns_of(names, 105), "handlelength": 2.4}
+    figure.legend(handles, names, **place_of)
+    figure.supxlabel(along, fontsize=8)
+    figure.supylabel(VALUE, fontsize=8)
+    return figure
+
+
+def _draw_curve(axes: Axes, runs: DrawnRuns, curve: Curve) -> list[Line2D]:
+    """One line per run, points evenly spaced; the dots of the runs are shifted slightly."""
+    lines = []
+    for place, (number_of_run, view) in enumerate(runs):
+        look = style_of(number_of_run)
+        shift = min(0.09, _SPREAD / len(runs)) * (place - (len(runs) - 1) / 2)
+        rows = [(at + shift, view.row(measure)) for at, (_, measure) in enumerate(curve.points)]
+        known = [(x, row, row.mean) for x, row in rows if row is not None and row.mean is not None]
+        for x, row, _ in known:
+            limits = interval_of(row)
+            if limits:
+                axes.plot([x, x], limits, color=look.color, linewidth=0.8)
+        style: dict[str, Any] = {"color": look.color, "linestyle": look.linestyle, "marker": look.marker}
+        xs, means = [x for x, _, _ in known], [mean for _, _, mean in known]
+        (line,) = axes.plot(xs, means, linewidth=1.1, markersize=4, clip_on=False, **style)
+        # A line without a point is nowhere, and would take all the room there is.
+        line.set_in_layout(bool(xs))
+        points = zip((at for at, _ in curve.points), (row for _, row in rows), strict=True)
+        tell(line, f"{name_of(view)}: {'; '.join(f'{at:g}: {tip_of(row)}' for at, row in points if row)}")
+        lines.append(line)
+    axes.set_xticks(range(len(curve.points)), [f"{at:g}" for at, _ in curve.points])
+    axes.set_xlim(-0.4, len(curve.points) - 0.6)
+    drawn = [found.mean for _, view in runs for _, measure in curve.points if (found := view.row(measure))]
+    if all(mean is None or 0 <= mean <= 1 for mean in drawn):
+        axes.set_ylim(-0.03, 1.03)
+        axes.set_yticks((0, 0.5, 1), ("0", "0.5", "1"))
+    axes.grid(axis="y", color=LIGHT, linewidth=0.6)
+    return lines
+
+
+def _draw_kinds(group: Group, figure: PanelFigure, measure: Measure, new_figure: NewFigure) -> Drawing | None:
+    """A bar for each run that has a value, a segment for each kind; None if no answer has a label."""
+    from matplotlib.ticker import PercentFormatter
+
+    runs = runs_with(group, [measure.name])
+    labels = found_labels(group, measure)
+    if not runs or not labels:
+        return None
+    names = [wrapped(name_of(view), 28) for _, view in runs]
+    columns = columns_of([printable(label.title) for label in labels], 95)
+    height = 0.75 + row_height(names) * 1.5 * len(runs) + 0.17 * -(-len(labels) // columns)
+    drawn = new_figure(figsize=(WIDTH_IN, height), layout="constrained")
+    axes = drawn.subplots()
+    for place, (_, view) in enumerate(runs):
+        _kinds_bar(axes, place, view, measure, labels)
+    axes.set_yticks(range(len(names)), names, fontsize=LETTERS_PT)
+    axes.set_xlim(0, 1)
+    axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=""))
+    axes.set_xlabel(f"{printable(measure.spoken)}, %")
+    dress_rows(axes, len(names))
+    looks = {printable(label.title): _style(measure, label) for label in labels}
+    key_above(drawn, looks, columns, fontsize=LETTERS_PT, columnspacing=1.2, handlelength=1.5)
+    rows = [view.row(measure.name) for _, view in runs]
+    caption = (
+        f"{figure.says}, in % of all judged answers; {queries_of((view for _, view in runs), rows)}. Numbers are "
+        "counts of answers. What to try against each cause is above."
+    )
+    spoken = []
+    for _, view in runs:
+        counts = [(count_of(view, measure, label), printable(label.title)) for label in labels]
+        said = ", ".join(f"{count:,} {title}" for count, title in counts if count)
+        spoken.append(f"{printable(view.label, 40)}: {said or 'none'}.")
+    return Drawing(figure.stem, figure.title, caption, alt_of(spoken), drawn)
+
+
+def _kinds_bar(axes: Axes, place: int, view: RunView, measure: Measure, labels: Sequence[ScoreLabel]) -> None:
+    row = view.row(measure.name)
+    n = values_in(row) if row else 0
+    if not n:
+        return
+    start = 0.0
+    for label in labels:
+        count = count_of(view, measure, label)
+        if not count:
+            continue
+        width = count / n
+        (segment,) = axes.barh(place, width, _BAR, left=start, **_style(measure, label))
+        tell(segment, f"{name_of(view)}, {label.title}: {count:,} of {n:,} ({number(100 * width)} %)")
+        if width >= _ROOM:
+            box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
+            text = axes.text(start + width / 2, place, f"{count:,}", ha="center", va="center", bbox=box)
+            text.set_fontsize(LETTERS_PT)
+        start += width
+
+
+def _style(measure: Measure, label: ScoreLabel) -> dict[str, Any]:
+    """The same in every report: by the label's place among those of its measure."""
+    names = [one.name for one in measure.labels]
+    place = names.index(label.name) if label.name in names else len(names)
+    last = place >= len(names) - 1
+    colour = GREY if last else _COLORS[place % len(_COLORS)]
+    hatch = "" if last else _HATCHES[place // len(_COLORS) % len(_HATCHES)]
+    return {"facecolor": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.5}

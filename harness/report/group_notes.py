@@ -1,0 +1,167 @@
+"""Warnings about a group of runs: what differs between them besides the system, and scores that cannot be
+compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from harness.core.records import EvaluationRecord
+from harness.display import counted, printable
+from harness.report.labels import differences, other_weights
+from harness.statistics import Frame
+from harness.statistics.columnar_scores import Spreads
+from harness.store import Manifest, RunDir
+
+_FEWEST_JUDGED = 10
+"""Answers of one value from which on that is no accident."""
+_OWN_KEYS = {"system", "dataset", "imported"}
+"""Of an identity: what makes a run another one without being a circumstance that a reader must be warned of."""
+
+
+def document_notes(frame: Frame) -> list[str]:
+    """For queries that share documents: what the interval of a mean covers."""
+    if frame.n_clusters is None:
+        return []
+    return [
+        "Intervals of means hold for new queries on these documents. On new documents they are wider: "
+        f"{counted(len(frame.clusters), 'query cites', 'queries cite')} {counted(frame.n_clusters, 'group')} of "
+        "documents."
+    ]
+
+
+def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:
+    """Evaluators that scored the runs of a group in different ways; `evaluations`: those of each run."""
+    ways: dict[str, set[str]] = {}
+    for own in evaluations:
+        for one in own:
+            ways.setdefault(one.evaluator, set()).add(scored_by(one))
+    return [
+        f"{printable(evaluator)} scored these runs in {len(found)} ways (version, parameters or model), which "
+        "cannot be compared. Run rag-harness evaluate on all of them with the same --set."
+        for evaluator, found in sorted(ways.items())
+        if len(found) > 1
+    ]
+
+
+def apart_note(run: RunDir, other: RunDir) -> str:
+    """Why two runs of one data set are in different groups, and what compares the part that they share."""
+    own, others = (one.sample_by_id() for one in (run, other))
+    sets, other_sets = run.manifest().dataset, other.manifest().dataset
+    shared = own.keys() & others.keys()
+    why = []
+    if own.keys() != others.keys():
+        why.append(f"other queries ({len(own):,} here, {len(others):,} there, {len(shared):,} of both)")
+    if any(others[query_id] != row for query_id, row in own.items() if query_id in shared):
+        why.append("other texts or references of the same queries (another revision or subset)")
+    if sets.get("corpus_digest") != other_sets.get("corpus_digest"):
+        counts = [printable(str(found.get("n_documents", "?"))) for found in (sets, other_sets)]
+        why.append(f"other documents ({counts[0]} here, {counts[1]} there)")
+    return (
+        f"Other runs of this data set are in a chapter of their own: {' and '.join(why) or 'another digest'}. "
+        "rag-harness compare compares them on the queries of both."
+    )
+
+
+def way_of(evaluations: Iterable[EvaluationRecord], measure: str) -> str:
+    """Identifies how a metric was scored; equal for two runs whose values may be compared."""
+    return " ".join(scored_by(one) for one in evaluations if measure in one.measures)
+
+
+def scored_by(evaluation: EvaluationRecord) -> str:
+    """Identifies an evaluation; equal for two whose scores may be compared."""
+    return f"{evaluation.version} {evaluation.params!r} {evaluation.models!r} {evaluation.weights!r}"
+
+
+def constant_notes(judged: Sequence[Spreads]) -> list[str]:
+    """Judges that gave every answer of a group the same value; `judged`: the spreads of each run."""
+    spreads: Spreads = {}
+    for own in judged:
+        for key, spread in own.items():
+            spreads[key] = spread.joined(spreads[key]) if key in spreads else spread
+    constant: dict[tuple[str, int], list[str]] = {}
+    for (evaluator, measure), spread in sorted(spreads.items()):
+        if spread.n >= _FEWEST_JUDGED and spread.low == spread.high:
+            shown = f"{printable(measure)} {spread.low:.3g}"
+            constant.setdefault((evaluator, spread.n), []).append(shown)
+    return [
+        f"{printable(evaluator)}: all {n:,} answers have the same value in {', '.join(measures)}. "
+        "Its judge does not distinguish these answers, so those metrics cannot compare systems."
+        for (evaluator, n), measures in constant.items()
+    ]
+
+
+def group_notes(manifests: Sequence[Manifest]) -> list[str]:
+    """What differs between the runs of a group besides the system and its parameters."""
+    notes = []
+    differing = differences(_circumstances(manifests))
+    if differing:
+        notes.append(
+            f"The runs differ in {_listed(differing, ', ')}: what differs between them is not the system alone."
+        )
+    unnamed = [manifest for manifest in manifests if _model_is_unnamed(manifest)]
+    if unnamed and len(manifests) > 1:
+        notes.append(
+            "Which model gave imported answers is not named (rag-harness import --model PROVIDER/NAME): what "
+            "differs between these runs may not be the system alone."
+        )
+    weights = other_weights([manifest.identity for manifest in manifests])
+    if weights:
+        notes.append(
+            f"The runs loaded other weights under one name ({', '.join(weights)}): "
+            "what differs between them is not the system alone."
+        )
+    ran_here = [manifest for manifest in manifests if not manifest.is_imported]
+    if 0 < len(ran_here) < len(manifests):
+        notes.append("Seconds of imported answers were measured elsewhere: do not compare them.")
+    machines = differences([{"machine": manifest.machine} for manifest in ran_here])
+    if machines:
+        shown = _listed(machines, "; ")
+        notes.append(f"The runs were made on different machines ({shown}): do not compare seconds, CPU or RAM.")
+    paced = differences([limits for manifest in ran_here if (limits := calls_at_once(manifest))])
+    if paced:
+        notes.append(f"The runs asked their generator with {_listed(paced, ', ')}: do not compare seconds.")
+    commits = list(dict.fromkeys(manifest.git_commit or "unknown" for manifest in manifests))
+    if len(commits) > 1:
+        shown = ", ".join(printable(commit, 20) for commit in commits)
+        notes.append(f"The runs were made at different commits of the harness ({shown}).")
+    return notes
+
+
+def _circumstances(manifests: Sequence[Manifest]) -> list[dict[str, Any]]:
+    """What the runs should have in common. A model that a system does not call is taken from the other runs,
+    except for imported answers, whose models are unknown.
+    """
+    played: dict[str, Any] = {}
+    for manifest in manifests:
+        played = {**manifest.identity.get("models", {}), **played}
+    shared = []
+    for manifest in manifests:
+        own = {key: value for key, value in manifest.identity.items() if key not in _OWN_KEYS}
+        if not manifest.is_imported:
+            own["models"] = {**played, **own.get("models", {})}
+        if _model_is_unnamed(manifest):
+            own["models"] = {**own["models"], "generator": {"provider": "imported"}}
+        shared.append(own)
+    return shared
+
+
+def calls_at_once(manifest: Manifest) -> dict[str, Any]:
+    """The limits on concurrent calls of its generator, which change seconds but no answer; empty if unknown or if
+    no generator is called.
+    """
+    generator = manifest.identity.get("models", {}).get("generator") or {}
+    asked = (manifest.config.get("models") or {}).get("generator") or {}
+    if manifest.is_imported or generator.get("provider") in {None, "none"}:
+        return {}
+    return {key: asked[key] for key in ("max_concurrency", "requests_per_minute") if asked.get(key) is not None}
+
+
+def _model_is_unnamed(manifest: Manifest) -> bool:
+    """Whether the model of imported answers was not named."""
+    generator = manifest.identity.get("models", {}).get("generator") or {}
+    return manifest.is_imported and generator.get("provider") == "imported"
+
+
+def _listed(differing: Mapping[str, Sequence[str]], between: str) -> str:
+    return between.join(f"{key} ({', '.join(dict.fromkeys(values))})" for key, values in differing.items())

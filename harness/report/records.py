@@ -1,0 +1,275 @@
+"""What a report keeps of records and samples in memory: of each record its status, the beginning of its answer and
+its place in the file; counts of failures, retries and tokens; samples, which runs share."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from sys import intern
+from typing import NamedTuple, overload
+
+from harness.core.records import OWN_MODELS, REASONING, Cost, Prediction, Reference, RunRecord, Step
+from harness.display import printable
+from harness.evaluators.answer_normalisation import abstains
+from harness.evaluators.score_preconditions import is_null, stated_answers
+from harness.statistics import Frame
+from harness.statistics.cost import called_roles, fails_too_often
+from harness.store import CompressedByKey, RecordKey, Records, RunDir, SampleRow
+from harness.store.compressed_records import CompressedRecords
+
+ANSWER_CHARS = 400
+"""Of an answer in a list; its details have more."""
+_MOST_KINDS = 4
+_LONGEST_REASON = 160
+
+# What became of a query, one bit each, since its repeats may differ.
+ANSWERED, ABSTAINED, ERROR, TIMEOUT, MISSING = 1, 2, 4, 8, 16
+
+Sample = CompressedByKey[str, SampleRow]
+"""Query id -> query and reference."""
+Attempts = CompressedByKey[RecordKey, RunRecord]
+"""Those that count, by key; `all` of them, in the order written."""
+
+
+class References(Sequence[Reference]):
+    """The references of some queries, each read from the sample when needed."""
+
+    def __init__(self, sample: Sample, query_ids: Sequence[str]) -> None:
+        self._sample, self._query_ids = sample, query_ids
+
+    @overload
+    def __getitem__(self, place: int) -> Reference: ...
+    @overload
+    def __getitem__(self, place: slice) -> References: ...
+    def __getitem__(self, place: int | slice) -> Reference | References:
+        if isinstance(place, slice):
+            return References(self._sample, self._query_ids[place])
+        return self._sample[self._query_ids[place]].reference
+
+    def __len__(self) -> int:
+        return len(self._query_ids)
+
+
+def samples_of(runs: Sequence[RunDir]) -> list[Sample]:
+    """Of each run; where two are the same, as nearly always, one object."""
+    found: list[Sample] = []
+    known: dict[str, Sample] = {}
+    for run in runs:
+        digest = run.sample_digest()
+        own = known.get(digest or "") or run.sample_by_id()
+        found.append(next((other for other in found if other is own or other.is_same(own)), own))
+        known.update({digest: own} if digest else {})
+    return found
+
+
+class Brief(NamedTuple):
+    place: int
+    """What `RunDir.records_at` finds it by."""
+    status: int
+    answer: str | None
+    """Its beginning."""
+
+
+class Briefs(Mapping[RecordKey, Brief]):
+    """Of the records that count, as numbers in columns."""
+
+    def __init__(self, attempts: Attempts) -> None:
+        """`attempts`: the records; call `add` once for each that is put there."""
+        self._numbers = attempts.numbers
+        self._places, self._statuses, self._said = array("q"), array("B"), array("B")
+        self._attempts: list[int] = []
+        self._answers: CompressedRecords[str | None] = CompressedRecords(str | None)
+
+    def add(self, brief: Brief, attempt: int) -> None:
+        self._attempts.append(attempt)
+        self._places.append(brief.place)
+        self._statuses.append(brief.status)
+        self._said.append(brief.answer is not None)
+        self._answers.append(brief.answer)
+
+    def __getitem__(self, key: RecordKey) -> Brief:
+        number = self._numbers[key]
+        return Brief(self._places[number], self._statuses[number], self._answers[number])
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._numbers
+
+    def __iter__(self) -> Iterator[RecordKey]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def attempt(self, key: RecordKey) -> int | None:
+        """Which attempt counts so far; None: there was none."""
+        number = self._numbers.get(key)
+        return None if number is None else self._attempts[number]
+
+    def status(self, key: RecordKey) -> int:
+        """The status without the answer; `MISSING` without a record."""
+        number = self._numbers.get(key)
+        return MISSING if number is None else self._statuses[number]
+
+    def is_answered(self, key: RecordKey) -> bool:
+        """Whether there is a prediction, with a text or without."""
+        return self.status(key) in {ANSWERED, ABSTAINED}
+
+    def has_answer(self, key: RecordKey) -> bool:
+        number = self._numbers.get(key)
+        return number is not None and bool(self._said[number])
+
+    def place(self, key: RecordKey) -> int:
+        return self._places[self._numbers[key]]
+
+
+def read_briefly(run: RunDir) -> tuple[Attempts, Briefs]:
+    """Every attempt without its texts: they are nearly all of a record, and only the explorer shows them, which
+    reads them again. Whether there is a prediction is kept.
+    """
+    attempts: Attempts = CompressedByKey(RunRecord)
+    briefs = Briefs(attempts)
+    for place, record in run.iter_placed_records():
+        key = intern(record.query_id), record.repeat
+        earlier = briefs.attempt(key)
+        kept = _without_texts(record.prediction)
+        counts = earlier is None or record.attempt > earlier
+        attempts.put(key, record.model_copy(update={"prediction": kept}), counts=counts)
+        answer = record.prediction.answer if record.prediction else None
+        if answer is not None and len(answer) > ANSWER_CHARS:
+            answer = answer[: ANSWER_CHARS - 1] + "…"
+        briefs.add(Brief(place, _status(record), answer), record.attempt)
+    return attempts, briefs
+
+
+def _without_texts(prediction: Prediction | None) -> Prediction | None:
+    """A note counts the answers from which reasoning was removed, so that step is kept."""
+    if prediction is None:
+        return None
+    steps = [Step(name=REASONING, content="") for step in prediction.trace if step.name == REASONING]
+    return Prediction(answer=None, trace=tuple(steps[:1]))
+
+
+def _status(record: RunRecord) -> int:
+    if record.prediction is None:
+        return TIMEOUT if record.status == "timeout" else ERROR
+    return ABSTAINED if record.prediction.answer and abstains(record.prediction.answer) else ANSWERED
+
+
+def became(briefs: Briefs, query_id: str, repeats: int, status: int) -> bool:
+    """Whether that is what became of a query in any repeat."""
+    return any(briefs.status((query_id, repeat)) == status for repeat in range(repeats))
+
+
+def refused_of(sample: Sample, briefs: Briefs, repeats: int) -> tuple[int, int]:
+    """Answerable queries of the sample that were refused, in any repeat, and how many there are."""
+    references = (row.reference for row in sample.values())
+    answerable = [one.query_id for one in references if stated_answers(one) and not is_null(one)]
+    return sum(became(briefs, query_id, repeats, ABSTAINED) for query_id in answerable), len(answerable)
+
+
+def refuses_most(refused: tuple[int, int]) -> bool:
+    """Whether more than half of the answerable queries were refused, so that costs are those of refusals."""
+    n_refused, n_answerable = refused
+    return 2 * n_refused > n_answerable
+
+
+def why_unpriced(failed: tuple[int, int], refused: tuple[int, int]) -> str:
+    """Why the cost of an answer cannot be compared, as words to follow the name of the run; empty if it can.
+
+    `failed`: number of failed answers, and of all; `refused`: see `refused_of`.
+    """
+    if fails_too_often(*failed):
+        return "failed too often for its costs to be compared"
+    if refuses_most(refused):
+        return "refused most answerable queries, so that its costs are not those of answers"
+    return ""
+
+
+@dataclass
+class RecordCounts:
+    """Of the records that count."""
+
+    n: int = 0
+    n_asked: int = 0
+    """(query, repeat) pairs of the frame that have one."""
+    n_asked_failed: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    """By kind."""
+    first_failure: str = ""
+    """Its message."""
+    n_retried: int = 0
+    n_failed: int = 0
+    n_timeouts: int = 0
+    n_replayed: int = 0
+    """Answered, with calls from an earlier attempt."""
+    n_cached: int = 0
+    """Answered without one, with vectors that were there."""
+    n_unsplit: int = 0
+    """Timed answers for which waiting for a provider's limit is not known separately."""
+    n_unmetered: int = 0
+    """A call of a model of the harness was not counted."""
+    any_token: bool = False
+    """Of a model of the harness."""
+    n_own: int = 0
+    """A pipeline's own models answered."""
+    any_own_token: bool = False
+    n_cut: int = 0
+    """A reply was cut off."""
+    n_cut_prompts: int = 0
+    """A server counted fewer tokens than were sent."""
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    n_reasoned: int = 0
+    """The reasoning of a model was kept apart from the answer."""
+    roles: set[str] = field(default_factory=set)
+    """Roles whose model was called."""
+
+    @property
+    def why_failed(self) -> str:
+        """The most frequent kinds of failures and the message of the first; empty if none failed."""
+        kinds = self.failures.most_common(_MOST_KINDS)
+        shown = ", ".join(f"{printable(kind)} {count:,}" for kind, count in kinds)
+        first = printable(self.first_failure, _LONGEST_REASON)
+        return f"{shown}; the first: {first or 'no message'}" if shown else ""
+
+    @classmethod
+    def of(cls, records: Records, frame: Frame) -> RecordCounts:
+        """Of these, those of queries and repeats outside the frame included."""
+        counts = cls()
+        for (query_id, repeat), record in records.items():
+            counts._add(record, query_id in frame.query_types and 0 <= repeat < frame.repeats)
+        return counts
+
+    def _add(self, record: RunRecord, is_asked: bool) -> None:
+        self.n += 1
+        self.n_retried += record.attempt > 1
+        self.n_failed += record.status != "ok"
+        self.n_timeouts += record.status == "timeout"
+        if is_asked:
+            self.n_asked += 1
+            self.n_asked_failed += record.status != "ok"
+            if record.failure:
+                self.first_failure = self.first_failure if self.failures else record.failure.message
+                self.failures[record.failure.kind] += 1
+        trace = record.prediction.trace if record.prediction else ()
+        self.n_reasoned += any(step.name == REASONING for step in trace)
+        if record.status == "ok":
+            self.n_replayed += record.cost.replayed_calls > 0
+            self.n_cached += record.cost.cached_texts > 0 and not record.cost.replayed_calls
+        self.n_unsplit += record.cost.wall_s is not None and record.cost.throttled_s is None
+        self._add_usage(record.cost)
+
+    def _add_usage(self, cost: Cost) -> None:
+        self.roles |= called_roles(cost)
+        own = cost.usage.get(OWN_MODELS)
+        self.n_own += own is not None
+        self.any_own_token |= own is not None and own.has_tokens
+        metered = [usage for role, usage in cost.usage.items() if role != OWN_MODELS]
+        self.n_unmetered += any(usage.unmetered_calls for usage in metered)
+        self.any_token |= any(usage.has_tokens for usage in metered)
+        self.n_cut += any(usage.cut_calls for usage in cost.usage.values())
+        self.n_cut_prompts += any(usage.cut_prompts for usage in cost.usage.values())
+        self.output_tokens += sum(usage.output_tokens for usage in cost.usage.values())
+        self.reasoning_tokens += sum(usage.reasoning_tokens for usage in cost.usage.values())

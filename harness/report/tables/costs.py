@@ -1,0 +1,226 @@
+"""Costs: tokens, seconds and dollars of a query and by phase; time and size of the index; CPU and RAM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from harness.display import Entry, Quantity, Table, ValueGroup, printable
+from harness.report.group_notes import calls_at_once
+from harness.report.quantities import (
+    AS_REPORTED,
+    FAILING,
+    amount,
+    cost_of,
+    cost_quantity,
+    count,
+    plain,
+    population,
+    rare,
+    self_reported_mark,
+    values_in,
+)
+from harness.report.view import Group, RunView
+from harness.statistics import Aggregate
+from harness.statistics.cost import PREFIX, is_lower_bound
+from harness.statistics.resource_usage import NOT_SAMPLED, PHASES
+
+THROTTLED = "mean seconds in which every open model call of a query waited for a rate limit"
+_USED = ("model_calls", "input_tokens", "output_tokens", "cached_tokens", "usd")
+_WALL = ("wall_s_p50", "wall_s")
+_GB = 1e-9
+_LONGEST_ID = 200
+_REBUILT = "rebuilt"
+
+Used = tuple[Quantity | None, ...]
+"""As `_USED`; None: not known."""
+
+
+def query_cost_table(group: Group) -> Table:
+    header: tuple[str, ...] = ("system", "input tokens", "output tokens", "model calls", "latency p50, s")
+    header += ("p95, s", "mean, s", "n", "wall p50, s", "wall mean, s", "throttled, s", "USD per query")
+    header += ("USD for all answers", "failed, %")
+    rows = []
+    for view in group.views:
+        means = [cost_of(view, name) for name in ("input_tokens", "output_tokens", "model_calls")]
+        times = [cost_quantity(view.row(f"latency_s{end}")) for end in ("_p50", "_p95", "")]
+        rest = [cost_quantity(view.row(name)) for name in (*_WALL, "throttled_s", "usd", "answer_usd_total")]
+        failed = rare(view.n_errors / view.n_answered) if view.n_answered else None
+        rows.append((printable(view.label), *means, *times, population(view.row("latency_s")), *rest, failed))
+    bound = "≥: a lower bound, because a server did not count all tokens or queries timed out"
+    if any(self_reported_mark(view, "tokens") for view in group.views):
+        bound += f"; {AS_REPORTED}: by a pipeline itself, for models that are not metered"
+    note = f"Each sampled query counts the same. {FAILING} {bound}."
+    return Table("query_cost", "Cost and time of a query", header, tuple(rows), note=note)
+
+
+def latency_table(group: Group) -> Table | None:
+    """Quantiles and means with intervals, throttling separately; None if no run was timed."""
+    views = [view for view in group.views if view.row("latency_s")]
+    if not views:
+        return None
+    header: tuple[str, ...] = ("system", "p50, s", "p90, s", "p95, s", "p99, s", "mean, s", "wall p50, s")
+    header += ("wall mean, s", "throttled, s", "throttled, %", "n", "timed out", "left out")
+    rows: list[tuple[Entry, ...]] = []
+    for view in views:
+        names = [f"latency_s{end}" for end in ("_p50", "_p90", "_p95", "_p99", "")]
+        times = [cost_quantity(view.row(name), interval=True) for name in (*names, *_WALL)]
+        wall, throttled = view.value("wall_s"), view.value("throttled_s")
+        part = None if throttled is None or not wall else rare(throttled / wall)
+        mean = view.row("latency_s")
+        counts = [count(n) for n in (values_in(mean), mean.n_imputed, mean.n_failed)] if mean else [None] * 3
+        rows.append((printable(view.label), *times, amount(view.row("throttled_s")), part, *counts))
+    note = (
+        "[low, high]: 95 % interval; none for quantiles of few answers or with repeats. Wall: from the question "
+        f"to the answer. Throttled: {THROTTLED}, and their share of the wall time; latency is wall time without "
+        "them. Left out: not answered, failed, or replayed after an "
+        f"interruption.{_paced(views)}{restricted(group)}"
+    )
+    return Table("latency", "Latency", header, tuple(rows), note=note)
+
+
+def _paced(views: Sequence[RunView]) -> str:
+    """The limits on concurrent calls during the measurement, if known and the same for all runs; preceded by a
+    space.
+    """
+    known = [one for one in (calls_at_once(view.manifest) for view in views) if one]
+    if len(known) < len(views) or any(one != known[0] for one in known):
+        return ""
+    said = ", ".join(f"{key} {value:g}" for key, value in known[0].items())
+    return f" Measured with {said} of the generator: other limits give other seconds." if said else ""
+
+
+def restricted(group: Group) -> str:
+    """Where queries of the group timed out: how they count. Begins with a space."""
+    late = [view for view in group.views if (row := view.row("latency_s")) and row.n_imputed]
+    limits = sorted({view.frame.query_limit_s for view in late if view.frame.query_limit_s is not None})
+    if not late:
+        return ""
+    at = f" at {' or '.join(f'{limit:,g}' for limit in limits)} s" if limits else ""
+    return (
+        f" Restricted{at}: a query that timed out counts with its limit, in n, in the mean and in every quantile; "
+        "what falls among those is at least that (≥), and so is the end of its interval."
+    )
+
+
+def phases_table(group: Group) -> Table:
+    """Model calls for building the index and for answering, and a query's share of both; judges separately."""
+    header = ("system", "phase", "model calls", "input tokens", "output tokens", "cached tokens", "USD", "n")
+    rows = tuple(
+        (printable(view.label), phase, *used, n) for view in group.views for phase, used, n in _phases(view)
+    )
+    note = (
+        "A query with the index: a query and its share of the index, over the n answers of this run. Judges: the "
+        "cost of the evaluation, which is no cost of the system and in no other row."
+    )
+    title = "Tokens and dollars by phase"
+    return Table("tokens_by_phase", title, header, rows, note=note, is_detail=True)
+
+
+def _phases(view: RunView) -> Iterable[tuple[str, Used, Entry]]:
+    index = tuple(cost_quantity(view.row(f"index_{name}")) for name in _USED)
+    query = tuple(cost_of(view, name) for name in _USED)
+    n = population(view.row("input_tokens"))
+    yield "index", index, ""
+    yield "all answers", tuple(_whole(view, view.row(name)) for name in _USED), n
+    yield "a query", query, n
+    if view.n_answered:
+        with_index = tuple(_shared(one, whole, view.n_answered) for one, whole in zip(query, index, strict=True))
+        yield "a query with the index", with_index, count(view.n_answered)
+    judges = [evaluation.evaluator for evaluation in view.evaluations if evaluation.models]
+    if judges:
+        spent = [[view.value(f"{PREFIX}{evaluator}_{name}") for evaluator in judges] for name in _USED]
+        yield "judges", tuple(None if None in own else Quantity(sum(filter(None, own))) for own in spent), ""
+
+
+def _whole(view: RunView, row: Aggregate | None) -> Quantity | None:
+    """The sum behind a mean; a lower bound if a query is missing. With repeats only if none is missing."""
+    if row is None or row.mean is None or (row.n_failed and view.frame.repeats > 1):
+        return None
+    return Quantity(round(row.mean * values_in(row), 9), at_least=is_lower_bound(row) or row.n_failed > 0)
+
+
+def _shared(query: Quantity | None, index: Quantity | None, n: int) -> Quantity | None:
+    if query is None or index is None or query.value is None or index.value is None:
+        return None
+    return Quantity(query.value + index.value / n, at_least=query.at_least or index.at_least)
+
+
+def index_table(group: Group) -> Table | None:
+    """Contents of the index, and the time and memory it took to build; None if no run has one."""
+    if all(view.run.index() is None for view in group.views):
+        return None
+    header: tuple[str, ...] = ("system", "seconds", "documents", "chunks", "failed chunks", "nodes", "edges")
+    header += ("communities", "size, GB", "peak memory, GB")
+    rows = []
+    for view in group.views:
+        names = ("documents", "chunks", "failed_chunks", "nodes", "edges", "communities")
+        counts = [plain(view.value(f"index_{name}")) for name in names]
+        sizes = [plain(view.value(f"index_{name}"), _GB) for name in ("bytes", "peak_rss_bytes")]
+        rows.append((printable(view.label), index_seconds(view), *counts, *sizes))
+    note = (
+        f"Seconds of a build from scratch. {_REBUILT}: the time of the build plus the original time of calls and "
+        "vectors reused from an earlier one. ≥: with reused calls or vectors."
+    )
+    return Table("index", "Index", header, tuple(rows), note=note)
+
+
+def index_seconds(view: RunView) -> Quantity | None:
+    """Seconds of a build from scratch: measured, otherwise reconstructed, otherwise a lower bound."""
+    alone, spent = view.value("index_alone_s"), view.value("index_spent_s")
+    if alone is None:
+        return None if spent is None else Quantity(spent, at_least=True)
+    return Quantity(alone, mark="" if view.value("index_wall_s") is not None else _REBUILT)
+
+
+def ledger_table(group: Group) -> Table | None:
+    """Model calls of the index, which run built it, and how much another run had paid."""
+    header: tuple[str, ...] = ("system", "built by", "model calls", "input tokens", "output tokens", "USD")
+    header += ("calls another run paid", "texts embedded", "from another run")
+    rows = []
+    for view in group.views:
+        index = view.run.index()
+        if index is None:
+            continue
+        built_by = "this run" if index.built_by == view.run.run_id else printable(index.built_by, _LONGEST_ID)
+        names = ("model_calls", "input_tokens", "output_tokens", "usd", "shared_model_calls")
+        used = [cost_quantity(view.row(f"index_{name}")) for name in names]
+        texts = count(index.cost.embedded_texts + index.cost.cached_texts)
+        rows.append((printable(view.label), built_by, *used, texts, plain(view.value("index_shared_texts"))))
+    return Table("index_ledger", "Index ledger", header, tuple(rows), is_detail=True) if rows else None
+
+
+def resources_table(group: Group) -> Table | None:
+    """CPU and RAM: mean / maximum for each phase; None without samples."""
+    header: tuple[str, ...] = ("system", "phase", "machine CPU, %", "machine RAM, GB", "system CPU, %")
+    header += ("system RAM, GB", "server CPU, %", "server RAM, GB")
+    whose = [("machine", "ram_bytes"), ("system", "rss_bytes"), ("server", "rss_bytes")]
+    if any(_sampled(view, phase, "database_cpu_percent") for view in group.views for phase in PHASES):
+        header += ("database CPU, %", "database RAM, GB")
+        whose.append(("database", "rss_bytes"))
+    header += ("system peak RAM, GB", "of it embedder, GB", "samples")
+    rows = []
+    for view in group.views:
+        for phase in PHASES:
+            sampled = view.row(f"{phase}_machine_cpu_percent_mean")
+            if sampled is None:
+                continue
+            cells: list[Entry] = []
+            for who, memory in whose:
+                cells.append(_sampled(view, phase, f"{who}_cpu_percent"))
+                cells.append(_sampled(view, phase, f"{who}_{memory}", _GB))
+            cells += [plain(view.value(f"{phase}_{what}_rss_bytes"), _GB) for what in ("peak", "embedder")]
+            rows.append((printable(view.label), phase, *cells, count(sampled.n_scored)))
+    note = (
+        "Mean / maximum of samples. Server: model servers; database: other servers that a system uses; "
+        f"{NOT_SAMPLED}: it runs elsewhere, or its process is not visible. Embedder: the part of the peak for "
+        "loading the embedder and its library in the system's process."
+    )
+    return Table("resources", "CPU and RAM", header, tuple(rows), note=note) if rows else None
+
+
+def _sampled(view: RunView, phase: str, quantity: str, scale: float = 1.0) -> Entry:
+    """Mean / maximum; a word if it could not be sampled; None without samples."""
+    mean, highest = (view.value(f"{phase}_{quantity}_{end}") for end in ("mean", "max"))
+    if mean is not None and highest is not None:
+        return ValueGroup((Quantity(mean * scale), Quantity(highest * scale)))
+    return NOT_SAMPLED if view.resources is not None and quantity in view.resources.not_sampled else None
