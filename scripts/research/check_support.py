@@ -18,8 +18,8 @@ from common import command_line, print_table, started
 from numpy.typing import NDArray
 from scipy.stats import pearsonr, rankdata, spearmanr
 
-from harness.extensions.meta_evaluation.card.files import read_values
-from harness.extensions.meta_evaluation.labelled_sets.clapnq import load
+from harness.extensions.meta_evaluation.card_output import read_values
+from harness.extensions.meta_evaluation.public_labelled_sets import load
 
 FAITHFUL = 3.0
 HEADER = ("metric", "n", "Pearson", "Spearman", "Spearman given length", "AUC")

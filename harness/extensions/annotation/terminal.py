@@ -1,21 +1,172 @@
-"""The modes of `rag-harness annotate`: page, sheet export and import, everybody's labels, agreement."""
+"""Runs `rag-harness annotate`: page, sheet export and import, everybody's labels, agreement."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.cli.console import complain, open_console
 from harness.core.current_process import user_name
-from harness.core.errors import ConfigError
+from harness.core.errors import ConfigError, DataError
 from harness.core.records import Annotation
+from harness.datasets.annotation_csv import CANNOT_TELL, cells_of, label_in, labels_text
+from harness.datasets.question_files.file_reading import read_table
+from harness.display.csv_sheets import sheet_text
 from harness.display.text_format import counted
 from harness.extensions.annotation.annotator_agreement import agreement_content, agreement_json
-from harness.extensions.annotation.labelling_session import LabellingSession, open_session
-from harness.extensions.annotation.sampled_answers import DrawnAnswers, draw_answers
-from harness.extensions.web.serve import serve_page
+from harness.extensions.annotation.labelling_session import (
+    DrawnAnswers,
+    LabellingSession,
+    ShownAnswer,
+    draw_answers,
+    open_session,
+)
+from harness.extensions.annotation.scales import SCALES, asked_of
+from harness.extensions.web import serve_page
 from harness.store import RunDir, find_runs
 from harness.store.annotations import read_annotations
+from harness.store.atomic_files import write_atomic
+
+_SHOWN = ("item", "question", "reference", "answer", "contexts")
+_SAID = (*(scale.dimension for scale in SCALES), "note")
+_BEFORE = "said_before"
+"""The column with the labels and note of the row when the sheet was written, as JSON."""
+_COLUMNS = (*_SHOWN, *_SAID, _BEFORE)
+_NOT_ASKED = "not asked"
+_LONGEST_CELL = 32_000
+"""Characters: spreadsheets show few more."""
+
+
+@dataclass(frozen=True)
+class LabelsTaken:
+    """The counts after reading a sheet."""
+
+    items: int
+    """Rows with new labels or notes."""
+    labels: int
+    cannot_tell: int
+    left: int
+    """Items that are not fully labelled."""
+    replaced: int = 0
+    """Labels that replace newer ones than the sheet's, such as from the page; the log has both."""
+
+
+def write_label_sheet(desk: LabellingSession, path: Path) -> int:
+    """Write every sampled item, in the annotator's order, with the labels so far; returns their number. Raises
+    ConfigError if the file exists.
+    """
+    if path.exists():
+        raise ConfigError(
+            f"{path} is there already", f"name another file, or take its labels first: --import {path}"
+        )
+    write_atomic(path, sheet_text(_COLUMNS, [_cells(desk, item) for item in desk.drawn.items]))
+    return len(desk.drawn.items)
+
+
+def write_labels(annotations: Sequence[Annotation], path: Path) -> None:
+    """Write the labels of all annotators as a table that `correlate --labels` reads. Raises ConfigError if it
+    exists.
+    """
+    if path.exists():
+        raise ConfigError(f"{path} is there already", "name another file")
+    write_atomic(path, labels_text(annotations))
+
+
+def take_label_sheet(desk: LabellingSession, path: Path) -> LabelsTaken:
+    """Keep its labels, all or none; an empty cell is no label. Raises DataError or ConfigError, one line with the
+    row.
+    """
+    table = read_table(path)
+    if "item" not in table.names:
+        raise DataError(f"{path} has no column 'item'", f"fill in what --csv {path} writes")
+    taken: list[tuple[Annotation, bool]] = []
+    seen: set[str] = set()
+    for number, row in enumerate(table.rows, start=2):
+        taken += _taken(desk, cells_of(row), f"{path} row {number}", seen)
+    found = [one for one, _ in taken]
+    desk.keep(found)
+    labelled = [one for one in found if one.dimension is not None]
+    return LabelsTaken(
+        items=len({(one.run, one.query_id) for one in found}),
+        labels=sum(one.label is not None for one in labelled),
+        cannot_tell=sum(one.cannot_tell for one in labelled),
+        left=len(desk.drawn.items) - desk.n_complete,
+        replaced=sum(is_replacing for _, is_replacing in taken),
+    )
+
+
+def _taken(
+    desk: LabellingSession, cells: Mapping[str, str], where: str, seen: set[str]
+) -> Iterator[tuple[Annotation, bool]]:
+    """The new labels of a row, and whether they replace labels made since the sheet was written. `where`: its
+    number in a spreadsheet.
+    """
+    item_id = cells.get("item", "")
+    try:
+        item = desk.find(item_id)
+    except ConfigError as error:
+        raise DataError(f"{where}: {error.what}", error.fix) from error
+    if item_id in seen:
+        raise DataError(f"{where}: the item '{item_id}' occurs twice", "leave one row for each item")
+    seen.add(item_id)
+    said, base = desk.labels_of(item), _said_before(cells)
+    for scale in SCALES:
+        cell, name = cells.get(scale.dimension, ""), scale.dimension
+        if not cell or cell == _NOT_ASKED:
+            continue
+        label, now = label_in(cell, f"{where}, {name}"), said.get(name)
+        # Cells that were not changed in the sheet are ignored: the label may be newer.
+        is_new = name not in base or label_in(base[name], where) != label
+        if is_new and (now is None or (now.label, now.cannot_tell) != (label, label is None)):
+            try:
+                kept = desk.label(item, name, label, cannot_tell=label is None)
+            except ConfigError as error:
+                raise DataError(f"{where}: {error.what}", error.fix) from error
+            yield kept, now is not None and _told(now) != base.get(name, "")
+    note, noted = cells.get("note", "")[:4_000], said.get(None)
+    is_new = note.split() != base.get("note", "").split()
+    if note and is_new and (noted is None or noted.note != note):
+        yield desk.note(item, note), noted is not None and noted.note.split() != base.get("note", "").split()
+
+
+def _said_before(cells: Mapping[str, str]) -> Mapping[str, str]:
+    """The labels that `_cells` wrote there; nothing if the cell was emptied."""
+    try:
+        base = json.loads(cells.get(_BEFORE, ""))
+    except ValueError:
+        base = None
+    return {name: cell for name, cell in base.items() if isinstance(cell, str)} if isinstance(base, dict) else {}
+
+
+def _told(one: Annotation) -> str:
+    return CANNOT_TELL if one.cannot_tell else str(one.label)
+
+
+def _cells(desk: LabellingSession, item: ShownAnswer) -> dict[str, str]:
+    said, prediction = desk.labels_of(item), item.prediction
+    asked = {scale.dimension for scale in asked_of(prediction)}
+    texts = [context.text for context in prediction.contexts]
+    cells = {
+        "item": item.item_id,
+        "question": item.row.query.text,
+        "reference": " | ".join(item.row.reference.answers),
+        "answer": prediction.answer or "",
+        "contexts": "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, start=1)),
+        "note": said[None].note if None in said else "",
+    }
+    for scale in SCALES:
+        one = said.get(scale.dimension)
+        told = "" if one is None else _told(one)
+        cells[scale.dimension] = told if scale.dimension in asked else _NOT_ASKED
+    base = {name: cell for name in _SAID if (cell := cells[name]) not in {"", _NOT_ASKED}}
+    cells[_BEFORE] = json.dumps(base, ensure_ascii=False) if base else ""
+    return {name: _shortened(cell) for name, cell in cells.items()}
+
+
+def _shortened(cell: str) -> str:
+    """Cut to the length of a cell, and without NUL characters."""
+    text = cell.replace("\0", "\ufffd")
+    return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 20]} … (cut here)"
 
 
 @dataclass(frozen=True)
@@ -53,10 +204,10 @@ def run_labelling(names: Sequence[str], options: LabelOptions) -> None:
     elif options.labels:
         _write_labels(_everybodys(runs), options.labels)
     else:
-        _label(runs, options)
+        _label_answers(runs, options)
 
 
-def _label(runs: Sequence[RunDir], options: LabelOptions) -> None:
+def _label_answers(runs: Sequence[RunDir], options: LabelOptions) -> None:
     annotator = options.annotator or user_name()
     if annotator is None:
         raise ConfigError("your login name is unknown", "name who labels: --annotator NAME")
@@ -68,7 +219,7 @@ def _label(runs: Sequence[RunDir], options: LabelOptions) -> None:
         elif options.from_csv:
             _take_sheet(desk, options.from_csv)
         else:
-            from harness.extensions.annotation.page import annotation_page
+            from harness.extensions.annotation.labelling_session import annotation_page
 
             serve_page(annotation_page(desk), options.port)
         _say(f"{annotator}: {desk.n_complete:,} of {counted(len(drawn.items), 'answer')} finished")
@@ -83,15 +234,11 @@ def _drawn_line(drawn: DrawnAnswers, annotator: str) -> str:
 
 
 def _write_sheet(desk: LabellingSession, path: Path) -> None:
-    from harness.extensions.annotation.csv_sheet import write_label_sheet
-
     number = counted(write_label_sheet(desk, path), "row")
     _say(f"{path}: {number}; fill in 1 to 5, 'cannot tell' or nothing, then the same command with --import {path}")
 
 
 def _take_sheet(desk: LabellingSession, path: Path) -> None:
-    from harness.extensions.annotation.csv_sheet import take_label_sheet
-
     taken = take_label_sheet(desk, path)
     _say(
         f"{path}: {counted(taken.labels, 'label')} and {taken.cannot_tell:,} 'cannot tell' "
@@ -108,8 +255,6 @@ def _everybodys(runs: Sequence[RunDir]) -> list[Annotation]:
 
 
 def _write_labels(annotations: Sequence[Annotation], path: Path) -> None:
-    from harness.extensions.annotation.csv_sheet import write_labels
-
     write_labels(annotations, path)
     _say(f"{path}: {counted(len(annotations), 'row')}")
 

@@ -54,8 +54,8 @@ def ask(
 
       rag-harness ask demo--naive "Who built it?" --json < /dev/null
     """
+    from harness.extensions.ask.output import AnswerOutput, ask_run
     from harness.extensions.ask.session import AskOptions
-    from harness.extensions.ask.terminal import AnswerOutput, ask_run
 
     options = AskOptions(judge, config, tuple(settings or ()), trust, prices, results, quiet)
     raise typer.Exit(ask_run(run, question, options, AnswerOutput(as_json, texts)))

@@ -8,7 +8,7 @@ from typing import Literal
 
 from harness.core.errors import ConfigError
 from harness.display.text_format import counted, printable
-from harness.extensions.meta_evaluation.columns import PlacedAnswer, ValueColumn, ValueColumns
+from harness.extensions.meta_evaluation.correlation_columns import PlacedAnswer, ValueColumn, ValueColumns
 from harness.statistics.correlation import Correlation, correlate
 
 FEWEST_PAIRS = 10

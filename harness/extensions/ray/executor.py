@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.config import RunnerConfig
 from harness.extensions.ray.cluster import RayCluster, ray_cluster
-from harness.extensions.ray.spread_cells import run_spread
+from harness.extensions.ray.spread_execution import run_spread
 from harness.extensions.ray.spread_scoring import SpreadScoring
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import EvaluationPlan

@@ -1,4 +1,4 @@
-"""The two phases of a cell on a pool of workers: one builds its index, several answer shards of its queries.
+"""The cells of a command on one pool of workers: one builds an index, several answer shards of its queries.
 
 Only this process writes to the run directory: workers send it their records and their model calls.
 """
@@ -8,16 +8,19 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil
 
 from harness.core.errors import HarnessError
 from harness.core.records import IndexRecord, Phase
 from harness.core.sanitize import secret_names
 from harness.extensions.ray.remote_extractors import RemoteReaders
-from harness.extensions.ray.remote_worker import RemoteLauncher
-from harness.extensions.ray.work_queue import WorkQueue
-from harness.extensions.ray.worker_pool import Listener, WorkerPool
+from harness.extensions.ray.remote_worker import RemoteLauncher, StartWorker
+from harness.extensions.ray.worker_pool import Listener, WorkerPool, WorkQueue
 from harness.models.budget import Allowance
+from harness.models.providers import provider_of
+from harness.runner.budget_tracker import BudgetTracker
+from harness.runner.executing.execute import CellResult, RunContext, run_locked
 from harness.runner.executing.messages import Event, ExtractionJob, Job, QueryTask, Turn
 from harness.runner.executing.phases import Execution, Heard
 from harness.runner.executing.process_launcher import HERE, WorkerLauncher
@@ -25,10 +28,67 @@ from harness.runner.executing.progress_counter import ProgressCounter
 from harness.runner.executing.remote_extraction import RULES
 from harness.runner.executing.resources import NoSampler
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment
+from harness.runner.executor import CellRunOptions
+from harness.runner.plan import Cell
+from harness.runner.progress import Reporter
 from harness.store import IndexDir
 
 _MOST_LOST = 5
 """Consecutive workers that may be lost before any of them answers a query."""
+
+
+def run_spread(
+    cells: Sequence[Cell],
+    options: CellRunOptions,
+    start_worker: StartWorker,
+    n_workers: int,
+    reporter: Reporter,
+    spending: BudgetTracker,
+    *,
+    ends_within_s: float = 0.0,
+) -> list[CellResult]:
+    """Index and answer all of these cells concurrently, with at most `n_workers` workers; returns a result for
+    each, in order. A lost worker ends within `ends_within_s` seconds.
+
+    A cell whose system breaks does not stop the others; an exhausted budget stops all; a user error is raised.
+    After an interruption the next call resumes.
+    """
+    spending = spending.shared_copy()
+    with WorkerPool(start_worker, n_workers, spending.allowance(), ends_within_s) as workers:
+        make = partial(SpreadExecution, workers=workers)
+
+        def run(cell: Cell) -> CellResult:
+            context = RunContext(options.results, reporter, options.priced(cell), options.again, spending)
+            return run_locked(cell, context, make)
+
+        with ThreadPoolExecutor(_n_side_by_side(cells, n_workers)) as pool:
+            running = [pool.submit(run, cell) for cell in cells]
+            with _stopping(workers, running):
+                wait(running, return_when=FIRST_EXCEPTION)
+                for cell in running:
+                    if cell.done():
+                        cell.result()
+        return [cell.result() for cell in running]
+
+
+@contextmanager
+def _stopping(workers: WorkerPool, running: Sequence["Future[CellResult]"]) -> Iterator[None]:
+    """Any exception within the block, Ctrl-C included, ends the other workers."""
+    try:
+        yield
+    except BaseException:
+        workers.stop()
+        for cell in running:
+            cell.cancel()
+        raise
+
+
+def _n_side_by_side(cells: Sequence[Cell], n_workers: int) -> int:
+    """Cells that need a model server on this machine run one at a time. For others, enough to keep all workers
+    busy while some cells begin or end.
+    """
+    served = any(cell.generator and provider_of(cell.generator).serve for cell in cells)
+    return 1 if served else min(len(cells), 2 * n_workers)
 
 
 @dataclass

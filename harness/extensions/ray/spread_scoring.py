@@ -16,8 +16,7 @@ from harness.core.records import Cost, Score, Usage
 from harness.core.sanitize import secret_names
 from harness.evaluators.run_answers import RunAnswers
 from harness.extensions.ray.remote_worker import StartWorker
-from harness.extensions.ray.work_queue import WorkQueue
-from harness.extensions.ray.worker_pool import WorkerPool
+from harness.extensions.ray.worker_pool import WorkerPool, WorkQueue
 from harness.models.budget import Allowance
 from harness.runner.costs import cost_together, usage_together
 from harness.runner.evaluating.models import EvaluationModels

@@ -53,7 +53,7 @@ def route(
 
       rag-harness route demo--naive demo--kg --out routes --policy policy.yaml
     """
-    from harness.extensions.routing.terminal import RouteOptions, print_routes
+    from harness.extensions.routing.output import RouteOptions, print_routes
 
     options = RouteOptions(measure, cost.value, cost_weight, splits, seed, out, policy, prices, results, as_json)
     print_routes(runs, options)

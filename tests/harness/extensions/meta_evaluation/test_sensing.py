@@ -10,26 +10,28 @@ from harness.api.config_building import named_judge
 from harness.api.evaluating import EvaluateOptions
 from harness.core.errors import ConfigError
 from harness.display.plotting import plotting
+from harness.extensions.meta_evaluation.figures import MovedParameter, draw_sweeps
 from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
-from harness.extensions.meta_evaluation.sensitivity import PerturbationEffect, verdict_by_rule
-from harness.extensions.meta_evaluation.sensitivity_costs import cost_table, sweep_table
-from harness.extensions.meta_evaluation.sensitivity_run import (
+from harness.extensions.meta_evaluation.sensitivity import (
+    PerturbationEffect,
     PerturbationOptions,
     SensitivityOptions,
     SensitivityResult,
+    by_measure,
     chosen_swaps,
     measure_sensitivity,
     parse_sweep,
+    verdict_by_rule,
 )
-from harness.extensions.meta_evaluation.sensitivity_tables import (
-    by_measure,
+from harness.extensions.meta_evaluation.sensitivity_output import (
+    cost_table,
     note_on_unread_metrics,
     of_readers,
     overview,
     sensitivity_data,
+    sweep_table,
     verdict_of,
 )
-from harness.extensions.meta_evaluation.sweep_figures import MovedParameter, draw_sweeps
 from harness.protocols import Measure
 from harness.statistics.confidence_intervals import UNKNOWN, Interval
 from harness.store import RunDir

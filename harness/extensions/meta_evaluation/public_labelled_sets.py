@@ -1,0 +1,251 @@
+"""Public sets of answers with human labels, each read from the data directory."""
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from harness.core.errors import ConfigError, DataError, nearest
+from harness.core.hashing import short_digest
+from harness.datasets.local_files import find, read_csv, read_json_object, read_json_rows
+from harness.datasets.row_fields import FIX, FileEntry
+from harness.extensions.meta_evaluation.labelled_set import (
+    Item,
+    LabelledDimension,
+    LabelledItems,
+    LabelledSet,
+    MissingLabels,
+    label_of,
+    labelled_file,
+    score_of,
+)
+
+_RAGCHECKER = "human_eval/ragchecker_human_labeled_data.json"
+_RAGCHECKER_SCORES = "human_eval/ragchecker_baseline_ragchecker.json"
+_RAGCHECKER_DIMENSIONS = {
+    "correctness": "which answer is more correct",
+    "completeness": "which answer is more complete",
+    "overall": "which answer is better",
+}
+_SIDES = ("model1", "model2")
+
+_CLAPNQ = "human_eval/inspectorraget_clapnq.json"
+_CLAPNQ_REFERENCE = "target"
+_CLAPNQ_MACHINE = "system"
+_CLAPNQ_DIMENSIONS = {
+    "faithfulness": "is the answer faithful to the passage",
+    "answer_relevance": "is the answer relevant to the question",
+    "fluency": "is the answer fluent",
+}
+_CLAPNQ_METRICS = {"Bert-KPrec": "BERT knowledge precision", "RougeL": "ROUGE-L", "Recall": "word recall"}
+
+_NEURAL_BRIDGE = "human_eval/neural_bridge_rag_human_eval_100.csv"
+_NEURAL_BRIDGE_METRICS = {
+    "answer_correctness": "RAGAS answer correctness",
+    "context_relevancy": "RAGAS context relevancy",
+}
+
+_HARD_NEGATIVES = "ms_marco/ms_marco_hard_neg_balanced.csv"
+
+
+def load_ragchecker() -> LabelledSet:
+    """280 pairs: 560 items, three dimensions."""
+    by_pair: dict[str, list[FileEntry]] = {}
+    for row in read_json_rows(labelled_file(_RAGCHECKER)):
+        by_pair.setdefault(row.identifier("instance_id"), []).append(row)
+    gaps = MissingLabels()
+    own = find(_RAGCHECKER_SCORES)
+    stored = _ragchecker_scores(read_json_rows(own)) if own else {}
+    dimensions = tuple(
+        LabelledDimension(name, title, tuple(_ragchecker_labels(name, by_pair, gaps)), stored=stored.get(name, {}))
+        for name, title in _RAGCHECKER_DIMENSIONS.items()
+    )
+    items = tuple(_ragchecker_item(pair, rows, side) for pair, rows in by_pair.items() for side in _SIDES)
+    absent = () if own else (f"{_RAGCHECKER_SCORES} is missing: RAGChecker's own scores are not shown",)
+    return LabelledSet("ragchecker", "RAGChecker: pairs of answers", items, dimensions, (*gaps.notes, *absent))
+
+
+def _ragchecker_item(pair: str, rows: Sequence[FileEntry], side: str) -> Item:
+    said = {(row.text("query"), row.text("gt_answer"), _response(row, side)) for row in rows}
+    if len(said) > 1:
+        raise DataError(f"{rows[-1].where}: the people who compared pair {pair} were shown different texts", FIX)
+    query, reference, answer = said.pop()
+    return Item(f"{pair}-{side}", pair, query, answer, reference)
+
+
+def _response(row: FileEntry, side: str) -> str:
+    return row.entry(side).text("response", blank=True)
+
+
+def _ragchecker_labels(name: str, by_pair: dict[str, list[FileEntry]], gaps: MissingLabels) -> list[LabelledItems]:
+    found = []
+    for pair, rows in by_pair.items():
+        given = [label_of(row.fields.get(f"{name}_label"), -2, 2, row.where) for row in rows]
+        labels = tuple(label for label in given if label is not None)
+        if len(labels) < len(given):
+            gaps.count(f"pairs with a missing label of {name}")
+        if labels:
+            found.append(LabelledItems(tuple(f"{pair}-{side}" for side in _SIDES), pair, labels))
+    return found
+
+
+def _ragchecker_scores(rows: Sequence[FileEntry]) -> dict[str, dict[str, dict[str, float]]]:
+    """Dimension -> name -> item -> RAGChecker's own score."""
+    found: dict[str, dict[str, dict[str, float]]] = {name: {"RAGChecker": {}} for name in _RAGCHECKER_DIMENSIONS}
+    for row in rows:
+        for side in _SIDES:
+            scores = row.entry(side).entry("ragchecker").fields
+            for name in _RAGCHECKER_DIMENSIONS:
+                value = score_of(scores.get(f"{name}_label"))
+                if value is not None:
+                    found[name]["RAGChecker"][f"{row.identifier('instance_id')}-{side}"] = value
+    return found
+
+
+def load_clapnq() -> LabelledSet:
+    """300 items of 100 questions, three dimensions; metrics are compared with the mean of three people."""
+    whole = read_json_object(labelled_file(_CLAPNQ))
+    tasks = {task.identifier("task_id"): task for task in whole.entries("tasks")}
+    results = [one for one in whole.entries("results") if one.identifier("model_id") != _CLAPNQ_REFERENCE]
+    gaps = MissingLabels()
+    items = {
+        _clapnq_id(one): _clapnq_item(one, tasks[one.identifier("task_id")])
+        for one in results
+        if _known(one, tasks, gaps)
+    }
+    kept = [one for one in results if _clapnq_id(one) in items]
+    dimensions = tuple(_clapnq_dimension(name, title, kept, gaps) for name, title in _CLAPNQ_DIMENSIONS.items())
+    note = "the reference itself is left out: measures that read the reference would score it best"
+    return LabelledSet("clapnq", "ClapNQ: graded answers", tuple(items.values()), dimensions, (note, *gaps.notes))
+
+
+def _known(result: FileEntry, tasks: Mapping[str, FileEntry], gaps: MissingLabels) -> bool:
+    known = result.identifier("task_id") in tasks
+    if not known:
+        gaps.count("answers whose question the file lacks")
+    return known
+
+
+def _clapnq_id(result: FileEntry) -> str:
+    return f"{result.identifier('task_id')}-{result.identifier('model_id')}"
+
+
+def _clapnq_item(result: FileEntry, task: FileEntry) -> Item:
+    output, asked = result.entries("output"), task.entries("input")
+    targets, contexts = task.entries("targets"), task.entries("contexts")
+    return Item(
+        item_id=_clapnq_id(result),
+        question_id=task.identifier("task_id"),
+        query=asked[-1].text("text") if asked else "",
+        answer=output[-1].text("content", blank=True) if output else "",
+        reference=targets[0].text("value", blank=True) if targets else "",
+        contexts=tuple(one.text("text") for one in contexts),
+    )
+
+
+def _clapnq_dimension(name: str, title: str, results: list[FileEntry], gaps: MissingLabels) -> LabelledDimension:
+    rows = []
+    stored: dict[str, dict[str, float]] = {shown: {} for shown in _CLAPNQ_METRICS.values()}
+    for result in results:
+        scores = result.entry("scores")
+        given = scores.entry(name).fields if name in scores.fields else {}
+        people = [given[person] for person in sorted(given) if person != _CLAPNQ_MACHINE]
+        labels = [label_of(_clapnq_value(one), 1, 4, f"{result.where}, {name}") for one in people]
+        if None in labels or not labels:
+            gaps.count(f"answers with a missing label of {name}")
+        if said := tuple(label for label in labels if label is not None):
+            rows.append(LabelledItems((_clapnq_id(result),), result.identifier("task_id"), said))
+        for metric, shown in _CLAPNQ_METRICS.items():
+            machine = scores.fields.get(metric)
+            value = score_of(_clapnq_value(machine.get(_CLAPNQ_MACHINE))) if isinstance(machine, Mapping) else None
+            if value is not None:
+                stored[shown][_clapnq_id(result)] = value
+    return LabelledDimension(name, title, tuple(rows), stored=stored)
+
+
+def _clapnq_value(annotation: object) -> object:
+    return annotation.get("value") if isinstance(annotation, Mapping) else None
+
+
+def load_neural_bridge() -> LabelledSet:
+    """100 items, one dimension, one person: the agreement of people is unknown."""
+    rows = read_csv(labelled_file(_NEURAL_BRIDGE), ",")
+    gaps = MissingLabels()
+    labelled = []
+    stored: dict[str, dict[str, float]] = {shown: {} for shown in _NEURAL_BRIDGE_METRICS.values()}
+    for row in rows:
+        item = row.identifier("qa_index")
+        label = label_of(row.fields.get("Human label"), 1, 5, row.where)
+        if label is None:
+            gaps.count("answers without a label")
+            continue
+        labelled.append(LabelledItems((item,), item, (label,)))
+        for column, shown in _NEURAL_BRIDGE_METRICS.items():
+            value = score_of(row.fields.get(column))
+            if value is not None:
+                stored[shown][item] = value
+    dimension = LabelledDimension("quality", "is the answer good", tuple(labelled), stored=stored)
+    items = tuple(_neural_bridge_item(row) for row in rows)
+    return LabelledSet("neural_bridge", "neural-bridge: graded answers", items, (dimension,), gaps.notes)
+
+
+def _neural_bridge_item(row: FileEntry) -> Item:
+    item = row.identifier("qa_index")
+    answer, reference = row.text("answer", blank=True), row.text("ground_truth", blank=True)
+    return Item(item, item, row.text("question"), answer, reference, _neural_bridge_contexts(row))
+
+
+def _neural_bridge_contexts(row: FileEntry) -> tuple[str, ...]:
+    try:
+        listed = ast.literal_eval(row.text("contexts"))
+    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+        raise DataError(f"{row.where}: field 'contexts' is no list of texts", FIX) from error
+    if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+        raise DataError(f"{row.where}: field 'contexts' is no list of texts", FIX)
+    return tuple(listed)
+
+
+def load_hard_negatives() -> LabelledSet:
+    """400 items of 200 questions, one dimension of 0 and 1."""
+    gaps = MissingLabels()
+    items, labelled = [], []
+    for number, row in enumerate(read_csv(labelled_file(_HARD_NEGATIVES), ","), start=1):
+        query = row.text("query").strip()
+        question, item = short_digest(query), f"passage-{number}"
+        label = label_of(row.fields.get("expected_score"), 0, 1, row.where)
+        if label is None:
+            gaps.count("passages without a label")
+            continue
+        items.append(Item(item, question, query, None, contexts=(row.text("expected_response"),)))
+        labelled.append(LabelledItems((item,), question, (float(label >= 0.5),)))
+    dimension = LabelledDimension(
+        "relevance", "is the passage relevant to the query", tuple(labelled), is_binary=True
+    )
+    return LabelledSet("ms_marco_hard", "MS MARCO: hard negatives", tuple(items), (dimension,), gaps.notes)
+
+
+@dataclass(frozen=True)
+class HumanSetSpec:
+    """A set, its name and its loader."""
+
+    name: str
+    summary: str
+    load: Callable[[], LabelledSet]
+    """load() raises DataError, one line, if its file is missing or has other content."""
+
+
+SETS = {
+    spec.name: spec
+    for spec in (
+        HumanSetSpec("ragchecker", "280 pairs of answers, which is better by two people", load_ragchecker),
+        HumanSetSpec("clapnq", "300 answers of three models, graded by three people each", load_clapnq),
+        HumanSetSpec("neural_bridge", "100 answers, graded by one person", load_neural_bridge),
+        HumanSetSpec("ms_marco_hard", "400 passages, relevant or a hard negative", load_hard_negatives),
+    )
+}
+
+
+def load_set(name: str) -> LabelledSet:
+    """ConfigError: no set of that name."""
+    if name not in SETS:
+        raise ConfigError(f"--set-name: no set is called '{name}'", nearest(name, SETS))
+    return SETS[name].load()

@@ -1,0 +1,276 @@
+"""Runs `rag-harness validate`: scores a labelled set with evaluators and prints its card."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from harness.api.config_building import bench_config, named_judge, price_table
+from harness.cli.console import complain, open_console
+from harness.cli.evaluate import conclude, resumable, say_stopped
+from harness.config import BenchConfig
+from harness.core.errors import EXIT_DONE, ConfigError, HarnessError
+from harness.core.records import Score
+from harness.extensions.meta_evaluation.card_output import (
+    card_json,
+    card_sentences,
+    card_tables,
+    read_values,
+    write_card,
+)
+from harness.extensions.meta_evaluation.labelled_set import LabelledDimension, LabelledItems, LabelledSet
+from harness.extensions.meta_evaluation.labels_as_run import run_of
+from harness.extensions.meta_evaluation.public_labelled_sets import load_set
+from harness.extensions.meta_evaluation.validity_card import (
+    SHOWN,
+    Card,
+    CardValues,
+    LabelledRow,
+    MeasuredBy,
+    build_card,
+)
+from harness.protocols import Measure
+from harness.registry import EVALUATORS
+from harness.report.render.terminal import WIDTH, print_table
+from harness.runner.budget_tracker import BudgetTracker, CostOwner
+from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
+from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, check_judges, plan_evaluation
+from harness.runner.progress import Reporter
+from harness.statistics.prices import Prices, usage_usd
+from harness.store import RunDir
+
+ItemScores = Mapping[str, Mapping[str, float]]
+"""Measure -> item -> value."""
+
+_FOLDER = "validity"
+
+
+@dataclass(frozen=True)
+class ScoredSet:
+    """A set, its scores, and the outcome of the scoring."""
+
+    values: CardValues
+    run: RunDir
+    outcome: EvaluationOutcome
+    spending: BudgetTracker
+
+
+def evaluators_here(*, judged: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The evaluators that can run here, and a line for each whose packages are missing.
+
+    Without a judge, those that need one are in neither.
+    """
+    able, unable = [], []
+    for name in EVALUATORS.names():
+        spec = EVALUATORS.load(name)
+        if "judge" in spec.roles and not judged:
+            continue
+        try:
+            if spec.preflight:
+                spec.preflight(spec.params())
+            able.append(name)
+        except HarnessError as error:
+            unable.append(f"{name} is left out: {error}")
+    return tuple(able), tuple(unable)
+
+
+def score_set(
+    human: LabelledSet, config: BenchConfig, results: Path, prices: Prices, reporter: Reporter
+) -> ScoredSet:
+    """Score every item with every evaluator of the config that has not done so with the same models and
+    parameters; failed scores are tried again, and judgements already made are not paid again.
+
+    Raises HarnessError, one line, before anything is scored: an unknown evaluator, a judge that is not configured
+    or does not answer.
+    """
+    plan = plan_evaluation(config)
+    check_judges(plan)
+    run = run_of(human, results, reporter.warn)
+    spending = BudgetTracker(config.budget, prices, results, [CostOwner.of(run, {}, plan)], warn=reporter.warn)
+    spending.check_prices(plan.models)
+
+    left = replace(plan, evaluators=tuple(one for one in plan.evaluators if not _is_scored(one, plan, run)))
+    outcome = evaluate_runs([run], left, results, reporter, spending)
+    return ScoredSet(_values(human, run, plan, prices), run, outcome, spending)
+
+
+def _is_scored(planned: PlannedEvaluator, plan: EvaluationPlan, run: RunDir) -> bool:
+    """Whether the run already has all scores of this evaluator."""
+    made = next((one for one in run.evaluations() if one.evaluator == planned.spec.name), None)
+    if made is None or not plan.would_make(planned, made):
+        return False
+    names = set(made.measures)
+    return not any(score.status == "failed" for score in run.scores() if score.measure in names)
+
+
+def _values(human: LabelledSet, run: RunDir, plan: EvaluationPlan, prices: Prices) -> CardValues:
+    scores = run.scores()
+    found: dict[str, dict[str, float]] = {}
+    for score in scores:
+        if score.status == "scored" and score.value is not None:
+            found.setdefault(score.measure, {})[score.query_id] = score.value
+    measures = list(_measured(run, plan, prices, scores))
+    worst = {one.name: one.worst for one in measures if one.worst is not None and one.name in found}
+    rows = [row for one in human.dimensions for row in _rows(one, found, worst)]
+    stored = dict.fromkeys(name for one in human.dimensions for name in one.stored)
+    return CardValues(
+        name=human.name,
+        title=human.title,
+        notes=human.notes,
+        dimensions={one.name: one.title for one in human.dimensions},
+        binary=tuple(one.name for one in human.dimensions if one.is_binary),
+        measures=(*measures, *(MeasuredBy(name=name, n_items=len(human.items)) for name in stored)),
+        rows=tuple(rows),
+        models={role: dict(model) for role, model in plan.models.items()},
+    )
+
+
+def _measured(run: RunDir, plan: EvaluationPlan, prices: Prices, scores: Sequence[Score]) -> Iterator[MeasuredBy]:
+    """Every metric of the plan's evaluators that scored the run, with its cost."""
+    by_evaluator = {one.evaluator: one for one in run.evaluations()}
+    n_items = len(run.sample())
+    for planned in plan.evaluators:
+        record = by_evaluator.get(planned.spec.name)
+        if record is None:
+            continue
+        usage = record.cost.usage
+        for measure in planned.measures:
+            failed = sum(score.measure == measure.name and score.status == "failed" for score in scores)
+            yield MeasuredBy(
+                name=measure.name,
+                title=_title(measure),
+                evaluator=planned.spec.name,
+                is_judged="judge" in planned.spec.roles,
+                worst=measure.failure_value,
+                n_items=n_items,
+                n_failed=failed,
+                evaluator_wall_s=record.cost.wall_s,
+                evaluator_tokens=sum(used.input_tokens + used.output_tokens for used in usage.values()),
+                evaluator_usd=usage_usd(prices, plan.models, usage),
+            )
+
+
+def _title(measure: Measure) -> str:
+    """Short enough for a table; the full names are those of `compare` and `report`."""
+    return "" if measure.title == measure.name else measure.title
+
+
+def _rows(
+    dimension: LabelledDimension, found: Mapping[str, Mapping[str, float]], worst: Mapping[str, float]
+) -> Iterator[LabelledRow]:
+    scores: dict[str, Mapping[str, float]] = {**found, **dimension.stored}
+    for row in dimension.rows:
+        said = {name: _said(row, values) for name, values in scores.items()}
+        known = {name: value for name, value in said.items() if value is not None}
+        filled = {
+            name: _filled(row, scores.get(name, {}), least) for name, least in worst.items() if name not in known
+        }
+        yield LabelledRow(
+            dimension=dimension.name,
+            row_id=" ".join(row.item_ids),
+            question_id=row.question_id,
+            labels=row.labels,
+            scores=known,
+            filled=filled,
+        )
+
+
+def _said(row: LabelledItems, values: Mapping[str, float]) -> float | None:
+    """The score of an item, or the difference second - first of a pair; None if a score is missing."""
+    if any(item not in values for item in row.item_ids):
+        return None
+    return _difference([values[item] for item in row.item_ids])
+
+
+def _filled(row: LabelledItems, values: Mapping[str, float], worst: float) -> float:
+    return _difference([values.get(item, worst) for item in row.item_ids])
+
+
+def _difference(scores: Sequence[float]) -> float:
+    return scores[0] if len(scores) == 1 else scores[1] - scores[0]
+
+
+@dataclass(frozen=True)
+class ValidateOptions:
+    """The flags of the command."""
+
+    set_name: str
+    evaluators: tuple[str, ...] = ()
+    number: int | None = None
+    seed: int = 0
+    judge: str | None = None
+    no_judge: bool = False
+    again: Path | None = None
+    out: Path | None = None
+    config: Path | None = None
+    settings: tuple[str, ...] = ()
+    prices: Path | None = None
+    results: Path = Path("results")
+    quiet: bool = False
+
+
+def print_validity(options: ValidateOptions, *, as_json: bool) -> int:
+    """Score, write the card and print it; returns the exit code."""
+    _check(options)
+    if options.again:
+        card = build_card(read_values(options.again))
+        _show(card, options.out or options.again, as_json=as_json)
+        return EXIT_DONE
+    reporter = Reporter(quiet=options.quiet)
+    human = load_set(options.set_name).drawn(options.number, options.seed)
+    config, left_out = _config(options)
+    for line in left_out:
+        reporter.warn(line)
+    with resumable("paid judgements are kept"):
+        prices = price_table(options.prices or config.prices)
+        scored = score_set(human, config, options.results, prices, reporter)
+    return _concluded(scored, config, options, as_json=as_json)
+
+
+def _concluded(scored: ScoredSet, config: BenchConfig, options: ValidateOptions, *, as_json: bool) -> int:
+    if scored.values.measures:
+        default = options.results / _FOLDER / scored.values.name
+        _show(build_card(scored.values), options.out or default, as_json=as_json)
+    code = conclude(((scored.outcome, config),))
+    if stopped := scored.outcome.stopped:
+        return say_stopped(stopped, scored.spending, "judgements are unfinished")
+    return code
+
+
+def _check(options: ValidateOptions) -> None:
+    if options.judge is not None and options.no_judge:
+        raise ConfigError("--judge and --no-judge contradict each other", "drop one of them")
+    if options.again and (options.evaluators or options.judge or options.number is not None):
+        raise ConfigError("--from makes a card from existing values", "drop -e, -n and --judge")
+
+
+def _config(options: ValidateOptions) -> tuple[BenchConfig, tuple[str, ...]]:
+    """The config for scoring, and one line per evaluator that cannot run."""
+    settings = [*options.settings, *named_judge(options.judge)]
+    chosen = options.evaluators
+    left_out: tuple[str, ...] = ()
+    if not chosen and options.config is None:
+        chosen, left_out = evaluators_here(judged=options.judge is not None)
+    if chosen:
+        settings.append(f"evaluators={json.dumps(list(chosen))}")
+    return bench_config(options.config, settings=settings), left_out
+
+
+def _show(card: Card, out: Path, *, as_json: bool) -> None:
+    picture = write_card(card, out)
+    if as_json:
+        sys.stdout.write(json.dumps({**card_json(card), "out": str(out)}) + "\n")
+        return
+    console = open_console()
+    for table in card_tables(card, SHOWN):
+        print_table(table, console, max(WIDTH, console.width))
+    for line in card_sentences(card):
+        console.print(f"- {line}", soft_wrap=True, markup=False, highlight=False)
+    if picture:
+        console.print(f"picture: {out / picture.path}", soft_wrap=True)
+    else:
+        complain("there is nothing to draw: no measure varies with these labels")
+    console.print(f"card: {out}", soft_wrap=True)
