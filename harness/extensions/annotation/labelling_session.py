@@ -70,7 +70,8 @@ def draw_answers(runs: Sequence[RunDir], fraction: float, seed: int, annotator: 
     drawn = failed = unanswered = 0
     for run in {run.path.resolve(): run for run in runs}.values():
         rows = {row.query.query_id: row for row in run.sample()}
-        kept = _first_queries(list(rows.values()), fraction, seed)
+        order = query_order((row.reference for row in rows.values()), seed)
+        kept = order[: max(1, ceil(fraction * len(order) - 1e-9))]
         records, run_id = run.records(), run.manifest().run_id
         drawn += len(rows)
         for query_id in kept:
@@ -88,23 +89,13 @@ def draw_answers(runs: Sequence[RunDir], fraction: float, seed: int, annotator: 
     return DrawnAnswers(tuple(items), drawn, failed, unanswered)
 
 
-def by_item_id(items: Sequence[ShownAnswer]) -> Mapping[str, ShownAnswer]:
-    """The same, by item id."""
-    return {one.item_id: one for one in items}
-
-
-def _first_queries(rows: Sequence[SampleRow], fraction: float, seed: int) -> list[str]:
-    order = query_order((row.reference for row in rows), seed)
-    return order[: max(1, ceil(fraction * len(order) - 1e-9))] if order else []
-
-
 class LabellingSession:
     """The answers drawn for one annotator, with their labels, each saved at once."""
 
     def __init__(self, drawn: DrawnAnswers, annotator: str, logs: Mapping[str, AnnotationLog]) -> None:
         """`logs`: run id -> the log of its labels."""
         self.drawn, self.annotator, self._logs = drawn, annotator, logs
-        self._by_id = by_item_id(drawn.items)
+        self._by_id = {one.item_id: one for one in drawn.items}
         self._said: dict[LabelPlace, dict[Dimension | None, Annotation]] = defaultdict(dict)
         for run in {one.run.path: one.run for one in drawn.items}.values():
             self._take([one for one in read_annotations(run) if one.annotator == annotator])
@@ -155,15 +146,8 @@ class LabellingSession:
 
     def _annotation(self, item: ShownAnswer, dimension: Dimension | None, **said: object) -> Annotation:
         run_id, query_id = _place(item)
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        fields = {
-            "run": run_id,
-            "query_id": query_id,
-            "annotator": self.annotator,
-            "dimension": dimension,
-            "at": now,
-        }
-        return Annotation.model_validate({**fields, **said})
+        about = {"run": run_id, "query_id": query_id, "annotator": self.annotator, "dimension": dimension}
+        return Annotation.model_validate({**about, "at": datetime.now(UTC).isoformat(timespec="seconds"), **said})
 
     def _take(self, annotations: Sequence[Annotation]) -> None:
         for one in annotations:

@@ -15,15 +15,15 @@ from harness.display.csv_sheets import sheet_text
 from harness.display.text_format import counted
 from harness.extensions.annotation.annotator_agreement import agreement_content, agreement_json
 from harness.extensions.annotation.labelling_session import (
-    DrawnAnswers,
     LabellingSession,
     ShownAnswer,
+    annotation_page,
     draw_answers,
     open_session,
 )
 from harness.extensions.annotation.scales import SCALES, asked_of
 from harness.extensions.web import serve_page
-from harness.store import RunDir, find_runs
+from harness.store import RunDir
 from harness.store.annotations import read_annotations
 from harness.store.atomic_files import write_atomic
 
@@ -145,13 +145,13 @@ def _told(one: Annotation) -> str:
 def _cells(desk: LabellingSession, item: ShownAnswer) -> dict[str, str]:
     said, prediction = desk.labels_of(item), item.prediction
     asked = {scale.dimension for scale in asked_of(prediction)}
-    texts = [context.text for context in prediction.contexts]
+    contexts = [context.text for context in prediction.contexts]
     cells = {
         "item": item.item_id,
         "question": item.row.query.text,
         "reference": " | ".join(item.row.reference.answers),
         "answer": prediction.answer or "",
-        "contexts": "\n\n".join(f"[{number}] {text}" for number, text in enumerate(texts, start=1)),
+        "contexts": "\n\n".join(f"[{number}] {text}" for number, text in enumerate(contexts, start=1)),
         "note": said[None].note if None in said else "",
     }
     for scale in SCALES:
@@ -160,109 +160,61 @@ def _cells(desk: LabellingSession, item: ShownAnswer) -> dict[str, str]:
         cells[scale.dimension] = told if scale.dimension in asked else _NOT_ASKED
     base = {name: cell for name in _SAID if (cell := cells[name]) not in {"", _NOT_ASKED}}
     cells[_BEFORE] = json.dumps(base, ensure_ascii=False) if base else ""
-    return {name: _shortened(cell) for name, cell in cells.items()}
-
-
-def _shortened(cell: str) -> str:
-    """Cut to the length of a cell, and without NUL characters."""
-    text = cell.replace("\0", "\ufffd")
-    return text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 20]} … (cut here)"
-
-
-@dataclass(frozen=True)
-class LabelOptions:
-    """The options of the command."""
-
-    fraction: float
-    annotator: str | None
-    seed: int
-    port: int
-    to_csv: Path | None
-    from_csv: Path | None
-    labels: Path | None
-    agreement: bool
-    as_json: bool
-    results: Path
-
-
-def run_labelling(names: Sequence[str], options: LabelOptions) -> None:
-    """Do what the options ask for; by default, serve the page. Raises ConfigError for more than one."""
-    chosen = {
-        "--csv": options.to_csv,
-        "--import": options.from_csv,
-        "--labels": options.labels,
-        "--agreement": options.agreement,
+    texts = {name: cell.replace("\0", "\ufffd") for name, cell in cells.items()}
+    return {
+        name: text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 20]} … (cut here)"
+        for name, text in texts.items()
     }
-    given = [name for name, value in chosen.items() if value]
-    if len(given) > 1:
-        raise ConfigError(" and ".join(given), "use them one after the other")
-    if options.as_json and not options.agreement:
-        raise ConfigError("--json", "use it with --agreement")
-    runs = find_runs(options.results, names)
-    if options.agreement:
-        _print_agreement(_everybodys(runs), as_json=options.as_json)
-    elif options.labels:
-        _write_labels(_everybodys(runs), options.labels)
-    else:
-        _label_answers(runs, options)
 
 
-def _label_answers(runs: Sequence[RunDir], options: LabelOptions) -> None:
-    annotator = options.annotator or user_name()
-    if annotator is None:
+def label_answers(
+    runs: Sequence[RunDir],
+    annotator: str | None,
+    *,
+    fraction: float,
+    seed: int,
+    port: int,
+    to_csv: Path | None,
+    from_csv: Path | None,
+) -> None:
+    """Write or read a sheet of the drawn answers, or serve their page."""
+    name = annotator or user_name()
+    if name is None:
         raise ConfigError("your login name is unknown", "name who labels: --annotator NAME")
-    drawn = draw_answers(runs, options.fraction, options.seed, annotator)
-    with open_session(drawn, annotator) as desk:
-        _say(_drawn_line(drawn, annotator))
-        if options.to_csv:
-            _write_sheet(desk, options.to_csv)
-        elif options.from_csv:
-            _take_sheet(desk, options.from_csv)
+    drawn = draw_answers(runs, fraction, seed, name)
+    n_items = counted(len(drawn.items), "answer")
+    with open_session(drawn, name) as desk:
+        failed = f"; {drawn.n_failed:,} more have no answer to label" if drawn.n_failed else ""
+        waiting = f" ({drawn.n_unanswered:,} of them not asked yet)" if failed and drawn.n_unanswered else ""
+        _say(f"{n_items} drawn for {name}, of {drawn.n_queries:,}{failed}{waiting}")
+        if to_csv:
+            rows = counted(write_label_sheet(desk, to_csv), "row")
+            then = f"then the same command with --import {to_csv}"
+            _say(f"{to_csv}: {rows}; fill in 1 to 5, 'cannot tell' or nothing, {then}")
+        elif from_csv:
+            taken = take_label_sheet(desk, from_csv)
+            said = f"{counted(taken.labels, 'label')} and {taken.cannot_tell:,} 'cannot tell'"
+            _say(f"{from_csv}: {said} taken for {counted(taken.items, 'answer')}")
+            if taken.replaced:
+                newer = "these replace labels given after the sheet was written; the log has both"
+                complain(f"{taken.replaced:,} of {newer}")
         else:
-            from harness.extensions.annotation.labelling_session import annotation_page
-
-            serve_page(annotation_page(desk), options.port)
-        _say(f"{annotator}: {desk.n_complete:,} of {counted(len(drawn.items), 'answer')} finished")
+            serve_page(annotation_page(desk), port)
+        _say(f"{name}: {desk.n_complete:,} of {n_items} finished")
 
 
-def _drawn_line(drawn: DrawnAnswers, annotator: str) -> str:
-    said = f"{counted(len(drawn.items), 'answer')} drawn for {annotator}, of {drawn.n_queries:,}"
-    if drawn.n_failed:
-        waiting = f" ({drawn.n_unanswered:,} of them not asked yet)" if drawn.n_unanswered else ""
-        said += f"; {drawn.n_failed:,} more have no answer to label{waiting}"
-    return said
-
-
-def _write_sheet(desk: LabellingSession, path: Path) -> None:
-    number = counted(write_label_sheet(desk, path), "row")
-    _say(f"{path}: {number}; fill in 1 to 5, 'cannot tell' or nothing, then the same command with --import {path}")
-
-
-def _take_sheet(desk: LabellingSession, path: Path) -> None:
-    taken = take_label_sheet(desk, path)
-    _say(
-        f"{path}: {counted(taken.labels, 'label')} and {taken.cannot_tell:,} 'cannot tell' "
-        f"taken for {counted(taken.items, 'answer')}"
-    )
-    if taken.replaced:
-        complain(f"{taken.replaced:,} of these replace labels given after the sheet was written; the log has both")
-
-
-def _everybodys(runs: Sequence[RunDir]) -> list[Annotation]:
-    for run in runs:
-        run.done()  # Raises an error in one line if answers were changed or lost, since labels would not fit.
-    return [one for run in runs for one in read_annotations(run)]
-
-
-def _write_labels(annotations: Sequence[Annotation], path: Path) -> None:
+def write_everybodys_labels(runs: Sequence[RunDir], path: Path) -> None:
+    """The labels of all annotators as a table."""
+    annotations = _everybodys(runs)
     write_labels(annotations, path)
     _say(f"{path}: {counted(len(annotations), 'row')}")
 
 
-def _print_agreement(annotations: Sequence[Annotation], *, as_json: bool) -> None:
+def print_agreement(runs: Sequence[RunDir], *, as_json: bool) -> None:
+    """How far annotators agree."""
     from harness.report.render.terminal import WIDTH, plain, print_table
 
-    console = open_console()
+    annotations, console = _everybodys(runs), open_console()
     if as_json:
         console.print(json.dumps(agreement_json(annotations), indent=2), soft_wrap=True)
         return
@@ -271,6 +223,12 @@ def _print_agreement(annotations: Sequence[Annotation], *, as_json: bool) -> Non
         console.print(plain(text), soft_wrap=True)
     for table in content.tables:
         print_table(table, console, min(console.width, WIDTH))
+
+
+def _everybodys(runs: Sequence[RunDir]) -> list[Annotation]:
+    for run in runs:
+        run.done()  # Raises an error in one line if answers were changed or lost, since labels would not fit.
+    return [one for run in runs for one in read_annotations(run)]
 
 
 def _say(line: str) -> None:

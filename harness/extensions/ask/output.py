@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
 from typing import Any
 
 from rich.console import Console
@@ -16,22 +16,15 @@ from harness.core.current_process import count_stops
 from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, ConfigError
 from harness.core.records import Context, Document
 from harness.display import NOTHING, counted, number, printable
-from harness.extensions.ask.session import Asked, AskOptions, JudgedLive, open_run
+from harness.extensions.ask.session import Asked, AskedRun
 from harness.report.render.terminal import WIDTH, print_table
 
 _PROMPT = "question> "
 
 
-@dataclass(frozen=True)
-class AnswerOutput:
-    """Options for printing answers."""
-
-    as_json: bool
-    texts: bool
-    """Print all contexts, not only those that contain evidence."""
-
-
-def ask_run(name: str, question: str | None, options: AskOptions, output: AnswerOutput) -> int:
+def ask_run(
+    opened: AbstractContextManager[AskedRun], question: str | None, *, as_json: bool, texts: bool, quiet: bool
+) -> int:
     """Answer one question, or each line of standard input. Returns the exit status: 3 if an answer failed or a
     piped line was not a valid question.
     """
@@ -41,8 +34,8 @@ def ask_run(name: str, question: str | None, options: AskOptions, output: Answer
         checked_question(question)  # Before anything is loaded.
     count_stops()
     console, failed = open_console(), False
-    with open_run(name, options) as run:
-        if not options.quiet and not run.is_judged and not output.as_json:
+    with opened as run:
+        if not quiet and not run.is_judged and not as_json:
             complain("answers are not judged; --judge local judges them")
         for one in (question,) if question is not None else _lines():
             try:
@@ -56,11 +49,11 @@ def ask_run(name: str, question: str | None, options: AskOptions, output: Answer
             for line in asked.told:
                 complain(line)
             failed |= asked.record.status != "ok"
-            if output.as_json:
+            if as_json:
                 sys.stdout.write(json.dumps(as_value(asked)) + "\n")
                 sys.stdout.flush()
             else:
-                print_asked(console, asked, output)
+                print_asked(console, asked, texts=texts)
     return EXIT_TOLERANCE if failed else EXIT_DONE
 
 
@@ -79,8 +72,10 @@ def _lines() -> Iterator[str]:
             return
 
 
-def print_asked(console: Console, asked: Asked, output: AnswerOutput) -> None:
-    """Print an answer with its sources. Control characters are removed."""
+def print_asked(console: Console, asked: Asked, *, texts: bool) -> None:
+    """Print an answer with its sources; `texts`: all contexts, not only those that contain evidence. Control
+    characters are removed.
+    """
     record, prediction = asked.record, asked.record.prediction
     if prediction is None:
         why = f"{record.failure.kind}: {record.failure.message}" if record.failure else ""
@@ -90,7 +85,7 @@ def print_asked(console: Console, asked: Asked, output: AnswerOutput) -> None:
         print_panel(console, "answer", Text(answer))
         _print_judged(console, asked)
         _print_evidence(console, asked, prediction.evidence)
-        _print_contexts(console, prediction.contexts, prediction.evidence, output)
+        _print_contexts(console, prediction.contexts, prediction.evidence, texts=texts)
         _print_sources(console, asked)
     for table in (timing_table(record.cost), usage_table(record.cost)):
         if table.rows:
@@ -116,12 +111,12 @@ def _print_evidence(console: Console, asked: Asked, evidence: Sequence[Context])
 
 
 def _print_contexts(
-    console: Console, contexts: Sequence[Context], evidence: Sequence[Context], output: AnswerOutput
+    console: Console, contexts: Sequence[Context], evidence: Sequence[Context], *, texts: bool
 ) -> None:
     """Print the contexts with evidence. Its sentences are marked by style and by number."""
     for rank, context in enumerate(contexts, start=1):
         places = places_of(evidence, context)
-        if places or output.texts:
+        if places or texts:
             holds = f", holds evidence {', '.join(str(nth) for nth in places)}" if places else ""
             title = f"context {rank} ({context.kind}: {', '.join(context.doc_ids)}{holds})"
             print_panel(console, title, highlighted(context.text, places))
@@ -177,19 +172,18 @@ def as_value(asked: Asked) -> dict[str, Any]:
         "sources": {
             doc_id: {"title": document.title, **document.metadata} for doc_id, document in asked.sources.items()
         },
-        "judged": [_judged(one) for one in asked.judged],
+        "judged": [
+            {
+                "measure": one.measure.name,
+                "status": one.score.status,
+                "value": one.score.value,
+                "explanation": one.score.explanation,
+                "usage": {role: used.model_dump(mode="json") for role, used in one.usage.items()},
+                "usd": one.usd,
+            }
+            for one in asked.judged
+        ],
         "usd": asked.usd,
         "latency_s": record.cost.latency_s,
         "cost": record.cost.model_dump(mode="json"),
-    }
-
-
-def _judged(one: JudgedLive) -> dict[str, Any]:
-    return {
-        "measure": one.measure.name,
-        "status": one.score.status,
-        "value": one.score.value,
-        "explanation": one.score.explanation,
-        "usage": {role: used.model_dump(mode="json") for role, used in one.usage.items()},
-        "usd": one.usd,
     }

@@ -31,16 +31,6 @@ _SETTABLE = ("models.judge.", "models.judge_embedder.", "per_evaluator.")
 
 
 @dataclass(frozen=True)
-class LiveJudgeOptions:
-    """The requested judge."""
-
-    config: Path | None
-    settings: tuple[str, ...]
-    trust: bool
-    """Also use the judge in the config of the run."""
-
-
-@dataclass(frozen=True)
 class JudgedLive:
     """One score of an answer."""
 
@@ -51,26 +41,26 @@ class JudgedLive:
     usd: float | None
 
 
-def plan_live(run: RunDir, wishes: LiveJudgeOptions) -> EvaluationPlan | None:
+def plan_live(run: RunDir, config: Path | None, settings: Sequence[str], *, trust: bool) -> EvaluationPlan | None:
     """The evaluators with live metrics and their judge. None if no judge is requested and the run uses none of
     these evaluators.
 
     HarnessError if the judge, its key or a package is missing, or if the run names the judge and is not trusted.
     """
     live = [spec.name for spec in EVALUATORS.load_all()[0] if _live(spec, spec.params())]
-    said = [parse_setting(setting)[0] for setting in wishes.settings]
+    said = [parse_setting(setting)[0] for setting in settings]
     for key in said:
         if not key.startswith(_SETTABLE):
             what = f"'{key}' is not a setting of the judge, and the system cannot be changed"
             raise ConfigError(what, f"remove it, or set {', '.join(f'{one}...' for one in _SETTABLE)}")
     wanted = set(run.manifest().config.get("evaluators", ())) | {one.evaluator for one in run.evaluations()}
-    is_named = wishes.config is not None or any(key.startswith("models.judge.") for key in said)
+    is_named = config is not None or any(key.startswith("models.judge.") for key in said)
     names = live if is_named else [name for name in live if name in wanted]
     if not names:
         return None
-    own = judge_settings(run) if wishes.trust and wishes.config is None else ()
-    plan = plan_evaluation(evaluation_config(run, wishes.config, names, (*own, *wishes.settings)))
-    if wishes.config is None and not wishes.trust:
+    own = judge_settings(run) if trust and config is None else ()
+    plan = plan_evaluation(evaluation_config(run, config, names, (*own, *settings)))
+    if config is None and not trust:
         reject_untrusted_judges(run, plan, said)
     check_judges(plan)
     return plan
@@ -104,36 +94,15 @@ class LiveJudging:
             self._runtime.begin(_PAYER)
             scorer = Scorer(planned.spec.name, _live(planned.spec, planned.params), evaluator)
             scores = loop.run(score_run(scorer, [row], {(record.query_id, 0): record}, facts=facts))
-            found += self._judged(scorer.measures, scores)
+            usage = dict(self._runtime.meter.whole_usage)
+            usd = usage_usd(self._prices, self._plan.models, usage)
+            named = {measure.name: measure for measure in scorer.measures}
+            found += [JudgedLive(named[score.measure], score, usage, usd) for score in scores]
         return tuple(found)
-
-    def _judged(self, measures: Sequence[Measure], scores: Sequence[Score]) -> list[JudgedLive]:
-        usage = dict(self._runtime.meter.whole_usage)
-        usd = usage_usd(self._prices, self._plan.models, usage)
-        named = {measure.name: measure for measure in measures}
-        return [JudgedLive(named[score.measure], score, usage, usd) for score in scores]
 
 
 def _live(spec: EvaluatorSpec, params: object) -> tuple[Measure, ...]:
     return tuple(measure for measure in spec.measures(params) if measure.live)
-
-
-@dataclass(frozen=True)
-class AskOptions:
-    """The options of `ask`."""
-
-    judge: str | None = None
-    """The judge: `PROVIDER/MODEL`, `PROVIDER` or `none`. None: as in `config` and `settings`, otherwise only if
-    the run uses such an evaluator."""
-    config: Path | None = None
-    """File with judges and their parameters."""
-    settings: tuple[str, ...] = ()
-    """Settings of judges, `key=value`."""
-    trust: bool = False
-    """Use the servers, keys, code and files that the run names."""
-    prices: Path | None = None
-    results: Path = Path("results")
-    quiet: bool = False
 
 
 @dataclass(frozen=True)
@@ -171,7 +140,10 @@ class AskedRun:
         record = self._system.answer(question)
         usd = usage_usd(self._prices, self.live.manifest.identity["models"], record.cost.usage)
         judged = self._judging.judge(self._system.loop, question, record) if self._judging else ()
-        sources = {one: self._documents[one] for one in _named(record) if one in self._documents}
+        said = record.prediction
+        contexts = (*said.contexts, *said.evidence) if said else ()
+        named = dict.fromkeys(doc_id for context in contexts for doc_id in context.doc_ids)
+        sources = {one: self._documents[one] for one in named if one in self._documents}
         told, self._system.told[:] = (*self._trouble, *self._system.told), []
         return Asked(self.live.run.run_id, question, record, usd, judged, sources, told)
 
@@ -187,37 +159,34 @@ class AskedRun:
 
 
 @contextmanager
-def open_run(name: str, options: AskOptions) -> Iterator[AskedRun]:
+def open_run(
+    name: str,
+    *,
+    judge: str | None = None,
+    config: Path | None = None,
+    settings: Sequence[str] = (),
+    trust: bool = False,
+    prices: Path | None = None,
+    results: Path = Path("results"),
+    quiet: bool = False,
+) -> Iterator[AskedRun]:
     """The loaded system of a run. `name` may also be the id of an index, for the run that built it.
+
+    `judge`: `PROVIDER/MODEL`, `PROVIDER` or `none`; None: as in `config` and `settings`, otherwise only if the run
+    uses such an evaluator. `trust`: use the servers, keys, code and files that the run names.
 
     HarnessError, before anything is started or paid, if the run cannot be asked: see
     `harness.runner.live_run_check`.
     """
-    run = run_named(options.results, name)
+    run = run_named(results, name)
     live = live_run(run)
-    if not options.trust:
+    if not trust:
         reject_untrusted_system(run, live)
-    prices = prices_of_runs([run], options.prices)
-    reporter = Reporter(quiet=options.quiet)
+    price_table = prices_of_runs([run], prices)
+    reporter = Reporter(quiet=quiet)
     with ExitStack() as stack:
-        judging = _judging(run, prices, options, reporter, stack)
-        system = stack.enter_context(open_live(live, options.results / "asked", reporter))
-        yield AskedRun(live, system, prices, judging)
-
-
-def _judging(
-    run: RunDir, prices: Prices, options: AskOptions, reporter: Reporter, stack: ExitStack
-) -> LiveJudging | None:
-    """The judging of its answers, if any."""
-    if options.judge == NO_MODEL:
-        return None
-    wishes = LiveJudgeOptions(options.config, (*options.settings, *named_judge(options.judge)), options.trust)
-    plan = plan_live(run, wishes)
-    return LiveJudging(plan, prices, options.results / "judge", reporter, stack) if plan else None
-
-
-def _named(record: RunRecord) -> list[str]:
-    """Document ids of its contexts and evidence, each once."""
-    said = record.prediction
-    shown = (*said.contexts, *said.evidence) if said else ()
-    return list(dict.fromkeys(doc_id for context in shown for doc_id in context.doc_ids))
+        judging = None
+        if judge != NO_MODEL and (plan := plan_live(run, config, (*settings, *named_judge(judge)), trust=trust)):
+            judging = LiveJudging(plan, price_table, results / "judge", reporter, stack)
+        system = stack.enter_context(open_live(live, results / "asked", reporter))
+        yield AskedRun(live, system, price_table, judging)

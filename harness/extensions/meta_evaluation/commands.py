@@ -137,21 +137,19 @@ def sensitivity(
     from harness.api.config_building import named_judge
     from harness.api.evaluating import EvaluateOptions
     from harness.extensions.meta_evaluation.sensitivity import (
-        PerturbationOptions,
         SensitivityOptions,
         chosen_swaps,
         parse_sweep,
     )
-    from harness.extensions.meta_evaluation.sensitivity_output import SensitivityOutput, run_sensitivity
+    from harness.extensions.meta_evaluation.sensitivity_output import run_sensitivity
 
-    wishes = PerturbationOptions(preset, base.value if base else None, words(swaps), number, seed)
-    choice, paper = chosen_swaps(wishes)
+    choice, paper = chosen_swaps(preset, base.value if base else None, words(swaps), number, seed)
     named = words(evaluators) or (paper.evaluators if paper else ())
     said = (*named_judge(judge), *(settings or ()))
     sweeps = tuple(map(parse_sweep, (*(sweep or ()), *(paper.sweeps if paper else ()))))
     evaluate = EvaluateOptions(config, named, said, prices, results, quiet)
     options = SensitivityOptions(choice, evaluate, not no_judge, sweeps)
-    raise typer.Exit(run_sensitivity(run, options, SensitivityOutput(out, as_json)))
+    raise typer.Exit(run_sensitivity(run, options, out=out, as_json=as_json))
 
 
 CORRELATE = CommandSpec("correlate", lambda _runtime: correlate, "understand")

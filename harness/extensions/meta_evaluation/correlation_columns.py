@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from harness.core.errors import ConfigError, DataError, nearest
 from harness.core.hashing import digest
-from harness.core.records import EvaluationRecord, Reference
-from harness.datasets.question_files.file_reading import FieldRow, FieldTable, read_table
+from harness.core.records import Reference
+from harness.datasets.question_files.file_reading import FieldRow, read_table
 from harness.display.csv_sheets import read_cell
 from harness.display.text_format import printable
 from harness.statistics.aggregate import Frame
@@ -43,7 +43,7 @@ class HumanLabel(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelSheet:
-    """All labels of a file."""
+    """All labels of a file. Labels of several annotators of one answer are averaged."""
 
     path: Path
     labels: tuple[HumanLabel, ...]
@@ -80,7 +80,11 @@ class LabelSheet:
 
 
 def read_labels(path: Path, scale: LabelSpan | None = None) -> LabelSheet:
-    """The labels of a file. Raises DataError, one line, for a value that is no label or outside `scale`, for an
+    """Human labels of answers, from a CSV in one of two forms. Wide: `query_id`, and a column of numbers for each
+    dimension. Long: `query_id`, `dimension`, `label`. Either may name `run` (a run id, a part of one, or a system)
+    and `annotator`; `item` is another name of `query_id`. An empty cell, `cannot tell` and `n/a` are no label.
+
+    Raises DataError, one line, for a value that is no label or outside `scale`, for an
     answer labelled twice by one person, and for a file without labels.
     """
     if not path.exists():
@@ -90,17 +94,22 @@ def read_labels(path: Path, scale: LabelSpan | None = None) -> LabelSheet:
     query = next((name for name in _QUERY if name in names), None)
     if query is None:
         raise DataError(f"{path} has no column {_QUERY[0]}", f"its columns are {', '.join(map(printable, names))}")
-    dimensions = _dimensions(table)
+    # The columns with a number in some row, so that the file may also contain texts.
+    dimensions = [
+        name
+        for name in names
+        if _LABEL not in names and name not in _ABOUT and any(_is_number(_text(row, name)) for row in table.rows)
+    ]
     found, empty = [], 0
     for row in table.rows:
-        for dimension, cell in _cells(row, dimensions):
+        cells = [(name, _text(row, name)) for name in dimensions]
+        for dimension, cell in cells or [(_text(row, _DIMENSION) or _LABEL, _text(row, _LABEL))]:
             if cell.casefold() in _NO_LABEL:
                 empty += 1
                 continue
             value = _number(row.where, dimension, cell, scale)
-            found.append(
-                HumanLabel(_first(row, _RUN), _text(row, query), _text(row, _ANNOTATOR), dimension, value)
-            )
+            run = next(filter(None, (_text(row, name) for name in _RUN)), "")
+            found.append(HumanLabel(run, _text(row, query), _text(row, _ANNOTATOR), dimension, value))
     _refuse_twice(path, found)
     if not found:
         raise DataError(
@@ -119,20 +128,6 @@ def parse_scale(text: str) -> LabelSpan:
     if not dots or not all(map(isfinite, scale)) or scale[0] >= scale[1]:
         raise ConfigError(f"--scale {text!r} is no scale", "write the lowest and highest label: 1-5, or -2..2")
     return scale
-
-
-def _dimensions(table: FieldTable) -> tuple[str, ...]:
-    """The columns with labels: those with a number, so that the file may also contain texts."""
-    if _LABEL in table.names:
-        return ()
-    names = [name for name in table.names if name not in _ABOUT]
-    return tuple(name for name in names if any(_is_number(_text(row, name)) for row in table.rows))
-
-
-def _cells(row: FieldRow, dimensions: Sequence[str]) -> Iterable[tuple[str, str]]:
-    if not dimensions:
-        return [(_text(row, _DIMENSION) or _LABEL, _text(row, _LABEL))]
-    return [(name, _text(row, name)) for name in dimensions]
 
 
 def _is_number(cell: str) -> bool:
@@ -163,10 +158,6 @@ def _refuse_twice(path: Path, labels: Iterable[HumanLabel]) -> None:
                 what, "leave one row for each, or say in a column `annotator` or `run` how they differ"
             )
         seen.add(one[:-1])
-
-
-def _first(row: FieldRow, names: Sequence[str]) -> str:
-    return next(filter(None, (_text(row, name) for name in names)), "")
 
 
 def _text(row: FieldRow, name: str) -> str:
@@ -256,7 +247,8 @@ def with_labels(columns: ValueColumns, sheet: LabelSheet) -> ValueColumns:
                 placed.setdefault(answer, []).append(value)
             else:
                 lost.add((run, query_id))
-        found[_label_name(dimension, columns.values)] = {one: fmean(given) for one, given in placed.items()}
+        column = f"{dimension} (label)" if dimension in columns.values else dimension
+        found[column] = {one: fmean(given) for one, given in placed.items()}
         notes.append(sheet.said_of(dimension))
     if not any(found.values()):
         raise _no_matching_label_error(next(iter(lost)), runs, columns, sheet)
@@ -330,7 +322,9 @@ def _values(run: RunDir, measures: Sequence[str]) -> dict[tuple[str, PlacedAnswe
 
 def _check_alike(run: RunDir, made_by: dict[str, tuple[str, str]], measures: Sequence[str]) -> None:
     for evaluation in run.evaluations():
-        signature = _signature(evaluation)
+        # Values with equal signatures are comparable.
+        made = ("evaluator", "version", "params", "models", "weights")
+        signature = digest({name: evaluation.model_dump(mode="json")[name] for name in made})
         for measure in evaluation.measures:
             if measures and measure not in measures:
                 continue
@@ -341,12 +335,6 @@ def _check_alike(run: RunDir, made_by: dict[str, tuple[str, str]], measures: Seq
                     what,
                     "evaluate them in the same way, correlate each separately, or name other measures (--measure)",
                 )
-
-
-def _signature(evaluation: EvaluationRecord) -> str:
-    """Values with equal signatures are comparable."""
-    made = ("evaluator", "version", "params", "models", "weights")
-    return digest({name: evaluation.model_dump(mode="json")[name] for name in made})
 
 
 def _run_named(name: str, runs: Sequence[str], sheet: LabelSheet) -> str:
@@ -364,7 +352,3 @@ def _run_named(name: str, runs: Sequence[str], sheet: LabelSheet) -> str:
             f"'{name}' in {sheet.path} fits {len(fitting)} runs", "write the run id: " + ", ".join(fitting)
         )
     return fitting[0] if fitting else name
-
-
-def _label_name(dimension: str, taken: Mapping[str, ValueColumn]) -> str:
-    return f"{dimension} (label)" if dimension in taken else dimension

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cli.console import open_console
-from harness.display import Content, Entry, Quantity, Section, Table, printable
+from harness.display import Content, Quantity, Section, Table, printable
 from harness.extensions.meta_evaluation.correlation_columns import (
     measured_columns,
     parse_scale,
@@ -21,7 +21,7 @@ from harness.extensions.meta_evaluation.correlations import (
     correlate_columns,
 )
 from harness.runner.progress import Reporter
-from harness.statistics.correlation import FEWEST_CLUSTERS, Coefficient, Correlation
+from harness.statistics.correlation import FEWEST_CLUSTERS, Coefficient
 from harness.store import find_runs
 
 _HEADER = ("pair", "Pearson", "Spearman", "Kendall", "answers", "clusters")
@@ -82,7 +82,11 @@ def _write(findings: CorrelationFindings, out: Path) -> Path:
 
 def correlation_sections(findings: CorrelationFindings) -> list[Section]:
     """The results over all answers and by group."""
-    table = _table("correlations", "Correlations", _by_strength(findings.pairs))
+    # The strongest first, those without a coefficient last; ties in the order of the columns.
+    by_strength = sorted(
+        findings.pairs, key=lambda pair: -abs(pair.found.spearman.value or 0.0) if pair.found else 2
+    )
+    table = _table("correlations", "Correlations", by_strength)
     found = [Section("correlations", "Correlations", Content([_READ], _remarks(findings), [table]))]
     if findings.parts:
         table = _table("parts", "Correlations by part", findings.parts)
@@ -120,18 +124,22 @@ def _remarks(findings: CorrelationFindings) -> list[str]:
     return [*notes, *_refusals(told)]
 
 
-def _by_strength(pairs: Sequence[CorrelatedPair]) -> list[CorrelatedPair]:
-    """The strongest first, those without a coefficient last; ties in the order of the columns."""
-    return sorted(pairs, key=lambda pair: -abs(pair.found.spearman.value or 0.0) if pair.found else 2)
-
-
 def _table(name: str, title: str, pairs: Sequence[CorrelatedPair]) -> Table:
     """The pairs with a coefficient."""
     found = [pair for pair in pairs if pair.found]
     has_parts = any(pair.part != ALL for pair in found)
     header = ("pair", "part", *_HEADER[1:]) if has_parts else _HEADER
     rows = tuple(
-        (_named(pair), *((printable(pair.part),) if has_parts else ()), *_numbers(pair, pair.found))
+        (
+            _named(pair),
+            *((printable(pair.part),) if has_parts else ()),
+            *(
+                Quantity(one.value, *one.interval, unit="coefficient")
+                for one in (pair.found.pearson, pair.found.spearman, pair.found.kendall)
+            ),
+            Quantity(pair.n, of=pair.n_of, unit="count"),
+            Quantity(pair.n_clusters, unit="count"),
+        )
         for pair in found
         if pair.found
     )
@@ -147,41 +155,26 @@ def _refusals(pairs: Sequence[CorrelatedPair]) -> list[str]:
         if not pair.found and (pair.part == ALL or (pair.one, pair.other) not in lost):
             reasons.setdefault((pair.part, pair.why_not), []).append(pair)
     return [
-        f"no coefficient of {_several(named)}{'' if part == ALL else f' ({printable(part)})'}: {why}"
+        f"no coefficient of {_named(named[0])}{f' and {len(named) - 1} more' if len(named) > 1 else ''}"
+        f"{'' if part == ALL else f' ({printable(part)})'}: {why}"
         for (part, why), named in reasons.items()
     ]
 
 
-def _several(pairs: Sequence[CorrelatedPair]) -> str:
-    return _named(pairs[0]) + (f" and {len(pairs) - 1} more" if len(pairs) > 1 else "")
+def _pair_data(pair: CorrelatedPair) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "one": pair.one,
+        "other": pair.other,
+        "part": pair.part,
+        "n": pair.n,
+        "n_of": pair.n_of,
+    }
+    about |= {"n_clusters": pair.n_clusters, "why_not": pair.why_not}
+    for name in ("pearson", "spearman", "kendall"):
+        one: Coefficient | None = getattr(pair.found, name, None)
+        about[name] = one and {"value": one.value, "low": one.interval.low, "high": one.interval.high}
+    return about
 
 
 def _named(pair: CorrelatedPair) -> str:
     return f"{printable(pair.one)} ~ {printable(pair.other)}"
-
-
-def _numbers(pair: CorrelatedPair, found: Correlation) -> tuple[Entry, ...]:
-    counts = (Quantity(pair.n, of=pair.n_of, unit="count"), Quantity(pair.n_clusters, unit="count"))
-    return (*map(_quantity, _three(found)), *counts)
-
-
-def _three(found: Correlation) -> tuple[Coefficient, Coefficient, Coefficient]:
-    return found.pearson, found.spearman, found.kendall
-
-
-def _quantity(coefficient: Coefficient) -> Quantity:
-    return Quantity(coefficient.value, *coefficient.interval, unit="coefficient", signed=False)
-
-
-def _pair_data(pair: CorrelatedPair) -> dict[str, Any]:
-    about = {"one": pair.one, "other": pair.other, "part": pair.part, "n": pair.n, "n_of": pair.n_of}
-    about |= {"n_clusters": pair.n_clusters, "why_not": pair.why_not}
-    names = ("pearson", "spearman", "kendall")
-    three = _three(pair.found) if pair.found else (None, None, None)
-    return about | {name: _coefficient_data(one) for name, one in zip(names, three, strict=True)}
-
-
-def _coefficient_data(coefficient: Coefficient | None) -> dict[str, float | None] | None:
-    if coefficient is None:
-        return None
-    return {"value": coefficient.value, "low": coefficient.interval.low, "high": coefficient.interval.high}

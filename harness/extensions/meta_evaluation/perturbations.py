@@ -201,18 +201,17 @@ def _other_queries(material: PerturbationMaterial) -> list[PerturbedCase]:
 
 
 def _other_contexts(material: PerturbationMaterial) -> list[PerturbedCase]:
+    def texts_of(case: PerturbedCase) -> str:
+        return "\n".join(context.text for context in case.prediction.contexts)
+
     with_contexts = replace(material, cases=[case for case in material.cases if case.prediction.contexts])
     found = []
-    for case, donor in deranged(with_contexts, "contexts", _context_key):
+    for case, donor in deranged(with_contexts, "contexts", texts_of):
         theirs = {context.text for context in donor.prediction.contexts}
         if theirs.isdisjoint(context.text for context in case.prediction.contexts):
             prediction = case.prediction.model_copy(update={"contexts": donor.prediction.contexts})
             found.append(replace(case, prediction=prediction))
     return found
-
-
-def _context_key(case: PerturbedCase) -> str:
-    return "\n".join(context.text for context in case.prediction.contexts)
 
 
 def deranged(

@@ -48,7 +48,11 @@ _HARD_NEGATIVES = "ms_marco/ms_marco_hard_neg_balanced.csv"
 
 
 def load_ragchecker() -> LabelledSet:
-    """280 pairs: 560 items, three dimensions."""
+    """RAGChecker's meta-evaluation (Ru et al. 2024): 280 pairs of answers, three dimensions, two people.
+
+    The file has a row for each person; labels are from -2 to 2, positive if the second answer is better. A file of
+    the same shape has RAGChecker's own scores.
+    """
     by_pair: dict[str, list[FileEntry]] = {}
     for row in read_json_rows(labelled_file(_RAGCHECKER)):
         by_pair.setdefault(row.identifier("instance_id"), []).append(row)
@@ -65,15 +69,13 @@ def load_ragchecker() -> LabelledSet:
 
 
 def _ragchecker_item(pair: str, rows: Sequence[FileEntry], side: str) -> Item:
-    said = {(row.text("query"), row.text("gt_answer"), _response(row, side)) for row in rows}
+    said = {
+        (row.text("query"), row.text("gt_answer"), row.entry(side).text("response", blank=True)) for row in rows
+    }
     if len(said) > 1:
         raise DataError(f"{rows[-1].where}: the people who compared pair {pair} were shown different texts", FIX)
     query, reference, answer = said.pop()
     return Item(f"{pair}-{side}", pair, query, answer, reference)
-
-
-def _response(row: FileEntry, side: str) -> str:
-    return row.entry(side).text("response", blank=True)
 
 
 def _ragchecker_labels(name: str, by_pair: dict[str, list[FileEntry]], gaps: MissingLabels) -> list[LabelledItems]:
@@ -102,27 +104,25 @@ def _ragchecker_scores(rows: Sequence[FileEntry]) -> dict[str, dict[str, dict[st
 
 
 def load_clapnq() -> LabelledSet:
-    """300 items of 100 questions, three dimensions; metrics are compared with the mean of three people."""
+    """ClapNQ as published with InspectorRAGet: 300 answers to 100 questions, three people each, scales of 1 to 4.
+
+    The fourth "system" in the file is the reference itself. It is left out, because metrics that read the
+    reference give it the best value by construction.
+    """
     whole = read_json_object(labelled_file(_CLAPNQ))
     tasks = {task.identifier("task_id"): task for task in whole.entries("tasks")}
     results = [one for one in whole.entries("results") if one.identifier("model_id") != _CLAPNQ_REFERENCE]
     gaps = MissingLabels()
-    items = {
-        _clapnq_id(one): _clapnq_item(one, tasks[one.identifier("task_id")])
-        for one in results
-        if _known(one, tasks, gaps)
-    }
+    items = {}
+    for one in results:
+        if task := tasks.get(one.identifier("task_id")):
+            items[_clapnq_id(one)] = _clapnq_item(one, task)
+        else:
+            gaps.count("answers whose question the file lacks")
     kept = [one for one in results if _clapnq_id(one) in items]
     dimensions = tuple(_clapnq_dimension(name, title, kept, gaps) for name, title in _CLAPNQ_DIMENSIONS.items())
     note = "the reference itself is left out: measures that read the reference would score it best"
     return LabelledSet("clapnq", "ClapNQ: graded answers", tuple(items.values()), dimensions, (note, *gaps.notes))
-
-
-def _known(result: FileEntry, tasks: Mapping[str, FileEntry], gaps: MissingLabels) -> bool:
-    known = result.identifier("task_id") in tasks
-    if not known:
-        gaps.count("answers whose question the file lacks")
-    return known
 
 
 def _clapnq_id(result: FileEntry) -> str:
@@ -167,7 +167,10 @@ def _clapnq_value(annotation: object) -> object:
 
 
 def load_neural_bridge() -> LabelledSet:
-    """100 items, one dimension, one person: the agreement of people is unknown."""
+    """100 answers over neural-bridge/rag-dataset-12000, each graded by one person from 1 to 5, higher is better.
+
+    The file does not say what was graded; its grades correlate with correctness.
+    """
     rows = read_csv(labelled_file(_NEURAL_BRIDGE), ",")
     gaps = MissingLabels()
     labelled = []
@@ -184,17 +187,22 @@ def load_neural_bridge() -> LabelledSet:
             if value is not None:
                 stored[shown][item] = value
     dimension = LabelledDimension("quality", "is the answer good", tuple(labelled), stored=stored)
-    items = tuple(_neural_bridge_item(row) for row in rows)
+    items = tuple(
+        Item(
+            row.identifier("qa_index"),
+            row.identifier("qa_index"),
+            row.text("question"),
+            row.text("answer", blank=True),
+            row.text("ground_truth", blank=True),
+            _neural_bridge_contexts(row),
+        )
+        for row in rows
+    )
     return LabelledSet("neural_bridge", "neural-bridge: graded answers", items, (dimension,), gaps.notes)
 
 
-def _neural_bridge_item(row: FileEntry) -> Item:
-    item = row.identifier("qa_index")
-    answer, reference = row.text("answer", blank=True), row.text("ground_truth", blank=True)
-    return Item(item, item, row.text("question"), answer, reference, _neural_bridge_contexts(row))
-
-
 def _neural_bridge_contexts(row: FileEntry) -> tuple[str, ...]:
+    """The cell is the text of a Python list."""
     try:
         listed = ast.literal_eval(row.text("contexts"))
     except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
@@ -205,7 +213,10 @@ def _neural_bridge_contexts(row: FileEntry) -> tuple[str, ...]:
 
 
 def load_hard_negatives() -> LabelledSet:
-    """400 items of 200 questions, one dimension of 0 and 1."""
+    """200 queries of MS MARCO, each with a relevant passage and a hard negative; no answers.
+
+    Tests whether metrics of question and contexts distinguish them.
+    """
     gaps = MissingLabels()
     items, labelled = [], []
     for number, row in enumerate(read_csv(labelled_file(_HARD_NEGATIVES), ","), start=1):

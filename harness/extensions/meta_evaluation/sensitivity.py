@@ -125,10 +125,16 @@ def _effect(
     names = [frame.clusters.get(query, query) for query in shared]
     sign = 1 if measure.higher_is_better else -1
     drops = sign * (np.array(before) - np.array(after))
-    interval = _within(_interval(drops, names), measure)
+    interval = _interval(drops, names)
+    if interval.low is not None and interval.high is not None and measure.range is not None:
+        span = measure.range[1] - measure.range[0]
+        interval = Interval(max(-span, interval.low), min(span, interval.high))
     drop = float(drops.mean()) if shared else None
     by_cluster = _by_cluster(names, sign * np.array(before), sign * np.array(after))
-    area = _area(by_cluster)
+    area = auc(by_cluster)
+    # No interval for few clusters, or if no resample orders the values differently.
+    if len(by_cluster) < ENOUGH or area.interval.low == area.interval.high:
+        area = Auc(area.value, UNKNOWN)
     verdict = verdict_by_rule(swap.changes, measure, drops.tolist(), interval, area.value or 0.0)
     lower = int((drops > 0).sum())
     return PerturbationEffect(
@@ -147,21 +153,6 @@ def _interval(drops: Array, names: Sequence[str]) -> Interval:
     level = LEVEL if len(places) >= ENOUGH else WIDER
     low, high = ratio_of_sums(sums[:, None], totals).intervals(1 - level)
     return Interval(float(low[0]), float(high[0]))
-
-
-def _within(interval: Interval, measure: Measure) -> Interval:
-    """Limited to the range of the metric."""
-    if interval.low is None or interval.high is None or measure.range is None:
-        return interval
-    span = measure.range[1] - measure.range[0]
-    return Interval(max(-span, interval.low), min(span, interval.high))
-
-
-def _area(clusters: Sequence[QueryScores]) -> Auc:
-    """Without an interval for few clusters, or if no resample orders the values differently."""
-    found = auc(clusters)
-    is_known = len(clusters) >= ENOUGH and found.interval.low != found.interval.high
-    return found if is_known else Auc(found.value, UNKNOWN)
 
 
 def _by_cluster(names: Sequence[str], before: Array, after: Array) -> list[QueryScores]:
@@ -220,13 +211,6 @@ PRESETS = {
 answers to another query, and a generic answer."""
 
 
-def preset_named(name: str) -> PerturbationPreset:
-    """Raises ConfigError if there is none of that name."""
-    if name not in PRESETS:
-        raise ConfigError(f"there is no preset '{name}'", nearest(name, PRESETS))
-    return PRESETS[name]
-
-
 @dataclass(frozen=True)
 class ParameterSweep:
     """One parameter of an evaluator at several values."""
@@ -283,7 +267,8 @@ def measure_sensitivity(run: RunDir, options: SensitivityOptions) -> Sensitivity
         for value in sweep.values:
             _swept_evaluator(run, options, sweep, value)
     names = tuple(one.spec.name for one in planned)
-    folder = options.evaluate.results / FOLDER / f"{run.run_id}--{short_digest(_of(options.choice))}"
+    answers = {"base": options.choice.base, "n": options.choice.n, "seed": options.choice.seed}
+    folder = options.evaluate.results / FOLDER / f"{run.run_id}--{short_digest(answers)}"
     swapped = swap_answers(run, options.choice, folder)
     evaluate = replace(options.evaluate, evaluators=names)
     evaluation = evaluate_all(swapped.runs, evaluate)
@@ -297,22 +282,19 @@ def measure_sensitivity(run: RunDir, options: SensitivityOptions) -> Sensitivity
     return SensitivityResult(swapped, evaluation, names, measures, effects, swept, (*swapped.notes, *notes))
 
 
-@dataclass(frozen=True)
-class PerturbationOptions:
-    """The user's options for perturbations; None or empty: from the preset, or the default."""
-
-    preset: str | None = None
-    base: BaseAnswer | None = None
-    swaps: tuple[str, ...] = ()
-    n: int | None = None
-    seed: int = 0
-
-
-def chosen_swaps(wishes: PerturbationOptions) -> tuple[PerturbationChoice, PerturbationPreset | None]:
-    """The checked choice and the preset. ConfigError: an unknown name."""
-    preset = preset_named(wishes.preset) if wishes.preset else None
-    base = wishes.base or (preset.base if preset else PerturbationChoice().base)
-    choice = PerturbationChoice(base, wishes.swaps or (preset.swaps if preset else ()), wishes.n, wishes.seed)
+def chosen_swaps(
+    name: str | None = None,
+    base: BaseAnswer | None = None,
+    swaps: tuple[str, ...] = (),
+    n: int | None = None,
+    seed: int = 0,
+) -> tuple[PerturbationChoice, PerturbationPreset | None]:
+    """The checked choice, from the preset of that name where nothing is given. ConfigError: an unknown name."""
+    if name is not None and name not in PRESETS:
+        raise ConfigError(f"there is no preset '{name}'", nearest(name, PRESETS))
+    preset = PRESETS[name] if name else None
+    base = base or (preset.base if preset else PerturbationChoice().base)
+    choice = PerturbationChoice(base, swaps or (preset.swaps if preset else ()), n, seed)
     _ = choice.chosen
     return choice, preset
 
@@ -337,17 +319,12 @@ def _planned(run: RunDir, options: SensitivityOptions) -> tuple[Sequence[Planned
     for planned in plan_evaluation(config).evaluators:
         judged = "judge" in planned.spec.roles and not options.asks_judges
         (left_out if judged else found).append(planned)
+    names = ", ".join(one.spec.name for one in left_out)
     if not found:
-        names = ", ".join(one.spec.name for one in left_out)
         raise ConfigError(
             f"each of these evaluators asks a judge: {names}", "leave out --no-judge, or name others: -e"
         )
-    said = (
-        [f"left out, because they need a judge: {', '.join(one.spec.name for one in left_out)}"]
-        if left_out
-        else []
-    )
-    return found, said
+    return found, [f"left out, because they need a judge: {names}"] if names else []
 
 
 def _swept(run: RunDir, options: SensitivityOptions, folder: Path) -> list[SweptEffects]:
@@ -381,8 +358,3 @@ def _swept_evaluator(
             f"--sweep {sweep.evaluator}.{sweep.parameter} asks a judge", "leave out --no-judge, or the sweep"
         )
     return planned
-
-
-def _of(choice: PerturbationChoice) -> dict[str, object]:
-    """What determines which answers are perturbed, and how."""
-    return {"base": choice.base, "n": choice.n, "seed": choice.seed}

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +50,11 @@ def note_on_unread_metrics(effects: Sequence[PerturbationEffect]) -> list[str]:
 def overview(effects: Sequence[PerturbationEffect]) -> Table:
     """A row for each metric, a column for each swap: the AUC, or why there is none."""
     swaps = list(dict.fromkeys(effect.swap.title for effect in effects))
-    rows = []
+    rows, unknown = [], {"cannot notice", "too few"}
     for measure, own in by_measure(effects):
-        cells = {effect.swap.title: _area(effect) for effect in own}
+        cells: dict[str, Entry] = {
+            effect.swap.title: effect.verdict if effect.verdict in unknown else _quantity(effect) for effect in own
+        }
         rows.append((printable(measure.name), *(cells.get(title) for title in swaps)))
     return Table("sensitivity", "AUC of each change", ("measure", *swaps), tuple(rows))
 
@@ -139,12 +140,6 @@ def _table(measure: Measure, effects: Sequence[PerturbationEffect]) -> Table:
     return Table(f"measure-{measure.name}", measure.name, _HEADER, tuple(rows), note)
 
 
-def _area(effect: PerturbationEffect) -> Entry:
-    if effect.verdict in {"cannot notice", "too few"}:
-        return effect.verdict
-    return _quantity(effect)
-
-
 def _quantity(effect: PerturbationEffect) -> Quantity:
     return Quantity(effect.auc.value, *effect.auc.interval, unit="coefficient")
 
@@ -195,23 +190,15 @@ def _cost_row(name: str, answers: int, usage: Usage, known: tuple[float | None, 
     return (printable(name), Quantity(answers, unit="count"), *map(each, (usage.calls, *tokens, dollars, seconds)))
 
 
-@dataclass(frozen=True)
-class SensitivityOutput:
-    """Output options."""
-
-    out: Path | None = None
-    as_json: bool = False
-
-
-def run_sensitivity(name: str, options: SensitivityOptions, output: SensitivityOutput) -> int:
+def run_sensitivity(name: str, options: SensitivityOptions, *, out: Path | None, as_json: bool) -> int:
     """Perturb, score, compare and print; returns the exit code."""
     run = find_runs(options.evaluate.results, [name])[0]
     with resumable("paid judgements are kept"):
         sensed = measure_sensitivity(run, options)
     if stopped := sensed.evaluation.stopped:
         return say_stopped(stopped, sensed.evaluation.spending, "judgements are unfinished")
-    written = _write(run.run_id, sensed, output.out) if output.out else None
-    if output.as_json:
+    written = _write(run.run_id, sensed, out) if out else None
+    if as_json:
         sys.stdout.write(json.dumps(_data(run.run_id, sensed), allow_nan=False) + "\n")
     else:
         _print_result(sensed, open_console(), written)
@@ -225,7 +212,7 @@ def _print_result(sensed: SensitivityResult, console: Console, written: Path | N
         print_table(table, console, min(console.width, WIDTH))
     for measure, own in by_measure(of_readers(sensed.effects)):
         console.print(plain(f"- {verdict_of(measure, own)}"), soft_wrap=True)
-    for note in _notes(sensed):
+    for note in [*sensed.notes, *note_on_unread_metrics(sensed.effects)]:
         console.print(plain(f"note: {note}"), soft_wrap=True)
     if written:
         console.print(f"sensitivity: {written}", soft_wrap=True)
@@ -237,10 +224,6 @@ def _tables(sensed: SensitivityResult) -> Sequence[Table]:
     if sensed.swept:
         tables.append(sweep_table(_points(sensed)))
     return tables
-
-
-def _notes(sensed: SensitivityResult) -> list[str]:
-    return [*sensed.notes, *note_on_unread_metrics(sensed.effects)]
 
 
 def _points(sensed: SensitivityResult) -> list[MovedParameter]:
@@ -272,7 +255,7 @@ def _write(run_id: str, sensed: SensitivityResult, out: Path) -> Path:
     from harness.extensions.meta_evaluation.figures import draw_sensitivity, draw_sweeps
     from harness.extensions.meta_evaluation.findings_files import write_folder
 
-    content = Content([HOW_TO_READ], _notes(sensed), _tables(sensed))
+    content = Content([HOW_TO_READ], [*sensed.notes, *note_on_unread_metrics(sensed.effects)], _tables(sensed))
     shown = of_readers(sensed.effects)
     title = f"Sensitivity of measures: {run_id}"
     with plotting() as new_figure:

@@ -13,7 +13,8 @@ from harness.cli.console import complain, open_console
 from harness.cli.evaluate import conclude, resumable, say_stopped
 from harness.config import BenchConfig
 from harness.core.errors import EXIT_DONE, ConfigError, HarnessError
-from harness.core.records import Score
+from harness.core.records import Context, Prediction, Query, Reference, Score, Usage
+from harness.extensions.meta_evaluation.answers_as_run import answers_as_run
 from harness.extensions.meta_evaluation.card_output import (
     card_json,
     card_sentences,
@@ -21,8 +22,7 @@ from harness.extensions.meta_evaluation.card_output import (
     read_values,
     write_card,
 )
-from harness.extensions.meta_evaluation.labelled_set import LabelledDimension, LabelledItems, LabelledSet
-from harness.extensions.meta_evaluation.labels_as_run import run_of
+from harness.extensions.meta_evaluation.labelled_set import LabelledDimension, LabelledSet
 from harness.extensions.meta_evaluation.public_labelled_sets import load_set
 from harness.extensions.meta_evaluation.validity_card import (
     SHOWN,
@@ -32,20 +32,21 @@ from harness.extensions.meta_evaluation.validity_card import (
     MeasuredBy,
     build_card,
 )
-from harness.protocols import Measure
 from harness.registry import EVALUATORS
 from harness.report.render.terminal import WIDTH, print_table
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, check_judges, plan_evaluation
+from harness.runner.machine_info import git_commit
 from harness.runner.progress import Reporter
 from harness.statistics.prices import Prices, usage_usd
-from harness.store import RunDir
+from harness.store import RunDir, SampleRow
 
 ItemScores = Mapping[str, Mapping[str, float]]
 """Measure -> item -> value."""
 
 _FOLDER = "validity"
+_LABELLED = "labelled"
 
 
 @dataclass(frozen=True)
@@ -88,13 +89,52 @@ def score_set(
     """
     plan = plan_evaluation(config)
     check_judges(plan)
-    run = run_of(human, results, reporter.warn)
+    run = _labelled_run(human, results, reporter)
     spending = BudgetTracker(config.budget, prices, results, [CostOwner.of(run, {}, plan)], warn=reporter.warn)
     spending.check_prices(plan.models)
 
     left = replace(plan, evaluators=tuple(one for one in plan.evaluators if not _is_scored(one, plan, run)))
     outcome = evaluate_runs([run], left, results, reporter, spending)
     return ScoredSet(_values(human, run, plan, prices), run, outcome, spending)
+
+
+def _labelled_run(human: LabelledSet, results: Path, reporter: Reporter) -> RunDir:
+    """The run with one query per item of the set."""
+    answers = []
+    for item in human.items:
+        known = (item.reference,) if item.reference.strip() else ()
+        row = SampleRow(
+            query=Query(query_id=item.item_id, text=item.query),
+            reference=Reference(query_id=item.item_id, query_type=_LABELLED, answers=known),
+        )
+        contexts = tuple(Context(text=text, doc_ids=()) for text in item.contexts)
+        answers.append((row, Prediction(answer=item.answer, contexts=contexts)))
+    data = {"name": human.name, "subset": "", "digest": human.digest}
+    return answers_as_run(
+        results,
+        f"{human.name.replace('_', '-')}--{_LABELLED}",
+        answers,
+        identity={
+            "dataset": data,
+            "system": {"name": _LABELLED, "version": "imported", "index": {}, "answer": {}},
+            "models": {"generator": {"provider": "imported", "model": _LABELLED}},
+            "seed": 0,
+            "imported": {"labelled": human.digest},
+        },
+        config={"dataset": {"name": human.name}},
+        dataset={
+            **data,
+            "n_queries": len(human.items),
+            "n_documents": 0,
+            "type_mix": {human.name: len(human.items)},
+            "title": human.title,
+            "notes": list(human.notes),
+        },
+        note="Answers of a public set that people labelled: each of its queries is one of them.",
+        git_commit=git_commit(),
+        usage={"generator": Usage(unmetered_calls=1)},
+        tell=reporter.warn,
+    )
 
 
 def _is_scored(planned: PlannedEvaluator, plan: EvaluationPlan, run: RunDir) -> bool:
@@ -141,7 +181,7 @@ def _measured(run: RunDir, plan: EvaluationPlan, prices: Prices, scores: Sequenc
             failed = sum(score.measure == measure.name and score.status == "failed" for score in scores)
             yield MeasuredBy(
                 name=measure.name,
-                title=_title(measure),
+                title="" if measure.title == measure.name else measure.title,
                 evaluator=planned.spec.name,
                 is_judged="judge" in planned.spec.roles,
                 worst=measure.failure_value,
@@ -153,20 +193,21 @@ def _measured(run: RunDir, plan: EvaluationPlan, prices: Prices, scores: Sequenc
             )
 
 
-def _title(measure: Measure) -> str:
-    """Short enough for a table; the full names are those of `compare` and `report`."""
-    return "" if measure.title == measure.name else measure.title
-
-
 def _rows(
     dimension: LabelledDimension, found: Mapping[str, Mapping[str, float]], worst: Mapping[str, float]
 ) -> Iterator[LabelledRow]:
     scores: dict[str, Mapping[str, float]] = {**found, **dimension.stored}
     for row in dimension.rows:
-        said = {name: _said(row, values) for name, values in scores.items()}
-        known = {name: value for name, value in said.items() if value is not None}
+        items = row.item_ids
+        known = {
+            name: _difference([values[item] for item in items])
+            for name, values in scores.items()
+            if all(item in values for item in items)
+        }
         filled = {
-            name: _filled(row, scores.get(name, {}), least) for name, least in worst.items() if name not in known
+            name: _difference([scores.get(name, {}).get(item, least) for item in items])
+            for name, least in worst.items()
+            if name not in known
         }
         yield LabelledRow(
             dimension=dimension.name,
@@ -178,18 +219,8 @@ def _rows(
         )
 
 
-def _said(row: LabelledItems, values: Mapping[str, float]) -> float | None:
-    """The score of an item, or the difference second - first of a pair; None if a score is missing."""
-    if any(item not in values for item in row.item_ids):
-        return None
-    return _difference([values[item] for item in row.item_ids])
-
-
-def _filled(row: LabelledItems, values: Mapping[str, float], worst: float) -> float:
-    return _difference([values.get(item, worst) for item in row.item_ids])
-
-
 def _difference(scores: Sequence[float]) -> float:
+    """The score of an item, or the difference second - first of a pair."""
     return scores[0] if len(scores) == 1 else scores[1] - scores[0]
 
 
@@ -214,8 +245,11 @@ class ValidateOptions:
 
 def print_validity(options: ValidateOptions, *, as_json: bool) -> int:
     """Score, write the card and print it; returns the exit code."""
-    _check(options)
+    if options.judge is not None and options.no_judge:
+        raise ConfigError("--judge and --no-judge contradict each other", "drop one of them")
     if options.again:
+        if options.evaluators or options.judge or options.number is not None:
+            raise ConfigError("--from makes a card from existing values", "drop -e, -n and --judge")
         card = build_card(read_values(options.again))
         _show(card, options.out or options.again, as_json=as_json)
         return EXIT_DONE
@@ -238,13 +272,6 @@ def _concluded(scored: ScoredSet, config: BenchConfig, options: ValidateOptions,
     if stopped := scored.outcome.stopped:
         return say_stopped(stopped, scored.spending, "judgements are unfinished")
     return code
-
-
-def _check(options: ValidateOptions) -> None:
-    if options.judge is not None and options.no_judge:
-        raise ConfigError("--judge and --no-judge contradict each other", "drop one of them")
-    if options.again and (options.evaluators or options.judge or options.number is not None):
-        raise ConfigError("--from makes a card from existing values", "drop -e, -n and --judge")
 
 
 def _config(options: ValidateOptions) -> tuple[BenchConfig, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
@@ -19,12 +19,6 @@ SHOWN = 12
 """Rows of a table in a terminal and of a figure; the files have all."""
 FileWord = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,80}$")]
 """A name that becomes part of a file name."""
-
-
-def _refuse_twice(what: str, names: Iterable[Hashable]) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise ValueError(f"a {what} occurs twice: {twice[0]}")
 
 
 class MeasuredBy(Record):
@@ -89,7 +83,8 @@ class CardValues(Record):
             ("measure", [one.name for one in self.measures]),
             ("row", [(row.dimension, row.row_id) for row in self.rows]),
         ):
-            _refuse_twice(what, names)
+            if twice := [name for name, count in Counter[Hashable](names).items() if count > 1]:
+                raise ValueError(f"a {what} occurs twice: {twice[0]}")
         if unknown := {row.dimension for row in self.rows} - self.dimensions.keys():
             raise ValueError(f"rows of no dimension: {sorted(unknown)}")
         return self
@@ -97,17 +92,6 @@ class CardValues(Record):
     def of(self, dimension: str) -> list[LabelledRow]:
         """The rows of one dimension."""
         return [row for row in self.rows if row.dimension == dimension]
-
-
-def agreement(one: Sequence[float], other: Sequence[float], questions: Sequence[str]) -> Correlation:
-    """The coefficients of two columns of equal length, with the intervals of `analysis.correlation`: rows of one
-    question may be dependent.
-
-    No coefficient for fewer than 10 questions or for a constant column.
-    """
-    if len(set(questions)) < FEWEST_CLUSTERS:
-        return Correlation(len(one), Coefficient(), Coefficient(), Coefficient())
-    return correlate(one, other, questions)
 
 
 @dataclass(frozen=True)
@@ -202,6 +186,15 @@ def _worth(rows: Sequence[LabelledRow], measure: MeasuredBy, *, is_binary: bool)
         else Coefficient(),
         auc=_auc(scored, name) if is_binary else None,
     )
+
+
+def agreement(one: Sequence[float], other: Sequence[float], questions: Sequence[str]) -> Correlation:
+    """The coefficients of two columns of equal length; rows of one question may be dependent. No coefficient for
+    fewer than 10 questions or for a constant column.
+    """
+    if len(set(questions)) < FEWEST_CLUSTERS:
+        return Correlation(len(one), Coefficient(), Coefficient(), Coefficient())
+    return correlate(one, other, questions)
 
 
 def _people(rows: Sequence[LabelledRow]) -> Correlation:

@@ -59,7 +59,8 @@ class RecordedResults:
 
     def best_single(self) -> int:
         """The system with the highest mean; the first of equals."""
-        return _first_best(np.average(self.worth, axis=0, weights=self.weights))
+        means = np.average(self.worth, axis=0, weights=self.weights)
+        return int(np.argmax(means >= means.max() - _SLACK))
 
     def rows_of(self, name: str) -> NDArray[np.bool_]:
         """A mask of the queries of a type."""
@@ -111,10 +112,6 @@ def best_of_queries(recorded: RecordedResults) -> Columns:
     """The best system of each query, in hindsight."""
     found: Columns = np.argmax(recorded.worth, axis=1).astype(np.int64)
     return found
-
-
-def _first_best(means: Array) -> int:
-    return int(np.argmax(means >= means.max() - _SLACK))
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,6 @@ from harness.display.text_format import counted, printable, type_name
 from harness.extensions.routing.study import LABELS, RULES, RouteChoice, RouteStudy, study_routes
 from harness.extensions.routing.tables import gains_of, named_gains, route_json, route_sections, verdict
 from harness.llm_utils.query_classifier import known_type
-from harness.protocols import SystemSpec
 from harness.registry import SYSTEMS
 from harness.report.comparison.runs import ComparedRun
 from harness.report.figures.marks import wrapped
@@ -41,39 +39,31 @@ _MOST_SYSTEMS = 8
 """Limited by the number of colours."""
 
 
-@dataclass(frozen=True)
-class RouteOptions:
-    """The flags of the command."""
-
-    measure: str | None
-    cost: str
-    cost_weight: float
-    splits: int
-    seed: int
-    out: Path | None
-    policy: Path | None
-    """File for the learnt table."""
-    prices: Path | None
-    results: Path
-    as_json: bool
-
-
-def print_routes(names: Sequence[str], options: RouteOptions) -> None:
-    """Study the named runs, print the result, and write it to `out` and `policy` if given."""
-    runs = find_runs(options.results, names)
-    choice = RouteChoice(options.measure, options.cost, options.cost_weight, options.splits, options.seed)
-    study = study_routes(runs, prices_of_runs(runs, options.prices), choice)
-    written = write_routes(study, options.out) if options.out else None
-    policy = write_policy(study, options.policy) if options.policy else None
+def print_routes(
+    names: Sequence[str],
+    choice: RouteChoice,
+    *,
+    out: Path | None,
+    policy: Path | None,
+    prices: Path | None,
+    results: Path,
+    as_json: bool,
+) -> None:
+    """Study the named runs and print the result; write it to `out` and the learnt table to `policy`, if given."""
+    runs = find_runs(results, names)
+    study = study_routes(runs, prices_of_runs(runs, prices), choice)
+    written = {
+        "routes": write_routes(study, out) if out else None,
+        "policy": write_policy(study, policy) if policy else None,
+    }
     console = open_console()
-    if options.as_json:
+    if as_json:
         console.print(json.dumps(route_json(study), indent=2), soft_wrap=True)
         return
     render_routes(study, console)
-    if written:
-        console.print(f"routes: {written}", soft_wrap=True)
-    if policy:
-        console.print(f"policy: {policy}", soft_wrap=True)
+    for name, path in written.items():
+        if path:
+            console.print(f"{name}: {path}", soft_wrap=True)
 
 
 def write_routes(study: RouteStudy, out: Path) -> Path:
@@ -188,7 +178,10 @@ def write_policy(study: RouteStudy, path: Path) -> Path:
         "routes": {kind: _route(run) for kind, run in different.items()},
         "otherwise": _route(otherwise),
     }
-    name = _router().name
+    routers = [spec.name for spec in SYSTEMS.load_all()[0] if spec.routes is not None]
+    if not routers:
+        raise ConfigError("no system that routes queries is installed", "see: rag-harness list systems")
+    name = routers[0]
     text = yaml.safe_dump({"systems": [name], "per_system": {name: {"answer": answer}}}, sort_keys=False)
     if path.exists():
         raise ConfigError(f"{path} already exists", "name another file: --policy FILE")
@@ -199,13 +192,6 @@ def write_policy(study: RouteStudy, path: Path) -> Path:
 def _route(run: ComparedRun) -> dict[str, Any]:
     system = run.manifest.identity.get("system", {})
     return {"system": system.get("name", ""), "index": system.get("index", {}), "answer": system.get("answer", {})}
-
-
-def _router() -> SystemSpec:
-    found = [spec for spec in SYSTEMS.load_all()[0] if spec.routes is not None]
-    if not found:
-        raise ConfigError("no system that routes queries is installed", "see: rag-harness list systems")
-    return found[0]
 
 
 def _refuse_unlike_models(runs: list[ComparedRun]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,7 +93,11 @@ def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) ->
     ConfigError if fewer than two systems are left, the metric has no direction, there are too few common queries,
     or costs have a weight and are unknown.
     """
-    named, notes = _without_baselines(load_compared(runs, None, prices))
+    loaded = load_compared(runs, None, prices)
+    named = [one for one in loaded if not one.manifest.baseline]
+    if len(named) < 2:
+        raise ConfigError("routing needs runs of at least two systems besides baselines", "name another RUN")
+    notes = [f"{one.label} is a baseline: nothing is routed to it." for one in loaded if one not in named]
     finished = finished_runs(named, None)
     notes += [f"{one.label} is unfinished and is left out." for one in named if one not in finished]
     entrants, compared, found = _compared(finished, choice)
@@ -101,7 +105,9 @@ def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) ->
     costs = _costs(entrants, compared, choice.cost)
     if choice.cost_weight:
         costs = _required(entrants, costs, choice.cost)
-    order = _order([(one.label, one.run.run_id) for one in entrants], costs)
+    # The cheapest first: the first of equally good systems is chosen, however runs are ordered.
+    means = [0.0] * len(entrants) if costs is None else costs.mean(axis=0).tolist()
+    order = sorted(range(len(entrants)), key=lambda at: (means[at], entrants[at].label, entrants[at].run.run_id))
     ids = compared.query_ids
     values = np.stack([compared.values(at) for at in order], axis=1)
     costs = None if costs is None else costs[:, order]
@@ -130,19 +136,6 @@ def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) ->
         gains=routing_gains(recorded, clusters, told, splits),
         notes=tuple(notes),
     )
-
-
-def _order(named: Sequence[tuple[str, str]], costs: Array | None) -> list[int]:
-    """Positions, the cheapest first: the first of equally good systems is chosen, however runs are ordered."""
-    means = [0.0] * len(named) if costs is None else costs.mean(axis=0).tolist()
-    return sorted(range(len(named)), key=lambda at: (means[at], named[at]))
-
-
-def _without_baselines(runs: Sequence[ComparedRun]) -> tuple[list[ComparedRun], list[str]]:
-    kept = [one for one in runs if not one.manifest.baseline]
-    if len(kept) < 2:
-        raise ConfigError("routing needs runs of at least two systems besides baselines", "name another RUN")
-    return kept, [f"{one.label} is a baseline: nothing is routed to it." for one in runs if one not in kept]
 
 
 def _compared(
@@ -199,17 +192,14 @@ def _required(runs: Sequence[ComparedRun], costs: Array | None, cost: str) -> Ar
                 "leave it out, or set --cost-weight 0",
             )
     if costs is None:
-        unknown = ", ".join(_without_cost(runs, cost)) or "any of these runs"
+        without = [
+            one.label for one in runs if cost not in one.values or len(one.values[cost].values) < len(one.rows)
+        ]
+        unknown = ", ".join(without) or "any of these runs"
         raise ConfigError(
             f"'{cost}' is unknown for some queries in {unknown}", f"use another --cost ({', '.join(COST_UNITS)})"
         )
     return costs
-
-
-def _without_cost(runs: Sequence[ComparedRun], cost: str) -> Iterator[str]:
-    for run in runs:
-        if cost not in run.values or len(run.values[cost].values) < len(run.rows):
-            yield run.label
 
 
 def _worth(compared: MeasureComparison, values: Array, costs: Array | None, choice: RouteChoice) -> Array:

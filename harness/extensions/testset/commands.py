@@ -103,9 +103,9 @@ def review(
 
       rag-harness review questions.jsonl --from-csv questions.csv --by ada
     """
-    from harness.extensions.testset.review_session import ReviewOptions, run_review
+    from harness.extensions.testset.review_session import run_review
 
-    run_review(ReviewOptions(file, by, docs, port, to_csv, from_csv))
+    run_review(file, by=by, docs=docs, port=port, to_csv=to_csv, from_csv=from_csv)
 
 
 QUESTIONS = CommandSpec("questions", lambda _runtime: questions, "extend")

@@ -99,20 +99,21 @@ class QuestionGenerator:
 
         HarnessError: a model is missing, or writes nothing readable.
         """
-        while not self.stopped and (sites := self._next_wave()):
+        while not self.stopped and (
+            sites := [site for tray in self._trays.values() for site in tray.next_sites()]
+        ):
             self._begun += len(sites)
             drafts = await self._draft_all(sites)
             written = await self._let_through(drafts)
             # Steps that are not needed any more count as done.
             self._tell_of(len(sites) - sum(one.survives for one, _ in written))
-            checked = await self._each(self._check, [(one, site) for one, site in written if one.survives])
+            checked = await self._each(
+                lambda two: self._judging.check(*two), [(one, site) for one, site in written if one.survives]
+            )
             verdicts = iter(checked)
             for one, site in written:
                 if (final := next(verdicts) if one.survives else one) is not None:
                     self._trays[site.kind].done.append(final)
-
-    def _next_wave(self) -> list[QuestionSlot]:
-        return [site for tray in self._trays.values() for site in tray.next_sites()]
 
     async def _draft_all(self, sites: Sequence[QuestionSlot]) -> list[tuple[Candidate, QuestionSlot]]:
         drafts = await self._each(self._draft, sites)
@@ -152,9 +153,6 @@ class QuestionGenerator:
             self.stopped = reached
             return []
         return [(next(distinct) if one.survives else one, site) for one, site in free]
-
-    async def _check(self, written: tuple[Candidate, QuestionSlot]) -> Candidate:
-        return await self._judging.check(*written)
 
     async def _each(self, work: Callable[[T], Awaitable[Candidate]], items: Sequence[T]) -> list[Candidate | None]:
         """work(item) for each, charged; None if the budget stopped it."""
@@ -220,7 +218,7 @@ def estimate(
     """
     sites = [site for order in orders for site in order.sites[: order.wanted]]
     usage = {
-        "generator": sum((_drafting(site) for site in sites), Usage()),
+        "generator": sum((_calls(1, _prompt_characters(site), WRITER_TOKENS) for site in sites), Usage()),
         "judge": sum((_judging(site) for site in sites), _controls(sites)),
     }
     if embedded_characters:
@@ -238,9 +236,8 @@ def _controls(sites: Sequence[QuestionSlot]) -> Usage:
     return swapped + _searched(single)
 
 
-def _drafting(site: QuestionSlot) -> Usage:
-    characters = sum(len(message.content) for message in draft_question(site).messages)
-    return _calls(1, characters, WRITER_TOKENS)
+def _prompt_characters(site: QuestionSlot) -> int:
+    return sum(len(message.content) for message in draft_question(site).messages)
 
 
 def _judging(site: QuestionSlot) -> Usage:

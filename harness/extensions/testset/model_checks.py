@@ -51,8 +51,9 @@ class PassageSearch:
     def __init__(self, documents: Sequence[Document], embedder: "Embedder | None") -> None:
         need("questions", "bm25s")
         self._passages = [
-            Context(text=_headed(document, text), doc_ids=(document.doc_id,))
+            Context(text=f"{title}\n{text}" if title else text, doc_ids=(document.doc_id,))
             for document in documents
+            for title in (" ".join(document.title.split()),)
             for text in passages_of(document.text, PASSAGE)
         ]
         self._embedder = embedder
@@ -83,11 +84,6 @@ class PassageSearch:
             return []
         scores = self._words.get_scores(words)
         return [int(place) for place in np.argsort(-scores, kind="stable")[:FOUND] if scores[place] > 0]
-
-
-def _headed(document: Document, text: str) -> str:
-    title = " ".join(document.title.split())
-    return f"{title}\n{text}" if title else text
 
 
 def _ranking(texts: Sequence[str]) -> Any:
@@ -184,7 +180,11 @@ class QuestionJudging:
         return same, "judged the same" if same else "judged another"
 
     async def _from_quotes(self, candidate: Candidate, evidence: Sequence[Evidence], site: QuestionSlot) -> str:
-        quotes, polar = [_quote(item, site) for item in evidence], is_verdict(candidate.answer)
+        headings = {one.document.doc_id: f"{one.heading}\n" for one in site.excerpts if one.heading}
+        quotes, polar = (
+            [headings.get(item.doc_id, "") + item.fact for item in evidence],
+            is_verdict(candidate.answer),
+        )
         return await self._answered(answer_from(candidate.question, quotes, polar=polar))
 
     async def _answered(self, messages: Sequence[Message]) -> str:
@@ -202,16 +202,12 @@ async def _told(name: str, verdict: Awaitable[QuestionCheck]) -> QuestionCheck:
         return QuestionCheck(name=name, passed=False, note=note)
 
 
-def _quote(item: Evidence, site: QuestionSlot) -> str:
-    headings = (one.heading for one in site.excerpts if one.document.doc_id == item.doc_id)
-    heading = next(headings, "")
-    return f"{heading}\n{item.fact}" if heading else item.fact
-
-
 async def controls_of(
     models: WriterModels, judging: QuestionJudging, candidates: Sequence[Candidate], told: Progress
 ) -> list[Control]:
-    """Answers of other questions that the judge accepts as right, and questions with an answer for which the check
+    """Tests the judge on known cases, because one that always says yes would look careful.
+
+    Answers of other questions that the judge accepts as right, and questions with an answer for which the check
     of unanswerable ones finds none. Raises BudgetReached.
     """
     answerable = [one for one in candidates if one.survives and one.kind != "unanswerable"]

@@ -153,16 +153,15 @@ def _single(kind: QuestionKind, material: WritingSources) -> Iterator[QuestionSl
 
 def _drawn(document: Document, draw: Random) -> deque[tuple[Excerpt, list[str]]]:
     """The passages and the sentences of each, both in random order."""
-    found = (_excerpt(document, passage) for passage in passages_of(document.text))
-    drawn = [(excerpt, draw.sample(excerpt.sentences, len(excerpt.sentences))) for excerpt in found if excerpt]
+    drawn = []
+    for passage in passages_of(document.text):
+        # A sentence repeated within a passage is listed once.
+        sentences = tuple(dict.fromkeys(sentences_of(passage)))
+        if len(sentences) >= _ENOUGH:
+            excerpt = Excerpt(document, sentences, date_of(document))
+            drawn.append((excerpt, draw.sample(sentences, len(sentences))))
     draw.shuffle(drawn)
     return deque(drawn)
-
-
-def _excerpt(document: Document, passage: str) -> Excerpt | None:
-    # A sentence repeated within a passage is listed once.
-    sentences = tuple(dict.fromkeys(sentences_of(passage)))
-    return Excerpt(document, sentences, date_of(document)) if len(sentences) >= _ENOUGH else None
 
 
 def _paired(kind: QuestionKind, material: WritingSources) -> Iterator[QuestionSlot]:
@@ -171,8 +170,13 @@ def _paired(kind: QuestionKind, material: WritingSources) -> Iterator[QuestionSl
     waiting = [pair for pair in material.pairs if _suits(kind, pair, material)]
     draw.shuffle(waiting)
     used, links, asked = Counter[int](), Counter[str](), set[tuple[int, int, str]]()
+
+    def use(pair: Pair) -> tuple[int, int, int]:
+        first, second = used[pair.first], used[pair.second]
+        return max(first, second), first + second, links[pair.link]
+
     while waiting:
-        best = min(waiting[:_LOOKED_AT], key=lambda pair: _use(pair, used, links))
+        best = min(waiting[:_LOOKED_AT], key=use)
         waiting.remove(best)
         excerpts = [_around(material.documents[place], best, place) for place in (best.first, best.second)]
         if (best.first, best.second, best.link) in asked or None in excerpts:
@@ -192,11 +196,6 @@ def _suits(kind: QuestionKind, pair: Pair, material: WritingSources) -> bool:
         first, second = (date_of(material.documents[place]) for place in (pair.first, pair.second))
         return bool(first and second) and first != second
     return True
-
-
-def _use(pair: Pair, used: Counter[int], links: Counter[str]) -> tuple[int, int, int]:
-    first, second = used[pair.first], used[pair.second]
-    return max(first, second), first + second, links[pair.link]
 
 
 def _around(document: Document, pair: Pair, place: int) -> Excerpt | None:

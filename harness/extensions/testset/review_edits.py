@@ -67,12 +67,11 @@ def evidence_columns(number: int) -> tuple[str, str]:
 
 def words_version(cells: Mapping[str, str]) -> str:
     """A digest of the words, ignoring white space: shows whether a row was changed since it was read."""
-    words = {name: said for name, cell in cells.items() if (said := " ".join(cell.split())) and _is_words(name)}
-    return short_digest(words)
-
-
-def _is_words(name: str) -> bool:
-    return name in {"question", "answers"} or name.startswith(("quote", "document"))
+    words = {name: " ".join(cell.split()) for name, cell in cells.items()}
+    columns = ("question", "answers", "quote", "document")
+    return short_digest(
+        {name: said for name, said in words.items() if said and (name in columns or name.startswith(columns[2:]))}
+    )
 
 
 class KnownDocuments:
@@ -105,11 +104,18 @@ def with_edit(row: Mapping[str, JsonValue], edit: Edit, documents: KnownDocument
     changed: dict[str, JsonValue] = {}
     if (question := " ".join(edit.question.split())) != was.question:
         changed["question"] = question
-    if (kept := tuple(filter(None, answers))) != was.answers:
-        changed["answers"] = list(kept)
+    if (filled := tuple(filter(None, answers))) != was.answers:
+        changed["answers"] = list(filled)
     if tuple(quotes) != was.evidence:
-        changed["evidence"] = [_spelled(one) for one in quotes]
-    return {**_without(row, changed), **changed, "checks": _still_said(row)} if changed else dict(row)
+        named = [(("document", one.document), ("quote", one.quote)) for one in quotes]
+        changed["evidence"] = [{name: value for name, value in fields if value} for fields in named]
+    if not changed:
+        return dict(row)
+    kept = {name: value for name, value in row.items() if name in changed or means(name) not in changed}
+    checks = row.get("checks")
+    said = checks.items() if isinstance(checks, dict) else ()
+    still_said = {name: what for name, what in said if name not in _OF_OTHER_WORDS}
+    return {**kept, **changed, "checks": {**still_said, "edited": "by a person"}}
 
 
 def verdicts(row: Mapping[str, JsonValue], documents: KnownDocuments) -> list[QuestionCheck]:
@@ -148,18 +154,3 @@ def _held(kind: str, evidence: Sequence[AskedQuote], documents: KnownDocuments) 
         return QuestionCheck(name="quotes", passed=True)
     texts = {doc_id: document.text for doc_id, document in documents.by_id.items()}
     return check_quotes(kind if len(quoting) == len(placed) else "", quoting, texts)
-
-
-def _without(row: Mapping[str, JsonValue], changed: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """The row without other names of the changed fields."""
-    return {name: value for name, value in row.items() if name in changed or means(name) not in changed}
-
-
-def _still_said(row: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    checks = row.get("checks")
-    said = checks.items() if isinstance(checks, dict) else ()
-    return {**{name: what for name, what in said if name not in _OF_OTHER_WORDS}, "edited": "by a person"}
-
-
-def _spelled(one: AskedQuote) -> dict[str, JsonValue]:
-    return {name: value for name, value in (("document", one.document), ("quote", one.quote)) if value}

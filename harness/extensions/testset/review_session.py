@@ -47,52 +47,34 @@ _AROUND = 400
 """Characters of the document shown on each side of a quote."""
 
 
-@dataclass(frozen=True)
-class ReviewOptions:
-    """The options of the command."""
-
-    file: Path
-    by: str | None = None
-    docs: Path | None = None
-    port: int = 0
-    to_csv: Path | None = None
-    from_csv: Path | None = None
-
-
-def run_review(options: ReviewOptions) -> None:
+def run_review(
+    file: Path,
+    *,
+    by: str | None = None,
+    docs: Path | None = None,
+    port: int = 0,
+    to_csv: Path | None = None,
+    from_csv: Path | None = None,
+) -> None:
     """Write or read a sheet, or serve the page until it is done, or Ctrl-C."""
-    if options.to_csv and options.from_csv:
+    if to_csv and from_csv:
         raise ConfigError("--to-csv and --from-csv", "use them one after the other")
-    with open_review(options.file, options.by, options.docs) as review:
-        if options.to_csv:
-            _write_sheet(review, options.to_csv)
-        elif options.from_csv:
-            _take_sheet(review, options.from_csv)
+    console = open_console()
+    with open_review(file, by, docs) as review:
+        if to_csv:
+            number = counted(write_sheet(review, to_csv), "question")
+            then = f"fill in `decision` with accept or reject, then --from-csv {to_csv}"
+            console.print(f"{to_csv}: {number}; {then}", soft_wrap=True)
+        elif from_csv:
+            taken = take_sheet(review, from_csv)
+            said = f"{taken.accepted} accepted, {taken.edited} of them edited, {taken.rejected} rejected"
+            console.print(f"{said}, {taken.left} left", soft_wrap=True)
         else:
-            serve_page(review_page(review), options.port)
-        _say(_standing(review))
-
-
-def _write_sheet(review: Review, path: Path) -> None:
-    number = counted(write_sheet(review, path), "question")
-    _say(f"{path}: {number}; fill in `decision` with accept or reject, then --from-csv {path}")
-
-
-def _take_sheet(review: Review, path: Path) -> None:
-    taken = take_sheet(review, path)
-    _say(f"{taken.accepted} accepted, {taken.edited} of them edited, {taken.rejected} rejected, {taken.left} left")
-
-
-def _standing(review: Review) -> str:
-    rejected = sum(one.is_rejected for one in review.rows)
-    kept = len(review.rows) - rejected
-    seen = sum(one.is_seen and not one.is_rejected for one in review.rows)
-    said = f"{counted(kept, 'question')}, {seen:,} reviewed by a person; {rejected:,} rejected"
-    return f"{review.path}: {said} (decisions: {review.log})"
-
-
-def _say(line: str) -> None:
-    open_console().print(line, soft_wrap=True)
+            serve_page(review_page(review), port)
+        rejected = sum(one.is_rejected for one in review.rows)
+        seen = sum(one.is_seen and not one.is_rejected for one in review.rows)
+        said = f"{counted(len(review.rows) - rejected, 'question')}, {seen:,} reviewed by a person"
+        console.print(f"{review.path}: {said}; {rejected:,} rejected (decisions: {review.log})", soft_wrap=True)
 
 
 @contextmanager

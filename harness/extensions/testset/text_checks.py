@@ -151,7 +151,7 @@ def _check(name: str, trouble: str) -> QuestionCheck:
 
 
 class Distinct:
-    """Compares each candidate with those accepted before it."""
+    """Compares each candidate with those accepted before it: a duplicate would count one fact twice."""
 
     def __init__(self, embedder: "Embedder | None") -> None:
         self._embedder = embedder
@@ -169,14 +169,11 @@ class Distinct:
     def _checked(self, candidate: Candidate, vector: "Vectors | None") -> Candidate:
         for other, known in self._seen:
             same_words = normalise(other.question) == normalise(candidate.question)
+            quotes = {item.fact for item in candidate.evidence} & {item.fact for item in other.evidence}
+            same_fact = bool(quotes) or is_right(candidate.answer, [other.answer])
             near = vector is not None and known is not None and float(vector @ known) >= _NEAR
-            if same_words or (near and _same_fact(candidate, other)):
+            if same_words or (near and same_fact):
                 note = f"it asks the same as '{other.question}'"
                 return candidate.checked(QuestionCheck(name="distinct", passed=False, note=note))
         self._seen.append((candidate, vector))
         return candidate.checked(QuestionCheck(name="distinct", passed=True))
-
-
-def _same_fact(one: Candidate, other: Candidate) -> bool:
-    quotes = {item.fact for item in one.evidence} & {item.fact for item in other.evidence}
-    return bool(quotes) or is_right(one.answer, [other.answer])
