@@ -1,4 +1,4 @@
-"""Random damage to the files of a run, and what commands then do: for a test, and for a script that does more."""
+"""Random damage to the files of a run, and what commands then do."""
 
 import asyncio
 import json

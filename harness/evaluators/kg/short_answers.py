@@ -2,7 +2,7 @@
 
 Such an answer states something only together with its question: (answer, answers, question). Of that statement
 only the answer's end counts. The rest is the same on both sides of every comparison, so that counting it makes a
-wrong answer as good as a right one (`scripts/research/check_short_answers.py` shows it). So:
+wrong answer as good as a right one (docs/decisions/0014-short-answers-in-kg-eval.md). So:
 
 - **names** ("Sam Altman", "Google and Apple", "March 2023") are entities, one each;
 - **a phrase** of which no triplet is read ("higher interest rates") is one entity;

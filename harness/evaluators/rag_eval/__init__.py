@@ -24,7 +24,7 @@ short of it by its last bit.
 - The judge reads a criterion, the steps to its grade and what each of the five grades says, for every metric
   (`harness.evaluators.rag_eval.criteria`), as RAG-Eval's does. The words are ours.
 - `calls: one` (the default) asks for the five grades in one call; `parallel` asks for each by itself, and the
-  judge reads the contexts five times. `scripts/research/check_confidence.py` measures what differs between them.
+  judge reads the contexts five times.
 - A grade is a whole number that the reply states beyond doubt (`harness.evaluators.rag_eval.grades`). Where one
   is missing, the judge is asked once more in other words; what it then still leaves out has failed, and with it
   the confidence and its bands. The other grades stand.
