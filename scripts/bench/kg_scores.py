@@ -10,8 +10,8 @@ Triplets are made up: a few entities are in many of them, a third of the context
 there are more pairs than --pairs, the transcription measures its similarities on a part of the input entities,
 scales the seconds up and takes the SIMILAR edges from the fast path; the table says so (~).
 
-Vectors are there beforehand in both. What it takes to have them is shown apart: embedding by MiniLM, extraction
-without a model by spaCy. Extraction by a judge model is a call a text: seconds each, which is the real cost.
+Vectors and triplets are there beforehand in both. Extraction by a judge model is a call a text: seconds each,
+which is the real cost.
 
 Each measurement is a process of its own with numpy on one thread; memory is its peak above what it held once all
 was imported and made up. Seconds are the best of as many runs as two seconds hold.
@@ -23,7 +23,6 @@ Examples:
 
 from __future__ import annotations
 
-import asyncio
 import multiprocessing
 import os
 import time
@@ -36,7 +35,6 @@ from benching import command_line, import_from_tests, machine, print_table, star
 SIZES = ("8/60", "30/300", "100/1500", "300/6000", "1000/20000")
 SEEDS, BUILDS, TAU, DELTA = 10, 3, 0.7, 0.5
 HEADER = ("triplets", "entities", "SIMILAR", "fast path", "MB", "transcription", "MB", "ratio", "both with igraph")
-WORDS = ("Acme", "Board", "river", "treaty", "Lagos")
 Measured = dict[str, Any]
 Send = Callable[[Measured], None]
 
@@ -61,7 +59,6 @@ def main() -> None:
     print(f"{machine()}; {SEEDS} seeds\n")
     sizes = (size.split("/") for size in chosen.sizes)
     print_table(HEADER, (row(Task(int(one), int(other), chosen.pairs), chosen.limit) for one, other in sizes))
-    print(f"\n{embedding()}\n{extraction()}")
 
 
 def row(task: Task, limit: float) -> Sequence[str]:
@@ -212,40 +209,6 @@ def apart(work: Callable[[Task, Send], None], task: Task, limit: float = 600) ->
     process.kill()
     process.join()
     return last
-
-
-# Preparation
-
-
-def embedding() -> str:
-    from harness.models.minilm_embedder import MiniLM
-    from harness.models.weight_catalogue import MINILM_ONNX
-    from harness.models.weights import cached_path
-
-    if cached_path(MINILM_ONNX) is None:
-        return "Embedding: MiniLM is not in the cache, not measured."
-    model = MiniLM()
-    labels = [f"{first} {second} {number}" for number in range(20) for first in WORDS for second in WORDS]
-    taken = best(lambda: asyncio.run(model.embed(labels)))
-    return f"Embedding by MiniLM: {seconds(taken * 1000 / len(labels))} for 1,000 labels of three words."
-
-
-def extraction() -> str:
-    from harness.core.errors import MissingDependency
-    from harness.datasets import demo
-    from harness.extraction.nlp import NlpExtractor
-
-    texts = [document.text for document in demo.load("default").documents]
-    try:
-        extractor = NlpExtractor(pipeline=None, progress=lambda _done, _total: None)
-        asyncio.run(extractor.extract(texts[:1]))
-    except MissingDependency as error:
-        return f"Extraction: not measured, {error}."
-    taken = best(lambda: asyncio.run(extractor.extract(texts)))
-    characters = sum(map(len, texts))
-    return (
-        f"Extraction by spaCy: {seconds(taken * 1000 / characters)} for 1,000 characters of the demo's documents."
-    )
 
 
 if __name__ == "__main__":
