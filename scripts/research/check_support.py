@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import pearsonr, rankdata, spearmanr
 
 from harness.extensions.meta_evaluation.card_output import read_values
-from harness.extensions.meta_evaluation.public_labelled_sets import load_clapnq
+from harness.extensions.meta_evaluation.labelled_sets import load_clapnq
 
 FAITHFUL = 3.0
 HEADER = ("metric", "n", "Pearson", "Spearman", "Spearman given length", "AUC")

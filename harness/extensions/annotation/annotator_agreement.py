@@ -7,7 +7,7 @@ from itertools import combinations
 
 from harness.core.records import Annotation, Dimension
 from harness.display import Content, Quantity, Table, counted
-from harness.extensions.annotation.scales import SCALES
+from harness.extensions.annotation.labelling_session import SCALES
 from harness.statistics.agreement import AgreementFigure, RatedItem, ordinal_alpha, weighted_kappa
 
 ALPHA, KAPPA = "alpha", "kappa"
@@ -61,7 +61,6 @@ def agreement_content(annotations: Sequence[Annotation]) -> Content:
 
 
 def agreement_json(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
-    """The figures as JSON data."""
     return [
         {
             "dimension": one.dimension,

@@ -8,7 +8,7 @@ from statistics import fmean
 from harness.core.errors import StoreError
 from harness.core.records import Annotation
 from harness.display import Content, Entry, Quantity, Table, counted, printable
-from harness.extensions.annotation.scales import HIGHEST, LOWEST, SCALES, LabelScale
+from harness.extensions.annotation.labelling_session import HIGHEST, LOWEST, SCALES, LabelScale
 from harness.protocols import Measure
 from harness.report.sections import Reported, SectionSpec
 from harness.report.view import Group, RunView

@@ -15,13 +15,14 @@ from harness.display.csv_sheets import sheet_text
 from harness.display.text_format import counted
 from harness.extensions.annotation.annotator_agreement import agreement_content, agreement_json
 from harness.extensions.annotation.labelling_session import (
+    SCALES,
     LabellingSession,
     ShownAnswer,
     annotation_page,
+    asked_of,
     draw_answers,
     open_session,
 )
-from harness.extensions.annotation.scales import SCALES, asked_of
 from harness.extensions.web import serve_page
 from harness.store import RunDir
 from harness.store.annotations import read_annotations
@@ -204,14 +205,12 @@ def label_answers(
 
 
 def write_everybodys_labels(runs: Sequence[RunDir], path: Path) -> None:
-    """The labels of all annotators as a table."""
     annotations = _everybodys(runs)
     write_labels(annotations, path)
     _say(f"{path}: {counted(len(annotations), 'row')}")
 
 
 def print_agreement(runs: Sequence[RunDir], *, as_json: bool) -> None:
-    """How far annotators agree."""
     from harness.report.render.terminal import WIDTH, plain, print_table
 
     annotations, console = _everybodys(runs), open_console()

@@ -131,7 +131,6 @@ class AskedRun:
 
     @property
     def is_judged(self) -> bool:
-        """Whether answers are judged by a model."""
         return self._judging is not None
 
     def ask(self, question: str) -> Asked:

@@ -48,7 +48,6 @@ def card_tables(card: Card, most: int | None = None) -> tuple[Table, ...]:
 
 
 def card_sentences(card: Card) -> Iterator[str]:
-    """Sentences that explain the tables."""
     for one in card.dimensions:
         yield f"{one.name}: {_people_said(one)}"
     many = max((len(one.measures) for one in card.dimensions), default=0)
@@ -85,7 +84,6 @@ def _costs(card: Card) -> Iterator[str]:
 
 
 def card_json(card: Card) -> dict[str, Any]:
-    """Everything that the tables show, with full precision."""
     return {
         "set": card.values.name,
         "notes": list(card.values.notes),

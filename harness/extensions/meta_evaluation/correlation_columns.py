@@ -197,7 +197,6 @@ class ValueColumns:
     notes: tuple[str, ...] = ()
 
     def restricted(self, answers: Iterable[PlacedAnswer]) -> "ValueColumns":
-        """Only these answers."""
         kept = {answer: self.answers[answer] for answer in answers}
         values = {
             name: {answer: value for answer, value in column.items() if answer in kept}

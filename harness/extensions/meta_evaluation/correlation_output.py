@@ -71,8 +71,7 @@ def correlate_runs(
 
 def _write(findings: CorrelationFindings, out: Path) -> Path:
     from harness.display.plotting import plotting
-    from harness.extensions.meta_evaluation.figures import draw_correlations
-    from harness.extensions.meta_evaluation.findings_files import write_folder
+    from harness.extensions.meta_evaluation.figures import draw_correlations, write_folder
 
     first, *others = correlation_sections(findings)
     with plotting() as new_figure:

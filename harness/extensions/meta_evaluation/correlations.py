@@ -59,7 +59,6 @@ class CorrelationFindings:
 
     @property
     def measurable(self) -> tuple[CorrelatedPair, ...]:
-        """The pairs that have a coefficient."""
         return tuple(pair for pair in self.pairs if pair.found)
 
 

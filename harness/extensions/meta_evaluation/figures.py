@@ -1,25 +1,37 @@
-"""Figures of correlations, of sensitivity and of a card."""
+"""Figures of correlations, of sensitivity and of a card, and the folder of findings that holds them."""
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harness.core.errors import explained_io
 from harness.display import Drawing, Quantity, format_value, printable
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure, tell
-from harness.display.text_format import number
+from harness.display.text_format import file_name, number
 from harness.extensions.meta_evaluation.correlations import CorrelatedPair, CorrelationFindings
 from harness.extensions.meta_evaluation.sensitivity import PerturbationEffect, by_measure
 from harness.extensions.meta_evaluation.validity_card import SHOWN, Card, DimensionCard, MeasureValidity
 from harness.protocols import Measure
 from harness.report.figures.marks import wrapped
+from harness.report.folder import report_folder
+from harness.report.render.csv import table_csv
+from harness.report.render.markdown import prose, section_lines
 from harness.statistics.correlation import Coefficient
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from harness.display import Drawing, Picture, Section
+
+    DrawnSection = tuple[Section, Sequence[Drawing]]
+    """A section with its figures."""
 
 _MOST_SCATTERS = 12
 _SCATTER_COLUMNS = 3
@@ -327,3 +339,31 @@ def spoken_value(found: Coefficient) -> str:
     low, high = found.interval
     limits = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
     return f"{number(found.value)}{limits}"
+
+
+def write_folder(
+    out: Path, stem: str, title: str, sections: Sequence[DrawnSection], data: Mapping[str, Any]
+) -> Path:
+    """Write `stem`.md, `stem`.json, tables/ and figures/ into `out`, replacing earlier ones; returns the path of
+    the page. Call it inside `plotting()` if there are drawings. The same findings give the same bytes.
+    """
+    with report_folder(out) as partial, explained_io("write in", out):
+        lines = [f"# {prose(title)}", ""]
+        for section, drawings in sections:
+            lines += section_lines(replace(section, pictures=_published(drawings, partial)))
+            for table in section.content.tables:
+                path = partial / "tables" / f"{file_name(table.name)}.csv"
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(table_csv(table), encoding="utf-8")
+        (partial / f"{stem}.md").write_text("\n".join(lines), encoding="utf-8")
+        text = json.dumps(data, indent=1, allow_nan=False)
+        (partial / f"{stem}.json").write_text(text + "\n", encoding="utf-8")
+    return out / f"{stem}.md"
+
+
+def _published(drawings: Sequence[Drawing], out: Path) -> tuple[Picture, ...]:
+    if not drawings:
+        return ()
+    from harness.display.plotting import publish
+
+    return tuple(publish(drawing, out) for drawing in drawings)

@@ -109,16 +109,13 @@ class PerturbedCase:
 
     @property
     def query_id(self) -> str:
-        """The id of the query, which swaps do not change."""
         return self.row.query.query_id
 
     @property
     def answer(self) -> str:
-        """The text that is edited."""
         return self.prediction.answer or ""
 
     def answering(self, text: str) -> "PerturbedCase":
-        """The same case with another answer."""
         return replace(self, prediction=self.prediction.model_copy(update={"answer": text}))
 
 
@@ -152,7 +149,6 @@ class Perturbation:
 
     @property
     def changes(self) -> Sides:
-        """The inputs that differ afterwards."""
         return frozenset({self.side})
 
 

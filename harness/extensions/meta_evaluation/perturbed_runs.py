@@ -64,7 +64,6 @@ class PerturbedRuns:
 
     @property
     def runs(self) -> tuple[RunDir, ...]:
-        """All of them, the base first."""
         return (self.base, *(run for _, run in self.swapped))
 
 

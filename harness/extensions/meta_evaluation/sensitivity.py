@@ -98,7 +98,6 @@ def swap_effects(runs: PerturbedRuns, measures: Sequence[Measure]) -> list[Pertu
 
 
 def by_measure(effects: Sequence[PerturbationEffect]) -> list[tuple[Measure, list[PerturbationEffect]]]:
-    """In the order of the effects."""
     groups: dict[str, list[PerturbationEffect]] = {}
     for effect in effects:
         groups.setdefault(effect.measure.name, []).append(effect)
@@ -221,7 +220,6 @@ class ParameterSweep:
 
     @property
     def key(self) -> str:
-        """The key in a config."""
         return f"per_evaluator.{self.evaluator}.{self.parameter}"
 
 

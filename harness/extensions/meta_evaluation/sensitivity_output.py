@@ -60,7 +60,6 @@ def overview(effects: Sequence[PerturbationEffect]) -> Table:
 
 
 def measure_sections(effects: Sequence[PerturbationEffect]) -> list[Section]:
-    """A verdict and a table for each measure."""
     return [
         Section(
             f"measure-{number}", measure.name, Content([verdict_of(measure, own)], tables=[_table(measure, own)])
@@ -70,7 +69,6 @@ def measure_sections(effects: Sequence[PerturbationEffect]) -> list[Section]:
 
 
 def verdict_of(measure: Measure, effects: Sequence[PerturbationEffect]) -> str:
-    """Which changes it notices and which it misses, in one line."""
     says = {
         "notices": "notices",
         "in part": "notices in part",
@@ -164,7 +162,6 @@ def cost_table(runs: Sequence[RunDir], evaluators: Sequence[str], prices: Prices
 
 
 def sweep_table(points: Sequence[MovedParameter]) -> Table:
-    """A row for each measure and value of a parameter."""
     rows: list[tuple[Entry, ...]] = [
         (
             printable(point.effect.measure.name),
@@ -252,8 +249,7 @@ def _data(run_id: str, sensed: SensitivityResult) -> dict[str, object]:
 
 def _write(run_id: str, sensed: SensitivityResult, out: Path) -> Path:
     from harness.display.plotting import plotting
-    from harness.extensions.meta_evaluation.figures import draw_sensitivity, draw_sweeps
-    from harness.extensions.meta_evaluation.findings_files import write_folder
+    from harness.extensions.meta_evaluation.figures import draw_sensitivity, draw_sweeps, write_folder
 
     content = Content([HOW_TO_READ], [*sensed.notes, *note_on_unread_metrics(sensed.effects)], _tables(sensed))
     shown = of_readers(sensed.effects)

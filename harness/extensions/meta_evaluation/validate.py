@@ -22,8 +22,7 @@ from harness.extensions.meta_evaluation.card_output import (
     read_values,
     write_card,
 )
-from harness.extensions.meta_evaluation.labelled_set import LabelledDimension, LabelledSet
-from harness.extensions.meta_evaluation.public_labelled_sets import load_set
+from harness.extensions.meta_evaluation.labelled_sets import LabelledDimension, LabelledSet, load_set
 from harness.extensions.meta_evaluation.validity_card import (
     SHOWN,
     Card,

@@ -44,7 +44,6 @@ class MeasuredBy(Record):
 
     @property
     def spoken(self) -> str:
-        """Its title in tables."""
         return self.title or self.name
 
 
@@ -90,7 +89,6 @@ class CardValues(Record):
         return self
 
     def of(self, dimension: str) -> list[LabelledRow]:
-        """The rows of one dimension."""
         return [row for row in self.rows if row.dimension == dimension]
 
 
@@ -135,7 +133,6 @@ class DimensionCard:
 
     @property
     def has_people(self) -> bool:
-        """Whether several people labelled the same rows."""
         return self.people.n > 0
 
 
@@ -154,7 +151,6 @@ class Card:
 
 
 def build_card(values: CardValues) -> Card:
-    """The card of these values; deterministic."""
     return Card(values, tuple(_dimension(values, name) for name in values.dimensions))
 
 

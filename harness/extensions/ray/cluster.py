@@ -1,4 +1,4 @@
-"""The machines of a Ray cluster, checked to run the same code as this one, and the workers on them.
+"""The executor `ray`: machines of a Ray cluster, checked to run the same code as this one, and workers on them.
 
 Ray starts the workers and transports their lines; it stores nothing of a run.
 """
@@ -10,7 +10,7 @@ import signal
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
@@ -21,10 +21,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from harness.config import RunnerConfig
 from harness.core.errors import DISTRIBUTION, ConfigError, HarnessError, ServiceUnavailable, explained_io, need
 from harness.core.sanitize import keep_made
 from harness.extensions.ray.remote_worker import ALONE_S, ActorConnection, WorkerLost
+from harness.extensions.ray.spread_execution import run_spread
+from harness.extensions.ray.spread_scoring import SpreadScoring
+from harness.runner.budget_tracker import BudgetTracker
+from harness.runner.evaluating.plan import EvaluationPlan
+from harness.runner.evaluating.scoring import RemoteScoring
+from harness.runner.executing.execute import CellResult
+from harness.runner.executor import CellRunOptions, ExecutorSpec
 from harness.runner.machine_info import package_versions
+from harness.runner.plan import Cell
+from harness.runner.progress import Reporter
 
 _PACKAGES = ("harness", "systems")
 _MOST_NAMED = 5
@@ -61,7 +71,6 @@ class Installed:
 
 
 def installed() -> Installed:
-    """What is installed on this machine."""
     python = ".".join(platform.python_version_tuple()[:2])
     return Installed(version(DISTRIBUTION), _code_digest(), python, dict(package_versions()))
 
@@ -129,7 +138,6 @@ class RayCluster:
 
     @property
     def n_workers(self) -> int:
-        """One worker per processor."""
         return sum(machine.cpus for machine in self.machines)
 
     def n_workers_of(self, wanted: int | None) -> int:
@@ -318,3 +326,33 @@ def _seen(cluster: RayCluster, path: str) -> list[tuple[Machine, tuple[Installed
 def inspect_here(path: str) -> tuple[Installed, str | None]:
     """The versions on the machine where this is called, and what it sees at a path."""
     return installed(), read_if_visible(path)
+
+
+@dataclass(frozen=True)
+class RayExecutor:
+    """See `harness.runner.executor.Executor`."""
+
+    cluster: RayCluster
+    n_workers: int
+    results: Path
+
+    def run_cells(
+        self, cells: Sequence[Cell], options: CellRunOptions, reporter: Reporter, spending: BudgetTracker
+    ) -> list[CellResult]:
+        """Index and answer the cells concurrently on the cluster."""
+        start, ends_within_s = self.cluster.start, self.cluster.ends_within_s
+        return run_spread(cells, options, start, self.n_workers, reporter, spending, ends_within_s=ends_within_s)
+
+    def scoring(self, plan: EvaluationPlan, warn: Callable[[str], None]) -> RemoteScoring:
+        """Scores with the evaluators that use a model or weights."""
+        return SpreadScoring(plan, self.results, self.cluster.start, self.n_workers, warn)
+
+
+@contextmanager
+def join_cluster(settings: RunnerConfig, results: Path, reporter: Reporter) -> Iterator[RayExecutor]:
+    """Connect to the cluster at `ray_address`; see `ExecutorSpec.join`."""
+    with ray_cluster(settings.ray_address, results, reporter.say) as cluster:
+        yield RayExecutor(cluster, cluster.n_workers_of(settings.workers), results)
+
+
+SPEC = ExecutorSpec("ray", join_cluster, needs_own_process=True)

@@ -61,11 +61,9 @@ class WorkerAgent:
         threading.Thread(target=self._end_if_alone, daemon=True).start()
 
     def here(self) -> int:
-        """The process id of the worker."""
         return self._worker.pid or 0
 
     def send(self, lines: bytes) -> None:
-        """Send whole lines to the worker."""
         self._worker.send_lines(lines)
 
     def receive(self) -> tuple[bytes, bytes, int | None]:
@@ -153,7 +151,6 @@ class RemoteLauncher:
         self._make, self._desk = make, desk
 
     def serve(self, role: str, way: RoleHandler) -> None:
-        """See `RemoteCallServer.serve`."""
         self._desk.serve(role, way)
 
     def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
@@ -196,7 +193,6 @@ class RemoteWorker:
             thread.start()
 
     def send(self, message: WorkerJob | ToWorker) -> None:
-        """See `WorkerLink`."""
         self._out.put(message.model_dump_json().encode() + b"\n")
 
     def wait(self, timeout_s: float | None = None) -> int | None:
@@ -204,12 +200,10 @@ class RemoteWorker:
         return self._code if self._gone.wait(timeout_s) else None
 
     def kill(self) -> None:
-        """See `WorkerLink`."""
         if self._connection is not None:
             self._connection.kill()
 
     def end(self) -> None:
-        """See `WorkerLink`."""
         if not self._gone.is_set():
             self.kill()
         self._out.put(None)
@@ -316,20 +310,16 @@ class ActorConnection:
         raise WorkerLost(f"{self._host} has had no free processor for {_STARTS_S * _MOST_STARTS:.0f} s")
 
     def send(self, lines: bytes) -> None:
-        """See `WorkerConnection`."""
         self._asked(self._actor.send.remote(lines))
 
     def receive(self) -> Received:
-        """See `WorkerConnection`."""
         return Received(*self._asked(self._actor.receive.remote()))
 
     def kill(self) -> None:
-        """See `WorkerConnection`."""
         with suppress(Exception):
             self._get(self._actor.kill.remote(), timeout=_KILL_S)
 
     def close(self) -> None:
-        """See `WorkerConnection`."""
         self._end_actor()
         if not self._has_left:
             self._has_left = True

@@ -21,7 +21,7 @@ from harness.models.budget import Allowance
 from harness.models.providers import provider_of
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.executing.execute import CellResult, RunContext, run_locked
-from harness.runner.executing.messages import Event, ExtractionJob, Job, QueryTask, Turn
+from harness.runner.executing.messages import Event, ExtractionJob, QueryTask, Turn
 from harness.runner.executing.phases import Execution, Heard
 from harness.runner.executing.process_launcher import HERE, WorkerLauncher
 from harness.runner.executing.progress_counter import ProgressCounter
@@ -61,7 +61,11 @@ def run_spread(
             context = RunContext(options.results, reporter, options.priced(cell), options.again, spending)
             return run_locked(cell, context, make)
 
-        with ThreadPoolExecutor(_n_side_by_side(cells, n_workers)) as pool:
+        # Cells that need a model server on this machine run one at a time. For others, enough to keep all workers
+        # busy while some cells begin or end.
+        served = any(cell.generator and provider_of(cell.generator).serve for cell in cells)
+        n_side_by_side = 1 if served else min(len(cells), 2 * n_workers)
+        with ThreadPoolExecutor(n_side_by_side) as pool:
             running = [pool.submit(run, cell) for cell in cells]
             with _stopping(workers, running):
                 wait(running, return_when=FIRST_EXCEPTION)
@@ -81,14 +85,6 @@ def _stopping(workers: WorkerPool, running: Sequence["Future[CellResult]"]) -> I
         for cell in running:
             cell.cancel()
         raise
-
-
-def _n_side_by_side(cells: Sequence[Cell], n_workers: int) -> int:
-    """Cells that need a model server on this machine run one at a time. For others, enough to keep all workers
-    busy while some cells begin or end.
-    """
-    served = any(cell.generator and provider_of(cell.generator).serve for cell in cells)
-    return 1 if served else min(len(cells), 2 * n_workers)
 
 
 @dataclass
@@ -126,7 +122,15 @@ class SpreadExecution(Execution):
 
         at = WorkerEnvironment(self.run.log_path, NoSampler(), self.lock_fd, self.place)
         n_readers = self.workers.n_workers - 1 if phase == "index" else 0
-        return Supervisor(_relayed(self.job(phase, todo), n_readers), at, self.with_messages(heard))
+        job = self.job(phase, todo)
+        # Calls, servers and costs are handled by this process.
+        here: dict[str, object] = {
+            "server": None,
+            "allowance": Allowance(end_by=job.allowance.end_by),
+            "prices": {},
+        }
+        relayed = job.model_copy(update={"is_relayed": True, "n_readers": n_readers, **here})
+        return Supervisor(relayed, at, self.with_messages(heard))
 
     def _build(self, index: IndexDir) -> IndexRecord:
         with self.workers.slot(), self._desk("index") as place, self._readers(place):
@@ -179,7 +183,9 @@ class _Shards:
         workers, shards = self._execution.workers, list[Future[None]]()
         with ThreadPoolExecutor(self.n_workers) as pool:
             # A thread for each worker that may run, not for each that concurrent cells could use.
-            while len(shards) < self.n_workers and not self._queue.is_empty and not any(map(_has_failed, shards)):
+            while len(shards) < self.n_workers and not self._queue.is_empty:
+                if any(shard.done() and shard.exception() is not None for shard in shards):
+                    break
                 if workers.take_slot():
                     shards.append(pool.submit(self._work))
             wait(shards, return_when=FIRST_EXCEPTION)
@@ -240,7 +246,6 @@ class _Shards:
             return [one for one in shard if one not in self._answered]
 
     def _try_by_itself(self, suspect: QueryTask) -> None:
-        """See `Execution.work_through`."""
         outcome = self._execution.supervisor("answer", [suspect], self._heard).run()
         self._execution.workers.check()
         if self._left([suspect]):
@@ -257,15 +262,5 @@ class _Shards:
             self._answered.add(todo)
 
 
-def _has_failed(shard: "Future[None]") -> bool:
-    return shard.done() and shard.exception() is not None
-
-
 def _cluster_lost(outcome: WorkerEnd) -> HarnessError:
     return HarnessError(outcome.death, "check the cluster, then run the same command again: it resumes")
-
-
-def _relayed(job: Job, n_readers: int) -> Job:
-    """The job as a remote worker gets it: calls, servers and costs are handled by this process."""
-    here: dict[str, object] = {"server": None, "allowance": Allowance(end_by=job.allowance.end_by), "prices": {}}
-    return job.model_copy(update={"is_relayed": True, "n_readers": n_readers, **here})

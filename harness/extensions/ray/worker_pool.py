@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakSet
 
-from harness.config import ModelConfig
 from harness.extensions.ray.remote_worker import RemoteLauncher, StartWorker, WorkerConnection
 from harness.models.budget import Allowance, Amount, Budget
 from harness.models.limiters import Limiters
 from harness.models.providers import provider_of
 from harness.models.remote_call_server import RemoteCallServer
 from harness.models.transport import CallContext
-from harness.runner.executing.messages import Job, QueryTask
+from harness.runner.executing.messages import Event, Job, QueryTask, Turn, WorkerJob
+from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd, WorkerEnvironment
 from harness.store import Dialects, IndexDir, Journal, RunDir
 
 _MOST_LOSSES = 2
@@ -61,12 +61,10 @@ class WorkQueue:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to take."""
         with self._lock:
             return self._is_closed or not self._left
 
     def close(self) -> None:
-        """Hand out no more shards."""
         with self._lock:
             self._is_closed = True
 
@@ -107,7 +105,6 @@ class WorkerPool:
 
     @property
     def spent(self) -> Amount:
-        """Spent by all finished calls."""
         return self._budget.spent
 
     def stop(self) -> None:
@@ -117,7 +114,6 @@ class WorkerPool:
             connection.kill()
 
     def check(self) -> None:
-        """Raise PoolStopped once it is stopped."""
         if self._is_ending:
             raise PoolStopped
 
@@ -141,7 +137,6 @@ class WorkerPool:
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether a worker waits for a slot."""
         return self._n_waiting > 0
 
     def _count(self, waiting: int) -> None:
@@ -149,12 +144,10 @@ class WorkerPool:
             self._n_waiting += waiting
 
     def give_slot(self) -> None:
-        """Return a slot."""
         self._slots.release()
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Hold a slot, after waiting for a free one."""
         while not self.take_slot():
             continue
         try:
@@ -206,9 +199,12 @@ class WorkerPool:
             limiters=self._limiters,
             say=tell.say,
         )
+        # Encoders run in the worker itself.
+        models = [model for model in (job.generator, job.embedder) if model is not None and not model.is_none]
+        called = {model.role: model for model in models if provider_of(model).encoder is None}
         servers = {job.generator.role: job.server} if job.generator and job.server else {}
         try:
-            return RemoteCallServer(call_context, _asked(job), servers, self._loop)
+            return RemoteCallServer(call_context, called, servers, self._loop)
         except BaseException:
             call_context.close()
             raise
@@ -222,7 +218,20 @@ class Listener:
     warn: Callable[[str], None]
 
 
-def _asked(job: Job) -> dict[str, ModelConfig]:
-    """The models of the job that are called over the network; encoders run in the worker itself."""
-    named = [model for model in (job.generator, job.embedder) if model is not None and not model.is_none]
-    return {model.role: model for model in named if provider_of(model).encoder is None}
+class TurnWorker(Supervisor):
+    """A worker whose finished turns are told by one event of a kind."""
+
+    def __init__(self, job: WorkerJob, at: WorkerEnvironment, kind: str) -> None:
+        self._wanted_kind = kind
+        self._last_event: Event | None = None
+        super().__init__(job, at, self._keep_event)
+
+    def event_of(self, turn: Turn) -> tuple[Event | None, WorkerEnd]:
+        """The event of a turn, None if it did not finish, and the state of the worker."""
+        self._last_event = None
+        outcome = self.turn(turn)
+        return self._last_event, outcome
+
+    def _keep_event(self, event: Event) -> None:
+        if event.kind == self._wanted_kind:
+            self._last_event = event

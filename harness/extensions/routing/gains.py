@@ -48,7 +48,6 @@ class RecordedResults:
     """The type of each query."""
 
     def of(self, rows: NDArray[np.bool_]) -> RecordedResults:
-        """The selected rows."""
         types = [name for name, is_in in zip(self.types, rows, strict=True) if is_in]
         return RecordedResults(self.worth[rows], self.weights[rows], types)
 
@@ -63,7 +62,6 @@ class RecordedResults:
         return int(np.argmax(means >= means.max() - _SLACK))
 
     def rows_of(self, name: str) -> NDArray[np.bool_]:
-        """A mask of the queries of a type."""
         return np.array([one == name for one in self.types], dtype=bool)
 
 
@@ -77,7 +75,6 @@ class RoutingTable:
     """The system for all other types: the best single one."""
 
     def choices(self, types: Sequence[str]) -> Columns:
-        """The system of each query."""
         return np.array([self.systems.get(name, self.otherwise) for name in types], dtype=np.int64)
 
 

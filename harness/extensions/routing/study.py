@@ -82,7 +82,6 @@ class RouteStudy:
 
     @property
     def names(self) -> list[str]:
-        """The labels of the systems."""
         return [one.label for one in self.runs]
 
 

@@ -26,7 +26,6 @@ _COSTS = {"tokens": "tokens", "usd": "USD", "latency_s": "seconds"}
 
 
 def route_sections(study: RouteStudy) -> list[Section]:
-    """The verdict, the tables and the notes."""
     tables = [gains_table(study), *(routes_table(study, told) for told in (RULES, LABELS)), types_table(study)]
     return [
         Section(
@@ -134,7 +133,6 @@ def types_table(study: RouteStudy) -> Table:
 
 
 def verdict(study: RouteStudy) -> str:
-    """The recommendation."""
     single = study.names[study.tables[RULES].otherwise]
     learnt = study.gains.learnt[RULES]
     found = gains_of(study, learnt)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from harness.api.config_building import as_names, as_settings, bench_config, price_table
 from harness.extensions.testset.documents import DocumentPlace, check_out, read_documents
+from harness.extensions.testset.question_records import Candidate, CheckName
 from harness.extensions.testset.question_slots import WantedQuestions, parse_kinds
-from harness.extensions.testset.types import Candidate, CheckName
 from harness.extensions.testset.write_questions import (
     PlannedWriting,
     WritingRequest,

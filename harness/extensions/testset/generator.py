@@ -22,6 +22,7 @@ from harness.extensions.testset.model_checks import (
 )
 from harness.extensions.testset.models import WriterModels
 from harness.extensions.testset.prompts import VERDICT_TOKENS, WRITER_TOKENS, draft_question
+from harness.extensions.testset.question_records import Candidate, QuestionCheck, QuestionKind, QuestionSlot
 from harness.extensions.testset.text_checks import (
     Distinct,
     check_names_occur,
@@ -30,7 +31,6 @@ from harness.extensions.testset.text_checks import (
     stands_alone,
     well_formed,
 )
-from harness.extensions.testset.types import Candidate, QuestionCheck, QuestionKind, QuestionSlot
 from harness.llm_utils.bounded_concurrency import map_bounded
 from harness.llm_utils.structured_output import ask_json
 from harness.statistics.estimates.rates import CHARACTERS_PER_TOKEN

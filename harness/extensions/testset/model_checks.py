@@ -19,9 +19,8 @@ from harness.evaluators.answer_normalisation import abstains, is_verdict
 from harness.extensions.testset.documents import passages_of
 from harness.extensions.testset.models import WriterModels
 from harness.extensions.testset.prompts import answer_from, same_answer, stated_answer
+from harness.extensions.testset.question_records import Candidate, Control, QuestionCheck, QuestionSlot
 from harness.extensions.testset.text_checks import cannot_agree, gives_away
-from harness.extensions.testset.types import Candidate, QuestionCheck, QuestionSlot
-from harness.extensions.testset.work_folder import Control
 from harness.llm_utils.answer_contract import closed_book_messages
 from harness.llm_utils.bounded_concurrency import Progress
 from harness.llm_utils.structured_output import ask_json

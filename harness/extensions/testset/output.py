@@ -13,8 +13,7 @@ from harness.cli.console import complain, open_console, same_command
 from harness.cli.evaluate import resumable
 from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER
 from harness.extensions.testset.api import WriteOptions, plan_questions, planned_lines, written_questions
-from harness.extensions.testset.types import Candidate, CheckName
-from harness.extensions.testset.work_folder import Control
+from harness.extensions.testset.question_records import Candidate, CheckName, Control
 from harness.extensions.testset.write_questions import Written
 from harness.runner.progress import Reporter
 

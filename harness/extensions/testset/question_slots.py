@@ -16,7 +16,7 @@ from harness.core.errors import ConfigError, DataError, nearest
 from harness.core.records import Document
 from harness.extensions.testset.documents import date_of, passages_of, sentences_of
 from harness.extensions.testset.generator import Order
-from harness.extensions.testset.types import KINDS, PAIRED, Excerpt, QuestionKind, QuestionSlot
+from harness.extensions.testset.question_records import KINDS, PAIRED, Excerpt, QuestionKind, QuestionSlot
 from harness.extraction.entity_names import entity_id
 from harness.extraction.nlp import NlpExtractor
 from harness.llm_utils.bounded_concurrency import Progress

@@ -20,6 +20,7 @@ from pydantic import JsonValue
 from harness.core.errors import ConfigError, DataError
 from harness.core.records import Document, Record
 from harness.datasets.local_files import iter_jsonl
+from harness.extensions.testset.question_records import WorkFolder, rows_text, text_digest
 from harness.extensions.testset.review_edits import (
     Edit,
     KnownDocuments,
@@ -28,7 +29,6 @@ from harness.extensions.testset.review_edits import (
     with_edit,
     words_version,
 )
-from harness.extensions.testset.work_folder import WorkFolder, rows_text, text_digest
 from harness.runner.progress import Reporter
 from harness.store import atomic_files
 
@@ -88,7 +88,6 @@ class ReviewedRow:
 
     @property
     def is_rejected(self) -> bool:
-        """Whether it was removed from the file."""
         return self.verdict == "reject"
 
     @property
@@ -98,7 +97,6 @@ class ReviewedRow:
 
     @property
     def is_edited(self) -> bool:
-        """Whether its words differ from the original."""
         return RowWords.of(self.row) != RowWords.of(self.before)
 
 
@@ -122,7 +120,6 @@ class _Told:
         return None if self.last.verdict == "reject" else self.last.row
 
     def then(self, decision: Decision) -> "_Told":
-        """The state after one more decision."""
         return _Told(decision, self.left)
 
 

@@ -12,8 +12,8 @@ from harness.datasets.question_files.file_reading import FieldRow, json_row
 from harness.datasets.question_files.quotes import QuoteFinder
 from harness.datasets.question_files.row_validation import AskedQuote, answers_of, evidence_of, means
 from harness.evaluators.answer_normalisation import abstains
+from harness.extensions.testset.question_records import QuestionCheck
 from harness.extensions.testset.text_checks import check_quotes, stands_alone, well_formed
-from harness.extensions.testset.types import QuestionCheck
 
 _LONGEST, _MOST = 4_000, 20
 _OF_OTHER_WORDS = ("distinct", "follows", "closed_book", "needs_both", "not_found")

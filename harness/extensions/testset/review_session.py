@@ -20,6 +20,7 @@ from harness.datasets.question_files.row_validation import AskedQuote
 from harness.display.csv_sheets import read_cell, sheet_text
 from harness.display.text_format import counted
 from harness.extensions.testset.documents import DocumentPlace, read_documents
+from harness.extensions.testset.question_records import question_file_lock
 from harness.extensions.testset.review_decisions import AskedDecision, Review, ReviewedRow
 from harness.extensions.testset.review_edits import (
     Edit,
@@ -29,7 +30,6 @@ from harness.extensions.testset.review_edits import (
     verdicts,
     words_version,
 )
-from harness.extensions.testset.work_folder import question_file_lock
 from harness.extensions.web import serve_page
 from harness.extensions.web.pages import LocalPage, framed
 from harness.runner.progress import Reporter

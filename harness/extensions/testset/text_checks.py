@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.core.records import Evidence
 from harness.evaluators.answer import is_right
 from harness.evaluators.answer_normalisation import abstains, is_verdict, normalise
-from harness.extensions.testset.types import PAIRED, Candidate, QuestionCheck
+from harness.extensions.testset.question_records import PAIRED, Candidate, QuestionCheck
 
 if TYPE_CHECKING:
     from harness.protocols import Embedder, Vectors

@@ -13,7 +13,7 @@ from harness.extensions.testset.generator import Order, QuestionGenerator
 from harness.extensions.testset.model_checks import PassageSearch, QuestionJudging, controls_of
 from harness.extensions.testset.models import WriterModels
 from harness.extensions.testset.output import shares_of
-from harness.extensions.testset.types import Candidate, QuestionKind, QuestionSlot
+from harness.extensions.testset.question_records import Candidate, QuestionKind, QuestionSlot
 
 FOUNDED = draft("When was the Tarnby yard founded?", "1911", "A2")
 UNKNOWN = "Insufficient information"

@@ -9,6 +9,7 @@ from question_writers import FERRY, MILL, YARD
 from harness.core.errors import ConfigError, DataError
 from harness.core.records import Document
 from harness.extensions.testset.documents import date_of, passages_of, sentences_of
+from harness.extensions.testset.question_records import KINDS, QuestionKind
 from harness.extensions.testset.question_slots import (
     Orders,
     Pair,
@@ -19,7 +20,6 @@ from harness.extensions.testset.question_slots import (
     plan_orders,
     slots_of,
 )
-from harness.extensions.testset.types import KINDS, QuestionKind
 
 LONG = [
     Document(

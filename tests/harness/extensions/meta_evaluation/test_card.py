@@ -17,8 +17,7 @@ from harness.extensions.meta_evaluation.card_output import (
     read_values,
     write_card,
 )
-from harness.extensions.meta_evaluation.labelled_set import LabelledSet
-from harness.extensions.meta_evaluation.public_labelled_sets import load_set
+from harness.extensions.meta_evaluation.labelled_sets import LabelledSet, load_set
 from harness.extensions.meta_evaluation.validate import _rows
 from harness.extensions.meta_evaluation.validity_card import CardValues, LabelledRow, MeasuredBy, build_card
 

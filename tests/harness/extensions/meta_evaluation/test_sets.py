@@ -7,7 +7,7 @@ import pytest
 
 from harness.core.errors import ConfigError, DataError
 from harness.datasets.local_files import ENV
-from harness.extensions.meta_evaluation.public_labelled_sets import SETS, load_set
+from harness.extensions.meta_evaluation.labelled_sets import SETS, load_set
 
 from .conftest import Write, pair
 
