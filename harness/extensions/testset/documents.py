@@ -6,7 +6,6 @@ only when the file was copied.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -60,39 +59,26 @@ _ITEM = re.compile(r"\s*(?:[-*+>|#\u2022]|\d{1,3}[.)] )")
 """The start of a list item, a table row or a heading."""
 
 
-@dataclass(frozen=True)
-class DocumentPlace:
-    """The source of the documents: a folder, or a data set by name."""
+def read_documents(
+    folder: Path | None,
+    progress: ReadingProgress,
+    *,
+    dataset: str | None = None,
+    subset: str | None = None,
+    include: Sequence[str] = (),
+) -> tuple[Sequence[Document], tuple[str, ...]]:
+    """The documents of a folder or of a data set, and notes, such as how many files were skipped, and why.
 
-    folder: Path | None = None
-    dataset: str | None = None
-    subset: str | None = None
-    include: tuple[str, ...] = ()
-    """Only for a folder: see `read_folder`."""
-
-    @property
-    def named(self) -> str:
-        """As the user gave it."""
-        return str(self.folder if self.dataset is None else self.dataset)
-
-
-@dataclass(frozen=True)
-class PlacedDocuments:
-    documents: Sequence[Document]
-    notes: tuple[str, ...] = ()
-    """Such as how many files were skipped, and why."""
-
-
-def read_documents(place: DocumentPlace, progress: ReadingProgress) -> PlacedDocuments:
-    """ConfigError: both or neither of folder and data set are given. DataError: no documents."""
-    if (place.folder is None) == (place.dataset is None):
+    ConfigError: both or neither of folder and data set are given. DataError: no documents.
+    """
+    if (folder is None) == (dataset is None):
         fix = "a folder (rag-harness questions papers), or --dataset NAME for the documents of a data set"
         raise ConfigError("name the documents exactly once", fix)
-    if place.folder is not None:
-        corpus = read_folder(place.folder, progress, place.include)
-        return PlacedDocuments(corpus.documents, corpus.notes)
-    spec = DATASETS.load(str(place.dataset))
-    return PlacedDocuments(spec.read(place.subset or spec.subsets[0], progress=progress).documents)
+    if folder is not None:
+        corpus = read_folder(folder, progress, tuple(include))
+        return corpus.documents, corpus.notes
+    spec = DATASETS.load(str(dataset))
+    return spec.read(subset or spec.subsets[0], progress=progress).documents, ()
 
 
 def check_out(out: Path, folder: Path | None) -> None:

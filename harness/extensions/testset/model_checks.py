@@ -6,8 +6,9 @@ accuracy; only if that says they differ is it asked whether both mean the same.
 """
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -215,31 +216,25 @@ async def controls_of(
     is_searched = judging.search and any(one.kind == "unanswerable" for one in candidates)
     single = [one for one in answerable if one.kind == "single_fact"][:SEARCHED] if is_searched else []
     wrong: list[bool] = []
+
+    async def ask(judge: Callable[[], Awaitable[bool]]) -> None:
+        """A judge that fails is not wrong."""
+        with models.charge():
+            try:
+                wrong.append(await judge())
+            except HarnessError:
+                raise
+            except Exception:
+                wrong.append(False)
+        told(len(wrong), len(swapped) + len(single))
+
     for one, other in swapped:
-        wrong.append(await _accepted(models, judging, one, other))
-        told(len(wrong), len(swapped) + len(single))
+        await ask(partial(judging.same, one.question, one.answer, other.answer))
     for one in single:
-        wrong.append(await _missed(models, judging, one))
-        told(len(wrong), len(swapped) + len(single))
+        await ask(partial(_is_called_unanswerable, judging, one.question))
     parts = ((_ACCEPTED, wrong[: len(swapped)]), (_MISSED, wrong[len(swapped) :]))
     return [Control(name=name, wrong=sum(part), of=len(part)) for name, part in parts if part]
 
 
-async def _accepted(models: WriterModels, judging: QuestionJudging, one: Candidate, other: Candidate) -> bool:
-    with models.charge():
-        try:
-            return await judging.same(one.question, one.answer, other.answer)
-        except HarnessError:
-            raise
-        except Exception:
-            return False
-
-
-async def _missed(models: WriterModels, judging: QuestionJudging, one: Candidate) -> bool:
-    with models.charge():
-        try:
-            return bool((await judging.not_found(one.question)).passed)
-        except HarnessError:
-            raise
-        except Exception:
-            return False
+async def _is_called_unanswerable(judging: QuestionJudging, question: str) -> bool:
+    return bool((await judging.not_found(question)).passed)

@@ -19,7 +19,7 @@ from harness.datasets.question_files.file_reading import FieldRow, read_table
 from harness.datasets.question_files.row_validation import AskedQuote
 from harness.display.csv_sheets import read_cell, sheet_text
 from harness.display.text_format import counted
-from harness.extensions.testset.documents import DocumentPlace, read_documents
+from harness.extensions.testset.documents import read_documents
 from harness.extensions.testset.question_records import question_file_lock
 from harness.extensions.testset.review_decisions import AskedDecision, Review, ReviewedRow
 from harness.extensions.testset.review_edits import (
@@ -95,8 +95,8 @@ def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> 
     documents = None
     if docs is not None:
         with Reporter().reading() as tell:
-            read = read_documents(DocumentPlace(folder=docs), tell)
-        documents = {document.doc_id: document for document in read.documents}
+            read, _ = read_documents(docs, tell)
+        documents = {document.doc_id: document for document in read}
     if not file.is_file():
         raise ConfigError(f"no question file {file}", "write one: rag-harness questions FOLDER")
     with question_file_lock(file):
