@@ -202,24 +202,27 @@ def validate(
 
       rag-harness validate --from results/validity/ragchecker --out again
     """
-    from harness.extensions.meta_evaluation.validate import ValidateOptions, print_validity
+    from harness.api.config_building import named_judge
+    from harness.core.errors import ConfigError
+    from harness.extensions.meta_evaluation.card_output import read_values
+    from harness.extensions.meta_evaluation.labelled_sets import load_set
+    from harness.extensions.meta_evaluation.validate import score_and_print, scoring_config, write_and_print
+    from harness.extensions.meta_evaluation.validity_card import build_card
+    from harness.runner.progress import Reporter
 
-    options = ValidateOptions(
-        set_name=set_name,
-        evaluators=words(evaluators),
-        number=number,
-        seed=seed,
-        judge=judge,
-        no_judge=no_judge,
-        again=again,
-        out=out,
-        config=config,
-        settings=tuple(settings or ()),
-        prices=prices,
-        results=results,
-        quiet=quiet,
-    )
-    raise typer.Exit(print_validity(options, as_json=as_json))
+    if judge is not None and no_judge:
+        raise ConfigError("--judge and --no-judge contradict each other", "drop one of them")
+    if again:
+        if evaluators or judge or number is not None:
+            raise ConfigError("--from makes a card from existing values", "drop -e, -n and --judge")
+        write_and_print(build_card(read_values(again)), out or again, as_json=as_json)
+        return
+    reporter = Reporter(quiet=quiet)
+    human = load_set(set_name).drawn(number, seed)
+    said = (*(settings or ()), *named_judge(judge))
+    chosen = scoring_config(config, words(evaluators), said, judged=judge is not None, reporter=reporter)
+    code = score_and_print(human, chosen, reporter, prices=prices, results=results, out=out, as_json=as_json)
+    raise typer.Exit(code)
 
 
 VALIDATE = CommandSpec("validate", lambda _runtime: validate, "understand")

@@ -8,21 +8,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.api.config_building import bench_config, named_judge, price_table
+from harness.api.config_building import bench_config, price_table
 from harness.cli.console import complain, open_console
 from harness.cli.evaluate import conclude, resumable, say_stopped
 from harness.config import BenchConfig
-from harness.core.errors import EXIT_DONE, ConfigError, HarnessError
+from harness.core.errors import HarnessError
 from harness.core.records import Context, Prediction, Query, Reference, Score, Usage
 from harness.extensions.meta_evaluation.answers_as_run import answers_as_run
 from harness.extensions.meta_evaluation.card_output import (
     card_json,
     card_sentences,
     card_tables,
-    read_values,
     write_card,
 )
-from harness.extensions.meta_evaluation.labelled_sets import LabelledDimension, LabelledSet, load_set
+from harness.extensions.meta_evaluation.labelled_sets import LabelledDimension, LabelledSet
 from harness.extensions.meta_evaluation.validity_card import (
     SHOWN,
     Card,
@@ -41,10 +40,6 @@ from harness.runner.progress import Reporter
 from harness.statistics.prices import Prices, usage_usd
 from harness.store import RunDir, SampleRow
 
-ItemScores = Mapping[str, Mapping[str, float]]
-"""Measure -> item -> value."""
-
-_FOLDER = "validity"
 _LABELLED = "labelled"
 
 
@@ -223,69 +218,42 @@ def _difference(scores: Sequence[float]) -> float:
     return scores[0] if len(scores) == 1 else scores[1] - scores[0]
 
 
-@dataclass(frozen=True)
-class ValidateOptions:
-    """The flags of the command."""
-
-    set_name: str
-    evaluators: tuple[str, ...] = ()
-    number: int | None = None
-    seed: int = 0
-    judge: str | None = None
-    no_judge: bool = False
-    again: Path | None = None
-    out: Path | None = None
-    config: Path | None = None
-    settings: tuple[str, ...] = ()
-    prices: Path | None = None
-    results: Path = Path("results")
-    quiet: bool = False
+def scoring_config(
+    path: Path | None, evaluators: Sequence[str], settings: Sequence[str], *, judged: bool, reporter: Reporter
+) -> BenchConfig:
+    """The config for scoring; one line for each evaluator that cannot run, if none is named."""
+    if not evaluators and path is None:
+        evaluators, left_out = evaluators_here(judged=judged)
+        for line in left_out:
+            reporter.warn(line)
+    if evaluators:
+        settings = (*settings, f"evaluators={json.dumps(list(evaluators))}")
+    return bench_config(path, settings=settings)
 
 
-def print_validity(options: ValidateOptions, *, as_json: bool) -> int:
+def score_and_print(
+    human: LabelledSet,
+    config: BenchConfig,
+    reporter: Reporter,
+    *,
+    prices: Path | None,
+    results: Path,
+    out: Path | None,
+    as_json: bool,
+) -> int:
     """Score, write the card and print it; returns the exit code."""
-    if options.judge is not None and options.no_judge:
-        raise ConfigError("--judge and --no-judge contradict each other", "drop one of them")
-    if options.again:
-        if options.evaluators or options.judge or options.number is not None:
-            raise ConfigError("--from makes a card from existing values", "drop -e, -n and --judge")
-        card = build_card(read_values(options.again))
-        _show(card, options.out or options.again, as_json=as_json)
-        return EXIT_DONE
-    reporter = Reporter(quiet=options.quiet)
-    human = load_set(options.set_name).drawn(options.number, options.seed)
-    config, left_out = _config(options)
-    for line in left_out:
-        reporter.warn(line)
     with resumable("paid judgements are kept"):
-        prices = price_table(options.prices or config.prices)
-        scored = score_set(human, config, options.results, prices, reporter)
-    return _concluded(scored, config, options, as_json=as_json)
-
-
-def _concluded(scored: ScoredSet, config: BenchConfig, options: ValidateOptions, *, as_json: bool) -> int:
+        scored = score_set(human, config, results, price_table(prices or config.prices), reporter)
     if scored.values.measures:
-        default = options.results / _FOLDER / scored.values.name
-        _show(build_card(scored.values), options.out or default, as_json=as_json)
+        card = build_card(scored.values)
+        write_and_print(card, out or results / "validity" / scored.values.name, as_json=as_json)
     code = conclude(((scored.outcome, config),))
     if stopped := scored.outcome.stopped:
         return say_stopped(stopped, scored.spending, "judgements are unfinished")
     return code
 
 
-def _config(options: ValidateOptions) -> tuple[BenchConfig, tuple[str, ...]]:
-    """The config for scoring, and one line per evaluator that cannot run."""
-    settings = [*options.settings, *named_judge(options.judge)]
-    chosen = options.evaluators
-    left_out: tuple[str, ...] = ()
-    if not chosen and options.config is None:
-        chosen, left_out = evaluators_here(judged=options.judge is not None)
-    if chosen:
-        settings.append(f"evaluators={json.dumps(list(chosen))}")
-    return bench_config(options.config, settings=settings), left_out
-
-
-def _show(card: Card, out: Path, *, as_json: bool) -> None:
+def write_and_print(card: Card, out: Path, *, as_json: bool) -> None:
     picture = write_card(card, out)
     if as_json:
         sys.stdout.write(json.dumps({**card_json(card), "out": str(out)}) + "\n")
