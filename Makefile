@@ -12,7 +12,7 @@ FIRST    = $(if $(filter demo,$(DATASET)),$(if $(SYSTEM),,$(if $(filter file,$(o
 ARGS    ?=
 RUNS    ?=
 BIN      = .venv/bin
-BENCHES  = startup runner call_cost judgements embedding local_model waiting bertscore kg_scores report memory growth
+BENCHES  = startup runner call_cost judgements embedding local_model bertscore kg_scores report memory growth
 export PYTHON
 # The files of the tests that are marked so; tests/conftest.py holds that no others are.
 marked   = $$(grep -rl --include='test_*.py' 'mark\.$(1)' tests | sort)

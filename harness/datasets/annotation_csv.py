@@ -1,7 +1,7 @@
 """Human labels as CSV with the columns query_id, run, annotator, dimension, label and note.
 
 A row is the label of one annotator for one answer and dimension: a whole number from 1 to 5, `cannot tell`, or
-empty for no label. `harness.extensions.meta_evaluation.label_sheet` reads this and other tables.
+empty for no label. `harness.extensions.meta_evaluation.correlation_columns` reads this and other tables.
 """
 
 from collections.abc import Iterable

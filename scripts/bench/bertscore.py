@@ -11,13 +11,12 @@ its defaults (64 texts a batch, torch's own number of threads), in three ways:
   truncating  all contexts of a query as one text, which the package cuts off at 512 tokens: less work
   evaluator   every distinct text embedded once over all queries and systems
 
-Without --runs the contexts are retrieved here, by MiniLM over the MultiHop-RAG articles that the queries cite
+The contexts are retrieved here, by MiniLM over the MultiHop-RAG articles that the queries cite
 (RAG_HARNESS_DATA names the data directory): 4 passages; 10 passages; the union of three searches; 4 passages and
 12 triplets.
 
 Examples:
   RAG_HARNESS_DATA=data .venv/bin/python scripts/bench/bertscore.py --queries 100
-  .venv/bin/python scripts/bench/bertscore.py --runs results/A results/B results/C results/D
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -41,10 +39,8 @@ from harness.evaluators.bertscore.encoder import TokenEncoder
 from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
 from harness.evaluators.bertscore.loading import load, minilm_folder
 from harness.evaluators.bertscore.table import TokenTable
-from harness.evaluators.score_preconditions import is_null
 from harness.models.weights import cache_dir
 from harness.protocols import DatasetRow, ScoringInput
-from harness.store import RunDir, SampleRow
 from systems.common.chunking import ChunkParams, iter_chunks
 
 SYSTEMS = ("4 passages", "10 passages", "three searches", "4 passages and triplets")
@@ -66,34 +62,10 @@ class System:
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("--queries", type=int, default=100, help="how many (default 100)")
-    parser.add_argument("--runs", type=Path, nargs="+", default=[], help="finished run directories of one sample")
-    chosen = parser.parse_args()
-    systems = from_runs(chosen.runs, chosen.queries) if chosen.runs else retrieved(chosen.queries)
-    report(systems)
+    report(retrieved(parser.parse_args().queries))
 
 
 # The contexts
-
-
-def from_runs(paths: Sequence[Path], queries: int) -> list[System]:
-    """The runs' own contexts, for the first queries that all of them answered."""
-    runs = [RunDir(path) for path in paths]
-    rows = [row for row in runs[0].sample() if row.reference.evidence and not is_null(row.reference)]
-    contexts = [
-        {
-            query_id: record.prediction.contexts
-            for (query_id, repeat), record in run.records().items()
-            if record.prediction and not repeat
-        }
-        for run in runs
-    ]
-    shared = [row for row in rows if all(row.query.query_id in one for one in contexts)][:queries]
-    if not shared:
-        raise SystemExit("error: no query with evidence was answered in every run")
-    return [
-        System(path.name, [case(row, one[row.query.query_id]) for row in shared])
-        for path, one in zip(paths, contexts, strict=True)
-    ]
 
 
 def retrieved(queries: int) -> list[System]:
@@ -143,7 +115,7 @@ def passages(texts: Sequence[str]) -> list[Context]:
     return [Context(text=text, doc_ids=()) for text in texts]
 
 
-def case(row: DatasetRow | SampleRow, contexts: Sequence[Context]) -> ScoringInput:
+def case(row: DatasetRow, contexts: Sequence[Context]) -> ScoringInput:
     record = made_up(row.query.query_id, Prediction(answer=None, contexts=tuple(contexts)))
     return ScoringInput(row.query, row.reference, record, CONTEXT_MEASURES)
 

@@ -1,20 +1,20 @@
-"""How much faster are the KG-based scores than a direct implementation of Algorithms 1-3?
+"""How much faster are the KG-based scores than Algorithms 1-3 as they are written?
 
-The fast path is `kg_scores`: all scores, Louvain with 10 seeds once. The direct implementation uses networkx
-(tests/support/kg_oracle.py). Algorithm 2, Formula 2 and Algorithm 3 each build their own graph, and the last two
-run Louvain with 10 seeds each; a similarity is one numpy product. Two parts are measured once and multiplied by
-the number of their uses: the graph (3 times) and networkx's Louvain (20 times the mean of the runs within the
-limit). That never ends on some weighted graphs, so a second ratio uses igraph's Louvain in both.
+The fast path is `kg_scores`: all scores, Louvain with 10 seeds once. The transcription is on networkx, in
+tests/support/kg_oracle.py. Each of Algorithm 2, Formula 2 and Algorithm 3 builds its own graph, and the last two
+run Louvain with 10 seeds each; a similarity is one numpy product. Two parts are measured once and counted as often
+as they run: the graph (3 times) and networkx's Louvain (20 times the mean of the runs that end within the limit).
+That does not end at all on some weighted graphs, so there is a second ratio, with igraph's Louvain in both.
 
-Triplets are generated: a few entities are in many of them, a third of the context's resemble one of the input.
-With more pairs than --pairs, the direct implementation computes similarities for a part of the input entities,
-scales the seconds and takes the SIMILAR edges from the fast path; the table marks these rows (~).
+Triplets are made up: a few entities are in many of them, a third of the context's resemble one of the input. Where
+there are more pairs than --pairs, the transcription measures its similarities on a part of the input entities,
+scales the seconds up and takes the SIMILAR edges from the fast path; the table says so (~).
 
-Vectors are computed before both. The time for inputs is shown separately: embedding by MiniLM, and extraction by
-spaCy without a model. Extraction by a judge model needs a call per text: seconds each, which is the real cost.
+Vectors and triplets are there beforehand in both. Extraction by a judge model is a call a text: seconds each,
+which is the real cost.
 
-Each measurement is a separate process with numpy on one thread; memory is its peak above the level after imports
-and generation. Seconds are the best of the runs that fit into two seconds.
+Each measurement is a process of its own with numpy on one thread; memory is its peak above what it held once all
+was imported and made up. Seconds are the best of as many runs as two seconds hold.
 
 Examples:
   .venv/bin/python scripts/bench/kg_scores.py
@@ -23,7 +23,6 @@ Examples:
 
 from __future__ import annotations
 
-import asyncio
 import multiprocessing
 import os
 import time
@@ -36,7 +35,6 @@ from benching import command_line, import_from_tests, machine, print_table, star
 SIZES = ("8/60", "30/300", "100/1500", "300/6000", "1000/20000")
 SEEDS, BUILDS, TAU, DELTA = 10, 3, 0.7, 0.5
 HEADER = ("triplets", "entities", "SIMILAR", "fast path", "MB", "transcription", "MB", "ratio", "both with igraph")
-WORDS = ("Acme", "Board", "river", "treaty", "Lagos")
 Measured = dict[str, Any]
 Send = Callable[[Measured], None]
 
@@ -61,7 +59,6 @@ def main() -> None:
     print(f"{machine()}; {SEEDS} seeds\n")
     sizes = (size.split("/") for size in chosen.sizes)
     print_table(HEADER, (row(Task(int(one), int(other), chosen.pairs), chosen.limit) for one, other in sizes))
-    print(f"\n{embedding()}\n{extraction()}")
 
 
 def row(task: Task, limit: float) -> Sequence[str]:
@@ -212,40 +209,6 @@ def apart(work: Callable[[Task, Send], None], task: Task, limit: float = 600) ->
     process.kill()
     process.join()
     return last
-
-
-# Preparation
-
-
-def embedding() -> str:
-    from harness.models.minilm_embedder import MiniLM
-    from harness.models.weight_catalogue import MINILM_ONNX
-    from harness.models.weights import cached_path
-
-    if cached_path(MINILM_ONNX) is None:
-        return "Embedding: MiniLM is not in the cache, not measured."
-    model = MiniLM()
-    labels = [f"{first} {second} {number}" for number in range(20) for first in WORDS for second in WORDS]
-    taken = best(lambda: asyncio.run(model.embed(labels)))
-    return f"Embedding by MiniLM: {seconds(taken * 1000 / len(labels))} for 1,000 labels of three words."
-
-
-def extraction() -> str:
-    from harness.core.errors import MissingDependency
-    from harness.datasets import demo
-    from harness.extraction.nlp import NlpExtractor
-
-    texts = [document.text for document in demo.load("default").documents]
-    try:
-        extractor = NlpExtractor(pipeline=None, progress=lambda _done, _total: None)
-        asyncio.run(extractor.extract(texts[:1]))
-    except MissingDependency as error:
-        return f"Extraction: not measured, {error}."
-    taken = best(lambda: asyncio.run(extractor.extract(texts)))
-    characters = sum(map(len, texts))
-    return (
-        f"Extraction by spaCy: {seconds(taken * 1000 / characters)} for 1,000 characters of the demo's documents."
-    )
 
 
 if __name__ == "__main__":

@@ -20,17 +20,19 @@ Examples:
 import argparse
 import asyncio
 import json
+import multiprocessing
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from benching import command_line, print_table, said_of_machine, started
-from local_requests import Asked, ask, busy_beside, prompt_of
 
 from harness.config import GeneratorConfig
 from harness.core.errors import ConfigError
@@ -41,6 +43,8 @@ from harness.models.transport import CallContext
 from harness.protocols import Message
 from harness.store import Journal
 
+WORDS = 300
+"""340 tokens including the chat template."""
 INDEXED: dict[str, tuple[str, ...]] = {"kg": (), "community": ("index.max_gleaning=0",)}
 
 
@@ -56,6 +60,63 @@ def main() -> None:
         print(f"\nAn index of the demo, read by {asked.model}\n")
         header = ("system", "calls", "tokens asked to read", "tokens read", "saved")
         print_table(header, (_index_row(system, asked.model) for system in INDEXED))
+
+
+# Requests, and busy processes beside the server
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One request."""
+
+    seconds: float
+    tokens: int
+    """Prompt and completion tokens."""
+
+
+def ask(server: LocalServer, prompt: str) -> Asked:
+    """Send directly to the server, for an answer of one token."""
+    body = {
+        "messages": [{"role": "user", "content": prompt}],
+        "max_tokens": 1,
+        "temperature": 0,
+        "ignore_eos": True,
+    }
+    request = urllib.request.Request(  # noqa: S310 - the loopback
+        f"{server.base_url}/chat/completions",
+        json.dumps(body).encode(),
+        {"Content-Type": "application/json", "Authorization": f"Bearer {server.access.api_key}"},
+    )
+    begun = time.perf_counter()
+    with urllib.request.urlopen(request, timeout=900) as reply:  # noqa: S310
+        said = json.load(reply)
+    seconds = time.perf_counter() - begun
+    return Asked(seconds, said["usage"]["total_tokens"])
+
+
+def prompt_of(first: str) -> str:
+    """Prompts of one length without a common prefix."""
+    words = " ".join(f"word{(n * 7919) % 97}" if n % 4 == 0 else "and the other" for n in range(WORDS // 3))
+    return f"{first}. {words}\nQuestion: which words were named?"
+
+
+@contextmanager
+def busy_beside(count: int) -> Iterator[None]:
+    """Run so many processes that each keep a core busy."""
+    processes = [multiprocessing.Process(target=_spin, daemon=True) for _ in range(count)]
+    for process in processes:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.kill()
+            process.join()
+
+
+def _spin() -> None:
+    while True:
+        sum(range(100_000))
 
 
 # The harness beside the bare engine
@@ -81,7 +142,7 @@ def _pair(
     """Tokens per second, bare and through the harness."""
     with _opened(config, server, folder) as chat:
         ways = {
-            "bare": lambda: ask(server, prompt_of(f"bare {name}"), 1),
+            "bare": lambda: ask(server, prompt_of(f"bare {name}")),
             "ours": lambda: _through(chat, f"ours {name}"),
         }
         found = {way: ways[way]() for way in sorted(ways, reverse=flipped)}
@@ -106,7 +167,7 @@ def _through(chat: OpenAIChat, name: str) -> Asked:
     with metered(meter):
         asyncio.run(chat.complete([Message("user", prompt_of(name))]))
     seconds, usage = time.perf_counter() - began, meter.usage["generator"]
-    return Asked(seconds, usage.input_tokens + usage.output_tokens, 0.0)
+    return Asked(seconds, usage.input_tokens + usage.output_tokens)
 
 
 # What prompts with a common prefix save

@@ -17,36 +17,62 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import ClassVar
+from typing import Any, ClassVar
+
+from harness.models.fake_json import example_of
+from harness.models.fake_model import FakeModel, FakeScript
 
 Respond = Callable[[str, bytes], bytes]
 """respond(path, body of a request) -> body of the reply, as JSON."""
 _LENGTH = b"content-length:"
-_ONE_WORD = json.dumps(
-    {
-        "id": "fake",
-        "object": "chat.completion",
-        "created": 0,
-        "model": "fake",
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": "Marta"}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 400, "completion_tokens": 1, "total_tokens": 401},
-    }
-).encode()
+_EMBEDS = FakeModel(FakeScript())
+_IN_PROMPT = "specified in JSON Schema:\n"
 
 
-def one_word() -> Respond:
-    """Always replies with the same word, without reading the request."""
-    return lambda _path, _body: _ONE_WORD
+def _completion(text: str, tokens: int) -> bytes:
+    usage = {"prompt_tokens": 400, "completion_tokens": tokens, "total_tokens": 400 + tokens}
+    message = {"role": "assistant", "content": text}
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    about = {"id": "fake", "object": "chat.completion", "created": 0, "model": "fake"}
+    return json.dumps({**about, "choices": choices, "usage": usage}).encode()
 
 
-def judge() -> Respond:
-    """A judge that always finds something: see `fake_judge`."""
-    from fake_judge import respond
-
-    return respond
+_ONE_WORD = _completion("Marta", 1)
 
 
-SAYS: dict[str, Callable[[], Respond]] = {"one-word": one_word, "judge": judge}
+def judged(path: str, body: bytes) -> bytes:
+    """For JSON, a value that the schema allows, with verdicts 0 or 1; else a rating of 1. The harness sends the
+    schema beside the prompt, ragas writes it into the prompt.
+    """
+    if path.endswith("/embeddings"):
+        return _EMBEDS.respond(path, body).body
+    request = json.loads(body)
+    prompt = "\n".join(str(one["content"]) for one in request["messages"])
+    schema = _schema_of(request, prompt)
+    text = "1" if schema is None else json.dumps(example_of(_with_verdicts(schema), prompt))
+    return _completion(text, 20)
+
+
+def _schema_of(request: dict[str, Any], prompt: str) -> Any:
+    if wanted := request.get("response_format"):
+        return wanted["json_schema"]["schema"]
+    _, _, behind = prompt.partition(_IN_PROMPT)
+    return json.JSONDecoder().raw_decode(behind)[0] if behind else None
+
+
+def _with_verdicts(schema: Any) -> Any:
+    """Restrict every unbounded number to a verdict, 0 or 1."""
+    if isinstance(schema, list):
+        return [_with_verdicts(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    held = {key: _with_verdicts(value) for key, value in schema.items()}
+    if schema.get("type") == "integer" and not {"enum", "minimum", "maximum"} & schema.keys():
+        held["enum"] = [0, 1]
+    return held
+
+
+SAYS: dict[str, Respond] = {"one-word": lambda _path, _body: _ONE_WORD, "judge": judged}
 
 
 @contextmanager
@@ -149,7 +175,7 @@ def main() -> None:
     parser.add_argument("--says", choices=SAYS, default="one-word", help="kind of answers (default one-word)")
     parser.add_argument("--port", type=int, default=0, help="default: a free one")
     asked = parser.parse_args()
-    asyncio.run(_serve(asked.latency_s, SAYS[asked.says](), asked.port))
+    asyncio.run(_serve(asked.latency_s, SAYS[asked.says], asked.port))
 
 
 if __name__ == "__main__":

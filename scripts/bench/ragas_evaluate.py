@@ -11,14 +11,14 @@ import argparse
 import json
 import math
 import os
-import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 from model_server import served
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "research"))
+from harness.evaluators.ragas_metrics.judge_questions import RagasMetric, RagasRow
 
 
 def main() -> None:
@@ -29,11 +29,8 @@ def main() -> None:
     asked = parser.parse_args()
     os.environ["RAGAS_DO_NOT_TRACK"] = "true"
     import httpx2
-    from check_ragas import through_ragas
     from langchain_openai import ChatOpenAI, OpenAIEmbeddings
     from openai import DEFAULT_CONNECTION_LIMITS
-
-    from harness.evaluators.ragas_metrics.judge_questions import RagasMetric, RagasRow
 
     def evaluated(some: list[RagasRow]) -> dict[RagasMetric, list[float]]:
         client: dict[str, Any] = {"base_url": asked.url, "api_key": "none", "max_retries": 0}
@@ -53,6 +50,58 @@ def main() -> None:
     took = {"wall_s": time.monotonic() - began, "cpu_s": time.process_time() - cpu}
     scored = sum(not math.isnan(value) for column in values.values() for value in column)
     print(json.dumps({**took, "calls": served(asked.url) - before, "scored": scored}))
+
+
+def through_ragas(
+    rows: Sequence[RagasRow], metrics: Sequence[RagasMetric], chat: Any, embeddings: Any, at_once: int = 1
+) -> dict[RagasMetric, list[float]]:
+    """The values of ragas.evaluate() for each row, NaN if it failed; `at_once` judgements run concurrently.
+
+    `chat` and `embeddings` are LangChain's; each reply is a separate call, with the temperature of `chat`.
+    """
+    from ragas import EvaluationDataset, RunConfig, SingleTurnSample, evaluate
+    from ragas.embeddings import LangchainEmbeddingsWrapper
+    from ragas.llms import LangchainLLMWrapper
+    from ragas.metrics._answer_relevance import ResponseRelevancy
+    from ragas.metrics._context_precision import (
+        LLMContextPrecisionWithoutReference,
+        LLMContextPrecisionWithReference,
+    )
+    from ragas.metrics._context_recall import LLMContextRecall
+    from ragas.metrics._factual_correctness import FactualCorrectness
+    from ragas.metrics._faithfulness import Faithfulness
+    from ragas.metrics._nv_metrics import ContextRelevance
+
+    classes: dict[RagasMetric, Any] = {
+        "context_precision_no_reference": LLMContextPrecisionWithoutReference,
+        "context_precision": LLMContextPrecisionWithReference,
+        "context_recall": LLMContextRecall,
+        "faithfulness": Faithfulness,
+        "factual_correctness": FactualCorrectness,
+        "response_relevancy": ResponseRelevancy,
+        "context_relevance": ContextRelevance,
+    }
+    built = [classes[name]() for name in metrics]
+    for metric in built:
+        # A shared wrapper would carry one metric's settings into another's calls.
+        metric.llm = LangchainLLMWrapper(chat, bypass_temperature=True, bypass_n=True)
+        if hasattr(metric, "strictness"):
+            metric.strictness, metric.embeddings = 1, LangchainEmbeddingsWrapper(embeddings)
+    samples = [
+        SingleTurnSample(
+            user_input=row.question,
+            response=row.answer,
+            retrieved_contexts=[*row.contexts],
+            reference=row.reference,
+        )
+        for row in rows
+    ]
+    patient = RunConfig(max_workers=at_once, max_retries=1, timeout=3600)
+    result = evaluate(
+        EvaluationDataset(samples), built, run_config=patient, show_progress=False, allow_nest_asyncio=False
+    )
+    # A name may have a suffix (such as the mode of factual correctness), but their order is that of the metrics.
+    return {name: [[*scores.values()][at] for scores in result.scores] for at, name in enumerate(metrics)}
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """The same calls by ragas' executor, in its own process, as a user of that library would run them.
 
-Each job is one query: a number of consecutive calls with `chat.completions.create` of the openai client. With
-`--journal` that client uses the harness's journal, so that every call is saved. It warms up with one query, then
-answers the others and prints a line of JSON: seconds, CPU seconds, calls.
+Each job is one query: a number of consecutive calls with `chat.completions.create` of the openai client. It warms
+up with one query, then answers the others and prints a line of JSON: seconds, CPU seconds, calls.
 
 Examples:
   .venv/bin/python scripts/bench/ragas_executor.py http://127.0.0.1:8000/v1 --queries 100 --calls 8 --at-once 64
@@ -12,7 +11,6 @@ import argparse
 import json
 import os
 import time
-from pathlib import Path
 from typing import Any
 
 from many_calls import messages, question
@@ -24,7 +22,6 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=100)
     parser.add_argument("--calls", type=int, default=8, help="of each query")
     parser.add_argument("--at-once", type=int, default=64, help="queries under way")
-    parser.add_argument("--journal", type=Path, help="save every call in this file")
     asked = parser.parse_args()
     os.environ["RAGAS_DO_NOT_TRACK"] = "true"
     from ragas.executor import Executor
@@ -35,13 +32,10 @@ def main() -> None:
             show_progress=False, raise_exceptions=True, run_config=RunConfig(max_workers=asked.at_once)
         )
 
-    def caller() -> "Caller":
-        return Caller(asked.url, asked.calls, asked.at_once, asked.journal)
-
     # The client loads modules at its first call. The executor has a new event loop each time.
-    (warm := executor()).submit(caller().answer, question(asked.queries))
+    (warm := executor()).submit(Caller(asked.url, asked.calls).answer, question(asked.queries))
     warm.results()
-    jobs, answer = executor(), caller().answer
+    jobs, answer = executor(), Caller(asked.url, asked.calls).answer
     for number in range(asked.queries):
         jobs.submit(answer, question(number))
     began, cpu = time.monotonic(), time.process_time()
@@ -55,40 +49,21 @@ def main() -> None:
 class Caller:
     """An openai client, opened on first use, within the executor's event loop."""
 
-    def __init__(self, url: str, calls: int, at_once: int, journal: Path | None) -> None:
-        self._url, self._calls, self._at_once, self._journal = url, calls, at_once, journal
+    def __init__(self, url: str, calls: int) -> None:
+        self._url, self._calls = url, calls
         self._client: Any = None
 
     async def answer(self, query: str) -> str:
         """Make the consecutive calls of a query."""
-        from harness.models.metering import Meter, metered
-
-        self._client = self._client or (self._open() if self._journal is None else self._open_journaled())
-        with metered(Meter(f"answer/{query}/0/1")):
-            for step in range(self._calls):
-                turns = [{"role": one.role, "content": one.content} for one in messages(query, step)]
-                reply = await self._client.chat.completions.create(
-                    model="fake", messages=turns, max_tokens=256, temperature=0.0, seed=42
-                )
-        return str(reply.choices[0].message.content)
-
-    def _open(self) -> Any:
         from openai import AsyncOpenAI
 
-        return AsyncOpenAI(api_key="none", base_url=self._url, max_retries=0)
-
-    def _open_journaled(self) -> Any:
-        from harness.config import GeneratorConfig
-        from harness.models.clients import open_client
-        from harness.models.providers import resolve_generator
-        from harness.models.transport import CallContext
-        from harness.store import Journal
-
-        assert self._journal  # noqa: S101 - asked for
-        config = GeneratorConfig(
-            provider="openai-compatible", base_url=self._url, model="fake", max_concurrency=self._at_once
-        )
-        return open_client(resolve_generator(config), CallContext(Journal(self._journal, payer="bench")))
+        self._client = self._client or AsyncOpenAI(api_key="none", base_url=self._url, max_retries=0)
+        for step in range(self._calls):
+            turns = [{"role": one.role, "content": one.content} for one in messages(query, step)]
+            reply = await self._client.chat.completions.create(
+                model="fake", messages=turns, max_tokens=256, temperature=0.0, seed=42
+            )
+        return str(reply.choices[0].message.content)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,11 @@
 """How much time does a run need beyond its model calls, compared with the limit and with ragas' executor?
 
 A system with 8 consecutive calls per query answers 100 queries, 64 at once, over HTTP; the server answers each
-call after 0, 50 or 200 ms and runs in separate processes. Three ways make the same calls, in turn:
+call after 0, 50 or 200 ms and runs in separate processes. Two ways make the same calls, in turn:
 
 - `rag-harness run`, as users get it: in its worker process, every call in the journal, every record synced.
   Measured from its first query's start to its last record; the last column has the whole command, with start-up;
-- `ragas.executor`, with openai's client and no journal, warmed up by one query;
-- the same with our journal under its client.
+- `ragas.executor`, with openai's client and no journal, warmed up by one query.
 
 The critical path is the time of the calls of one query, times the rounds of 100 queries in 64 slots; work is all
 calls in 64 slots without a gap. No way can be faster than either. CPU milliseconds are of the processes that make
@@ -32,7 +31,6 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from statistics import median
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from benching import add_json, counted, ended, keep_json, print_table, said_of_machine, seconds, spread
@@ -172,26 +170,18 @@ def one_run(load: Load, url: str) -> Took:
         return Took(run.stat().st_mtime - min(starts), usage, calls, command_s)
 
 
-def by_ragas(load: Load, url: str, *, journal: bool = False) -> Took:
+def by_ragas(load: Load, url: str) -> Took:
     """Its executor, with openai's client only."""
-    with TemporaryDirectory(prefix="bench-ragas-") as folder:
-        words = [url, "--queries", str(load.queries), "--calls", str(load.calls), "--at-once", str(load.at_once)]
-        words += ["--journal", str(Path(folder) / "calls.sqlite")] if journal else []
-        began = time.monotonic()
-        said, _ = ended([sys.executable, str(_HERE / "ragas_executor.py"), *words], _HERE, {})
-        found = json.loads(said.splitlines()[-1])
-        return Took(found["wall_s"], found["cpu_s"], found["calls"], time.monotonic() - began)
-
-
-def by_ragas_journaled(load: Load, url: str) -> Took:
-    """The same with the harness's journal."""
-    return by_ragas(load, url, journal=True)
+    words = [url, "--queries", str(load.queries), "--calls", str(load.calls), "--at-once", str(load.at_once)]
+    began = time.monotonic()
+    said, _ = ended([sys.executable, str(_HERE / "ragas_executor.py"), *words], _HERE, {})
+    found = json.loads(said.splitlines()[-1])
+    return Took(found["wall_s"], found["cpu_s"], found["calls"], time.monotonic() - began)
 
 
 WAYS: dict[str, Way] = {
     "rag-harness run": by_the_harness,
     "ragas.executor": by_ragas,
-    "ragas.executor, journal": by_ragas_journaled,
 }
 
 

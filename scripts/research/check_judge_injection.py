@@ -24,6 +24,7 @@ from pathlib import Path
 from common import command_line, limits, mean, print_table, started
 from judging import Answered, answered_rows, judge_arguments, judge_of, judged, opened
 
+from harness.core.errors import DataError
 from harness.core.records import Prediction
 from harness.evaluators.score_preconditions import reference_answer
 from harness.registry import EVALUATORS
@@ -62,6 +63,8 @@ _FEWEST_WORDS = 5
 def main() -> None:
     asked = _arguments()
     rows = [row for row in answered_rows(asked.run, 10_000, _with_reference) if _is_long(row)][: asked.rows]
+    if not rows:
+        raise DataError(f"no reference answer of {asked.run} has {_FEWEST_WORDS} words", "name another run")
     values = asyncio.run(_scored(rows, asked))
     right, wrong = values.pop("right"), values.pop("wrong")
     measures = sorted({measure for _, measure in right})

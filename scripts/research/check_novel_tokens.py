@@ -28,10 +28,9 @@ from common import command_line, print_table, started
 from numpy.typing import NDArray
 
 from harness.core.errors import DataError
-from harness.extensions.meta_evaluation.card.agreement import agreement
-from harness.extensions.meta_evaluation.card.files import read_values
-from harness.extensions.meta_evaluation.card.tables import spoken_value
-from harness.extensions.meta_evaluation.card.values import CardValues, LabelledRow
+from harness.extensions.meta_evaluation.card_output import read_values
+from harness.extensions.meta_evaluation.figures import spoken_value
+from harness.extensions.meta_evaluation.validity_card import CardValues, LabelledRow, agreement
 
 PENALTIES = (0.01, 0.1, 1.0)
 Numbers = NDArray[np.float64]

@@ -62,7 +62,6 @@ _ENDS_S = 400.0
 _REPOSITORY = Path(__file__).resolve().parents[2]
 _SYSTEMS = ("naive", "gold")
 _ENV = {**os.environ, "RAY_AUTH_MODE": "disabled", "RAY_raylet_start_wait_time_s": "150"}
-_OF_RAY = "raylet|gcs_server|ray::|ray start|monitor.py|agent"
 REFUSED = "refused"
 CASES = ("whole", "host lost", "command killed", "cluster lost", REFUSED)
 

@@ -23,8 +23,14 @@ import numpy as np
 from common import command_line, print_table, started
 from numpy.typing import NDArray
 
-from harness.extensions.routing.gains import halves, routing_gains, spread_over
-from harness.extensions.routing.learning import RecordedResults, best_of_types, learnt_table
+from harness.extensions.routing.gains import (
+    RecordedResults,
+    best_of_types,
+    halves,
+    learnt_table,
+    routing_gains,
+    spread_over,
+)
 from harness.statistics.confidence_intervals import wilson
 
 TYPES = ("comparison", "inference", "temporal")

@@ -18,8 +18,8 @@ from common import command_line, print_table, started
 from numpy.typing import NDArray
 from scipy.stats import pearsonr, rankdata, spearmanr
 
-from harness.extensions.meta_evaluation.card.files import read_values
-from harness.extensions.meta_evaluation.labelled_sets.clapnq import load
+from harness.extensions.meta_evaluation.card_output import read_values
+from harness.extensions.meta_evaluation.labelled_sets import load_clapnq
 
 FAITHFUL = 3.0
 HEADER = ("metric", "n", "Pearson", "Spearman", "Spearman given length", "AUC")
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("card", type=Path, help="the folder of a card of clapnq")
     chosen = parser.parse_args()
     rows = [row for row in read_values(chosen.card).of("faithfulness") if len(row.labels)]
-    words = {item.item_id: len((item.answer or "").split()) for item in load().items}
+    words = {item.item_id: len((item.answer or "").split()) for item in load_clapnq().items}
     found = []
     for name in sorted({name for row in rows for name in row.scores}):
         if name.startswith(CANDIDATES) and ("_nlp_" not in name or name.endswith("_faithfulness")):

@@ -8,9 +8,7 @@ import pytest
 from chromium import Seen, wait_until
 from labelled_runs import HOSTILE, labelled_run
 
-from harness.extensions.annotation.labelling_session import open_session
-from harness.extensions.annotation.page import annotation_page
-from harness.extensions.annotation.sampled_answers import draw_answers
+from harness.extensions.annotation.labelling_session import annotation_page, draw_answers, open_session
 from harness.extensions.web.server import open_page
 from harness.store.annotations import read_annotations
 

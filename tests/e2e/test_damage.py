@@ -10,7 +10,6 @@ pytestmark = pytest.mark.slow
 
 
 def test_damage_is_never_a_traceback_and_never_used_without_a_word(tmp_path: Path) -> None:
-    """scripts/research/damage_runs.py does more of it."""
     bench = Bench(tmp_path / "bench")
     wanted: dict[Depth, int] = {"read": 60, "commands": 5, "resume": 3}
     found = [

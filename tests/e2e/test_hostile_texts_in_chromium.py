@@ -12,12 +12,10 @@ from hostile_texts import HOSTILE_TEXTS, check_page
 from labelled_runs import labelled_run
 
 from harness.core.records import Document
-from harness.extensions.annotation.labelling_session import open_session
-from harness.extensions.annotation.page import annotation_page
-from harness.extensions.annotation.sampled_answers import draw_answers
-from harness.extensions.testset.review.decisions import Review
-from harness.extensions.testset.review.page import review_page
-from harness.extensions.testset.work_folder import rows_text
+from harness.extensions.annotation.labelling_session import annotation_page, draw_answers, open_session
+from harness.extensions.testset.question_records import rows_text
+from harness.extensions.testset.review_decisions import Review
+from harness.extensions.testset.review_session import review_page
 from harness.extensions.web.pages import LocalPage
 from harness.extensions.web.server import open_page
 

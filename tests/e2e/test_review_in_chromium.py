@@ -10,9 +10,9 @@ from chromium import Seen, wait_until
 from question_reviews import DOCUMENTS, FACT, ROWS, rows_in
 
 from harness.core.records import Document
-from harness.extensions.testset.review.decisions import Review
-from harness.extensions.testset.review.page import review_page
-from harness.extensions.testset.work_folder import rows_text
+from harness.extensions.testset.question_records import rows_text
+from harness.extensions.testset.review_decisions import Review
+from harness.extensions.testset.review_session import review_page
 from harness.extensions.web.server import PageServer, open_page
 
 if TYPE_CHECKING:

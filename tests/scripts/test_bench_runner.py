@@ -72,7 +72,7 @@ def chat(prompt: str, schema: Any = None) -> Any:
     request: dict[str, Any] = {"messages": [{"role": "user", "content": prompt}]}
     if schema is not None:
         request["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
-    reply = importlib.import_module("fake_judge").respond("/v1/chat/completions", json.dumps(request).encode())
+    reply = importlib.import_module("model_server").judged("/v1/chat/completions", json.dumps(request).encode())
     return json.loads(reply)["choices"][0]["message"]["content"]
 
 

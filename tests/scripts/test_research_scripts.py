@@ -5,14 +5,16 @@ import importlib
 import io
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from large_runs import make_runs
 
 import harness.api as rag
+from harness.config import JudgeConfig
 from harness.core.errors import ConfigError, StoreError
-from harness.datasets import load_dataset
-from harness.registry import DATASETS
+from harness.models.providers import resolve_generator
+from harness.registry import EVALUATORS
 
 FOLDERS = [Path(__file__).resolve().parents[2] / "scripts" / name for name in ("bench", "research")]
 FILES = sorted(path for folder in FOLDERS for path in folder.glob("*.py"))
@@ -75,26 +77,19 @@ def test_no_two_modules_of_the_scripts_and_the_tests_share_a_name() -> None:
     assert len({path.name for path in files}) == len(files)
 
 
-def test_a_check_that_is_repeated_asks_its_judge_nothing_again(call: Call, run_dir: str, tmp_path: Path) -> None:
-    command = [
-        "check_confidence",
-        run_dir,
-        "--rows",
-        "2",
-        "--provider",
-        "fake",
-        "--folder",
-        str(tmp_path / "kept"),
-    ]
+async def test_a_check_that_is_repeated_asks_its_judge_nothing_again(run_dir: str, tmp_path: Path) -> None:
+    judging, spec = importlib.import_module("judging"), EVALUATORS.load("rag_eval")
+    rows = judging.answered_rows(Path(run_dir), 2, lambda _row, said: said)
+    judge = resolve_generator(JudgeConfig(provider="fake"))
 
-    def lines() -> list[list[str]]:
-        return [line.split(" | ") for line in call(*command).splitlines() if "2 of 2 |" in line]
+    async def once() -> Any:
+        with judging.opened(judge, tmp_path / "kept") as models:
+            return await judging.judged(rows, spec, spec.params(), models)
 
-    first, again = lines(), lines()
-    assert [line[0] for line in first] == ["| as is", "| queries swapped", "| generic answer"]
-    assert [line[:-1] for line in again] == [line[:-1] for line in first]
-    assert all(line[-1] != "- |" for line in first), "seconds of calls that were made"
-    assert all(line[-1] == "- |" for line in again), "no seconds where every call was there"
+    first, again = await once(), await once()
+    assert len({score.query_id for score in first.scores}) == 2
+    assert again.scores == first.scores
+    assert first.replayed == 0 < again.replayed == again.usage.calls
 
 
 def test_scores_that_may_be_given_away_hold_no_text_of_the_data_set(call: Call, run_dir: str) -> None:
@@ -115,18 +110,7 @@ def test_a_measure_that_no_run_has_is_refused(call: Call, run_dir: str) -> None:
 
 def test_what_is_no_run_is_refused(call: Call, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"nothing is not a run directory .*: name a run id or path"):
-        call("check_confidence", str(tmp_path / "nothing"), "--provider", "fake")
-
-
-def test_a_hostile_run_fails_on_the_share_of_queries_that_it_is_named_for_whatever_their_number() -> None:
-    hostile = importlib.import_module("hostile_runs")
-    sample = load_dataset(DATASETS.load("demo"))
-    n = len(sample.queries)
-    for name, share in (("hostile-crashes", 0.6), ("hostile-timeouts", 0.3)):
-        answers = [hostile.HOSTILE[name](one) for one in hostile.met(sample, name)]
-        assert sum("error" in answer for answer in answers) == round(share * n), name
-    right = [hostile.honest(0.85)(one)["answer"] != "something else" for one in hostile.met(sample, "honest-good")]
-    assert abs(sum(right) - 0.85 * n) <= 0.1 * n
+        call("check_judge_injection", str(tmp_path / "nothing"), "--provider", "fake")
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Random damage to the files of a run, and the reaction of commands: for a test, and for a larger script."""
+"""Random damage to the files of a run, and the reaction of commands."""
 
 import asyncio
 import json

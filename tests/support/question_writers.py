@@ -11,7 +11,13 @@ from runtimes import Asked, Chat, Embedder
 
 from harness.core.errors import BudgetExhausted
 from harness.core.records import Document, Evidence
-from harness.extensions.testset.types import Candidate, Excerpt, QuestionCheck, QuestionKind, QuestionSlot
+from harness.extensions.testset.question_records import (
+    Candidate,
+    Excerpt,
+    QuestionCheck,
+    QuestionKind,
+    QuestionSlot,
+)
 
 FERRY = Document(
     doc_id="ferry.md",

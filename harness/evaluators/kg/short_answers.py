@@ -2,7 +2,7 @@
 
 Such an answer is a statement only together with its question: (answer, answers, question). Only the answer end of
 that triplet is scored. The rest is the same in both texts of every comparison: counting it would make a wrong
-answer as good as a right one (measured by `scripts/research/check_short_answers.py`). So
+answer as good as a right one (docs/decisions/0014-short-answers-in-kg-eval.md). So
 
 - **names** ("Sam Altman", "Google and Apple", "March 2023") are one entity each;
 - **a phrase** without an extracted triplet ("higher interest rates") is one entity;

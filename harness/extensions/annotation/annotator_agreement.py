@@ -1,18 +1,16 @@
 """Agreement of the annotators of some runs, and what is still missing."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from harness.core.records import Annotation, Dimension
 from harness.display import Content, Quantity, Table, counted
-from harness.extensions.annotation.scales import SCALES
+from harness.extensions.annotation.labelling_session import SCALES
 from harness.statistics.agreement import AgreementFigure, RatedItem, ordinal_alpha, weighted_kappa
 
 ALPHA, KAPPA = "alpha", "kappa"
-_Ratings = Mapping[tuple[str, str], Mapping[str, int]]
-"""(run, query) -> annotator -> label."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +46,32 @@ def agreement_content(annotations: Sequence[Annotation]) -> Content:
             f"Only {people[0]} has labelled: agreement needs two annotators." if people else "Nobody has labelled."
         )
         return Content(paragraphs=[why])
-    said = [f"{name}: {_counts([one for one in labelled if one.annotator == name])}" for name in _names(labelled)]
-    said += [_why(one) for one in found if one.figure.why]
-    rows = tuple((one.title, " + ".join(one.annotators), *_cells(one)) for one in found)
+    said = []
+    for name in _names(labelled):
+        own = [one for one in labelled if one.annotator == name]
+        answers = counted(len({(one.run, one.query_id) for one in own}), "answer")
+        unknown = sum(one.cannot_tell for one in own)
+        more = f", {unknown:,} times 'cannot tell'" if unknown else ""
+        said.append(f"{name}: {counted(len(own) - unknown, 'label')} of {answers}{more}")
+    for one in found:
+        both = " and ".join(one.annotators)
+        if not one.figure.n_items:
+            same = "the same --fraction and --seed show both the same"
+            said.append(f"{both} have labelled no answer both: {same}.")
+        elif one.figure.why:
+            said.append(f"{one.title}, {one.statistic} of {both}: {one.figure.why}.")
+    rows = tuple(
+        (
+            one.title,
+            " + ".join(one.annotators),
+            Quantity(figure.n_items, of=one.n_labelled, unit="count"),
+            Quantity(figure.same, figure.same_interval.low, figure.same_interval.high, unit="%"),
+            one.statistic,
+            Quantity(figure.value, figure.interval.low, figure.interval.high, unit="coefficient"),
+        )
+        for one in found
+        for figure in (one.figure,)
+    )
     header = ("dimension", "annotators", "items", "same label (%)", "of", "agreement (95 % CI)")
     note = (
         "Cohen's kappa, of each two, with quadratic weights; Krippendorff's alpha, of all, ordinal: 1 is perfect, "
@@ -61,7 +82,6 @@ def agreement_content(annotations: Sequence[Annotation]) -> Content:
 
 
 def agreement_json(annotations: Sequence[Annotation]) -> list[dict[str, object]]:
-    """The figures as JSON data."""
     return [
         {
             "dimension": one.dimension,
@@ -86,7 +106,11 @@ def _of(
     annotations: Sequence[Annotation], dimension: Dimension, title: str, names: Sequence[str]
 ) -> Iterator[DimensionAgreement]:
     own = [one for one in annotations if one.dimension == dimension]
-    ratings = _ratings(own)
+    ratings: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
+    """(run, query) -> annotator -> label."""
+    for given in own:
+        if given.label is not None:
+            ratings[given.run, given.query_id][given.annotator] = given.label
 
     def figured(people: tuple[str, ...], statistic: str, figure: AgreementFigure) -> DimensionAgreement:
         labelled = sum(any(name in said for name in people) for said in ratings.values())
@@ -104,36 +128,5 @@ def _of(
         yield figured((one, other), KAPPA, weighted_kappa(both))
 
 
-def _ratings(own: Sequence[Annotation]) -> _Ratings:
-    found: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
-    for one in own:
-        if one.label is not None:
-            found[one.run, one.query_id][one.annotator] = one.label
-    return found
-
-
-def _cells(one: DimensionAgreement) -> tuple[Quantity | str, ...]:
-    figure = one.figure
-    same = Quantity(figure.same, figure.same_interval.low, figure.same_interval.high, unit="%")
-    value = Quantity(figure.value, figure.interval.low, figure.interval.high, unit="coefficient")
-    items = Quantity(figure.n_items, of=one.n_labelled, unit="count")
-    return items, same, one.statistic, value
-
-
-def _why(one: DimensionAgreement) -> str:
-    """Why a figure or its interval is missing."""
-    people = " and ".join(one.annotators)
-    if not one.figure.n_items:
-        return f"{people} have labelled no answer both: the same --fraction and --seed show both the same."
-    return f"{one.title}, {one.statistic} of {people}: {one.figure.why}."
-
-
 def _names(labelled: Sequence[Annotation]) -> list[str]:
     return sorted({one.annotator for one in labelled})
-
-
-def _counts(own: Sequence[Annotation]) -> str:
-    answers = len({(one.run, one.query_id) for one in own})
-    unknown = sum(one.cannot_tell for one in own)
-    labels = counted(len(own) - unknown, "label")
-    return f"{labels} of {counted(answers, 'answer')}" + (f", {unknown:,} times 'cannot tell'" if unknown else "")

@@ -51,21 +51,23 @@ def annotate(
 
       rag-harness annotate RUN --agreement
     """
-    from harness.extensions.annotation.terminal import LabelOptions, run_labelling
+    from harness.core.errors import ConfigError
+    from harness.extensions.annotation.terminal import label_answers, print_agreement, write_everybodys_labels
+    from harness.store import find_runs
 
-    options = LabelOptions(
-        fraction,
-        annotator,
-        seed,
-        port,
-        to_csv,
-        from_csv,
-        labels,
-        agreement=agreement,
-        as_json=as_json,
-        results=results,
-    )
-    run_labelling(runs, options)
+    modes = {"--csv": to_csv, "--import": from_csv, "--labels": labels, "--agreement": agreement}
+    given = [name for name, value in modes.items() if value]
+    if len(given) > 1:
+        raise ConfigError(" and ".join(given), "use them one after the other")
+    if as_json and not agreement:
+        raise ConfigError("--json", "use it with --agreement")
+    found = find_runs(results, runs)
+    if agreement:
+        print_agreement(found, as_json=as_json)
+    elif labels:
+        write_everybodys_labels(found, labels)
+    else:
+        label_answers(found, annotator, fraction=fraction, seed=seed, port=port, to_csv=to_csv, from_csv=from_csv)
 
 
 ANNOTATE = CommandSpec("annotate", lambda _runtime: annotate, "understand")

@@ -1,18 +1,167 @@
-"""The session of one annotator: earlier labels and new ones."""
+"""The session of one annotator: the questions about an answer, the sampled answers, and the page that asks.
+
+The dimensions of the labels are those of Dong et al.; the anchors are ours. The page shows no run, no system and
+no score.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import ceil
+from pathlib import Path
+from random import Random
+from typing import Literal
+
+from pydantic import Field, ValidationError
 
 from harness.core.errors import ConfigError
-from harness.core.records import Annotation, Dimension
-from harness.extensions.annotation.sampled_answers import DrawnAnswers, ShownAnswer, by_item_id
-from harness.extensions.annotation.scales import asked_of
+from harness.core.hashing import short_digest
+from harness.core.records import Annotation, Dimension, Prediction, Record
+from harness.datasets.sampling import query_order
+from harness.extensions.web.pages import LocalPage, framed
+from harness.store import RunDir, SampleRow
 from harness.store.annotations import AnnotationLog, counting_annotations, opened_annotations, read_annotations
+from harness.store.atomic_files import first_error
 
 LabelPlace = tuple[str, str]
 """(run id, query id)."""
+
+_ASSETS = Path(__file__).parent / "assets"
+
+
+@dataclass(frozen=True)
+class LabelScale:
+    """One dimension of labels."""
+
+    dimension: Dimension
+    title: str
+    asks: str
+    anchors: tuple[str, str, str, str, str]
+    """The meaning of 1, 2, 3, 4 and 5."""
+
+
+SCALES = (
+    LabelScale(
+        "factual_correctness",
+        "Factual correctness",
+        "Is the answer correct? Compare it with the reference answer if there is one.",
+        (
+            "wrong: its main statement is false",
+            "mostly wrong: something is right, but the main statement is wrong",
+            "half: as much is right as wrong, or the main statement is partly right",
+            "mostly right: the main statement is right, a detail is wrong or missing",
+            "right: nothing in it is false, and nothing is missing",
+        ),
+    ),
+    LabelScale(
+        "context_relevancy",
+        "Context relevancy",
+        "Are the contexts relevant to the question? Whether the answer uses them does not matter here.",
+        (
+            "none of them is relevant to the question",
+            "they are on its subject, but nothing in them helps to answer",
+            "they contain some of the needed information, among much else",
+            "they contain most of the needed information",
+            "they contain all of the needed information, and little else",
+        ),
+    ),
+    LabelScale(
+        "response_relevancy",
+        "Response relevancy",
+        "Does the answer address the question? Whether it is true does not matter here.",
+        (
+            "it does not address the question",
+            "it is on the subject, but does not answer the question",
+            "it answers a part, or a similar question",
+            "it answers, but something is missing or superfluous",
+            "it answers the whole question and nothing else",
+        ),
+    ),
+    LabelScale(
+        "faithfulness",
+        "Faithfulness",
+        "Do the contexts support the answer? Whether it is true in the world does not matter here.",
+        (
+            "they support nothing of it, or contradict it",
+            "they support little of it",
+            "they support about half of it",
+            "they support nearly all of it, except a detail",
+            "they support all of it",
+        ),
+    ),
+)
+"""In the order of the form."""
+LOWEST, HIGHEST = 1, 5
+
+
+def asked_of(prediction: Prediction) -> Sequence[LabelScale]:
+    """The dimensions that apply: contexts and answers must exist."""
+    lacking: set[Dimension] = set()
+    if not prediction.contexts:
+        lacking |= {"context_relevancy", "faithfulness"}
+    if prediction.answer is None:
+        lacking |= {"factual_correctness", "response_relevancy", "faithfulness"}
+    return [scale for scale in SCALES if scale.dimension not in lacking]
+
+
+@dataclass(frozen=True)
+class ShownAnswer:
+    """An answer to label. Only its run tells which system gave it."""
+
+    run: RunDir
+    row: SampleRow
+    prediction: Prediction
+    item_id: str
+    """Its id on page and sheet, which reveals neither run nor query."""
+
+    @property
+    def query_id(self) -> str:
+        return self.row.query.query_id
+
+
+@dataclass(frozen=True)
+class DrawnAnswers:
+    """The sample of answers."""
+
+    items: tuple[ShownAnswer, ...]
+    """In the annotator's order."""
+    n_queries: int
+    """Queries that were drawn."""
+    n_failed: int
+    """Drawn (run, query) pairs without an answer to show."""
+    n_unanswered: int
+    """Those of them without a record yet."""
+
+
+def draw_answers(runs: Sequence[RunDir], fraction: float, seed: int, annotator: str) -> DrawnAnswers:
+    """A share of the queries of each run, stratified by query type (`query_order`): the same queries for all runs
+    over the same ones and for every annotator; a larger share with the same seed adds to it.
+
+    Each annotator sees all runs mixed, in a random order of their own. ConfigError: nothing to label.
+    """
+    items: list[ShownAnswer] = []
+    drawn = failed = unanswered = 0
+    for run in {run.path.resolve(): run for run in runs}.values():
+        rows = {row.query.query_id: row for row in run.sample()}
+        order = query_order((row.reference for row in rows.values()), seed)
+        kept = order[: max(1, ceil(fraction * len(order) - 1e-9))]
+        records, run_id = run.records(), run.manifest().run_id
+        drawn += len(rows)
+        for query_id in kept:
+            record = records.get((query_id, 0))
+            prediction = record.prediction if record else None
+            if prediction is None or not asked_of(prediction):
+                failed += 1
+                unanswered += record is None
+                continue
+            items.append(ShownAnswer(run, rows[query_id], prediction, short_digest([run_id, query_id])))
+    if not items:
+        raise ConfigError("none of the answers drawn can be labelled", "name runs with answers: rag-harness run")
+    items.sort(key=lambda one: one.item_id)
+    Random(f"{seed}/{annotator}").shuffle(items)  # noqa: S311 - an order, not a secret
+    return DrawnAnswers(tuple(items), drawn, failed, unanswered)
 
 
 class LabellingSession:
@@ -21,7 +170,7 @@ class LabellingSession:
     def __init__(self, drawn: DrawnAnswers, annotator: str, logs: Mapping[str, AnnotationLog]) -> None:
         """`logs`: run id -> the log of its labels."""
         self.drawn, self.annotator, self._logs = drawn, annotator, logs
-        self._by_id = by_item_id(drawn.items)
+        self._by_id = {one.item_id: one for one in drawn.items}
         self._said: dict[LabelPlace, dict[Dimension | None, Annotation]] = defaultdict(dict)
         for run in {one.run.path: one.run for one in drawn.items}.values():
             self._take([one for one in read_annotations(run) if one.annotator == annotator])
@@ -46,7 +195,6 @@ class LabellingSession:
 
     @property
     def n_complete(self) -> int:
-        """Number of items that are fully labelled."""
         return sum(map(self.is_complete, self.drawn.items))
 
     def label(
@@ -72,15 +220,8 @@ class LabellingSession:
 
     def _annotation(self, item: ShownAnswer, dimension: Dimension | None, **said: object) -> Annotation:
         run_id, query_id = _place(item)
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        fields = {
-            "run": run_id,
-            "query_id": query_id,
-            "annotator": self.annotator,
-            "dimension": dimension,
-            "at": now,
-        }
-        return Annotation.model_validate({**fields, **said})
+        about = {"run": run_id, "query_id": query_id, "annotator": self.annotator, "dimension": dimension}
+        return Annotation.model_validate({**about, "at": datetime.now(UTC).isoformat(timespec="seconds"), **said})
 
     def _take(self, annotations: Sequence[Annotation]) -> None:
         for one in annotations:
@@ -102,3 +243,71 @@ def open_session(drawn: DrawnAnswers, annotator: str) -> Iterator[LabellingSessi
 
 def _place(item: ShownAnswer) -> LabelPlace:
     return item.run.manifest().run_id, item.query_id
+
+
+class SubmittedLabel(Record):
+    """A label or a note sent by the page."""
+
+    id: str
+    dimension: Dimension | None
+    says: Literal["label", "cannot_tell", "nothing", "note"]
+    label: int | None = Field(None, ge=1, le=5)
+    note: str = Field("", max_length=4_000)
+
+
+def annotation_page(desk: LabellingSession) -> LocalPage:
+    """Every sampled item, by keys; labels are kept at once."""
+
+    def say(body: bytes) -> object:
+        try:
+            said = SubmittedLabel.model_validate_json(body)
+        except ValidationError as error:
+            raise ConfigError(first_error(error)) from error
+        item = desk.find(said.id)
+        _keep(desk, item, said)
+        return _whole(desk, item)
+
+    gets = {
+        "/items": lambda _asked: [
+            {"id": one.item_id, "complete": desk.is_complete(one)} for one in desk.drawn.items
+        ],
+        "/item": lambda asked: _whole(desk, desk.find(asked.get("id", ""))),
+    }
+    return framed("Labels of answers", _ASSETS, "annotate", gets, {"/say": say})
+
+
+def _keep(desk: LabellingSession, item: ShownAnswer, said: SubmittedLabel) -> None:
+    if said.says == "note":
+        desk.keep([desk.note(item, said.note.strip())])
+    elif said.dimension is None or (said.says == "label") != (said.label is not None):
+        raise ConfigError("a label is a number from 1 to 5, of one dimension", "reload the page")
+    else:
+        kept = desk.label(item, said.dimension, said.label, cannot_tell=said.says == "cannot_tell")
+        desk.keep([kept])
+
+
+def _whole(desk: LabellingSession, item: ShownAnswer) -> dict[str, object]:
+    """What the page shows of one item."""
+    said, asked = desk.labels_of(item), {scale.dimension for scale in asked_of(item.prediction)}
+    note = said.get(None)
+    return {
+        "id": item.item_id,
+        "question": item.row.query.text,
+        "reference": list(item.row.reference.answers),
+        "answer": item.prediction.answer,
+        "contexts": [context.text for context in item.prediction.contexts],
+        "note": note.note if note else "",
+        "complete": desk.is_complete(item),
+        "scales": [
+            {
+                "dimension": scale.dimension,
+                "title": scale.title,
+                "asks": scale.asks,
+                "anchors": scale.anchors,
+                "label": said[scale.dimension].label if scale.dimension in said else None,
+                "cannot_tell": scale.dimension in said and said[scale.dimension].cannot_tell,
+            }
+            for scale in SCALES
+            if scale.dimension in asked
+        ],
+    }

@@ -8,7 +8,7 @@ from statistics import fmean
 from harness.core.errors import StoreError
 from harness.core.records import Annotation
 from harness.display import Content, Entry, Quantity, Table, counted, printable
-from harness.extensions.annotation.scales import HIGHEST, LOWEST, SCALES, LabelScale
+from harness.extensions.annotation.labelling_session import HIGHEST, LOWEST, SCALES, LabelScale
 from harness.protocols import Measure
 from harness.report.sections import Reported, SectionSpec
 from harness.report.view import Group, RunView
@@ -54,12 +54,25 @@ def content(reported: Reported) -> Content:
     few = [one for own in found.values() for one in own if one.both.why]
     items = list(dict.fromkeys(_why(one) for one in few))
     items += [_left_out(one) for own in found.values() for one in own if one.n_unscored]
-    tables = [_table(reported.group, scale, own) for scale, own in found.items() if own]
+    tables = [
+        Table(
+            f"labels-{scale.dimension.replace('_', '-')}",
+            scale.title,
+            _HEADER,
+            tuple(_row(reported.group, one) for one in own),
+            _NOTE,
+        )
+        for scale, own in found.items()
+        if own
+    ]
     return Content(paragraphs=[f"{answers} labelled by {people}."], items=items, tables=tables)
 
 
 def _corrected(group: Group, scale: LabelScale, said: Mapping[str, Sequence[Annotation]]) -> list[CorrectedMean]:
-    measures = [one for name in group.measures if (one := group.known.get(name)) and _fits(one, scale)]
+    known = [one for name in group.measures if (one := group.known.get(name))]
+    measures = [
+        one for one in known if one.stands_for == scale.dimension and (one.is_share or one.range is not None)
+    ]
     return [
         found
         for view in group.views
@@ -90,10 +103,6 @@ def _with_failures(found: PoweredMean, share: float) -> PoweredMean:
     return replace(found, value=None if found.value is None else share * found.value, interval=interval)
 
 
-def _fits(measure: Measure, scale: LabelScale) -> bool:
-    return measure.stands_for == scale.dimension and (measure.is_share or measure.range is not None)
-
-
 def _on_scale(measure: Measure, value: float) -> float:
     """The worst value as 0, the best as 1."""
     low, high = measure.range or (0.0, 1.0)
@@ -110,22 +119,15 @@ def _labels(said: Sequence[Annotation], scale: LabelScale) -> dict[str, float]:
     return {query: fmean(labels) for query, labels in found.items()}
 
 
-def _table(group: Group, scale: LabelScale, found: Sequence[CorrectedMean]) -> Table:
-    rows = tuple(_row(group, one) for one in found)
-    return Table(f"labels-{scale.dimension.replace('_', '-')}", scale.title, _HEADER, rows, _NOTE)
-
-
 def _row(group: Group, one: CorrectedMean) -> tuple[Entry, ...]:
     labels = Quantity(one.both.n_labels, of=one.both.n_labels + one.both.n_others, unit="count")
-    alone, both = (_quantity(mean) for mean in (one.alone, one.both))
+    alone, both = (
+        Quantity(mean.value, mean.interval.low, mean.interval.high, unit="share") for mean in (one.alone, one.both)
+    )
     corrected = None if one.both.why else both
     scored = Quantity(one.scored, unit="share")
     weight = None if one.both.why else Quantity(one.both.power, unit="coefficient")
     return printable(one.view.shown), group.spoken(one.measure), scored, labels, alone, corrected, weight
-
-
-def _quantity(mean: PoweredMean) -> Quantity:
-    return Quantity(mean.value, mean.interval.low, mean.interval.high, unit="share")
 
 
 def _left_out(one: CorrectedMean) -> str:

@@ -1,123 +1,219 @@
-"""The modes of `rag-harness annotate`: page, sheet export and import, everybody's labels, agreement."""
+"""Runs `rag-harness annotate`: page, sheet export and import, everybody's labels, agreement."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from harness.cli.console import complain, open_console
 from harness.core.current_process import user_name
-from harness.core.errors import ConfigError
+from harness.core.errors import ConfigError, DataError
 from harness.core.records import Annotation
+from harness.datasets.annotation_csv import CANNOT_TELL, cells_of, label_in, labels_text
+from harness.datasets.table_reading import read_table
+from harness.display.csv_sheets import sheet_text
 from harness.display.text_format import counted
 from harness.extensions.annotation.annotator_agreement import agreement_content, agreement_json
-from harness.extensions.annotation.labelling_session import LabellingSession, open_session
-from harness.extensions.annotation.sampled_answers import DrawnAnswers, draw_answers
-from harness.extensions.web.serve import serve_page
-from harness.store import RunDir, find_runs
+from harness.extensions.annotation.labelling_session import (
+    SCALES,
+    LabellingSession,
+    ShownAnswer,
+    annotation_page,
+    asked_of,
+    draw_answers,
+    open_session,
+)
+from harness.extensions.web import serve_page
+from harness.store import RunDir
 from harness.store.annotations import read_annotations
+from harness.store.atomic_files import write_atomic
+
+_SHOWN = ("item", "question", "reference", "answer", "contexts")
+_SAID = (*(scale.dimension for scale in SCALES), "note")
+_BEFORE = "said_before"
+"""The column with the labels and note of the row when the sheet was written, as JSON."""
+_COLUMNS = (*_SHOWN, *_SAID, _BEFORE)
+_NOT_ASKED = "not asked"
+_LONGEST_CELL = 32_000
+"""Characters: spreadsheets show few more."""
 
 
 @dataclass(frozen=True)
-class LabelOptions:
-    """The options of the command."""
+class LabelsTaken:
+    """The counts after reading a sheet."""
 
-    fraction: float
-    annotator: str | None
-    seed: int
-    port: int
-    to_csv: Path | None
-    from_csv: Path | None
-    labels: Path | None
-    agreement: bool
-    as_json: bool
-    results: Path
+    items: int
+    """Rows with new labels or notes."""
+    labels: int
+    cannot_tell: int
+    left: int
+    """Items that are not fully labelled."""
+    replaced: int = 0
+    """Labels that replace newer ones than the sheet's, such as from the page; the log has both."""
 
 
-def run_labelling(names: Sequence[str], options: LabelOptions) -> None:
-    """Do what the options ask for; by default, serve the page. Raises ConfigError for more than one."""
-    chosen = {
-        "--csv": options.to_csv,
-        "--import": options.from_csv,
-        "--labels": options.labels,
-        "--agreement": options.agreement,
-    }
-    given = [name for name, value in chosen.items() if value]
-    if len(given) > 1:
-        raise ConfigError(" and ".join(given), "use them one after the other")
-    if options.as_json and not options.agreement:
-        raise ConfigError("--json", "use it with --agreement")
-    runs = find_runs(options.results, names)
-    if options.agreement:
-        _print_agreement(_everybodys(runs), as_json=options.as_json)
-    elif options.labels:
-        _write_labels(_everybodys(runs), options.labels)
-    else:
-        _label(runs, options)
+def write_label_sheet(desk: LabellingSession, path: Path) -> int:
+    """Write every sampled item, in the annotator's order, with the labels so far; returns their number. Raises
+    ConfigError if the file exists.
+    """
+    if path.exists():
+        raise ConfigError(
+            f"{path} is there already", f"name another file, or take its labels first: --import {path}"
+        )
+    write_atomic(path, sheet_text(_COLUMNS, [_cells(desk, item) for item in desk.drawn.items]))
+    return len(desk.drawn.items)
 
 
-def _label(runs: Sequence[RunDir], options: LabelOptions) -> None:
-    annotator = options.annotator or user_name()
-    if annotator is None:
-        raise ConfigError("your login name is unknown", "name who labels: --annotator NAME")
-    drawn = draw_answers(runs, options.fraction, options.seed, annotator)
-    with open_session(drawn, annotator) as desk:
-        _say(_drawn_line(drawn, annotator))
-        if options.to_csv:
-            _write_sheet(desk, options.to_csv)
-        elif options.from_csv:
-            _take_sheet(desk, options.from_csv)
-        else:
-            from harness.extensions.annotation.page import annotation_page
-
-            serve_page(annotation_page(desk), options.port)
-        _say(f"{annotator}: {desk.n_complete:,} of {counted(len(drawn.items), 'answer')} finished")
+def write_labels(annotations: Sequence[Annotation], path: Path) -> None:
+    """Write the labels of all annotators as a table that `correlate --labels` reads. Raises ConfigError if it
+    exists.
+    """
+    if path.exists():
+        raise ConfigError(f"{path} is there already", "name another file")
+    write_atomic(path, labels_text(annotations))
 
 
-def _drawn_line(drawn: DrawnAnswers, annotator: str) -> str:
-    said = f"{counted(len(drawn.items), 'answer')} drawn for {annotator}, of {drawn.n_queries:,}"
-    if drawn.n_failed:
-        waiting = f" ({drawn.n_unanswered:,} of them not asked yet)" if drawn.n_unanswered else ""
-        said += f"; {drawn.n_failed:,} more have no answer to label{waiting}"
-    return said
-
-
-def _write_sheet(desk: LabellingSession, path: Path) -> None:
-    from harness.extensions.annotation.csv_sheet import write_label_sheet
-
-    number = counted(write_label_sheet(desk, path), "row")
-    _say(f"{path}: {number}; fill in 1 to 5, 'cannot tell' or nothing, then the same command with --import {path}")
-
-
-def _take_sheet(desk: LabellingSession, path: Path) -> None:
-    from harness.extensions.annotation.csv_sheet import take_label_sheet
-
-    taken = take_label_sheet(desk, path)
-    _say(
-        f"{path}: {counted(taken.labels, 'label')} and {taken.cannot_tell:,} 'cannot tell' "
-        f"taken for {counted(taken.items, 'answer')}"
+def take_label_sheet(desk: LabellingSession, path: Path) -> LabelsTaken:
+    """Keep its labels, all or none; an empty cell is no label. Raises DataError or ConfigError, one line with the
+    row.
+    """
+    table = read_table(path)
+    if "item" not in table.names:
+        raise DataError(f"{path} has no column 'item'", f"fill in what --csv {path} writes")
+    taken: list[tuple[Annotation, bool]] = []
+    seen: set[str] = set()
+    for number, row in enumerate(table.rows, start=2):
+        taken += _taken(desk, cells_of(row), f"{path} row {number}", seen)
+    found = [one for one, _ in taken]
+    desk.keep(found)
+    labelled = [one for one in found if one.dimension is not None]
+    return LabelsTaken(
+        items=len({(one.run, one.query_id) for one in found}),
+        labels=sum(one.label is not None for one in labelled),
+        cannot_tell=sum(one.cannot_tell for one in labelled),
+        left=len(desk.drawn.items) - desk.n_complete,
+        replaced=sum(is_replacing for _, is_replacing in taken),
     )
-    if taken.replaced:
-        complain(f"{taken.replaced:,} of these replace labels given after the sheet was written; the log has both")
 
 
-def _everybodys(runs: Sequence[RunDir]) -> list[Annotation]:
-    for run in runs:
-        run.done()  # Raises an error in one line if answers were changed or lost, since labels would not fit.
-    return [one for run in runs for one in read_annotations(run)]
+def _taken(
+    desk: LabellingSession, cells: Mapping[str, str], where: str, seen: set[str]
+) -> Iterator[tuple[Annotation, bool]]:
+    """The new labels of a row, and whether they replace labels made since the sheet was written. `where`: its
+    number in a spreadsheet.
+    """
+    item_id = cells.get("item", "")
+    try:
+        item = desk.find(item_id)
+    except ConfigError as error:
+        raise DataError(f"{where}: {error.what}", error.fix) from error
+    if item_id in seen:
+        raise DataError(f"{where}: the item '{item_id}' occurs twice", "leave one row for each item")
+    seen.add(item_id)
+    said, base = desk.labels_of(item), _said_before(cells)
+    for scale in SCALES:
+        cell, name = cells.get(scale.dimension, ""), scale.dimension
+        if not cell or cell == _NOT_ASKED:
+            continue
+        label, now = label_in(cell, f"{where}, {name}"), said.get(name)
+        # Cells that were not changed in the sheet are ignored: the label may be newer.
+        is_new = name not in base or label_in(base[name], where) != label
+        if is_new and (now is None or (now.label, now.cannot_tell) != (label, label is None)):
+            try:
+                kept = desk.label(item, name, label, cannot_tell=label is None)
+            except ConfigError as error:
+                raise DataError(f"{where}: {error.what}", error.fix) from error
+            yield kept, now is not None and _told(now) != base.get(name, "")
+    note, noted = cells.get("note", "")[:4_000], said.get(None)
+    is_new = note.split() != base.get("note", "").split()
+    if note and is_new and (noted is None or noted.note != note):
+        yield desk.note(item, note), noted is not None and noted.note.split() != base.get("note", "").split()
 
 
-def _write_labels(annotations: Sequence[Annotation], path: Path) -> None:
-    from harness.extensions.annotation.csv_sheet import write_labels
+def _said_before(cells: Mapping[str, str]) -> Mapping[str, str]:
+    """The labels that `_cells` wrote there; nothing if the cell was emptied."""
+    try:
+        base = json.loads(cells.get(_BEFORE, ""))
+    except ValueError:
+        base = None
+    return {name: cell for name, cell in base.items() if isinstance(cell, str)} if isinstance(base, dict) else {}
 
+
+def _told(one: Annotation) -> str:
+    return CANNOT_TELL if one.cannot_tell else str(one.label)
+
+
+def _cells(desk: LabellingSession, item: ShownAnswer) -> dict[str, str]:
+    said, prediction = desk.labels_of(item), item.prediction
+    asked = {scale.dimension for scale in asked_of(prediction)}
+    contexts = [context.text for context in prediction.contexts]
+    cells = {
+        "item": item.item_id,
+        "question": item.row.query.text,
+        "reference": " | ".join(item.row.reference.answers),
+        "answer": prediction.answer or "",
+        "contexts": "\n\n".join(f"[{number}] {text}" for number, text in enumerate(contexts, start=1)),
+        "note": said[None].note if None in said else "",
+    }
+    for scale in SCALES:
+        one = said.get(scale.dimension)
+        told = "" if one is None else _told(one)
+        cells[scale.dimension] = told if scale.dimension in asked else _NOT_ASKED
+    base = {name: cell for name in _SAID if (cell := cells[name]) not in {"", _NOT_ASKED}}
+    cells[_BEFORE] = json.dumps(base, ensure_ascii=False) if base else ""
+    texts = {name: cell.replace("\0", "\ufffd") for name, cell in cells.items()}
+    return {
+        name: text if len(text) <= _LONGEST_CELL else f"{text[: _LONGEST_CELL - 20]} … (cut here)"
+        for name, text in texts.items()
+    }
+
+
+def label_answers(
+    runs: Sequence[RunDir],
+    annotator: str | None,
+    *,
+    fraction: float,
+    seed: int,
+    port: int,
+    to_csv: Path | None,
+    from_csv: Path | None,
+) -> None:
+    """Write or read a sheet of the drawn answers, or serve their page."""
+    name = annotator or user_name()
+    if name is None:
+        raise ConfigError("your login name is unknown", "name who labels: --annotator NAME")
+    drawn = draw_answers(runs, fraction, seed, name)
+    n_items = counted(len(drawn.items), "answer")
+    with open_session(drawn, name) as desk:
+        failed = f"; {drawn.n_failed:,} more have no answer to label" if drawn.n_failed else ""
+        waiting = f" ({drawn.n_unanswered:,} of them not asked yet)" if failed and drawn.n_unanswered else ""
+        _say(f"{n_items} drawn for {name}, of {drawn.n_queries:,}{failed}{waiting}")
+        if to_csv:
+            rows = counted(write_label_sheet(desk, to_csv), "row")
+            then = f"then the same command with --import {to_csv}"
+            _say(f"{to_csv}: {rows}; fill in 1 to 5, 'cannot tell' or nothing, {then}")
+        elif from_csv:
+            taken = take_label_sheet(desk, from_csv)
+            said = f"{counted(taken.labels, 'label')} and {taken.cannot_tell:,} 'cannot tell'"
+            _say(f"{from_csv}: {said} taken for {counted(taken.items, 'answer')}")
+            if taken.replaced:
+                newer = "these replace labels given after the sheet was written; the log has both"
+                complain(f"{taken.replaced:,} of {newer}")
+        else:
+            serve_page(annotation_page(desk), port)
+        _say(f"{name}: {desk.n_complete:,} of {n_items} finished")
+
+
+def write_everybodys_labels(runs: Sequence[RunDir], path: Path) -> None:
+    annotations = _everybodys(runs)
     write_labels(annotations, path)
     _say(f"{path}: {counted(len(annotations), 'row')}")
 
 
-def _print_agreement(annotations: Sequence[Annotation], *, as_json: bool) -> None:
+def print_agreement(runs: Sequence[RunDir], *, as_json: bool) -> None:
     from harness.report.render.terminal import WIDTH, plain, print_table
 
-    console = open_console()
+    annotations, console = _everybodys(runs), open_console()
     if as_json:
         console.print(json.dumps(agreement_json(annotations), indent=2), soft_wrap=True)
         return
@@ -126,6 +222,12 @@ def _print_agreement(annotations: Sequence[Annotation], *, as_json: bool) -> Non
         console.print(plain(text), soft_wrap=True)
     for table in content.tables:
         print_table(table, console, min(console.width, WIDTH))
+
+
+def _everybodys(runs: Sequence[RunDir]) -> list[Annotation]:
+    for run in runs:
+        run.done()  # Raises an error in one line if answers were changed or lost, since labels would not fit.
+    return [one for run in runs for one in read_annotations(run)]
 
 
 def _say(line: str) -> None:

@@ -54,11 +54,20 @@ def ask(
 
       rag-harness ask demo--naive "Who built it?" --json < /dev/null
     """
-    from harness.extensions.ask.session import AskOptions
-    from harness.extensions.ask.terminal import AnswerOutput, ask_run
+    from harness.extensions.ask.output import ask_run
+    from harness.extensions.ask.session import open_run
 
-    options = AskOptions(judge, config, tuple(settings or ()), trust, prices, results, quiet)
-    raise typer.Exit(ask_run(run, question, options, AnswerOutput(as_json, texts)))
+    opened = open_run(
+        run,
+        judge=judge,
+        config=config,
+        settings=settings or (),
+        trust=trust,
+        prices=prices,
+        results=results,
+        quiet=quiet,
+    )
+    raise typer.Exit(ask_run(opened, question, as_json=as_json, texts=texts, quiet=quiet))
 
 
 ASK = CommandSpec("ask", lambda _runtime: ask, "understand")

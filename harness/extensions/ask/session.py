@@ -1,41 +1,108 @@
-"""Asks the system of a run new questions: answers with their sources, costs and judgements."""
+"""Asks the system of a run new questions: answers with their sources, costs and live judgements."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from harness.api.config_building import named_judge, prices_of_runs
-from harness.api.untrusted_config import reject_untrusted_system
+from harness.api.config_building import evaluation_config, named_judge, prices_of_runs
+from harness.api.untrusted_config import judge_settings, reject_untrusted_judges, reject_untrusted_system
 from harness.config import NO_MODEL
-from harness.core.errors import HarnessError
-from harness.core.records import Document, RunRecord
-from harness.extensions.ask.confidence import JudgedLive, LiveJudgeOptions, LiveJudging, plan_live
+from harness.config.load import parse_setting
+from harness.core.errors import ConfigError, HarnessError
+from harness.core.records import Document, Query, Reference, RunRecord, Score, Usage
+from harness.evaluators.run_scoring import Scorer, score_run
+from harness.protocols import EvaluatorSpec, Measure, RunFacts
+from harness.registry import EVALUATORS
+from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
+from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
 from harness.runner.live_run_check import LiveRun, live_run, run_named
 from harness.runner.live_system import LiveSystem, checked_question, open_live
+from harness.runner.model_preflight import fetch_weights
 from harness.runner.progress import Reporter
 from harness.statistics.prices import Prices, usage_usd
-from harness.store import RunDir
+from harness.store import RunDir, SampleRow
 from harness.store.index_dir import Corpora
+
+_PAYER = "asked"
+_SETTABLE = ("models.judge.", "models.judge_embedder.", "per_evaluator.")
 
 
 @dataclass(frozen=True)
-class AskOptions:
-    """The options of `ask`."""
+class JudgedLive:
+    """One score of an answer."""
 
-    judge: str | None = None
-    """The judge: `PROVIDER/MODEL`, `PROVIDER` or `none`. None: as in `config` and `settings`, otherwise only if
-    the run uses such an evaluator."""
-    config: Path | None = None
-    """File with judges and their parameters."""
-    settings: tuple[str, ...] = ()
-    """Settings of judges, `key=value`."""
-    trust: bool = False
-    """Use the servers, keys, code and files that the run names."""
-    prices: Path | None = None
-    results: Path = Path("results")
-    quiet: bool = False
+    measure: Measure
+    score: Score
+    usage: dict[str, Usage]
+    """Usage of judging, for all metrics of its evaluator together."""
+    usd: float | None
+
+
+def plan_live(run: RunDir, config: Path | None, settings: Sequence[str], *, trust: bool) -> EvaluationPlan | None:
+    """The evaluators with live metrics and their judge. None if no judge is requested and the run uses none of
+    these evaluators.
+
+    HarnessError if the judge, its key or a package is missing, or if the run names the judge and is not trusted.
+    """
+    live = [spec.name for spec in EVALUATORS.load_all()[0] if _live(spec, spec.params())]
+    said = [parse_setting(setting)[0] for setting in settings]
+    for key in said:
+        if not key.startswith(_SETTABLE):
+            what = f"'{key}' is not a setting of the judge, and the system cannot be changed"
+            raise ConfigError(what, f"remove it, or set {', '.join(f'{one}...' for one in _SETTABLE)}")
+    wanted = set(run.manifest().config.get("evaluators", ())) | {one.evaluator for one in run.evaluations()}
+    is_named = config is not None or any(key.startswith("models.judge.") for key in said)
+    names = live if is_named else [name for name in live if name in wanted]
+    if not names:
+        return None
+    own = judge_settings(run) if trust and config is None else ()
+    plan = plan_evaluation(evaluation_config(run, config, names, (*own, *settings)))
+    if config is None and not trust:
+        reject_untrusted_judges(run, plan, said)
+    check_judges(plan)
+    return plan
+
+
+class LiveJudging:
+    """The evaluators of a plan, ready to judge answers."""
+
+    def __init__(
+        self, plan: EvaluationPlan, prices: Prices, folder: Path, reporter: Reporter, stack: ExitStack
+    ) -> None:
+        """Judgements are saved in `folder`. `stack` closes what is opened."""
+        fetch_weights(reporter, *(model for model in (plan.judge, plan.embedder) if plan.needs(model.role)))
+        self._plan, self._prices = plan, prices
+        models = EvaluationModels(plan, folder, reporter, stack)
+        self._runtime = MeteredEvaluation(models, lambda _done, _total, _doing: None)
+        self._built = [
+            (planned, stack.enter_context(closing(planned.spec.build(planned.params, self._runtime))))
+            for planned in plan.evaluators
+        ]
+
+    def judge(self, loop: asyncio.Runner, question: str, record: RunRecord) -> tuple[JudgedLive, ...]:
+        """The live scores of an answer; none for a failed query."""
+        if record.prediction is None:
+            return ()
+        facts = RunFacts(has_generator=record.prediction.answer is not None)
+        query = Query(query_id=record.query_id, text=question)
+        row = SampleRow(query=query, reference=Reference(query_id=query.query_id, query_type=_PAYER, answers=()))
+        found: list[JudgedLive] = []
+        for planned, evaluator in self._built:
+            self._runtime.begin(_PAYER)
+            scorer = Scorer(planned.spec.name, _live(planned.spec, planned.params), evaluator)
+            scores = loop.run(score_run(scorer, [row], {(record.query_id, 0): record}, facts=facts))
+            usage = dict(self._runtime.meter.whole_usage)
+            usd = usage_usd(self._prices, self._plan.models, usage)
+            named = {measure.name: measure for measure in scorer.measures}
+            found += [JudgedLive(named[score.measure], score, usage, usd) for score in scores]
+        return tuple(found)
+
+
+def _live(spec: EvaluatorSpec, params: object) -> tuple[Measure, ...]:
+    return tuple(measure for measure in spec.measures(params) if measure.live)
 
 
 @dataclass(frozen=True)
@@ -64,7 +131,6 @@ class AskedRun:
 
     @property
     def is_judged(self) -> bool:
-        """Whether answers are judged by a model."""
         return self._judging is not None
 
     def ask(self, question: str) -> Asked:
@@ -73,7 +139,10 @@ class AskedRun:
         record = self._system.answer(question)
         usd = usage_usd(self._prices, self.live.manifest.identity["models"], record.cost.usage)
         judged = self._judging.judge(self._system.loop, question, record) if self._judging else ()
-        sources = {one: self._documents[one] for one in _named(record) if one in self._documents}
+        said = record.prediction
+        contexts = (*said.contexts, *said.evidence) if said else ()
+        named = dict.fromkeys(doc_id for context in contexts for doc_id in context.doc_ids)
+        sources = {one: self._documents[one] for one in named if one in self._documents}
         told, self._system.messages[:] = (*self._trouble, *self._system.messages), []
         return Asked(self.live.run.run_id, question, record, usd, judged, sources, told)
 
@@ -89,37 +158,34 @@ class AskedRun:
 
 
 @contextmanager
-def open_run(name: str, options: AskOptions) -> Iterator[AskedRun]:
+def open_run(
+    name: str,
+    *,
+    judge: str | None = None,
+    config: Path | None = None,
+    settings: Sequence[str] = (),
+    trust: bool = False,
+    prices: Path | None = None,
+    results: Path = Path("results"),
+    quiet: bool = False,
+) -> Iterator[AskedRun]:
     """The loaded system of a run. `name` may also be the id of an index, for the run that built it.
+
+    `judge`: `PROVIDER/MODEL`, `PROVIDER` or `none`; None: as in `config` and `settings`, otherwise only if the run
+    uses such an evaluator. `trust`: use the servers, keys, code and files that the run names.
 
     HarnessError, before anything is started or paid, if the run cannot be asked: see
     `harness.runner.live_run_check`.
     """
-    run = run_named(options.results, name)
+    run = run_named(results, name)
     live = live_run(run)
-    if not options.trust:
+    if not trust:
         reject_untrusted_system(run, live)
-    prices = prices_of_runs([run], options.prices)
-    reporter = Reporter(quiet=options.quiet)
+    price_table = prices_of_runs([run], prices)
+    reporter = Reporter(quiet=quiet)
     with ExitStack() as stack:
-        judging = _judging(run, prices, options, reporter, stack)
-        system = stack.enter_context(open_live(live, options.results / "asked", reporter))
-        yield AskedRun(live, system, prices, judging)
-
-
-def _judging(
-    run: RunDir, prices: Prices, options: AskOptions, reporter: Reporter, stack: ExitStack
-) -> LiveJudging | None:
-    """The judging of its answers, if any."""
-    if options.judge == NO_MODEL:
-        return None
-    wishes = LiveJudgeOptions(options.config, (*options.settings, *named_judge(options.judge)), options.trust)
-    plan = plan_live(run, wishes)
-    return LiveJudging(plan, prices, options.results / "judge", reporter, stack) if plan else None
-
-
-def _named(record: RunRecord) -> list[str]:
-    """Document ids of its contexts and evidence, each once."""
-    said = record.prediction
-    shown = (*said.contexts, *said.evidence) if said else ()
-    return list(dict.fromkeys(doc_id for context in shown for doc_id in context.doc_ids))
+        judging = None
+        if judge != NO_MODEL and (plan := plan_live(run, config, (*settings, *named_judge(judge)), trust=trust)):
+            judging = LiveJudging(plan, price_table, results / "judge", reporter, stack)
+        system = stack.enter_context(open_live(live, results / "asked", reporter))
+        yield AskedRun(live, system, price_table, judging)

@@ -70,13 +70,19 @@ def correlate(
 
       rag-harness correlate demo--naive demo--kg --labels labels.csv --scale 1-5 --by type
     """
-    from harness.extensions.meta_evaluation.correlate_terminal import CorrelateOptions, correlate_named
-    from harness.extensions.meta_evaluation.correlations import By
+    from harness.extensions.meta_evaluation.correlation_output import correlate_runs
 
-    named = words(measures)
-    divided: By | None = None if by is None else "type" if by is CorrelatedBy.type else "run"
-    options = CorrelateOptions(named, labels, scale, divided, out, results, as_json, quiet)
-    correlate_named(runs, options)
+    correlate_runs(
+        runs,
+        measures=words(measures),
+        labels=labels,
+        scale=scale,
+        by=None if by is None else "type" if by is CorrelatedBy.type else "run",
+        out=out,
+        results=results,
+        as_json=as_json,
+        quiet=quiet,
+    )
 
 
 def sensitivity(
@@ -130,23 +136,93 @@ def sensitivity(
     """
     from harness.api.config_building import named_judge
     from harness.api.evaluating import EvaluateOptions
-    from harness.extensions.meta_evaluation.sensitivity_run import (
-        PerturbationOptions,
+    from harness.extensions.meta_evaluation.sensitivity import (
         SensitivityOptions,
         chosen_swaps,
         parse_sweep,
     )
-    from harness.extensions.meta_evaluation.sensitivity_terminal import SensitivityOutput, run_sensitivity
+    from harness.extensions.meta_evaluation.sensitivity_output import run_sensitivity
 
-    wishes = PerturbationOptions(preset, base.value if base else None, words(swaps), number, seed)
-    choice, paper = chosen_swaps(wishes)
+    choice, paper = chosen_swaps(preset, base.value if base else None, words(swaps), number, seed)
     named = words(evaluators) or (paper.evaluators if paper else ())
     said = (*named_judge(judge), *(settings or ()))
     sweeps = tuple(map(parse_sweep, (*(sweep or ()), *(paper.sweeps if paper else ()))))
     evaluate = EvaluateOptions(config, named, said, prices, results, quiet)
     options = SensitivityOptions(choice, evaluate, not no_judge, sweeps)
-    raise typer.Exit(run_sensitivity(run, options, SensitivityOutput(out, as_json)))
+    raise typer.Exit(run_sensitivity(run, options, out=out, as_json=as_json))
 
 
 CORRELATE = CommandSpec("correlate", lambda _runtime: correlate, "understand")
 SENSITIVITY = CommandSpec("sensitivity", lambda _runtime: sensitivity, "understand")
+
+
+def validate(
+    set_name: Annotated[
+        str, typer.Option("--set-name", help="A labelled set, see docs/validity.md, e.g. --set-name clapnq.")
+    ] = "ragchecker",
+    evaluators: EvaluatorsOption = None,
+    number: Annotated[
+        int | None,
+        typer.Option("-n", "--n", min=1, help="Only this many questions, at least 10, e.g. -n 50."),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option("--judge", metavar="PROVIDER[/MODEL]", help="Also judged measures, e.g. --judge local."),
+    ] = None,
+    no_judge: Annotated[bool, typer.Option("--no-judge", help="Only measures without a judge (default).")] = False,
+    again: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="DIR", help="Make the card again from its values.json; nothing is scored."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder of the card; default: RESULTS/validity/SET.")
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Selects the questions of -n.")] = 0,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="Evaluators, judge, budget and prices from this file.")
+    ] = None,
+    settings: SetOption = None,
+    prices: PricesOption = None,
+    results: ResultsOption = Path("results"),
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Check which metrics agree with public human labels.
+
+    Reads a public set of labelled answers from $RAG_HARNESS_DATA, scores them, and prints how well each measure
+    agrees with people, and people with each other. If interrupted, it resumes; judgements are paid once.
+
+    Examples:
+
+      rag-harness validate
+
+      rag-harness validate --set-name clapnq --evaluators answer,cosine --json
+
+      rag-harness validate -n 40 --judge local --evaluators rag_eval --set budget.minutes=60
+
+      rag-harness validate --from results/validity/ragchecker --out again
+    """
+    from harness.api.config_building import named_judge
+    from harness.core.errors import ConfigError
+    from harness.extensions.meta_evaluation.card_output import read_values
+    from harness.extensions.meta_evaluation.labelled_sets import load_set
+    from harness.extensions.meta_evaluation.validate import score_and_print, scoring_config, write_and_print
+    from harness.extensions.meta_evaluation.validity_card import build_card
+    from harness.runner.progress import Reporter
+
+    if judge is not None and no_judge:
+        raise ConfigError("--judge and --no-judge contradict each other", "drop one of them")
+    if again:
+        if evaluators or judge or number is not None:
+            raise ConfigError("--from makes a card from existing values", "drop -e, -n and --judge")
+        write_and_print(build_card(read_values(again)), out or again, as_json=as_json)
+        return
+    reporter = Reporter(quiet=quiet)
+    human = load_set(set_name).drawn(number, seed)
+    said = (*(settings or ()), *named_judge(judge))
+    chosen = scoring_config(config, words(evaluators), said, judged=judge is not None, reporter=reporter)
+    code = score_and_print(human, chosen, reporter, prices=prices, results=results, out=out, as_json=as_json)
+    raise typer.Exit(code)
+
+
+VALIDATE = CommandSpec("validate", lambda _runtime: validate, "understand")

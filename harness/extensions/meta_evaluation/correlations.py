@@ -8,7 +8,7 @@ from typing import Literal
 
 from harness.core.errors import ConfigError
 from harness.display.text_format import counted, printable
-from harness.extensions.meta_evaluation.columns import PlacedAnswer, ValueColumn, ValueColumns
+from harness.extensions.meta_evaluation.correlation_columns import PlacedAnswer, ValueColumn, ValueColumns
 from harness.statistics.correlation import Correlation, correlate
 
 FEWEST_PAIRS = 10
@@ -59,7 +59,6 @@ class CorrelationFindings:
 
     @property
     def measurable(self) -> tuple[CorrelatedPair, ...]:
-        """The pairs that have a coefficient."""
         return tuple(pair for pair in self.pairs if pair.found)
 
 
@@ -71,7 +70,10 @@ def correlate_columns(
     `tell(done, total)` reports progress in pairs. Raises ConfigError if there is no pair, or none with a
     coefficient; the message says why.
     """
-    names = _asked(columns)
+    measures = [name for name in columns.values if name not in columns.labels]
+    names = [(measure, label) for label in columns.labels for measure in measures]
+    if not columns.labels:
+        names = list(combinations(measures, 2))
     if not names:
         known = ", ".join(columns.values) or "none"
         raise ConfigError(f"two columns make a pair, and there is {known}", "name two measures, or --labels FILE")
@@ -88,13 +90,6 @@ def correlate_columns(
             "choose other measures (--measure), or runs with more answers",
         )
     return CorrelationFindings(columns, pairs, parts, (*columns.notes, *_constants(columns)))
-
-
-def _asked(columns: ValueColumns) -> list[tuple[str, str]]:
-    measures = [name for name in columns.values if name not in columns.labels]
-    if columns.labels:
-        return [(measure, label) for label in columns.labels for measure in measures]
-    return list(combinations(measures, 2))
 
 
 def _pair(columns: ValueColumns, one: str, other: str, part: str) -> CorrelatedPair:

@@ -6,15 +6,14 @@ They are in `results/sensitivity/<run>--<hash>/`, where no other command takes t
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from harness.core.errors import ConfigError, nearest
-from harness.core.hashing import digest, short_digest
-from harness.core.records import Cost, Prediction, RunRecord
+from harness.core.hashing import digest
 from harness.evaluators.answer_normalisation import abstains, canonical
 from harness.evaluators.score_preconditions import is_null, reference_answer
+from harness.extensions.meta_evaluation.answers_as_run import answers_as_run
 from harness.extensions.meta_evaluation.perturbations import (
     NOTHING_SWAPPED,
     SWAPS,
@@ -23,9 +22,8 @@ from harness.extensions.meta_evaluation.perturbations import (
     PerturbedCase,
 )
 from harness.extraction.nlp import NlpExtractor
-from harness.extraction.types import TextGraph
 from harness.llm_utils.event_loop import run_to_end
-from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir
+from harness.store import RunDir
 
 BaseAnswer = Literal["reference", "own"]
 """The text to edit: the reference answer, or the system's own answer."""
@@ -66,7 +64,6 @@ class PerturbedRuns:
 
     @property
     def runs(self) -> tuple[RunDir, ...]:
-        """All of them, the base first."""
         return (self.base, *(run for _, run in self.swapped))
 
 
@@ -79,7 +76,9 @@ def swap_answers(run: RunDir, choice: PerturbationChoice, folder: Path) -> Pertu
     cases, notes = _cases(run, choice)
     material = PerturbationMaterial(cases, seed=choice.seed)
     if any(swap.is_parsed for swap in swaps):
-        graphs = _graphs(cases)
+        extractor = NlpExtractor(pipeline=None, progress=lambda _done, _total: None)
+        found = run_to_end(lambda: extractor.extract([case.answer for case in cases]))
+        graphs = {case.query_id: graph for case, graph in zip(cases, found, strict=True)}
         material = PerturbationMaterial(cases, graphs, choice.seed)
     base = _write(run, NOTHING_SWAPPED, cases, choice, folder)
     swapped = []
@@ -120,64 +119,25 @@ def _cases(run: RunDir, choice: PerturbationChoice) -> tuple[list[PerturbedCase]
     return found, notes
 
 
-def _graphs(cases: Sequence[PerturbedCase]) -> dict[str, TextGraph]:
-    extractor = NlpExtractor(pipeline=None, progress=lambda _done, _total: None)
-    found = run_to_end(lambda: extractor.extract([case.answer for case in cases]))
-    return {case.query_id: graph for case, graph in zip(cases, found, strict=True)}
-
-
 def _write(
     run: RunDir, swap: str, cases: Sequence[PerturbedCase], choice: PerturbationChoice, folder: Path
 ) -> RunDir:
     origin = run.manifest()
-    identity: dict[str, Any] = {
-        **{key: origin.identity[key] for key in ("schema", "dataset") if key in origin.identity},
-        "system": {"name": f"{choice.base}-{swap}", "version": "swapped", "index": {}, "answer": {}},
-        "models": {"generator": {"provider": "imported", "model": choice.base}},
-        "seed": choice.seed,
-        "repeats": 1,
-        "limits": {},
-        "imported": {"of": run.run_id, "cases": digest([_said(case) for case in cases])},
-    }
-    manifest = Manifest(
-        schema_version=SCHEMA_VERSION,
-        run_id=f"{choice.base}-{swap}--{short_digest(identity)}",
-        identity=identity,
+    answers = [(case.row, case.prediction.model_copy(update={"trace": (), "retrieved": None})) for case in cases]
+    return answers_as_run(
+        folder,
+        f"{choice.base}-{swap}",
+        answers,
+        identity={
+            **{key: origin.identity[key] for key in ("schema", "dataset") if key in origin.identity},
+            "system": {"name": f"{choice.base}-{swap}", "version": "swapped", "index": {}, "answer": {}},
+            "models": {"generator": {"provider": "imported", "model": choice.base}},
+            "seed": choice.seed,
+            "imported": {"of": run.run_id, "cases": digest([_said(case) for case in cases])},
+        },
         config={"dataset": origin.config.get("dataset", {}), "evaluators": origin.config.get("evaluators", [])},
         dataset={**origin.dataset, "n_queries": len(cases)},
-        index_id="",
-        notes=(f"Answers of {run.run_id} with one thing changed: {swap}.",),
-        machine={},
-        packages={},
-        git_commit="",
-        created_at=datetime.now(UTC).isoformat(),
-    )
-    made = RunDir.create(folder, manifest, [case.row for case in cases])
-    with made.exclusive():
-        made.mend()
-        if not made.done():
-            _append(made, cases, manifest.created_at)
-    return made
-
-
-def _append(run: RunDir, cases: Sequence[PerturbedCase], started_at: str) -> None:
-    there = run.latest_attempts()
-    for case in cases:
-        if (case.query_id, 0) not in there:
-            run.append_record(_record(case.query_id, case.prediction, started_at))
-    run.mark_done(Done(n_expected=len(cases), n_ok=len(cases), n_error=0, finished_at=started_at))
-
-
-def _record(query_id: str, prediction: Prediction, started_at: str) -> RunRecord:
-    kept = prediction.model_copy(update={"trace": (), "retrieved": None})
-    return RunRecord(
-        query_id=query_id,
-        repeat=0,
-        status="ok",
-        prediction=kept,
-        cost=Cost(wall_s=None, throttled_s=None),
-        attempt=1,
-        started_at=started_at,
+        note=f"Answers of {run.run_id} with one thing changed: {swap}.",
     )
 
 

@@ -1,16 +1,30 @@
-"""The effect of a change on a metric: values before and after, for each answer."""
+"""Sensitivity of measures: perturbed answers are scored like any run, and compared with the original ones."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import inf
+from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
 import numpy as np
 
+from harness.api.config_building import evaluation_config
+from harness.api.evaluating import EvaluateOptions, Evaluation, evaluate_all
+from harness.core.errors import ConfigError, nearest
+from harness.core.hashing import short_digest
+from harness.display.text_format import file_name
 from harness.extensions.meta_evaluation.perturbations import Perturbation
-from harness.extensions.meta_evaluation.perturbed_runs import FEWEST_CASES, PerturbedRuns
+from harness.extensions.meta_evaluation.perturbed_runs import (
+    FEWEST_CASES,
+    BaseAnswer,
+    PerturbationChoice,
+    PerturbedRuns,
+    swap_answers,
+)
 from harness.protocols import Measure, Sides
+from harness.registry import EVALUATORS
+from harness.runner.evaluating.plan import PlannedEvaluator, plan_evaluation
 from harness.statistics.aggregate import Frame
 from harness.statistics.confidence_intervals import (
     ENOUGH,
@@ -31,6 +45,9 @@ _CLEAR, _PART = 0.9, 0.7
 """AUC from which a measure notices a perturbation, and from which in part."""
 _NOTHING = 0.05
 """Share of a measure's span: if the mean's change is shown to be smaller, the perturbation is missed."""
+
+FOLDER = "sensitivity"
+"""Folder below the results."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +106,13 @@ def swap_effects(runs: PerturbedRuns, measures: Sequence[Measure]) -> list[Pertu
     return found
 
 
+def by_measure(effects: Sequence[PerturbationEffect]) -> list[tuple[Measure, list[PerturbationEffect]]]:
+    groups: dict[str, list[PerturbationEffect]] = {}
+    for effect in effects:
+        groups.setdefault(effect.measure.name, []).append(effect)
+    return [(own[0].measure, own) for own in groups.values()]
+
+
 def _values(run: RunDir) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for score in run.scores():
@@ -109,10 +133,16 @@ def _effect(
     names = [frame.clusters.get(query, query) for query in shared]
     sign = 1 if measure.higher_is_better else -1
     drops = sign * (np.array(before) - np.array(after))
-    interval = _within(_interval(drops, names), measure)
+    interval = _interval(drops, names)
+    if interval.low is not None and interval.high is not None and measure.range is not None:
+        span = measure.range[1] - measure.range[0]
+        interval = Interval(max(-span, interval.low), min(span, interval.high))
     drop = float(drops.mean()) if shared else None
     by_cluster = _by_cluster(names, sign * np.array(before), sign * np.array(after))
-    area = _area(by_cluster)
+    area = auc(by_cluster)
+    # No interval for few clusters, or if no resample orders the values differently.
+    if len(by_cluster) < ENOUGH or area.interval.low == area.interval.high:
+        area = Auc(area.value, UNKNOWN)
     verdict = verdict_by_rule(swap.changes, measure, drops.tolist(), interval, area.value or 0.0)
     lower = int((drops > 0).sum())
     return PerturbationEffect(
@@ -131,21 +161,6 @@ def _interval(drops: Array, names: Sequence[str]) -> Interval:
     level = LEVEL if len(places) >= ENOUGH else WIDER
     low, high = ratio_of_sums(sums[:, None], totals).intervals(1 - level)
     return Interval(float(low[0]), float(high[0]))
-
-
-def _within(interval: Interval, measure: Measure) -> Interval:
-    """Limited to the range of the metric."""
-    if interval.low is None or interval.high is None or measure.range is None:
-        return interval
-    span = measure.range[1] - measure.range[0]
-    return Interval(max(-span, interval.low), min(span, interval.high))
-
-
-def _area(clusters: Sequence[QueryScores]) -> Auc:
-    """Without an interval for few clusters, or if no resample orders the values differently."""
-    found = auc(clusters)
-    is_known = len(clusters) >= ENOUGH and found.interval.low != found.interval.high
-    return found if is_known else Auc(found.value, UNKNOWN)
 
 
 def _by_cluster(names: Sequence[str], before: Array, after: Array) -> list[QueryScores]:
@@ -177,3 +192,176 @@ def verdict_by_rule(
         return "notices" if area >= _CLEAR else "in part" if area >= _PART else "hardly"
     span = measure.range[1] - measure.range[0] if measure.range else 0.0
     return "misses" if max(-low, high) <= _NOTHING * span and area < _PART else "undecided"
+
+
+@dataclass(frozen=True)
+class PerturbationPreset:
+    """Which metrics are tested with which swaps."""
+
+    evaluators: tuple[str, ...]
+    swaps: tuple[str, ...]
+    """Empty: all."""
+    base: BaseAnswer
+    sweeps: tuple[str, ...] = ()
+    """Each as `EVALUATOR.PARAMETER=VALUE,VALUE`."""
+
+
+PRESETS = {
+    "kg-eval": PerturbationPreset(
+        ("kg", "kg_nlp"),
+        (),
+        "reference",
+        ("kg_nlp.tau=0.5,0.6,0.7,0.8,0.9", "kg_nlp.delta=0.3,0.5,0.8,1.2"),
+    ),
+    "rag-eval": PerturbationPreset(("rag_eval",), ("query", "generic", "contexts", "wrong_answer"), "own"),
+}
+"""KG-eval: references against wrong answers, with its two constants varied. RAG-Eval: a system's own answers,
+answers to another query, and a generic answer."""
+
+
+@dataclass(frozen=True)
+class ParameterSweep:
+    """One parameter of an evaluator at several values."""
+
+    evaluator: str
+    parameter: str
+    values: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        return f"per_evaluator.{self.evaluator}.{self.parameter}"
+
+
+@dataclass(frozen=True)
+class SensitivityOptions:
+    """Which perturbations, which evaluators, and which parameter sweeps."""
+
+    choice: PerturbationChoice = field(default_factory=PerturbationChoice)
+    evaluate: EvaluateOptions = field(default_factory=EvaluateOptions)
+    asks_judges: bool = True
+    """False: evaluators that need a judge are left out."""
+    sweeps: tuple[ParameterSweep, ...] = ()
+
+
+@dataclass(frozen=True)
+class SweptEffects:
+    """The effects on an evaluator's metrics for one value of a parameter."""
+
+    sweep: ParameterSweep
+    value: str
+    effects: tuple[PerturbationEffect, ...]
+
+
+@dataclass(frozen=True)
+class SensitivityResult:
+    runs: PerturbedRuns
+    evaluation: Evaluation
+    evaluators: tuple[str, ...]
+    measures: tuple[Measure, ...]
+    effects: tuple[PerturbationEffect, ...]
+    swept: tuple[SweptEffects, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def measure_sensitivity(run: RunDir, options: SensitivityOptions) -> SensitivityResult:
+    """Create the perturbed runs, score them, and compare. Judgements are saved in the journal of all evaluations.
+
+    ConfigError: nothing to perturb, or no evaluator is left.
+    """
+    planned, notes = _planned(run, options)
+    # Fail before any judge is called.
+    for sweep in options.sweeps:
+        for value in sweep.values:
+            _swept_evaluator(run, options, sweep, value)
+    names = tuple(one.spec.name for one in planned)
+    answers = {"base": options.choice.base, "n": options.choice.n, "seed": options.choice.seed}
+    folder = options.evaluate.results / FOLDER / f"{run.run_id}--{short_digest(answers)}"
+    swapped = swap_answers(run, options.choice, folder)
+    evaluate = replace(options.evaluate, evaluators=names)
+    evaluation = evaluate_all(swapped.runs, evaluate)
+    # Scores of an earlier command are ignored if the evaluator refused now.
+    refused = {name for outcome, _ in evaluation.outcomes for name, _ in outcome.refusals}
+    measures = tuple(measure for one in planned if one.spec.name not in refused for measure in one.measures)
+    effects = () if evaluation.stopped else tuple(swap_effects(swapped, measures))
+    if not effects and not evaluation.stopped:
+        notes.append("no measure has a value for the original answers: nothing can be compared")
+    swept = () if evaluation.stopped else tuple(_swept(run, options, folder))
+    return SensitivityResult(swapped, evaluation, names, measures, effects, swept, (*swapped.notes, *notes))
+
+
+def chosen_swaps(
+    name: str | None = None,
+    base: BaseAnswer | None = None,
+    swaps: tuple[str, ...] = (),
+    n: int | None = None,
+    seed: int = 0,
+) -> tuple[PerturbationChoice, PerturbationPreset | None]:
+    """The checked choice, from the preset of that name where nothing is given. ConfigError: an unknown name."""
+    if name is not None and name not in PRESETS:
+        raise ConfigError(f"there is no preset '{name}'", nearest(name, PRESETS))
+    preset = PRESETS[name] if name else None
+    base = base or (preset.base if preset else PerturbationChoice().base)
+    choice = PerturbationChoice(base, swaps or (preset.swaps if preset else ()), n, seed)
+    _ = choice.chosen
+    return choice, preset
+
+
+def parse_sweep(text: str) -> ParameterSweep:
+    """`EVALUATOR.PARAMETER=VALUE,VALUE`. ConfigError: anything else."""
+    key, equals, values = text.partition("=")
+    evaluator, dot, parameter = key.strip().partition(".")
+    found = tuple(filter(None, (value.strip() for value in values.split(","))))
+    if not (equals and dot and parameter and found):
+        raise ConfigError(f"--sweep {text!r} is no sweep", "write EVALUATOR.PARAMETER=VALUE,VALUE")
+    EVALUATORS.load(evaluator)
+    return ParameterSweep(evaluator, parameter, found)
+
+
+def _planned(run: RunDir, options: SensitivityOptions) -> tuple[Sequence[PlannedEvaluator], list[str]]:
+    """The evaluators, without those that need a judge if none may be called."""
+    given = options.evaluate
+    config = evaluation_config(run, given.config, given.evaluators, given.settings)
+    found: list[PlannedEvaluator] = []
+    left_out: list[PlannedEvaluator] = []
+    for planned in plan_evaluation(config).evaluators:
+        judged = "judge" in planned.spec.roles and not options.asks_judges
+        (left_out if judged else found).append(planned)
+    names = ", ".join(one.spec.name for one in left_out)
+    if not found:
+        raise ConfigError(
+            f"each of these evaluators asks a judge: {names}", "leave out --no-judge, or name others: -e"
+        )
+    return found, [f"left out, because they need a judge: {names}"] if names else []
+
+
+def _swept(run: RunDir, options: SensitivityOptions, folder: Path) -> list[SweptEffects]:
+    """The effects at each value of the swept parameters, with scores in separate directories."""
+    found: list[SweptEffects] = []
+    choice = replace(options.choice, swaps=("wrong_answer",))
+    for sweep in options.sweeps:
+        for value in sweep.values:
+            swapped = swap_answers(run, choice, folder / file_name(f"{sweep.evaluator}-{sweep.parameter}-{value}"))
+            given = options.evaluate
+            settings = (*given.settings, f"{sweep.key}={value}")
+            evaluate = replace(given, evaluators=(sweep.evaluator,), settings=settings)
+            evaluation = evaluate_all(swapped.runs, evaluate)
+            if evaluation.stopped:
+                return found
+            planned = _swept_evaluator(run, options, sweep, value)
+            found.append(SweptEffects(sweep, value, tuple(swap_effects(swapped, planned.measures))))
+    return found
+
+
+def _swept_evaluator(
+    run: RunDir, options: SensitivityOptions, sweep: ParameterSweep, value: str
+) -> PlannedEvaluator:
+    """ConfigError: no such parameter or value, or it needs a judge and judges are disabled."""
+    given = options.evaluate
+    settings = (*given.settings, f"{sweep.key}={value}")
+    config = evaluation_config(run, given.config, (sweep.evaluator,), settings)
+    (planned,) = plan_evaluation(config).evaluators
+    if "judge" in planned.spec.roles and not options.asks_judges:
+        raise ConfigError(
+            f"--sweep {sweep.evaluator}.{sweep.parameter} asks a judge", "leave out --no-judge, or the sweep"
+        )
+    return planned

@@ -1,26 +1,42 @@
-"""Workers on the machines of a Ray cluster. Ray starts them and transports their lines; it stores nothing of a
-run.
+"""The executor `ray`: machines of a Ray cluster, checked to run the same code as this one, and workers on them.
+
+Ray starts the workers and transports their lines; it stores nothing of a run.
 """
 
 import os
+import platform
 import secrets
 import signal
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from harness.core.errors import ConfigError, HarnessError, ServiceUnavailable, explained_io, need
+from harness.config import RunnerConfig
+from harness.core.errors import DISTRIBUTION, ConfigError, HarnessError, ServiceUnavailable, explained_io, need
 from harness.core.sanitize import keep_made
-from harness.extensions.ray.actor_connection import ActorConnection
-from harness.extensions.ray.environment_check import Installed, differs, installed, other_packages, read_if_visible
-from harness.extensions.ray.remote_worker import WorkerLost
-from harness.extensions.ray.worker_agent import ALONE_S
+from harness.extensions.ray.remote_worker import ALONE_S, ActorConnection, WorkerLost
+from harness.extensions.ray.spread_execution import run_spread
+from harness.extensions.ray.spread_scoring import SpreadScoring
+from harness.runner.evaluating.plan import EvaluationPlan
+from harness.runner.evaluating.scoring import RemoteScoring
+from harness.runner.executing.execute import CellResult, RunContext
+from harness.runner.executor import ExecutorSpec
+from harness.runner.machine_info import package_versions
+from harness.runner.plan import Cell
+from harness.runner.progress import Reporter
+
+_PACKAGES = ("harness", "systems")
+_MOST_NAMED = 5
 
 LOCAL = "local"
 """The address of a cluster on this machine only, started and stopped with the command."""
@@ -38,6 +54,64 @@ _ANSWERS_S = 5.0
 _LOOKS_S = 60.0
 _MOST_OBJECTS = 100 << 20
 """Bytes: lines pass through Ray one by one, and nothing is stored there."""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """What is installed on a machine."""
+
+    project: str
+    """Version of this project."""
+    code: str
+    """Digest of its modules: two checkouts of one version may differ."""
+    python: str
+    """Major and minor version."""
+    packages: dict[str, str]
+
+
+def installed() -> Installed:
+    python = ".".join(platform.python_version_tuple()[:2])
+    return Installed(version(DISTRIBUTION), _code_digest(), python, dict(package_versions()))
+
+
+def differs(theirs: Installed, ours: Installed) -> str:
+    """Why workers there would behave differently from workers here; empty if they would not."""
+    if theirs.project != ours.project:
+        return f"has version {theirs.project} of {DISTRIBUTION}, this machine {ours.project}"
+    if theirs.code != ours.code:
+        return f"has other code of {DISTRIBUTION} {ours.project} than this machine"
+    if theirs.python != ours.python:
+        return f"runs Python {theirs.python}, this machine {ours.python}"
+    return ""
+
+
+def other_packages(theirs: Installed, ours: Installed) -> str:
+    """Packages with different versions, the first by name; results may differ with them."""
+    names = sorted(name for name, there in theirs.packages.items() if ours.packages.get(name, there) != there)
+    shown = ", ".join(
+        f"{name} {theirs.packages[name]} ({ours.packages[name]} here)" for name in names[:_MOST_NAMED]
+    )
+    more = len(names) - _MOST_NAMED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def read_if_visible(path: str) -> str | None:
+    """The text of a small file; None if there is none here."""
+    try:
+        return Path(path).read_text(encoding="utf-8")[:1000]
+    except OSError:
+        return None
+
+
+@cache
+def _code_digest() -> str:
+    found = sha256()
+    for name in _PACKAGES:
+        spec = find_spec(name)
+        for folder in sorted(spec.submodule_search_locations or ()) if spec else ():
+            for path in sorted(Path(folder).rglob("*.py")):
+                found.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return found.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -63,7 +137,6 @@ class RayCluster:
 
     @property
     def n_workers(self) -> int:
-        """One worker per processor."""
         return sum(machine.cpus for machine in self.machines)
 
     def n_workers_of(self, wanted: int | None) -> int:
@@ -252,3 +325,31 @@ def _seen(cluster: RayCluster, path: str) -> list[tuple[Machine, tuple[Installed
 def inspect_here(path: str) -> tuple[Installed, str | None]:
     """The versions on the machine where this is called, and what it sees at a path."""
     return installed(), read_if_visible(path)
+
+
+@dataclass(frozen=True)
+class RayExecutor:
+    """See `harness.runner.executor.Executor`."""
+
+    cluster: RayCluster
+    n_workers: int
+    results: Path
+
+    def run_cells(self, cells: Sequence[Cell], context: RunContext) -> list[CellResult]:
+        """Index and answer the cells concurrently on the cluster."""
+        start, ends_within_s = self.cluster.start, self.cluster.ends_within_s
+        return run_spread(cells, context, start, self.n_workers, ends_within_s=ends_within_s)
+
+    def scoring(self, plan: EvaluationPlan, warn: Callable[[str], None]) -> RemoteScoring:
+        """Scores with the evaluators that use a model or weights."""
+        return SpreadScoring(plan, self.results, self.cluster.start, self.n_workers, warn)
+
+
+@contextmanager
+def join_cluster(settings: RunnerConfig, results: Path, reporter: Reporter) -> Iterator[RayExecutor]:
+    """Connect to the cluster at `ray_address`; see `ExecutorSpec.join`."""
+    with ray_cluster(settings.ray_address, results, reporter.say) as cluster:
+        yield RayExecutor(cluster, cluster.n_workers_of(settings.workers), results)
+
+
+SPEC = ExecutorSpec("ray", join_cluster, needs_own_process=True)

@@ -8,31 +8,13 @@ from http import HTTPStatus
 from typing import Self
 
 from harness.core.errors import HarnessError
-from harness.extensions.ray.worker_pool import PoolStopped, WorkerPool
+from harness.extensions.ray.worker_pool import PoolStopped, TurnWorker, WorkerPool
 from harness.models.remote_calls import RemoteCall
-from harness.runner.executing.messages import Event, ExtractionJob, Turn
-from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnvironment
+from harness.runner.executing.messages import ExtractionJob, Turn
+from harness.runner.executing.worker_supervisor import WorkerEnvironment
 
 _Answer = tuple[int, bytes]
 _NOBODY: _Answer = HTTPStatus.SERVICE_UNAVAILABLE, b""
-
-
-class _Reader:
-    """One worker, in a slot of the pool."""
-
-    def __init__(self, job: ExtractionJob, at: WorkerEnvironment) -> None:
-        self._found: str | None = None
-        self.supervisor = Supervisor(job, at, self._hear)
-
-    def read(self, texts: str) -> str | None:
-        """None if the machine was lost. Raises HarnessError if it cannot extract as the index does."""
-        self._found = None
-        self.supervisor.turn(Turn(texts=texts))
-        return self._found
-
-    def _hear(self, event: Event) -> None:
-        if event.kind == "read":
-            self._found = event.found
 
 
 class RemoteReaders:
@@ -47,8 +29,8 @@ class RemoteReaders:
     ) -> None:
         """`job`: the first message for each worker, without its texts."""
         self._fleet, self._job, self._at, self._warn = workers, job, at, warn
-        self._idle: list[_Reader] = []
-        self._busy: set[_Reader] = set()
+        self._idle: list[TurnWorker] = []
+        self._busy: set[TurnWorker] = set()
         self._lock = threading.Lock()
         self._is_wanted = False
         """Whether a worker that has finished is kept for more texts."""
@@ -64,7 +46,7 @@ class RemoteReaders:
         with self._lock:
             busy = list(self._busy)
         for reader in busy:
-            reader.supervisor.kill()
+            reader.kill()
 
     async def send(self, call: RemoteCall) -> _Answer:
         """See `RoleHandler`; a call without texts dismisses idle workers."""
@@ -98,7 +80,8 @@ class RemoteReaders:
             return _NOBODY
         found = None
         try:
-            found = reader.read(texts)
+            event, _ = reader.event_of(Turn(texts=texts))
+            found = event.found if event else None
         except HarnessError as error:
             self._turn_off(error)
         except Exception:
@@ -108,7 +91,7 @@ class RemoteReaders:
             self._take_back(reader)
         return _NOBODY if found is None else (HTTPStatus.OK, found.encode())
 
-    def _taken(self) -> _Reader | None:
+    def _taken(self) -> TurnWorker | None:
         """A waiting worker, or a new one if a slot is free."""
         with self._lock:
             if self._is_off:
@@ -117,18 +100,18 @@ class RemoteReaders:
             reader = self._idle.pop() if self._idle else None
         with suppress(PoolStopped):
             if reader is None and self._fleet.take_slot(wait_s=0):
-                reader = _Reader(self._job, self._at)
+                reader = TurnWorker(self._job, self._at, "read")
         if reader is not None:
             with self._lock:
                 self._busy.add(reader)
         return reader
 
-    def _take_back(self, reader: _Reader) -> None:
+    def _take_back(self, reader: TurnWorker) -> None:
         """Keep the worker for more texts, unless it is gone or its slot is needed."""
         with self._lock:
             self._busy.discard(reader)
             stays = self._is_wanted and not self._is_off and not self._fleet.is_waited_for
-            if stays and reader.supervisor.is_waiting:
+            if stays and reader.is_waiting:
                 self._idle.append(reader)
                 return
         self._end(reader)
@@ -146,9 +129,9 @@ class RemoteReaders:
         for reader in going:
             self._end(reader)
 
-    def _end(self, reader: _Reader) -> None:
+    def _end(self, reader: TurnWorker) -> None:
         try:
             with suppress(Exception):
-                reader.supervisor.end()
+                reader.end()
         finally:
             self._fleet.give_slot()

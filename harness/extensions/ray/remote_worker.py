@@ -2,18 +2,108 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import IO, Protocol
+from typing import IO, Any, Protocol
 
 from harness.models.remote_call_server import RemoteCallServer, RoleHandler
 from harness.models.remote_calls import CallUpdate
 from harness.runner.executing.messages import Event, ToWorker, WorkerJob
-from harness.runner.executing.process_launcher import WorkerLink
+from harness.runner.executing.process_launcher import WorkerLink, WorkerProcess
+
+_NEWS_S = 1.0
+"""How long `receive` waits for output."""
+_LAST_WORDS_S = 2.0
+"""How long to wait for the last output: an orphaned child process may hold the pipes open."""
+ALONE_S = 30.0
+"""A worker whose output was not fetched for so long is killed: its machine was disconnected, and another worker
+may have taken over."""
+_MOST_LOG = 1 << 20
+"""Bytes of log kept for fetching; beyond that the worker blocks when it prints."""
+_OF_THE_CLUSTER = ("OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
+"""Variables that Ray sets for a process with one CPU and no GPU. Workers run without them, as they would without a
+cluster."""
 
 _ENDS_S = 10.0
+
+_STARTS_S = 30.0
+_MOST_STARTS = 20
+_SILENT_S = 30.0
+"""An actor that has not answered for this long, instead of every second, is lost. Ray ends the whole process
+without any message a minute after it loses its cluster; this limit comes first.
+"""
+_KILL_S = 5.0
+
+
+class WorkerAgent:
+    """One worker. `send`, `receive` and `kill` run in one thread each."""
+
+    def __init__(self, folder: str) -> None:
+        """Start the worker, in `folder` if it exists on this machine."""
+        if Path(folder).is_dir():
+            os.chdir(folder)
+        log_read, log_write = os.pipe()
+        self._worker = WorkerProcess(log_write, without=_OF_THE_CLUSTER)
+        os.close(log_write)
+        self._lock = threading.Condition()
+        self._events, self._log = b"", b""
+        self._readers = [
+            threading.Thread(target=self._read_events, args=(self._worker.events,), daemon=True),
+            threading.Thread(target=self._read_log, args=(os.fdopen(log_read, "rb", buffering=0),), daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+        self._fetched_at = time.monotonic()
+        threading.Thread(target=self._end_if_alone, daemon=True).start()
+
+    def here(self) -> int:
+        return self._worker.pid or 0
+
+    def send(self, lines: bytes) -> None:
+        self._worker.send_lines(lines)
+
+    def receive(self) -> tuple[bytes, bytes, int | None]:
+        """(events, log, exit code) since the last call. The code comes once, at the end."""
+        self._fetched_at = time.monotonic()
+        with self._lock:
+            self._lock.wait_for(lambda: self._events or self._log, _NEWS_S)
+        code = self._worker.wait(0)
+        if code is not None:
+            for reader in self._readers:
+                reader.join(_LAST_WORDS_S)
+        with self._lock:
+            found = (self._events, self._log, code)
+            self._events, self._log = b"", b""
+            self._lock.notify_all()
+        return found
+
+    def kill(self) -> None:
+        """Kill the worker and its children. Earlier output can still be received."""
+        self._worker.kill()
+
+    def _end_if_alone(self) -> None:
+        while (left_s := self._fetched_at + ALONE_S - time.monotonic()) > 0:
+            time.sleep(left_s)
+        self.kill()
+
+    def _read_events(self, pipe: IO[bytes]) -> None:
+        with pipe:
+            while chunk := pipe.read(65536):
+                with self._lock:
+                    self._events += chunk
+                    self._lock.notify_all()
+
+    def _read_log(self, pipe: IO[bytes]) -> None:
+        with pipe:
+            while chunk := pipe.read(65536):
+                with self._lock:
+                    self._lock.wait_for(lambda: len(self._log) < _MOST_LOG)
+                    self._log += chunk
+                    self._lock.notify_all()
 
 
 class WorkerLost(Exception):
@@ -61,7 +151,6 @@ class RemoteLauncher:
         self._make, self._desk = make, desk
 
     def serve(self, role: str, way: RoleHandler) -> None:
-        """See `RemoteCallServer.serve`."""
         self._desk.serve(role, way)
 
     def start(self, log_fd: int, lock_fd: int) -> WorkerLink:
@@ -104,7 +193,6 @@ class RemoteWorker:
             thread.start()
 
     def send(self, message: WorkerJob | ToWorker) -> None:
-        """See `WorkerLink`."""
         self._out.put(message.model_dump_json().encode() + b"\n")
 
     def wait(self, timeout_s: float | None = None) -> int | None:
@@ -112,12 +200,10 @@ class RemoteWorker:
         return self._code if self._gone.wait(timeout_s) else None
 
     def kill(self) -> None:
-        """See `WorkerLink`."""
         if self._connection is not None:
             self._connection.kill()
 
     def end(self) -> None:
-        """See `WorkerLink`."""
         if not self._gone.is_set():
             self.kill()
         self._out.put(None)
@@ -190,3 +276,67 @@ def _write_all(pipe: IO[bytes], line: bytes) -> None:
     left = memoryview(line)
     while left:
         left = left[pipe.write(left) :]
+
+
+class ActorConnection:
+    """See `WorkerConnection`."""
+
+    def __init__(self, node_id: str, host: str, say: Callable[[str], None], left: Callable[[bool], None]) -> None:
+        """Start a worker on that node and wait for it. `left(is_lost)` is called once, when it ends."""
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as On
+
+        self._left, self._is_lost, self._has_left = left, False, False
+        self._host, self._get = host, ray.get
+        actor = ray.remote(WorkerAgent).options(
+            num_cpus=1, max_restarts=0, max_concurrency=4, scheduling_strategy=On(node_id, soft=False)
+        )
+        self._actor: Any = actor.remote(str(Path.cwd()))
+        self.pid = self._begun(say)
+
+    def _begun(self, say: Callable[[str], None]) -> int:
+        from ray.exceptions import GetTimeoutError
+
+        here = self._actor.here.remote()
+        for number in range(_MOST_STARTS):
+            try:
+                return int(self._get(here, timeout=_STARTS_S))
+            except GetTimeoutError:
+                if not number:
+                    say(f"waiting for a free processor of {self._host}")
+            except Exception as error:
+                raise self._lost(error) from error
+        self._end_actor()
+        raise WorkerLost(f"{self._host} has had no free processor for {_STARTS_S * _MOST_STARTS:.0f} s")
+
+    def send(self, lines: bytes) -> None:
+        self._asked(self._actor.send.remote(lines))
+
+    def receive(self) -> Received:
+        return Received(*self._asked(self._actor.receive.remote()))
+
+    def kill(self) -> None:
+        with suppress(Exception):
+            self._get(self._actor.kill.remote(), timeout=_KILL_S)
+
+    def close(self) -> None:
+        self._end_actor()
+        if not self._has_left:
+            self._has_left = True
+            self._left(self._is_lost)
+
+    def _asked(self, answer: Any) -> Any:
+        try:
+            return self._get(answer, timeout=_SILENT_S)
+        except Exception as error:
+            raise self._lost(error) from error
+
+    def _lost(self, error: Exception) -> WorkerLost:
+        self._is_lost = True
+        return WorkerLost(f"{self._host}: {type(error).__name__}")
+
+    def _end_actor(self) -> None:
+        import ray
+
+        with suppress(Exception):
+            ray.kill(self._actor)

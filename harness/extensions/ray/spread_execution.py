@@ -1,4 +1,4 @@
-"""The two phases of a cell on a pool of workers: one builds its index, several answer shards of its queries.
+"""The cells of a command on one pool of workers: one builds an index, several answer shards of its queries.
 
 Only this process writes to the run directory: workers send it their records and their model calls.
 """
@@ -8,26 +8,76 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil
 
 from harness.core.errors import HarnessError
 from harness.core.records import IndexRecord, Phase
 from harness.core.sanitize import secret_names
 from harness.extensions.ray.remote_extractors import RemoteReaders
-from harness.extensions.ray.remote_worker import RemoteLauncher
-from harness.extensions.ray.work_queue import WorkQueue
-from harness.extensions.ray.worker_pool import Listener, WorkerPool
+from harness.extensions.ray.remote_worker import RemoteLauncher, StartWorker
+from harness.extensions.ray.worker_pool import Listener, WorkerPool, WorkQueue
 from harness.models.budget import Allowance
-from harness.runner.executing.messages import Event, ExtractionJob, Job, QueryTask, Turn
+from harness.models.providers import provider_of
+from harness.runner.executing.execute import CellResult, RunContext, run_cell
+from harness.runner.executing.messages import Event, ExtractionJob, QueryTask, Turn
 from harness.runner.executing.phases import Execution, OnEvent, ProgressCounter
 from harness.runner.executing.process_launcher import HERE, WorkerLauncher
 from harness.runner.executing.remote_extraction import RULES
 from harness.runner.executing.resources import NoSampler
 from harness.runner.executing.worker_supervisor import Supervisor, SystemBroken, WorkerEnd, WorkerEnvironment
+from harness.runner.plan import Cell
 from harness.store import IndexDir
 
 _MOST_LOST = 5
 """Consecutive workers that may be lost before any of them answers a query."""
+
+
+def run_spread(
+    cells: Sequence[Cell],
+    context: RunContext,
+    start_worker: StartWorker,
+    n_workers: int,
+    *,
+    ends_within_s: float = 0.0,
+) -> list[CellResult]:
+    """Index and answer all of these cells concurrently, with at most `n_workers` workers; returns a result for
+    each, in order. A lost worker ends within `ends_within_s` seconds.
+
+    A cell whose system breaks does not stop the others; an exhausted budget stops all; a user error is raised.
+    After an interruption the next call resumes.
+    """
+    context = replace(context, spending=context.spending.shared_copy())
+    with WorkerPool(start_worker, n_workers, context.spending.allowance(), ends_within_s) as workers:
+        make = partial(SpreadExecution, workers=workers)
+
+        def run(cell: Cell) -> CellResult:
+            return run_cell(cell, context, make)
+
+        # Cells that need a model server on this machine run one at a time. For others, enough to keep all workers
+        # busy while some cells begin or end.
+        served = any(cell.generator and provider_of(cell.generator).serve for cell in cells)
+        n_side_by_side = 1 if served else min(len(cells), 2 * n_workers)
+        with ThreadPoolExecutor(n_side_by_side) as pool:
+            running = [pool.submit(run, cell) for cell in cells]
+            with _stopping(workers, running):
+                wait(running, return_when=FIRST_EXCEPTION)
+                for cell in running:
+                    if cell.done():
+                        cell.result()
+        return [cell.result() for cell in running]
+
+
+@contextmanager
+def _stopping(workers: WorkerPool, running: Sequence["Future[CellResult]"]) -> Iterator[None]:
+    """Any exception within the block, Ctrl-C included, ends the other workers."""
+    try:
+        yield
+    except BaseException:
+        workers.stop()
+        for cell in running:
+            cell.cancel()
+        raise
 
 
 @dataclass
@@ -60,12 +110,20 @@ class SpreadExecution(Execution):
         self.workers.check()
         self.spending.check_time()
 
-        def with_cost(event: Event) -> None:
+        def heard(event: Event) -> None:
             on_event(event.model_copy(update={"spent": self.workers.spent}))
 
         at = WorkerEnvironment(self.run.log_path, NoSampler(), self.lock_fd, self.place)
         n_readers = self.workers.n_workers - 1 if phase == "index" else 0
-        return Supervisor(_relayed(self.job(phase, todo), n_readers), at, self.with_messages(with_cost))
+        job = self.job(phase, todo)
+        # Calls, servers and costs are handled by this process.
+        here: dict[str, object] = {
+            "server": None,
+            "allowance": Allowance(end_by=job.allowance.end_by),
+            "prices": {},
+        }
+        relayed = job.model_copy(update={"is_relayed": True, "n_readers": n_readers, **here})
+        return Supervisor(relayed, at, self.with_messages(heard))
 
     def _build(self, index: IndexDir) -> IndexRecord:
         with self.workers.slot(), self._desk("index") as place, self._readers(place):
@@ -118,7 +176,9 @@ class _Shards:
         workers, shards = self._execution.workers, list[Future[None]]()
         with ThreadPoolExecutor(self.n_workers) as pool:
             # A thread for each worker that may run, not for each that concurrent cells could use.
-            while len(shards) < self.n_workers and not self._queue.is_empty and not any(map(_has_failed, shards)):
+            while len(shards) < self.n_workers and not self._queue.is_empty:
+                if any(shard.done() and shard.exception() is not None for shard in shards):
+                    break
                 if workers.take_slot():
                     shards.append(pool.submit(self._work))
             wait(shards, return_when=FIRST_EXCEPTION)
@@ -179,7 +239,6 @@ class _Shards:
             return [one for one in shard if one not in self._answered]
 
     def _try_by_itself(self, suspect: QueryTask) -> None:
-        """See `Execution.work_through`."""
         outcome = self._execution.supervisor("answer", [suspect], self._on_event).run()
         self._execution.workers.check()
         if self._left([suspect]):
@@ -196,15 +255,5 @@ class _Shards:
             self._answered.add(todo)
 
 
-def _has_failed(shard: "Future[None]") -> bool:
-    return shard.done() and shard.exception() is not None
-
-
 def _cluster_lost(outcome: WorkerEnd) -> HarnessError:
     return HarnessError(outcome.death, "check the cluster, then run the same command again: it resumes")
-
-
-def _relayed(job: Job, n_readers: int) -> Job:
-    """The job as a remote worker gets it: calls, servers and costs are handled by this process."""
-    here: dict[str, object] = {"server": None, "allowance": Allowance(end_by=job.allowance.end_by), "prices": {}}
-    return job.model_copy(update={"is_relayed": True, "n_readers": n_readers, **here})

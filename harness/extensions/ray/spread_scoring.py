@@ -16,16 +16,15 @@ from harness.core.records import Cost, Score, Usage
 from harness.core.sanitize import secret_names
 from harness.evaluators.run_answers import RunAnswers
 from harness.extensions.ray.remote_worker import StartWorker
-from harness.extensions.ray.work_queue import WorkQueue
-from harness.extensions.ray.worker_pool import WorkerPool
+from harness.extensions.ray.worker_pool import TurnWorker, WorkerPool, WorkQueue
 from harness.models.budget import Allowance
 from harness.runner.costs import cost_together, usage_together
 from harness.runner.evaluating.models import EvaluationModels
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
 from harness.runner.evaluating.scoring import Scoring, Tell, is_worth_a_worker
-from harness.runner.executing.messages import Event, QueryTask, ScoringJob, Turn
+from harness.runner.executing.messages import QueryTask, ScoringJob, Turn
 from harness.runner.executing.resources import NoSampler
-from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd, WorkerEnvironment
+from harness.runner.executing.worker_supervisor import WorkerEnd, WorkerEnvironment
 from harness.store import RunDir
 
 _LEAST = 4
@@ -96,7 +95,6 @@ class _Elsewhere:
         self._paid: dict[str, Usage] = {}
 
     async def parts(self, run: RunDir) -> AsyncIterator[list[Score]]:
-        """See `Scoring`."""
         self._models.begin(run.run_id)
         self._costs, self._paid = [], {}
         queries = RunAnswers(run).query_ids
@@ -115,7 +113,6 @@ class _Elsewhere:
 
     @property
     def paid(self) -> Mapping[str, Usage]:
-        """See `Scoring`."""
         return self._paid
 
     def cost(self, wall_s: float | None, cpu_s: float) -> Cost:
@@ -134,36 +131,6 @@ class _Shard:
     paid: dict[str, Usage]
 
 
-class _Scorer:
-    """One worker."""
-
-    def __init__(self, job: ScoringJob, at: WorkerEnvironment) -> None:
-        self._scored: Event | None = None
-        self._supervisor = Supervisor(job, at, self._hear)
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether it is ready for another turn."""
-        return self._supervisor.is_waiting
-
-    def score(self, turn: Turn) -> tuple[_Shard | None, WorkerEnd]:
-        """Its scores of a turn, if it finished, and its state."""
-        self._scored = None
-        outcome = self._supervisor.turn(turn)
-        event = self._scored
-        if event is None or event.cost is None:
-            return None, outcome
-        return _Shard(len(turn.todo), list(event.scores), event.cost, event.usage), outcome
-
-    def leave(self) -> None:
-        """Let it end."""
-        self._supervisor.leave()
-
-    def _hear(self, event: Event) -> None:
-        if event.kind == "scored":
-            self._scored = event
-
-
 class _Scorers:
     """The workers of one evaluator, reused from run to run. Thread-safe."""
 
@@ -173,25 +140,23 @@ class _Scorers:
         """`stop` ends all of them."""
         self.options, self.stop = options, stop
         self._job, self._at = job, at
-        self._idle: list[_Scorer] = []
+        self._idle: list[TurnWorker] = []
         self._lock = threading.Lock()
 
-    def take(self) -> _Scorer:
+    def take(self) -> TurnWorker:
         """An idle worker, or a new one."""
         with self._lock:
             while self._idle:
                 if (scorer := self._idle.pop()).is_waiting:
                     return scorer
-        return _Scorer(self._job, self._at)
+        return TurnWorker(self._job, self._at, "scored")
 
-    def give_back(self, scorer: _Scorer) -> None:
-        """Keep it for the next turn."""
+    def give_back(self, scorer: TurnWorker) -> None:
         if scorer.is_waiting:
             with self._lock:
                 self._idle.append(scorer)
 
     def leave(self) -> None:
-        """End all idle workers."""
         for scorer in self._idle:
             scorer.leave()
         self._idle = []
@@ -239,10 +204,11 @@ class _Work:
             if self._models.budget.time_is_over:
                 raise BudgetExhausted("the time is over")
             scorer = self._scorers.take()
-            shard, outcome = scorer.score(Turn(of_run=str(self._run.path.resolve()), todo=tuple(todo)))
+            event, outcome = scorer.event_of(Turn(of_run=str(self._run.path.resolve()), todo=tuple(todo)))
             self._scorers.give_back(scorer)
-            if shard is not None:
+            if event is not None and event.cost is not None:
                 self._n_lost = 0
+                shard = _Shard(len(todo), list(event.scores), event.cost, event.usage)
                 self._scored[self._places[todo[0].query_id]] = shard
             else:
                 self._lose(todo, outcome)

@@ -1,26 +1,72 @@
-"""Shared by the remote workers of one command: event loop of their model calls, budget, rate limits."""
+"""Shared by the remote workers of one command: queries in shards, event loop of model calls, budget, limits."""
 
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakSet
 
-from harness.config import ModelConfig
 from harness.extensions.ray.remote_worker import RemoteLauncher, StartWorker, WorkerConnection
 from harness.models.budget import Allowance, Amount, Budget
 from harness.models.limiters import Limiters
 from harness.models.providers import provider_of
 from harness.models.remote_call_server import RemoteCallServer
 from harness.models.transport import CallContext
-from harness.runner.executing.messages import Job
+from harness.runner.executing.messages import Event, Job, QueryTask, Turn, WorkerJob
+from harness.runner.executing.worker_supervisor import Supervisor, WorkerEnd, WorkerEnvironment
 from harness.store import Dialects, IndexDir, Journal, RunDir
+
+_MOST_LOSSES = 2
+"""A query during which more workers than this were lost is suspected of killing them."""
+_SHARES = 2
+"""Size of a shard: remaining queries / (this * workers). Fast workers take more shards."""
 
 _CLOSES_S = 30.0
 _LOOKS_S = 0.5
+
+
+class WorkQueue:
+    """Queries without a record, in order. Thread-safe."""
+
+    def __init__(self, todo: Sequence[QueryTask], n_workers: int, at_once: int) -> None:
+        """`at_once`: how many queries a worker answers concurrently; the least size of a shard."""
+        self._left = deque(todo)
+        self._n_workers, self._at_once = n_workers, at_once
+        self._losses: Counter[QueryTask] = Counter()
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def take(self) -> list[QueryTask]:
+        """The next shard; empty if none is left or the queue is closed."""
+        with self._lock:
+            if self._is_closed:
+                return []
+            share = len(self._left) // (_SHARES * self._n_workers)
+            return [self._left.popleft() for _ in range(min(len(self._left), max(self._at_once, share)))]
+
+    def give_back(self, todo: Sequence[QueryTask]) -> None:
+        """Return the unanswered queries of a shard."""
+        with self._lock:
+            self._left.extendleft(reversed(todo))
+
+    def suspects(self, under_way: Sequence[QueryTask]) -> list[QueryTask]:
+        """Which of these queries, running when a worker was lost, have now lost too many workers."""
+        with self._lock:
+            self._losses.update(under_way)
+            return [one for one in under_way if self._losses[one] > _MOST_LOSSES]
+
+    @property
+    def is_empty(self) -> bool:
+        with self._lock:
+            return self._is_closed or not self._left
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
 
 
 class PoolStopped(Exception):
@@ -59,7 +105,6 @@ class WorkerPool:
 
     @property
     def spent(self) -> Amount:
-        """Spent by all finished calls."""
         return self._budget.spent
 
     def stop(self) -> None:
@@ -69,7 +114,6 @@ class WorkerPool:
             connection.kill()
 
     def check(self) -> None:
-        """Raise PoolStopped once it is stopped."""
         if self._is_ending:
             raise PoolStopped
 
@@ -93,7 +137,6 @@ class WorkerPool:
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether a worker waits for a slot."""
         return self._n_waiting > 0
 
     def _count(self, waiting: int) -> None:
@@ -101,12 +144,10 @@ class WorkerPool:
             self._n_waiting += waiting
 
     def give_slot(self) -> None:
-        """Return a slot."""
         self._slots.release()
 
     @contextmanager
     def slot(self) -> Iterator[None]:
-        """Hold a slot, after waiting for a free one."""
         while not self.take_slot():
             continue
         try:
@@ -158,9 +199,12 @@ class WorkerPool:
             limiters=self._limiters,
             say=tell.say,
         )
+        # Encoders run in the worker itself.
+        models = [model for model in (job.generator, job.embedder) if model is not None and not model.is_none]
+        called = {model.role: model for model in models if provider_of(model).encoder is None}
         servers = {job.generator.role: job.server} if job.generator and job.server else {}
         try:
-            return RemoteCallServer(call_context, _asked(job), servers, self._loop)
+            return RemoteCallServer(call_context, called, servers, self._loop)
         except BaseException:
             call_context.close()
             raise
@@ -174,7 +218,20 @@ class Listener:
     warn: Callable[[str], None]
 
 
-def _asked(job: Job) -> dict[str, ModelConfig]:
-    """The models of the job that are called over the network; encoders run in the worker itself."""
-    named = [model for model in (job.generator, job.embedder) if model is not None and not model.is_none]
-    return {model.role: model for model in named if provider_of(model).encoder is None}
+class TurnWorker(Supervisor):
+    """A worker whose finished turns are told by one event of a kind."""
+
+    def __init__(self, job: WorkerJob, at: WorkerEnvironment, kind: str) -> None:
+        self._wanted_kind = kind
+        self._last_event: Event | None = None
+        super().__init__(job, at, self._keep_event)
+
+    def event_of(self, turn: Turn) -> tuple[Event | None, WorkerEnd]:
+        """The event of a turn, None if it did not finish, and the state of the worker."""
+        self._last_event = None
+        outcome = self.turn(turn)
+        return self._last_event, outcome
+
+    def _keep_event(self, event: Event) -> None:
+        if event.kind == self._wanted_kind:
+            self._last_event = event

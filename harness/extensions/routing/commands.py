@@ -53,10 +53,11 @@ def route(
 
       rag-harness route demo--naive demo--kg --out routes --policy policy.yaml
     """
-    from harness.extensions.routing.terminal import RouteOptions, print_routes
+    from harness.extensions.routing.output import print_routes
+    from harness.extensions.routing.study import RouteChoice
 
-    options = RouteOptions(measure, cost.value, cost_weight, splits, seed, out, policy, prices, results, as_json)
-    print_routes(runs, options)
+    choice = RouteChoice(measure, cost.value, cost_weight, splits, seed)
+    print_routes(runs, choice, out=out, policy=policy, prices=prices, results=results, as_json=as_json)
 
 
 ROUTE = CommandSpec("route", lambda _runtime: route, "understand")

@@ -1,18 +1,23 @@
-"""The gains of routing as tables and sentences."""
+"""The gains of routing as tables, sentences and JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from harness.display import Content, Entry, Quantity, Section, Table, counted, printable
-from harness.display.text_format import type_name
+from harness.display import Content, Entry, Quantity, Section, Table, counted
+from harness.display.text_format import printable, type_name
 from harness.display.types import NumberForm
-from harness.extensions.routing.eligible_systems import LABELS, RULES, RouteStudy
-from harness.extensions.routing.gains import FEWEST_CLUSTERS, FEWEST_QUERIES, OverSplits, PolicyGain, spread_over
-from harness.extensions.routing.learning import Columns
-from harness.statistics.confidence_intervals import Array, Interval, mean_interval
+from harness.extensions.routing.gains import (
+    FEWEST_CLUSTERS,
+    FEWEST_QUERIES,
+    OverSplits,
+    PolicyGain,
+    spread_over,
+)
+from harness.extensions.routing.study import LABELS, RULES, RouteStudy
+from harness.statistics.confidence_intervals import Array, mean_interval
 
 _TOLD = {LABELS: "types as the data set labels them", RULES: "types told by rules"}
 _ELSEWHERE = "on held-out queries"
@@ -20,7 +25,6 @@ _COSTS = {"tokens": "tokens", "usd": "USD", "latency_s": "seconds"}
 
 
 def route_sections(study: RouteStudy) -> list[Section]:
-    """The verdict, the tables and the notes."""
     tables = [gains_table(study), *(routes_table(study, told) for told in (RULES, LABELS)), types_table(study)]
     return [
         Section(
@@ -63,9 +67,14 @@ def gains_table(study: RouteStudy) -> Table:
         for name, one in named_gains(study).items()
     ]
     first, last = gains.splits[0].number, gains.splits[-1].number
-    price = "" if not study.choice.cost_weight else f" less {_price(study)}"
+    measure = study.compared.measure
+    mix = ", types weighted as in the data set" if study.compared.weights is not None else ""
+    unit = {"tokens": "1,000 tokens", "usd": "cent", "latency_s": "second"}[study.choice.cost]
+    weight = study.choice.cost_weight
+    price = f" less {weight:g} points for each {unit}" if weight else ""
+    n_queries = counted(len(study.compared.query_ids), "query", "queries")
     note = (
-        f"{_measure(study)}{price}, over {counted(len(study.compared.query_ids), 'query', 'queries')}: half of "
+        f"{printable(measure.title or measure.name)}{mix}{price}, over {n_queries}: half of "
         f"the documents for learning, the others for testing; splits {first} to {last}, corrected resampled t. "
         "By luck: the gain of the best choice if types, or queries, were unrelated to systems."
     )
@@ -76,7 +85,9 @@ def gains_table(study: RouteStudy) -> Table:
         "gain by luck",
         f"{_COSTS[study.choice.cost]} a query",
     )
-    return _without_empty(Table("route-gains", "Gains", header, tuple(rows), note=note))
+    kept = [at for at in range(len(header)) if any(row[at] is not None for row in rows)]
+    filled = tuple(tuple(row[at] for at in kept) for row in rows)
+    return Table("route-gains", "Gains", tuple(header[at] for at in kept), filled, note=note)
 
 
 def routes_table(study: RouteStudy, told: str) -> Table:
@@ -121,7 +132,6 @@ def types_table(study: RouteStudy) -> Table:
 
 
 def verdict(study: RouteStudy) -> str:
-    """The recommendation."""
     single = study.names[study.tables[RULES].otherwise]
     learnt = study.gains.learnt[RULES]
     found = gains_of(study, learnt)
@@ -160,14 +170,15 @@ def is_shown(study: RouteStudy) -> bool:
 def _on_tests(study: RouteStudy, one: PolicyGain, what: Array) -> OverSplits:
     """The mean of `what` on the test halves under the policy."""
     means = [
-        float(np.average(_taken(what[~split.teaches], choice), weights=study.recorded.weights[~split.teaches]))
+        float(
+            np.average(
+                np.take_along_axis(what[~split.teaches], choice[:, None], axis=1)[:, 0],
+                weights=study.recorded.weights[~split.teaches],
+            )
+        )
         for split, choice in zip(study.gains.splits, one.choices, strict=True)
     ]
     return spread_over(np.array(means), study.gains.splits, study.gains.n_clusters)
-
-
-def _taken(what: Array, choice: Columns) -> Array:
-    return np.asarray(np.take_along_axis(what, choice[:, None], axis=1)[:, 0])
 
 
 def _agreeing(study: RouteStudy, learnt: PolicyGain, own: Array, to: int) -> float | None:
@@ -186,20 +197,16 @@ def _mean(study: RouteStudy, values: Array) -> Quantity:
 
 
 def _quantity(study: RouteStudy, found: OverSplits) -> Quantity:
-    interval = _within(study, found.interval)
-    return Quantity(found.mean, interval.low, interval.high, unit=_unit(study))
+    """The interval is cut to the range of the metric."""
+    low, high = found.interval
+    ends = study.compared.measure.range or ((0.0, 1.0) if study.compared.measure.is_share else None)
+    if ends is not None and low is not None and high is not None:
+        low, high = max(low, ends[0]), min(high, ends[1])
+    return Quantity(found.mean, low, high, unit=_unit(study))
 
 
 def _gain(study: RouteStudy, found: OverSplits) -> Quantity:
     return Quantity(found.mean, found.interval.low, found.interval.high, unit=_unit(study), signed=True)
-
-
-def _within(study: RouteStudy, interval: Interval) -> Interval:
-    """The interval, cut to the range of the metric."""
-    ends = study.compared.measure.range or ((0.0, 1.0) if study.compared.measure.is_share else None)
-    if ends is None or interval.low is None or interval.high is None:
-        return interval
-    return Interval(max(interval.low, ends[0]), min(interval.high, ends[1]))
 
 
 def _unit(study: RouteStudy) -> NumberForm:
@@ -215,19 +222,59 @@ def _points(study: RouteStudy, value: float, *limits: float) -> str:
     return f"{shown[0]}{between}" if span is None else f"{shown[0]}{between} points"
 
 
-def _price(study: RouteStudy) -> str:
-    unit = {"tokens": "1,000 tokens", "usd": "cent", "latency_s": "second"}[study.choice.cost]
-    return f"{study.choice.cost_weight:g} points for each {unit}"
+def route_json(study: RouteStudy) -> dict[str, Any]:
+    """All tables, splits and notes. Gains are in the unit of the metric, minus weighted costs."""
+    gains, choice = study.gains, study.choice
+    luck = {
+        id(gains.by_type): float(gains.by_type_chance.gains.mean()),
+        id(gains.by_query): float(gains.by_query_chance.gains.mean()),
+    }
+    means = np.average(study.values, axis=0, weights=study.recorded.weights)
+    return {
+        "dataset": study.title,
+        "measure": printable(study.compared.measure.name),
+        "cost": choice.cost,
+        "cost_weight": choice.cost_weight,
+        "mix": study.compared.mix,
+        "n_queries": len(study.compared.query_ids),
+        "n_documents": gains.n_clusters,
+        "systems": [
+            {"run_id": printable(one.run.run_id, 200), "system": one.label, "mean": mean}
+            for one, mean in zip(study.runs, means.tolist(), strict=True)
+        ],
+        "verdict": verdict(study),
+        "is_shown": is_shown(study),
+        "policies": [
+            {"policy": name, **_gain_json(study, one), "gain_by_luck": luck.get(id(one))}
+            for name, one in named_gains(study).items()
+        ],
+        "routes": {
+            told: {
+                "otherwise": study.names[table.otherwise],
+                "types": {printable(name): study.names[at] for name, at in table.systems.items()},
+            }
+            for told, table in study.tables.items()
+        },
+        "splits": [
+            {
+                "split": split.number,
+                "n_teaching": int(split.teaches.sum()),
+                "n_testing": int((~split.teaches).sum()),
+                "gains": {told: float(one.gains[at]) for told, one in gains.learnt.items()},
+            }
+            for at, split in enumerate(gains.splits)
+        ],
+        "notes": list(study.notes),
+    }
 
 
-def _measure(study: RouteStudy) -> str:
-    measure = study.compared.measure
-    mix = ", types weighted as in the data set" if study.compared.weights is not None else ""
-    return f"{printable(measure.title or measure.name)}{mix}"
-
-
-def _without_empty(table: Table) -> Table:
-    """The table without empty columns."""
-    kept = [at for at in range(len(table.header)) if any(row[at] is not None for row in table.rows)]
-    rows: Sequence[tuple[Entry, ...]] = [tuple(row[at] for at in kept) for row in table.rows]
-    return Table(table.name, table.title, tuple(table.header[at] for at in kept), tuple(rows), note=table.note)
+def _gain_json(study: RouteStudy, one: PolicyGain) -> dict[str, float | None]:
+    if one is study.gains.single:
+        return {"worth": float(one.values.mean()), "gain": 0.0, "ci_low": None, "ci_high": None}
+    found = gains_of(study, one)
+    return {
+        "worth": float(one.values.mean()),
+        "gain": found.mean,
+        "ci_low": found.interval.low,
+        "ci_high": found.interval.high,
+    }

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from harness.api.config_building import as_names, as_settings, bench_config, price_table
-from harness.extensions.testset.document_loading import DocumentPlace, check_out, read_documents
-from harness.extensions.testset.question_counts import WantedQuestions, parse_kinds
-from harness.extensions.testset.types import Candidate, CheckName
+from harness.extensions.testset.documents import check_out, read_documents
+from harness.extensions.testset.question_records import Candidate, CheckName
+from harness.extensions.testset.question_slots import WantedQuestions, parse_kinds
 from harness.extensions.testset.write_questions import (
     PlannedWriting,
     WritingRequest,
@@ -90,14 +90,18 @@ def plan_questions(options: WriteOptions, reporter: Reporter) -> PlannedWriting:
     config = bench_config(options.config, settings=options.settings)
     kinds = parse_kinds(options.kinds)
     check_out(options.out, options.folder)
-    subset = config.dataset.subset if options.dataset else None
-    place = DocumentPlace(options.folder, options.dataset, subset, options.include)
     with reporter.reading() as tell:
-        read = read_documents(place, tell)
+        documents, notes = read_documents(
+            options.folder,
+            tell,
+            dataset=options.dataset,
+            subset=config.dataset.subset if options.dataset else None,
+            include=options.include,
+        )
     request = WritingRequest(
-        documents=read.documents,
-        source=place.named,
-        notes=read.notes,
+        documents=documents,
+        source=str(options.dataset or options.folder),
+        notes=notes,
         wanted=WantedQuestions(options.total, kinds),
         seed=options.seed,
         models=config.models,

@@ -51,7 +51,7 @@ def questions(
       rag-harness questions --dataset demo --kind bridge=10 --estimate
     """
     from harness.extensions.testset.api import WriteOptions
-    from harness.extensions.testset.terminal import print_plan_of_questions, write_and_print
+    from harness.extensions.testset.output import print_plan_of_questions, write_and_print
 
     options = WriteOptions(
         folder=folder,
@@ -103,9 +103,9 @@ def review(
 
       rag-harness review questions.jsonl --from-csv questions.csv --by ada
     """
-    from harness.extensions.testset.review.terminal import ReviewOptions, run_review
+    from harness.extensions.testset.review_session import run_review
 
-    run_review(ReviewOptions(file, by, docs, port, to_csv, from_csv))
+    run_review(file, by=by, docs=docs, port=port, to_csv=to_csv, from_csv=from_csv)
 
 
 QUESTIONS = CommandSpec("questions", lambda _runtime: questions, "extend")

@@ -5,26 +5,36 @@ on verdicts, never on the timing of calls, and a run that was killed, or stopped
 uninterrupted one.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from harness.core.errors import BudgetExhausted, HarnessError, ModelUnavailable
 from harness.core.hashing import short_digest
-from harness.extensions.testset.duplicates import Distinct
-from harness.extensions.testset.model_checks import QuestionJudging
+from harness.core.records import Usage
+from harness.extensions.testset.model_checks import (
+    ANSWER_TOKENS,
+    FOUND,
+    PASSAGE,
+    SEARCHED,
+    SWAPPED,
+    QuestionJudging,
+)
 from harness.extensions.testset.models import WriterModels
-from harness.extensions.testset.prompts import draft_question
+from harness.extensions.testset.prompts import VERDICT_TOKENS, WRITER_TOKENS, draft_question
+from harness.extensions.testset.question_records import Candidate, QuestionCheck, QuestionKind, QuestionSlot
 from harness.extensions.testset.text_checks import (
+    Distinct,
     check_names_occur,
     check_quotes,
     left_out,
     stands_alone,
     well_formed,
 )
-from harness.extensions.testset.types import Candidate, QuestionCheck, QuestionKind, QuestionSlot
 from harness.llm_utils.bounded_concurrency import map_bounded
 from harness.llm_utils.structured_output import ask_json
+from harness.statistics.estimates.rates import CHARACTERS_PER_TOKEN
+from harness.statistics.prices import Prices, usage_usd
 
 T = TypeVar("T")
 
@@ -37,6 +47,9 @@ _TRIED = 5
 
 Told = Callable[[int, int], None]
 """told(steps done, steps begun)."""
+
+_PROMPT = 1_200
+"""Characters of a short prompt: the answer instructions, a question, some quotes."""
 
 
 @dataclass(frozen=True)
@@ -86,20 +99,21 @@ class QuestionGenerator:
 
         HarnessError: a model is missing, or writes nothing readable.
         """
-        while not self.stopped and (sites := self._next_wave()):
+        while not self.stopped and (
+            sites := [site for tray in self._trays.values() for site in tray.next_sites()]
+        ):
             self._begun += len(sites)
             drafts = await self._draft_all(sites)
             written = await self._let_through(drafts)
             # Steps that are not needed any more count as done.
             self._tell_of(len(sites) - sum(one.survives for one, _ in written))
-            checked = await self._each(self._check, [(one, site) for one, site in written if one.survives])
+            checked = await self._each(
+                lambda two: self._judging.check(*two), [(one, site) for one, site in written if one.survives]
+            )
             verdicts = iter(checked)
             for one, site in written:
                 if (final := next(verdicts) if one.survives else one) is not None:
                     self._trays[site.kind].done.append(final)
-
-    def _next_wave(self) -> list[QuestionSlot]:
-        return [site for tray in self._trays.values() for site in tray.next_sites()]
 
     async def _draft_all(self, sites: Sequence[QuestionSlot]) -> list[tuple[Candidate, QuestionSlot]]:
         drafts = await self._each(self._draft, sites)
@@ -140,9 +154,6 @@ class QuestionGenerator:
             return []
         return [(next(distinct) if one.survives else one, site) for one, site in free]
 
-    async def _check(self, written: tuple[Candidate, QuestionSlot]) -> Candidate:
-        return await self._judging.check(*written)
-
     async def _each(self, work: Callable[[T], Awaitable[Candidate]], items: Sequence[T]) -> list[Candidate | None]:
         """work(item) for each, charged; None if the budget stopped it."""
 
@@ -176,3 +187,72 @@ def _checked_by_rule(one: Candidate, site: QuestionSlot) -> Candidate:
     if site.kind == "unanswerable":
         return one.checked(left_out(one.answer, texts))
     return one.checked(check_quotes(site.kind, one.evidence, texts))
+
+
+@dataclass(frozen=True)
+class WritingEstimate:
+    """Calls and tokens by role."""
+
+    usage: Mapping[str, Usage]
+    usd: float | None
+    """None: a model has no known price."""
+    tries: float
+    """At most this many times the estimate, if candidates fail."""
+
+    @property
+    def line(self) -> str:
+        total = sum(self.usage.values(), Usage())
+        money = "" if self.usd is None else f", ${self.usd:.4f}"
+        return (
+            f"about {total.calls:,} model calls, {total.input_tokens:,} tokens in and up to "
+            f"{total.output_tokens:,} out{money}, if every candidate passes; "
+            f"up to {self.tries:.1f} times that where they fail"
+        )
+
+
+def estimate(
+    orders: Sequence[Order], prices: Prices, models: Mapping[str, Any], embedded_characters: int
+) -> WritingEstimate:
+    """The cost of one candidate per wanted question and of the judge's sanity checks, computed from the prompts;
+    nothing is measured. `embedded_characters`: of passages sent to an embedder that bills tokens.
+    """
+    sites = [site for order in orders for site in order.sites[: order.wanted]]
+    usage = {
+        "generator": sum((_calls(1, _prompt_characters(site), WRITER_TOKENS) for site in sites), Usage()),
+        "judge": sum((_judging(site) for site in sites), _controls(sites)),
+    }
+    if embedded_characters:
+        usage["embedder"] = _calls(1, embedded_characters, 0)
+    tries = sum(len(order.sites) for order in orders) / max(1, len(sites))
+    return WritingEstimate(usage, usage_usd(prices, models, usage), tries)
+
+
+def _controls(sites: Sequence[QuestionSlot]) -> Usage:
+    answerable = sum(site.kind != "unanswerable" for site in sites)
+    swapped = _calls(min(SWAPPED, answerable), _PROMPT, VERDICT_TOKENS)
+    if answerable == len(sites):
+        return swapped
+    single = min(SEARCHED, sum(site.kind == "single_fact" for site in sites))
+    return swapped + _searched(single)
+
+
+def _prompt_characters(site: QuestionSlot) -> int:
+    return sum(len(message.content) for message in draft_question(site).messages)
+
+
+def _judging(site: QuestionSlot) -> Usage:
+    if site.kind == "unanswerable":
+        return _searched(1)
+    answers = _calls(4 if site.kind == "bridge" else 2, _PROMPT, ANSWER_TOKENS)
+    return answers + _calls(1, _PROMPT, VERDICT_TOKENS)
+
+
+def _searched(number: int) -> Usage:
+    """Cost of answering from retrieved passages, and of checking that they state the answer."""
+    read = _PROMPT + FOUND * PASSAGE
+    return _calls(number, read, ANSWER_TOKENS) + _calls(number, read, VERDICT_TOKENS)
+
+
+def _calls(number: int, characters: int, output_tokens: int) -> Usage:
+    read = round(number * characters / CHARACTERS_PER_TOKEN)
+    return Usage(calls=number, input_tokens=read, output_tokens=number * output_tokens)

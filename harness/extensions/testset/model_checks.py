@@ -5,22 +5,106 @@ The model is never asked whether a question is good. It answers, and its answer 
 accuracy; only if that says they differ is it asked whether both mean the same.
 """
 
-from collections.abc import Awaitable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-from harness.core.errors import HarnessError
-from harness.core.records import Evidence
+import numpy as np
+
+from harness.core.errors import HarnessError, need
+from harness.core.records import Context, Document, Evidence
+from harness.core.scripts import search_terms
 from harness.evaluators.answer import is_right
 from harness.evaluators.answer_normalisation import abstains, is_verdict
+from harness.extensions.testset.documents import passages_of
+from harness.extensions.testset.models import WriterModels
 from harness.extensions.testset.prompts import answer_from, same_answer, stated_answer
-from harness.extensions.testset.retrieval_check import PassageSearch
+from harness.extensions.testset.question_records import Candidate, Control, QuestionCheck, QuestionSlot
 from harness.extensions.testset.text_checks import cannot_agree, gives_away
-from harness.extensions.testset.types import Candidate, QuestionCheck, QuestionSlot
 from harness.llm_utils.answer_contract import closed_book_messages
+from harness.llm_utils.bounded_concurrency import Progress
 from harness.llm_utils.structured_output import ask_json
 from harness.protocols import ChatModel, Message
 
+if TYPE_CHECKING:
+    from harness.protocols import Embedder, Vectors
+
+PASSAGE = 800
+"""Characters of the searched passages."""
+FOUND = 8
+"""Number of passages that are checked."""
+_RANK_OFFSET = 60
+"""The constant of reciprocal rank fusion (Cormack et al. 2009)."""
+
 ANSWER_TOKENS = 64
+
+SWAPPED, SEARCHED = 10, 5
+"""Maximum tries of each control."""
+_ACCEPTED = "the judge accepted the answer of another question"
+_MISSED = "an answerable question was called unanswerable"
+
+
+class PassageSearch:
+    """Lexical and vector search over all passages of some documents."""
+
+    def __init__(self, documents: Sequence[Document], embedder: "Embedder | None") -> None:
+        need("questions", "bm25s")
+        self._passages = [
+            Context(text=f"{title}\n{text}" if title else text, doc_ids=(document.doc_id,))
+            for document in documents
+            for title in (" ".join(document.title.split()),)
+            for text in passages_of(document.text, PASSAGE)
+        ]
+        self._embedder = embedder
+        self._vectors: Vectors | None = None
+        self._words = _ranking([passage.text for passage in self._passages])
+
+    async def prepare(self) -> None:
+        """Embed all passages; must run inside a charge."""
+        if self._embedder and self._passages:
+            self._vectors = await self._embedder.embed_documents([passage.text for passage in self._passages])
+
+    async def search(self, question: str) -> list[Context]:
+        """The top passages, best first."""
+        rankings = [await asyncio.to_thread(self._by_words, question)]
+        if self._embedder and self._vectors is not None:
+            near = self._vectors @ await self._embedder.embed_query(question)
+            rankings.append([int(place) for place in np.argsort(-near, kind="stable")[:FOUND]])
+        merit: dict[int, float] = {}
+        for ranking in rankings:
+            for rank, place in enumerate(ranking):
+                merit[place] = merit.get(place, 0.0) + 1 / (_RANK_OFFSET + rank)
+        best = sorted(merit, key=lambda place: (-merit[place], place))[:FOUND]
+        return [self._passages[place] for place in best]
+
+    def _by_words(self, question: str) -> list[int]:
+        (words,) = _words([question])
+        if self._words is None or not words:
+            return []
+        scores = self._words.get_scores(words)
+        return [int(place) for place in np.argsort(-scores, kind="stable")[:FOUND] if scores[place] > 0]
+
+
+def _ranking(texts: Sequence[str]) -> Any:
+    words = _words(texts)
+    # bm25s cannot index a corpus without any word.
+    if not any(words):
+        return None
+    import bm25s
+
+    ranking = bm25s.BM25(method="lucene")
+    ranking.index(words, show_progress=False)
+    return ranking
+
+
+def _words(texts: Sequence[str]) -> list[list[str]]:
+    from bm25s.stopwords import STOPWORDS_EN
+
+    # bm25s cannot store half of a surrogate pair.
+    whole = (text.encode(errors="replace").decode() for text in texts)
+    return [[term for term in search_terms(text) if term not in STOPWORDS_EN] for text in whole]
 
 
 @dataclass(frozen=True)
@@ -97,7 +181,11 @@ class QuestionJudging:
         return same, "judged the same" if same else "judged another"
 
     async def _from_quotes(self, candidate: Candidate, evidence: Sequence[Evidence], site: QuestionSlot) -> str:
-        quotes, polar = [_quote(item, site) for item in evidence], is_verdict(candidate.answer)
+        headings = {one.document.doc_id: f"{one.heading}\n" for one in site.excerpts if one.heading}
+        quotes, polar = (
+            [headings.get(item.doc_id, "") + item.fact for item in evidence],
+            is_verdict(candidate.answer),
+        )
         return await self._answered(answer_from(candidate.question, quotes, polar=polar))
 
     async def _answered(self, messages: Sequence[Message]) -> str:
@@ -115,7 +203,39 @@ async def _told(name: str, verdict: Awaitable[QuestionCheck]) -> QuestionCheck:
         return QuestionCheck(name=name, passed=False, note=note)
 
 
-def _quote(item: Evidence, site: QuestionSlot) -> str:
-    headings = (one.heading for one in site.excerpts if one.document.doc_id == item.doc_id)
-    heading = next(headings, "")
-    return f"{heading}\n{item.fact}" if heading else item.fact
+async def controls_of(
+    models: WriterModels, judging: QuestionJudging, candidates: Sequence[Candidate], told: Progress
+) -> list[Control]:
+    """Tests the judge on known cases, because one that always says yes would look careful.
+
+    Answers of other questions that the judge accepts as right, and questions with an answer for which the check
+    of unanswerable ones finds none. Raises BudgetReached.
+    """
+    answerable = [one for one in candidates if one.survives and one.kind != "unanswerable"]
+    beside = zip(answerable, [*answerable[1:], *answerable[:1]], strict=True)
+    swapped = [two for two in beside if not is_right(two[1].answer, [two[0].answer])][:SWAPPED]
+    is_searched = judging.search and any(one.kind == "unanswerable" for one in candidates)
+    single = [one for one in answerable if one.kind == "single_fact"][:SEARCHED] if is_searched else []
+    wrong: list[bool] = []
+
+    async def ask(judge: Callable[[], Awaitable[bool]]) -> None:
+        """A judge that fails is not wrong."""
+        with models.charge():
+            try:
+                wrong.append(await judge())
+            except HarnessError:
+                raise
+            except Exception:
+                wrong.append(False)
+        told(len(wrong), len(swapped) + len(single))
+
+    for one, other in swapped:
+        await ask(partial(judging.same, one.question, one.answer, other.answer))
+    for one in single:
+        await ask(partial(_is_called_unanswerable, judging, one.question))
+    parts = ((_ACCEPTED, wrong[: len(swapped)]), (_MISSED, wrong[len(swapped) :]))
+    return [Control(name=name, wrong=sum(part), of=len(part)) for name, part in parts if part]
+
+
+async def _is_called_unanswerable(judging: QuestionJudging, question: str) -> bool:
+    return bool((await judging.not_found(question)).passed)

@@ -49,7 +49,6 @@ class WriterPlan:
 
     @property
     def judged_by(self) -> str:
-        """The same for the judge."""
         return f"{self.judge.provider}/{self.judge.model}"
 
 

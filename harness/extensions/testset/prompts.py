@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from harness.core.records import Evidence
-from harness.extensions.testset.types import QuestionKind, QuestionSlot
+from harness.extensions.testset.question_records import QuestionKind, QuestionSlot
 from harness.extraction.entity_names import one_line
 from harness.llm_utils.answer_contract import ABSTENTION, BETWEEN, numbered_contexts
 from harness.llm_utils.json_schema_builders import list_of, object_of, string_of
@@ -114,13 +114,11 @@ def answer_from(question: str, passages: Sequence[str], *, polar: bool) -> list[
 
 
 def same_answer(question: str, one: str, other: str) -> Question[bool]:
-    """Asks whether two answers say the same."""
     said = (quoted("question", question), quoted("answer", one), quoted("second_answer", other))
     return _verdict(_SAME, "\n".join(said), "same")
 
 
 def stated_answer(question: str, answer: str, passages: Sequence[str]) -> Question[bool]:
-    """Asks whether passages state an answer."""
     said = f"{quoted('question', question)}\n{quoted('answer', answer)}"
     return _verdict(_STATED, f"{_numbered(passages)}\n\n{said}", "stated")
 

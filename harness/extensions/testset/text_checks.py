@@ -1,12 +1,17 @@
-"""Checks without a model: it is a question, it stands alone, and its quotes are in the documents."""
+"""Checks without a language model: it is a question, it stands alone, it is no duplicate, its quotes exist."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from harness.core.records import Evidence
 from harness.core.scripts import word_count
+from harness.evaluators.answer import is_right
 from harness.evaluators.answer_normalisation import abstains, is_verdict, normalise
-from harness.extensions.testset.types import PAIRED, QuestionCheck
+from harness.extensions.testset.question_records import PAIRED, Candidate, QuestionCheck
+
+if TYPE_CHECKING:
+    from harness.protocols import Embedder, Vectors
 
 _LONGEST_ANSWER_WORDS = 10
 """Two people would word longer answers differently."""
@@ -55,6 +60,9 @@ _NAME_OF = re.compile(r"\bthe names? of the (?:\w+ )?\w+\?$", re.IGNORECASE)
 that ...?`."""
 _LATER_WORD = re.compile(r"(?<=\s)\w[\w-]+")
 _NAMES = re.compile(r"(?<=.)\b[A-Z][\w'.-]*|\d|[\"\u201c]")
+
+_NEAR = 0.9
+"""Cosine of two questions. Questions that differ in one name reach it too, so answer or quote must also match."""
 
 
 def well_formed(kind: str, question: str, answer: str) -> QuestionCheck:
@@ -141,3 +149,32 @@ def check_quotes(kind: str, evidence: Sequence[Evidence], texts: Mapping[str, st
 
 def _check(name: str, trouble: str) -> QuestionCheck:
     return QuestionCheck(name=name, passed=not trouble, note=trouble)
+
+
+class Distinct:
+    """Compares each candidate with those accepted before it: a duplicate would count one fact twice."""
+
+    def __init__(self, embedder: "Embedder | None") -> None:
+        self._embedder = embedder
+        self._seen: list[tuple[Candidate, Vectors | None]] = []
+
+    async def check_each(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """The candidates with their verdicts, in order; of two duplicates the second fails."""
+        if not candidates:
+            return []
+        vectors: Sequence[Vectors | None] = [None] * len(candidates)
+        if self._embedder:
+            vectors = list(await self._embedder.embed_documents([each.question for each in candidates]))
+        return [self._checked(each, vector) for each, vector in zip(candidates, vectors, strict=True)]
+
+    def _checked(self, candidate: Candidate, vector: "Vectors | None") -> Candidate:
+        for other, known in self._seen:
+            same_words = normalise(other.question) == normalise(candidate.question)
+            quotes = {item.fact for item in candidate.evidence} & {item.fact for item in other.evidence}
+            same_fact = bool(quotes) or is_right(candidate.answer, [other.answer])
+            near = vector is not None and known is not None and float(vector @ known) >= _NEAR
+            if same_words or (near and same_fact):
+                note = f"it asks the same as '{other.question}'"
+                return candidate.checked(QuestionCheck(name="distinct", passed=False, note=note))
+        self._seen.append((candidate, vector))
+        return candidate.checked(QuestionCheck(name="distinct", passed=True))

@@ -10,16 +10,12 @@ from harness.config import BudgetConfig, ModelsConfig
 from harness.core.errors import BudgetExhausted
 from harness.core.hashing import digest
 from harness.core.records import Document
-from harness.extensions.testset.cost_estimate import WritingEstimate, estimate
-from harness.extensions.testset.generator import QuestionGenerator
-from harness.extensions.testset.judge_sanity_checks import controls_of
-from harness.extensions.testset.model_checks import QuestionJudging
+from harness.extensions.testset.generator import QuestionGenerator, WritingEstimate, estimate
+from harness.extensions.testset.model_checks import PassageSearch, QuestionJudging, controls_of
 from harness.extensions.testset.models import WriterModels, WriterPlan, check_models, plan_models
 from harness.extensions.testset.prompts import VERSION
-from harness.extensions.testset.question_counts import Orders, WantedQuestions, plan_orders
-from harness.extensions.testset.retrieval_check import PassageSearch
-from harness.extensions.testset.types import Candidate
-from harness.extensions.testset.work_folder import (
+from harness.extensions.testset.question_records import (
+    Candidate,
     Control,
     WorkFolder,
     WorkState,
@@ -28,6 +24,7 @@ from harness.extensions.testset.work_folder import (
     rows_text,
     text_digest,
 )
+from harness.extensions.testset.question_slots import Orders, WantedQuestions, plan_orders
 from harness.llm_utils.bounded_concurrency import Progress
 from harness.llm_utils.event_loop import run_to_end
 from harness.models.budget import Budget

@@ -32,7 +32,6 @@ class LocalPage:
 
     @cached_property
     def content(self) -> bytes:
-        """The whole page, including style and script."""
         parts = dict(zip(_SLOTS, (html.escape(self.title), self.style, self.body, self.script), strict=True))
         page = (_FRAME / "frame.html").read_text("utf-8")
         for name in _SLOTS:

@@ -68,7 +68,6 @@ class PageServer:
 
     @property
     def url(self) -> str:
-        """The address to open."""
         return f"http://127.0.0.1:{self.port}/?token={self.token}"
 
     def __enter__(self) -> Self:
@@ -145,7 +144,6 @@ class PageServer:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers of every reply."""
         return {
             "Content-Security-Policy": self._page.policy,
             "Cache-Control": "no-store",

@@ -1,4 +1,4 @@
-"""A part of `scripts/research/fuzz_configs.py`: whatever a file holds, it is taken or refused in one line."""
+"""Whatever a file holds, it is taken or refused in one line."""
 
 from pathlib import Path
 

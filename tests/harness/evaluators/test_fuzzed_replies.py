@@ -1,7 +1,4 @@
-"""Whatever a judge or an extractor replies: a score within its range, or a failure that says why in one line.
-
-scripts/research/fuzz_replies.py does the same 10,000 times.
-"""
+"""Whatever a judge or an extractor replies: a score within its range, or a failure that says why in one line."""
 
 import pytest
 from fuzzed import JUDGED, TWISTS, Twist, check

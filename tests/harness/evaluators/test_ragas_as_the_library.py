@@ -30,9 +30,9 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
-    """scripts/research/check_ragas.py, which calls ragas.evaluate()."""
+    """scripts/bench/ragas_evaluate.py, which calls ragas.evaluate()."""
     load_ragas()
-    return importlib.import_module("check_ragas")
+    return importlib.import_module("ragas_evaluate")
 
 
 def any_reply(prompt: str) -> str:

@@ -1,5 +1,5 @@
 """How much of a provider's allowance is used, and how much of what is asked is refused: in virtual time, through
-the whole seam. scripts/research/check_limiter.py measures the same in real minutes over real HTTP.
+the whole seam.
 """
 
 import asyncio

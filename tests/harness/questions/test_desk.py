@@ -9,13 +9,11 @@ from question_writers import FERRY, YARD, Models, draft, judge, site
 from runtimes import Asked, Chat
 
 from harness.core.errors import ModelUnavailable
-from harness.extensions.testset.check_pass_rates import shares_of
 from harness.extensions.testset.generator import Order, QuestionGenerator
-from harness.extensions.testset.judge_sanity_checks import controls_of
-from harness.extensions.testset.model_checks import QuestionJudging
+from harness.extensions.testset.model_checks import PassageSearch, QuestionJudging, controls_of
 from harness.extensions.testset.models import WriterModels
-from harness.extensions.testset.retrieval_check import PassageSearch
-from harness.extensions.testset.types import Candidate, QuestionKind, QuestionSlot
+from harness.extensions.testset.output import shares_of
+from harness.extensions.testset.question_records import Candidate, QuestionKind, QuestionSlot
 
 FOUNDED = draft("When was the Tarnby yard founded?", "1911", "A2")
 UNKNOWN = "Insufficient information"

@@ -9,12 +9,10 @@ from question_writers import FERRY, YARD
 
 from harness.core.errors import ConfigError, DataError, StoreError
 from harness.datasets.question_files import read_questions
-from harness.extensions.testset.review.csv_sheet import take_sheet, write_sheet
-from harness.extensions.testset.review.decisions import AskedDecision, PersonsVerdict, Review
-from harness.extensions.testset.review.edit_checks import Edit, EditedQuote, RowWords
-from harness.extensions.testset.review.page import review_page
-from harness.extensions.testset.review.session import open_review
-from harness.extensions.testset.work_folder import rows_text
+from harness.extensions.testset.question_records import rows_text
+from harness.extensions.testset.review_decisions import AskedDecision, PersonsVerdict, Review
+from harness.extensions.testset.review_edits import Edit, EditedQuote, RowWords
+from harness.extensions.testset.review_session import open_review, review_page, take_sheet, write_sheet
 
 
 @pytest.fixture

@@ -8,11 +8,9 @@ import pytest
 from question_reviews import DOCUMENTS, EDIT, ROWS, fill, question_file, rows_in, sheet_rows
 
 from harness.core.errors import ConfigError, StoreError
-from harness.extensions.testset.review.csv_sheet import take_sheet, write_sheet
-from harness.extensions.testset.review.decisions import Review
-from harness.extensions.testset.review.page import review_page
-from harness.extensions.testset.review.session import open_review
-from harness.extensions.testset.work_folder import question_file_lock, rows_text
+from harness.extensions.testset.question_records import question_file_lock, rows_text
+from harness.extensions.testset.review_decisions import Review
+from harness.extensions.testset.review_session import open_review, review_page, take_sheet, write_sheet
 
 CORRECTED = {**ROWS[1], "answers": ["Hanne Olvik, since 2029"]}
 ADDED = {"id": "mine", "question": "What did I add by hand?", "answers": ["a row"]}

@@ -10,8 +10,8 @@ import pytest
 from question_reviews import DOCUMENTS, ROWS, question_file, rows_in
 
 from harness.core.errors import ConfigError
-from harness.extensions.testset.review.decisions import Review
-from harness.extensions.testset.review.page import review_page
+from harness.extensions.testset.review_decisions import Review
+from harness.extensions.testset.review_session import review_page
 from harness.extensions.web.server import PageServer, open_page
 
 

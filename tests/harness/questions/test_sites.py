@@ -8,12 +8,18 @@ from question_writers import FERRY, MILL, YARD
 
 from harness.core.errors import ConfigError, DataError
 from harness.core.records import Document
-from harness.extensions.testset.document_dates import date_of
-from harness.extensions.testset.excerpts import passages_of, sentences_of
-from harness.extensions.testset.question_counts import Orders, WantedQuestions, parse_kinds, plan_orders
-from harness.extensions.testset.question_sources import WritingSources, slots_of
-from harness.extensions.testset.shared_entities import Pair, linked_pairs
-from harness.extensions.testset.types import KINDS, QuestionKind
+from harness.extensions.testset.documents import date_of, passages_of, sentences_of
+from harness.extensions.testset.question_records import KINDS, QuestionKind
+from harness.extensions.testset.question_slots import (
+    Orders,
+    Pair,
+    WantedQuestions,
+    WritingSources,
+    linked_pairs,
+    parse_kinds,
+    plan_orders,
+    slots_of,
+)
 
 LONG = [
     Document(

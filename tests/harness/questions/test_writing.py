@@ -14,9 +14,9 @@ from harness.core.errors import ConfigError, StoreError
 from harness.core.hashing import file_digest
 from harness.datasets.question_files import read_questions
 from harness.extensions.testset.model_checks import QuestionJudging
-from harness.extensions.testset.question_counts import WantedQuestions, parse_kinds
-from harness.extensions.testset.review.session import open_review
-from harness.extensions.testset.work_folder import WorkFolder
+from harness.extensions.testset.question_records import WorkFolder
+from harness.extensions.testset.question_slots import WantedQuestions, parse_kinds
+from harness.extensions.testset.review_session import open_review
 from harness.extensions.testset.write_questions import (
     PlannedWriting,
     WritingRequest,

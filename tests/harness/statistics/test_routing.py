@@ -1,8 +1,15 @@
 import numpy as np
 import pytest
 
-from harness.extensions.routing.gains import halves, routing_gains, spread_over
-from harness.extensions.routing.learning import RecordedResults, best_of_queries, best_of_types, learnt_table
+from harness.extensions.routing.gains import (
+    RecordedResults,
+    best_of_queries,
+    best_of_types,
+    halves,
+    learnt_table,
+    routing_gains,
+    spread_over,
+)
 
 TOLD = "labels"
 

@@ -8,10 +8,9 @@ import pytest
 from labelled_runs import FORMULA, keep_labels, labelled_run
 
 from harness.core.errors import ConfigError, DataError
-from harness.extensions.annotation.csv_sheet import LabelsTaken, take_label_sheet, write_label_sheet, write_labels
-from harness.extensions.annotation.labelling_session import open_session
-from harness.extensions.annotation.sampled_answers import draw_answers
-from harness.extensions.meta_evaluation.label_sheet import read_labels
+from harness.extensions.annotation.labelling_session import draw_answers, open_session
+from harness.extensions.annotation.terminal import LabelsTaken, take_label_sheet, write_label_sheet, write_labels
+from harness.extensions.meta_evaluation.correlation_columns import read_labels
 from harness.store import RunDir
 from harness.store.annotations import read_annotations
 

@@ -8,9 +8,7 @@ import pytest
 from labelled_runs import keep_labels, labelled_run
 
 from harness.core.errors import ConfigError
-from harness.extensions.annotation.labelling_session import open_session
-from harness.extensions.annotation.page import annotation_page
-from harness.extensions.annotation.sampled_answers import draw_answers
+from harness.extensions.annotation.labelling_session import annotation_page, draw_answers, open_session
 from harness.store import RunDir
 
 

@@ -5,8 +5,8 @@ import io
 from harness.cli.sentence_highlighting import highlighted, in_its_document, place_in, places_of
 from harness.core.records import Context, Cost, Document, Failure, Prediction, RunRecord, Span, Usage
 from harness.display.safe_console import SafeConsole
+from harness.extensions.ask.output import print_asked
 from harness.extensions.ask.session import Asked
-from harness.extensions.ask.terminal import AnswerOutput, print_asked
 
 SENTENCE = "The bridge was closed in 2031."
 PASSAGE = Context(text="It was dry. The bridge was\nclosed in 2031. Nobody came.", doc_ids=("d",), score=0.5)
@@ -34,7 +34,7 @@ def asked(prediction: Prediction | None, failure: Failure | None = None) -> Aske
 def printed(one: Asked, *, texts: bool = False) -> str:
     written = io.StringIO()
     console = SafeConsole(file=written, width=100)
-    print_asked(console, one, AnswerOutput(as_json=False, texts=texts))
+    print_asked(console, one, texts=texts)
     return written.getvalue()
 
 

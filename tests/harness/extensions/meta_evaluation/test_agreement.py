@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.extensions.meta_evaluation.card.agreement import agreement
+from harness.extensions.meta_evaluation.validity_card import agreement
 from harness.statistics.difference_tests import scipy_stats
 
 

@@ -10,13 +10,16 @@ from pydantic import ValidationError
 
 from harness.core.errors import ConfigError, DataError
 from harness.datasets.local_files import ENV
-from harness.extensions.meta_evaluation.card.build import build_card
-from harness.extensions.meta_evaluation.card.files import read_values, write_card
-from harness.extensions.meta_evaluation.card.tables import card_json, card_sentences, card_tables
-from harness.extensions.meta_evaluation.card.values import CardValues, LabelledRow, MeasuredBy
-from harness.extensions.meta_evaluation.labelled_sets import load_set
-from harness.extensions.meta_evaluation.labelled_sets.scored import _rows
-from harness.extensions.meta_evaluation.labelled_sets.types import LabelledSet
+from harness.extensions.meta_evaluation.card_output import (
+    card_json,
+    card_sentences,
+    card_tables,
+    read_values,
+    write_card,
+)
+from harness.extensions.meta_evaluation.labelled_sets import LabelledSet, load_set
+from harness.extensions.meta_evaluation.validate import _rows
+from harness.extensions.meta_evaluation.validity_card import CardValues, LabelledRow, MeasuredBy, build_card
 
 PUBLISHED = {
     "correctness": (0.6367, 0.4966),

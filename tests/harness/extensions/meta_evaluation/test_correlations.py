@@ -7,10 +7,14 @@ from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, write_run
 
 from harness.core.errors import ConfigError, StoreError
 from harness.core.records import Cost, EvaluationRecord
-from harness.extensions.meta_evaluation.columns import ValueColumns, measured_columns, with_labels
-from harness.extensions.meta_evaluation.correlation_tables import correlation_data, correlation_sections
+from harness.extensions.meta_evaluation.correlation_columns import (
+    ValueColumns,
+    measured_columns,
+    read_labels,
+    with_labels,
+)
+from harness.extensions.meta_evaluation.correlation_output import correlation_data, correlation_sections
 from harness.extensions.meta_evaluation.correlations import CorrelationFindings, correlate_columns
-from harness.extensions.meta_evaluation.label_sheet import read_labels
 from harness.store import RunDir
 
 N = 40

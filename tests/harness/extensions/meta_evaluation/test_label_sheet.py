@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.errors import ConfigError, DataError
-from harness.extensions.meta_evaluation.label_sheet import LabelSheet, parse_scale, read_labels
+from harness.extensions.meta_evaluation.correlation_columns import LabelSheet, parse_scale, read_labels
 
 
 def sheet(folder: Path, *lines: str) -> Path:

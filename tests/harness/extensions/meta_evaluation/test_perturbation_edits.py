@@ -4,7 +4,7 @@ import pytest
 
 from harness.core.records import Triplet
 from harness.evaluators.answer_normalisation import abstains
-from harness.extensions.meta_evaluation.perturbation_edits import (
+from harness.extensions.meta_evaluation.perturbations import (
     GENERIC_ANSWER,
     halved,
     negated,

@@ -10,26 +10,27 @@ from harness.api.config_building import named_judge
 from harness.api.evaluating import EvaluateOptions
 from harness.core.errors import ConfigError
 from harness.display.plotting import plotting
+from harness.extensions.meta_evaluation.figures import MovedParameter, draw_sweeps
 from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
-from harness.extensions.meta_evaluation.sensitivity import PerturbationEffect, verdict_by_rule
-from harness.extensions.meta_evaluation.sensitivity_costs import cost_table, sweep_table
-from harness.extensions.meta_evaluation.sensitivity_run import (
-    PerturbationOptions,
+from harness.extensions.meta_evaluation.sensitivity import (
+    PerturbationEffect,
     SensitivityOptions,
     SensitivityResult,
+    by_measure,
     chosen_swaps,
     measure_sensitivity,
     parse_sweep,
+    verdict_by_rule,
 )
-from harness.extensions.meta_evaluation.sensitivity_tables import (
-    by_measure,
+from harness.extensions.meta_evaluation.sensitivity_output import (
+    cost_table,
     note_on_unread_metrics,
     of_readers,
     overview,
     sensitivity_data,
+    sweep_table,
     verdict_of,
 )
-from harness.extensions.meta_evaluation.sweep_figures import MovedParameter, draw_sweeps
 from harness.protocols import Measure
 from harness.statistics.confidence_intervals import UNKNOWN, Interval
 from harness.store import RunDir
@@ -152,13 +153,13 @@ def test_without_a_judge_evaluators_that_ask_one_are_left_out(tmp_path: Path) ->
 
 
 def test_wishes_come_before_a_preset_and_unknown_words_are_named() -> None:
-    choice, preset = chosen_swaps(PerturbationOptions("rag-eval", None, (), 50, 1))
+    choice, preset = chosen_swaps("rag-eval", None, (), 50, 1)
     assert preset is not None
     assert (choice.base, choice.swaps, choice.n) == ("own", preset.swaps, 50)
-    assert chosen_swaps(PerturbationOptions("rag-eval", "reference"))[0].base == "reference"
-    for wishes in (PerturbationOptions("kgeval"), PerturbationOptions(swaps=("wrong",))):
+    assert chosen_swaps("rag-eval", "reference")[0].base == "reference"
+    for name, swaps in (("kgeval", ()), (None, ("wrong",))):
         with pytest.raises(ConfigError, match="did you mean"):
-            chosen_swaps(wishes)
+            chosen_swaps(name, swaps=swaps)
 
 
 def test_judges_and_sweeps_are_read_or_refused() -> None:

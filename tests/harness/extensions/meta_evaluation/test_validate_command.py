@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from harness.core.errors import HarnessError
-from harness.extensions.meta_evaluation.validate_command import validate
+from harness.extensions.meta_evaluation.commands import validate
 
 from .conftest import Write, pair
 

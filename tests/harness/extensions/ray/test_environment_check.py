@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.extensions.ray.environment_check import Installed, differs, installed, other_packages, read_if_visible
+from harness.extensions.ray.cluster import Installed, differs, installed, other_packages, read_if_visible
 
 OURS = Installed("1.0", "ab12", "3.11", {"numpy": "2.2", "chromadb": "1.5.9"})
 

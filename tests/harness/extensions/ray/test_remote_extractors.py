@@ -25,23 +25,25 @@ SLOTS = 2
 
 
 class Followed:
-    """In place of a supervisor: reads when it is let, and is there until it is ended."""
+    """In place of a worker: reads when it is let, and is there until it is ended."""
 
     may_read = threading.Event()
     refuses = False
     n_ended = 0
 
-    def __init__(self, _job: ExtractionJob, _at: WorkerEnvironment, on_event: Callable[[Event], None]) -> None:
-        self._on_event, self._killed, self.is_waiting = on_event, threading.Event(), False
+    def __init__(self, _job: ExtractionJob, _at: WorkerEnvironment, kind: str) -> None:
+        assert kind == "read"
+        self._killed, self.is_waiting = threading.Event(), False
 
-    def turn(self, turn: Turn) -> None:
+    def event_of(self, turn: Turn) -> tuple[Event | None, None]:
         while not self.may_read.wait(0.005) and not self._killed.is_set():
             continue
         if self.refuses:
             raise ConfigError("another pipeline", "install it")
-        if not self._killed.is_set():
-            self.is_waiting = True
-            self._on_event(Event(kind="read", found=f"read {turn.texts}"))
+        if self._killed.is_set():
+            return None, None
+        self.is_waiting = True
+        return Event(kind="read", found=f"read {turn.texts}"), None
 
     def kill(self) -> None:
         self._killed.set()
@@ -59,7 +61,7 @@ def nothing() -> WorkerConnection:
 def workers(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPool]:
     for name, value in (("may_read", threading.Event()), ("refuses", False), ("n_ended", 0)):
         monkeypatch.setattr(Followed, name, value)
-    monkeypatch.setattr(remote_extractors, "Supervisor", Followed)
+    monkeypatch.setattr(remote_extractors, "TurnWorker", Followed)
     with WorkerPool(nothing, SLOTS, Allowance()) as workers:
         yield workers
 

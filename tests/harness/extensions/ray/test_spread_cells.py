@@ -13,7 +13,7 @@ from workers_in_threads import Machines, WorkerInThread, losing_at
 
 from harness.config import BenchConfig
 from harness.core.errors import HarnessError
-from harness.extensions.ray.spread_cells import run_spread
+from harness.extensions.ray.spread_execution import run_spread
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
@@ -285,7 +285,7 @@ def test_an_interrupt_ends_every_worker_and_the_next_command_goes_on(
 ) -> None:
     server = serve(latency_s=0.05)
     found, machines = cells(server), Machines()
-    monkeypatch.setattr("harness.extensions.ray.spread_cells.wait", _interrupted)
+    monkeypatch.setattr("harness.extensions.ray.spread_execution.wait", _interrupted)
     with pytest.raises(KeyboardInterrupt):
         spread(found, tmp_path, machines)
     assert all(one.is_killed for one in machines.started)

@@ -1,6 +1,6 @@
 """Shards of a cell's queries, as workers ask for them."""
 
-from harness.extensions.ray.work_queue import WorkQueue
+from harness.extensions.ray.worker_pool import WorkQueue
 from harness.runner.executing.messages import QueryTask
 
 

@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from harness.extensions.ray import worker_agent as agents
-from harness.extensions.ray.worker_agent import WorkerAgent
+from harness.extensions.ray import remote_worker as agents
+from harness.extensions.ray.remote_worker import WorkerAgent
 
 
 def ended(agent: WorkerAgent, within_s: float = 20.0) -> tuple[bytes, int | None]:

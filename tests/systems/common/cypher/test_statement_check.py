@@ -3,7 +3,18 @@
 import time
 
 import pytest
-from hostile_cypher import AT_THE_BOUND, BOMBS, HARMLESS, HEAVY, REFUSED, TWO_WITH
+from hostile_cypher import (
+    AT_THE_BOUND,
+    BOMBS,
+    HARMLESS,
+    HEAVY,
+    PROCEDURES,
+    READS_FILES,
+    REFUSED,
+    SENDS_REQUESTS,
+    TWO_WITH,
+    WRITES,
+)
 
 from systems.common.cypher.graph_schema import SHOWN
 from systems.common.cypher.statement import ReadStatement, StatementPiece
@@ -29,6 +40,22 @@ def test_whatever_is_not_a_question_about_the_graph_is_refused(statement: str) -
     assert "\n" not in said
     assert len(said) < 400
     assert time.monotonic() - before < 20
+
+
+@pytest.mark.parametrize(
+    "disguise",
+    [
+        "/* MATCH (d:Document) RETURN d.doc_id */ {}",
+        "MATCH (d:Document) RETURN d.doc_id; {}",
+        "MATCH (d:Document) RETURN d.doc_id UNION {}",
+        "MATCH (d:Document) WITH d.doc_id AS doc_id {}",
+    ],
+)
+def test_a_harmful_statement_is_refused_in_any_disguise(disguise: str) -> None:
+    for statement in (*WRITES, *READS_FILES, *SENDS_REQUESTS, *PROCEDURES):
+        for text in (statement, statement.lower()):
+            with pytest.raises(Refused):
+                read_statement(disguise.format(text), 20)
 
 
 def test_there_are_fifty_of_them_and_more() -> None:

@@ -1,0 +1,189 @@
+"""Runs `rag-harness ask`: reads questions, prints answers with their sources, or as JSON."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from harness.cli.console import complain, open_console
+from harness.cli.sentence_highlighting import highlighted, in_its_document, places_of
+from harness.cli.show import print_panel, timing_table, usage_table
+from harness.core.current_process import count_stops
+from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, ConfigError
+from harness.core.records import Context, Document
+from harness.display import NOTHING, counted, number, printable
+from harness.extensions.ask.session import Asked, AskedRun
+from harness.report.render.terminal import WIDTH, print_table
+
+_PROMPT = "question> "
+
+
+def ask_run(
+    opened: AbstractContextManager[AskedRun], question: str | None, *, as_json: bool, texts: bool, quiet: bool
+) -> int:
+    """Answer one question, or each line of standard input. Returns the exit status: 3 if an answer failed or a
+    piped line was not a valid question.
+    """
+    if question is not None:
+        from harness.runner.live_system import checked_question
+
+        checked_question(question)  # Before anything is loaded.
+    count_stops()
+    console, failed = open_console(), False
+    with opened as run:
+        if not quiet and not run.is_judged and not as_json:
+            complain("answers are not judged; --judge local judges them")
+        for one in (question,) if question is not None else _lines():
+            try:
+                asked = run.ask(one)
+            except ConfigError as error:
+                if question is not None:
+                    raise
+                complain(f"error: {error}")
+                failed |= not sys.stdin.isatty()  # An interactive user sees the error and can ask again.
+                continue
+            for line in asked.told:
+                complain(line)
+            failed |= asked.record.status != "ok"
+            if as_json:
+                sys.stdout.write(json.dumps(as_value(asked)) + "\n")
+                sys.stdout.flush()
+            else:
+                print_asked(console, asked, texts=texts)
+    return EXIT_TOLERANCE if failed else EXIT_DONE
+
+
+def _lines() -> Iterator[str]:
+    """Typed lines until Ctrl-D, or the non-empty lines of a pipe."""
+    if not sys.stdin.isatty():
+        yield from (line for line in sys.stdin if line.strip())
+        return
+    import readline  # noqa: F401 - enables line editing in input()
+
+    while True:
+        try:
+            yield input(_PROMPT)
+        except EOFError:
+            print()  # noqa: T201 - the prompt of the shell starts on a new line
+            return
+
+
+def print_asked(console: Console, asked: Asked, *, texts: bool) -> None:
+    """Print an answer with its sources; `texts`: all contexts, not only those that contain evidence. Control
+    characters are removed.
+    """
+    record, prediction = asked.record, asked.record.prediction
+    if prediction is None:
+        why = f"{record.failure.kind}: {record.failure.message}" if record.failure else ""
+        print_panel(console, f"no answer ({record.status})", Text(why))
+    else:
+        answer = "(no generator)" if prediction.answer is None else prediction.answer
+        print_panel(console, "answer", Text(answer))
+        _print_judged(console, asked)
+        _print_evidence(console, asked, prediction.evidence)
+        _print_contexts(console, prediction.contexts, prediction.evidence, texts=texts)
+        _print_sources(console, asked)
+    for table in (timing_table(record.cost), usage_table(record.cost)):
+        if table.rows:
+            print_table(table, console, min(console.width, WIDTH))
+    console.print(_cost_line(asked))
+
+
+def _print_judged(console: Console, asked: Asked) -> None:
+    for one in asked.judged:
+        value = NOTHING if one.score.value is None else f"{one.score.value:.3g}"
+        said = printable(one.score.said, 300)
+        judged = f" (judged for ${one.usd:.4f})" if one.usd else ""
+        console.print(Text(f"{one.measure.spoken} {value}  {said}{judged}", style="bold"), soft_wrap=True)
+
+
+def _print_evidence(console: Console, asked: Asked, evidence: Sequence[Context]) -> None:
+    for nth, sentence in enumerate(evidence, start=1):
+        score = "" if sentence.score is None else f" (score {sentence.score:.3f})"
+        shown = in_its_document(sentence, asked.sources)
+        place = f", characters {sentence.span.start:,}-{sentence.span.end:,}" if sentence.span else ""
+        shown.append(f"\n{', '.join(sentence.doc_ids)}{place}", style="dim")
+        print_panel(console, f"evidence {nth}{score}", shown)
+
+
+def _print_contexts(
+    console: Console, contexts: Sequence[Context], evidence: Sequence[Context], *, texts: bool
+) -> None:
+    """Print the contexts with evidence. Its sentences are marked by style and by number."""
+    for rank, context in enumerate(contexts, start=1):
+        places = places_of(evidence, context)
+        if places or texts:
+            holds = f", holds evidence {', '.join(str(nth) for nth in places)}" if places else ""
+            title = f"context {rank} ({context.kind}: {', '.join(context.doc_ids)}{holds})"
+            print_panel(console, title, highlighted(context.text, places))
+
+
+def _print_sources(console: Console, asked: Asked) -> None:
+    prediction = asked.record.prediction
+    shown = [("context", prediction.contexts), ("evidence", prediction.evidence)] if prediction else []
+    ranks: dict[str, list[str]] = {}
+    for kind, contexts in shown:
+        for rank, context in enumerate(contexts, start=1):
+            for doc_id in dict.fromkeys(context.doc_ids):
+                ranks.setdefault(doc_id, []).append(f"{kind} {rank}")
+    lines = [
+        f"{printable(doc_id, WIDTH)} ({', '.join(named)})" + _origin(asked.sources.get(doc_id))
+        for doc_id, named in ranks.items()
+    ]
+    print_panel(console, "sources", Text("\n".join(lines) or "no context names a document"))
+
+
+def _origin(document: Document | None) -> str:
+    """A line with title, source and date, as far as the corpus has them."""
+    if document is None:
+        return ""
+    said = document.metadata
+    parts = (document.title, said.get("source", ""), said.get("published_at", ""))
+    line = " | ".join(printable(part) for part in parts if part.strip())
+    return f"\n    {line}" if line else ""
+
+
+def _cost_line(asked: Asked) -> str:
+    cost = asked.record.cost
+    seconds = f"{number(cost.latency_s)} s"
+    tokens = sum(used.input_tokens + used.output_tokens for used in cost.usage.values())
+    at_least = ">= " if any(used.unmetered_calls for used in cost.usage.values()) else ""
+    dollars = "no price known" if asked.usd is None else f"${asked.usd:.4f}"
+    return f"{seconds}, {at_least}{counted(tokens, 'token')}, {dollars}"
+
+
+def as_value(asked: Asked) -> dict[str, Any]:
+    """One JSON object; its keys are listed in docs/ask.md."""
+    record = asked.record
+    said = record.prediction.model_dump(mode="json") if record.prediction else {}
+    return {
+        "run_id": asked.run_id,
+        "question": asked.question,
+        "status": record.status,
+        "failure": record.failure.model_dump(mode="json") if record.failure else None,
+        "answer": said.get("answer"),
+        "evidence": said.get("evidence", []),
+        "contexts": said.get("contexts", []),
+        "trace": said.get("trace", []),
+        "sources": {
+            doc_id: {"title": document.title, **document.metadata} for doc_id, document in asked.sources.items()
+        },
+        "judged": [
+            {
+                "measure": one.measure.name,
+                "status": one.score.status,
+                "value": one.score.value,
+                "explanation": one.score.explanation,
+                "usage": {role: used.model_dump(mode="json") for role, used in one.usage.items()},
+                "usd": one.usd,
+            }
+            for one in asked.judged
+        ],
+        "usd": asked.usd,
+        "latency_s": record.cost.latency_s,
+        "cost": record.cost.model_dump(mode="json"),
+    }

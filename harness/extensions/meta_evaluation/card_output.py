@@ -1,0 +1,224 @@
+"""A card as tables, sentences, JSON and files. All files except values.json can be recreated from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from harness.core.bounded_files import read_plain
+from harness.core.errors import ConfigError, DataError
+from harness.core.hashing import digest
+from harness.core.records import Record
+from harness.display import Entry, Picture, Quantity, Table
+from harness.display.plotting import plotting, publish
+from harness.display.text_format import number
+from harness.display.types import NumberForm
+from harness.extensions.meta_evaluation.figures import card_drawing
+from harness.extensions.meta_evaluation.validity_card import Card, CardValues, DimensionCard, MeasureValidity
+from harness.report.folder import files_together
+from harness.report.render.csv import table_csv
+from harness.statistics.correlation import Coefficient
+
+_HEADER = (
+    "measure",
+    "Pearson",
+    "one person",
+    "Spearman",
+    "Kendall",
+    "n",
+    "all rows",
+    "AUC",
+    "s an item",
+    "tokens",
+)
+_STORED = " (came with the set)"
+_FORM: NumberForm = "share"
+
+VALUES = "values.json"
+_MOST_BYTES = 200_000_000
+
+
+def card_tables(card: Card, most: int | None = None) -> tuple[Table, ...]:
+    """A table per dimension, the strongest measures first; `most`: maximum rows."""
+    return tuple(_table(card, one, most) for one in card.dimensions)
+
+
+def card_sentences(card: Card) -> Iterator[str]:
+    for one in card.dimensions:
+        yield f"{one.name}: {_people_said(one)}"
+    many = max((len(one.measures) for one in card.dimensions), default=0)
+    if many > 1:
+        yield (
+            f"the first of {many} measures was selected on these labels: expect less on others; the order "
+            "of measures with overlapping intervals is uncertain"
+        )
+    constant = sorted({w.measure.name for one in card.dimensions for w in one.measures if w.is_constant})
+    if constant:
+        yield f"the same score for every row, so no correlation: {', '.join(constant)}"
+    yield from _costs(card)
+    failed = [f"{one.name} ({one.n_failed} of {one.n_items})" for one in card.values.measures if one.n_failed]
+    if failed:
+        yield f"scores that failed: {', '.join(failed)}"
+    if card.silent:
+        yield f"without any score on this set: {len(card.silent)} measures"
+    yield from card.values.notes
+
+
+def _costs(card: Card) -> Iterator[str]:
+    """The cost of each evaluator, with all its metrics."""
+    of_each = {one.evaluator: one for one in card.values.measures if one.evaluator}
+    said = []
+    for name, one in of_each.items():
+        items = max(1, one.n_items)
+        parts = [] if one.evaluator_wall_s is None else [f"{number(one.evaluator_wall_s / items)} s"]
+        if one.is_judged:
+            parts.append(f"{one.evaluator_tokens / items:,.0f} tokens")
+            parts.append("no price" if one.evaluator_usd is None else f"${one.evaluator_usd / items:.5f}")
+        said.append(f"{name} {', '.join(parts)}")
+    if said:
+        yield f"cost per item: {'; '.join(said)}"
+
+
+def card_json(card: Card) -> dict[str, Any]:
+    return {
+        "set": card.values.name,
+        "notes": list(card.values.notes),
+        "models": card.values.models,
+        "dimensions": [
+            {
+                "name": one.name,
+                "asked": one.asked,
+                "rows": one.n,
+                "questions": one.questions,
+                "people": _coefficient(one.people.pearson) if one.has_people else None,
+                "measures": [_worth(worth) for worth in one.measures],
+            }
+            for one in card.dimensions
+        ],
+    }
+
+
+def _people_said(one: DimensionCard) -> str:
+    of = f"{one.n:,} rows of {one.questions:,} questions"
+    if not one.has_people:
+        return f"{of}, one person each: the agreement of people is unknown"
+    found = one.people.pearson
+    if found.value is None:
+        return f"{of}; people who never differ have no correlation"
+    low, high = found.interval
+    limits = "" if low is None else f" [{low:.3f}, {high:.3f}]"
+    return f"{of}; one person with another {found.value:.3f}{limits}, to compare with the column 'one person'"
+
+
+def _table(card: Card, one: DimensionCard, most: int | None) -> Table:
+    """Columns without content are left out."""
+    rows = one.measures[:most]
+    entries = [_row(worth, has_people=one.has_people) for worth in one.measures]
+    kept = [place for place in range(len(_HEADER)) if any(row[place] is not None for row in entries)]
+    left = len(one.measures) - len(rows)
+    more = f"; {left} weaker measures are only in the files" if left else ""
+    return Table(
+        name=f"{card.values.name}_{one.name}",
+        title=f"{card.values.title}: {one.asked}",
+        header=tuple(_HEADER[place] for place in kept),
+        rows=tuple(tuple(row[place] for place in kept) for row in entries[: len(rows)]),
+        details=frozenset({"Kendall", "s an item"}),
+        note=(
+            "Pearson, Spearman, Kendall: with the mean of the people; 'one person': Pearson's with each person by "
+            f"alone; 'all rows': unscored rows count as the worst; intervals by question{more}."
+        ),
+    )
+
+
+def _row(worth: MeasureValidity, *, has_people: bool) -> tuple[Entry, ...]:
+    measure = worth.measure
+    each = None if measure.evaluator_wall_s is None else measure.evaluator_wall_s / max(1, measure.n_items)
+    return (
+        measure.name if measure.evaluator else measure.name + _STORED,
+        _quantity(worth.mean.pearson),
+        _quantity(worth.one) if has_people else None,
+        _quantity(worth.mean.spearman),
+        _quantity(worth.mean.kendall),
+        Quantity(worth.n, unit="count", of=worth.of),
+        _quantity(worth.filled) if worth.n < worth.of else None,
+        None if worth.auc is None else Quantity(worth.auc.value, *worth.auc.interval, unit=_FORM),
+        None if each is None else Quantity(each),
+        Quantity(measure.evaluator_tokens, unit="count") if measure.is_judged else None,
+    )
+
+
+def _quantity(found: Coefficient) -> Quantity | None:
+    return None if found.value is None else Quantity(found.value, *found.interval, unit=_FORM)
+
+
+def _coefficient(found: Coefficient) -> dict[str, float | None]:
+    return {"value": found.value, "low": found.interval.low, "high": found.interval.high}
+
+
+def _worth(worth: MeasureValidity) -> dict[str, Any]:
+    measure = worth.measure
+    return {
+        "measure": measure.name,
+        "evaluator": measure.evaluator or None,
+        "n": worth.n,
+        "of": worth.of,
+        "constant": worth.is_constant,
+        "pearson": _coefficient(worth.mean.pearson),
+        "spearman": _coefficient(worth.mean.spearman),
+        "kendall": _coefficient(worth.mean.kendall),
+        "pearson_one_person": _coefficient(worth.one),
+        "pearson_all_rows": _coefficient(worth.filled),
+        "auc": None
+        if worth.auc is None
+        else {"value": worth.auc.value, "low": worth.auc.interval.low, "high": worth.auc.interval.high},
+        "failed": measure.n_failed,
+        "evaluator_wall_s": measure.evaluator_wall_s,
+        "evaluator_tokens": measure.evaluator_tokens,
+        "evaluator_usd": measure.evaluator_usd,
+    }
+
+
+class StoredValues(Record):
+    """Values with their digest, from which a card can be rebuilt."""
+
+    digest: str
+    values: CardValues
+
+
+def write_card(card: Card, out: Path) -> Picture | None:
+    """Write values.json, card.json, a table per dimension and the figure to `out`; None: nothing to draw."""
+    with files_together(out) as folder:
+        (folder / VALUES).write_text(_sealed(card.values).model_dump_json(indent=1) + "\n", encoding="utf-8")
+        (folder / "card.json").write_text(json.dumps(card_json(card), indent=2) + "\n", encoding="utf-8")
+        for table in card_tables(card):
+            (folder / f"{table.name}.csv").write_text(table_csv(table), encoding="utf-8")
+        with plotting() as new_figure:
+            drawing = card_drawing(card, new_figure)
+            return publish(drawing, folder) if drawing else None
+
+
+def read_values(folder: Path) -> CardValues:
+    """The values of a card in `folder`; an error of one line if they are missing or changed."""
+    path = folder / VALUES
+    try:
+        text = read_plain(path, _MOST_BYTES)
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be read ({error.strerror or error})", "name the folder of a card"
+        ) from error
+    fix = "make the card again without --from"
+    try:
+        found = StoredValues.model_validate_json(text)
+    except ValidationError as error:
+        raise DataError(f"{path} has no valid values of a card", fix) from error
+    if found != _sealed(found.values):
+        raise DataError(f"{path} was changed after it was written", fix)
+    return found.values
+
+
+def _sealed(values: CardValues) -> StoredValues:
+    return StoredValues(digest=digest(values.model_dump(mode="json")), values=values)

@@ -1,0 +1,353 @@
+"""The columns to correlate: one per metric and per dimension of labels, with a row per answer.
+
+Only computed values count, not the worst value of a failed query, on which any two metrics agree. Repeats of a
+query are averaged first.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
+
+from harness.core.errors import ConfigError, DataError, nearest
+from harness.core.hashing import digest
+from harness.core.records import Reference
+from harness.datasets.table_reading import FieldRow, read_table
+from harness.display.csv_sheets import read_cell
+from harness.display.text_format import printable
+from harness.statistics.aggregate import Frame
+from harness.statistics.sampling_design import clusters_of
+from harness.store import RunDir
+
+_QUERY, _RUN, _ANNOTATOR = ("query_id", "item"), ("run", "run_id", "system"), "annotator"
+_DIMENSION, _LABEL = "dimension", "label"
+_ABOUT = frozenset({*_QUERY, *_RUN, _ANNOTATOR, _DIMENSION, _LABEL, "repeat", "comment", "note", "notes", "at"})
+"""Columns that are no dimension."""
+_NO_LABEL = frozenset({"", "cannot tell", "n/a"})
+LabelSpan = tuple[float, float]
+"""The lowest and the highest possible label."""
+
+
+class HumanLabel(NamedTuple):
+    """One person's labels of one answer."""
+
+    run: str
+    """As the sheet names it; empty: no run given."""
+    query_id: str
+    annotator: str
+    dimension: str
+    value: float
+
+
+@dataclass(frozen=True)
+class LabelSheet:
+    """All labels of a file. Labels of several annotators of one answer are averaged."""
+
+    path: Path
+    labels: tuple[HumanLabel, ...]
+    n_empty: int
+    """Cells without a label."""
+
+    @property
+    def dimensions(self) -> tuple[str, ...]:
+        """The dimensions, in the order of the file."""
+        return tuple(dict.fromkeys(one.dimension for one in self.labels))
+
+    def means(self, dimension: str) -> Mapping[tuple[str, str], float]:
+        """(run, query) -> mean label over all annotators."""
+        given: dict[tuple[str, str], list[float]] = {}
+        for one in self._of(dimension):
+            given.setdefault((one.run, one.query_id), []).append(one.value)
+        return {answer: fmean(values) for answer, values in given.items()}
+
+    def said_of(self, dimension: str) -> str:
+        """A note on how many answers and annotators the means rest on."""
+        people: dict[tuple[str, str], set[str]] = {}
+        for one in self._of(dimension):
+            people.setdefault((one.run, one.query_id), set()).add(one.annotator)
+        everyone = {name for names in people.values() for name in names}
+        if len(everyone) < 2:
+            return f"{printable(dimension)}: {len(people):,} answers labelled by one person"
+        shared = sum(len(names) > 1 for names in people.values())
+        said = f"{printable(dimension)}: {len(people):,} answers labelled by {len(everyone)} people, {shared:,} by"
+        alone = " " if shared else ": strict people and bad answers cannot be distinguished "
+        return f"{said} more than one{alone}".rstrip()
+
+    def _of(self, dimension: str) -> Iterator[HumanLabel]:
+        return (one for one in self.labels if one.dimension == dimension)
+
+
+def read_labels(path: Path, scale: LabelSpan | None = None) -> LabelSheet:
+    """Human labels of answers, from a CSV in one of two forms. Wide: `query_id`, and a column of numbers for each
+    dimension. Long: `query_id`, `dimension`, `label`. Either may name `run` (a run id, a part of one, or a system)
+    and `annotator`; `item` is another name of `query_id`. An empty cell, `cannot tell` and `n/a` are no label.
+
+    Raises DataError, one line, for a value that is no label or outside `scale`, for an
+    answer labelled twice by one person, and for a file without labels.
+    """
+    if not path.exists():
+        raise DataError(f"there is no {path}", "name a CSV of labels with --labels: docs/correlate.md")
+    table = read_table(path)
+    names = list(table.names)
+    query = next((name for name in _QUERY if name in names), None)
+    if query is None:
+        raise DataError(f"{path} has no column {_QUERY[0]}", f"its columns are {', '.join(map(printable, names))}")
+    # The columns with a number in some row, so that the file may also contain texts.
+    dimensions = [
+        name
+        for name in names
+        if _LABEL not in names and name not in _ABOUT and any(_is_number(_text(row, name)) for row in table.rows)
+    ]
+    found, empty = [], 0
+    for row in table.rows:
+        cells = [(name, _text(row, name)) for name in dimensions]
+        for dimension, cell in cells or [(_text(row, _DIMENSION) or _LABEL, _text(row, _LABEL))]:
+            if cell.casefold() in _NO_LABEL:
+                empty += 1
+                continue
+            value = _number(row.where, dimension, cell, scale)
+            run = next(filter(None, (_text(row, name) for name in _RUN)), "")
+            found.append(HumanLabel(run, _text(row, query), _text(row, _ANNOTATOR), dimension, value))
+    _refuse_twice(path, found)
+    if not found:
+        raise DataError(
+            f"{path} has no labels", "columns: query_id and one for each dimension, or dimension and label"
+        )
+    return LabelSheet(path, tuple(found), empty)
+
+
+def parse_scale(text: str) -> LabelSpan:
+    """`1-5` or `-2..2`. ConfigError: anything else."""
+    low, dots, high = text.partition("..") if ".." in text else text.partition("-")
+    try:
+        scale = float(low), float(high)
+    except ValueError:
+        dots = ""
+    if not dots or not all(map(isfinite, scale)) or scale[0] >= scale[1]:
+        raise ConfigError(f"--scale {text!r} is no scale", "write the lowest and highest label: 1-5, or -2..2")
+    return scale
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        return isfinite(float(cell))
+    except ValueError:
+        return False
+
+
+def _number(where: str, dimension: str, cell: str, scale: LabelSpan | None) -> float:
+    said = f"{where}: {printable(dimension)} {printable(cell, 40)!r}"
+    if not _is_number(cell):
+        raise DataError(f"{said} is no number", "labels are numbers; leave the cell empty where there is none")
+    value = float(cell)
+    if scale and not scale[0] <= value <= scale[1]:
+        raise DataError(
+            f"{said} is outside the scale {scale[0]:g} to {scale[1]:g}", "correct the row, or name another --scale"
+        )
+    return value
+
+
+def _refuse_twice(path: Path, labels: Iterable[HumanLabel]) -> None:
+    seen = set()
+    for one in labels:
+        if one[:-1] in seen:
+            what = f"{path} labels {printable(one.dimension)} of {printable(one.query_id)} twice"
+            raise DataError(
+                what, "leave one row for each, or say in a column `annotator` or `run` how they differ"
+            )
+        seen.add(one[:-1])
+
+
+def _text(row: FieldRow, name: str) -> str:
+    value = row.fields.get(name)
+    return "" if value is None else read_cell(str(value)).strip()
+
+
+class PlacedAnswer(NamedTuple):
+    """The answers of one run to one query."""
+
+    run_id: str
+    query_id: str
+
+
+ValueColumn = Mapping[PlacedAnswer, float]
+
+
+@dataclass(frozen=True)
+class AnswerFacts:
+    """What an answer shares with others."""
+
+    query_type: str
+    cluster: str
+    """The document that its query shares with others, or the query; answers of one cluster are not independent."""
+
+
+@dataclass(frozen=True)
+class ValueColumns:
+    """Columns over the answers of some runs."""
+
+    values: Mapping[str, ValueColumn]
+    """Measure, or dimension of labels -> values."""
+    labels: tuple[str, ...]
+    """The columns of human labels."""
+    answers: Mapping[PlacedAnswer, AnswerFacts]
+    """Every answer, with or without values."""
+    notes: tuple[str, ...] = ()
+
+    def restricted(self, answers: Iterable[PlacedAnswer]) -> "ValueColumns":
+        kept = {answer: self.answers[answer] for answer in answers}
+        values = {
+            name: {answer: value for answer, value in column.items() if answer in kept}
+            for name, column in self.values.items()
+        }
+        return ValueColumns(values, self.labels, kept)
+
+
+def measured_columns(runs: Sequence[RunDir], measures: Sequence[str] = ()) -> ValueColumns:
+    """Columns of these metrics, or of all that the runs have. Raises ConfigError if no run has one of them, or if
+    runs were scored by different judges or parameters.
+    """
+    values: dict[str, dict[PlacedAnswer, float]] = {}
+    answers: dict[PlacedAnswer, AnswerFacts] = {}
+    made_by: dict[str, tuple[str, str]] = {}
+    notes: list[str] = []
+    frames = {run.run_id: Frame.of(run) for run in runs}
+    clusters = _clusters(runs, frames)
+    for run in runs:
+        answers |= _answers(run, frames[run.run_id], clusters)
+        _check_alike(run, made_by, measures)
+        for (measure, answer), given in _values(run, measures).items():
+            values.setdefault(measure, {})[answer] = fmean(given)
+        # A checksum that does not fit is an error: the files were lost or changed.
+        if run.done() is None:
+            notes.append(f"{run.run_id} is not finished: its scores so far are used")
+    for name in measures:
+        if name not in values:
+            raise _unscored(name, runs)
+    ordered = measures or tuple(sorted(values))
+    return ValueColumns({name: values[name] for name in ordered}, (), answers, tuple(notes))
+
+
+def with_labels(columns: ValueColumns, sheet: LabelSheet) -> ValueColumns:
+    """The same with a column for each dimension of labels. Raises ConfigError if a label names no run where there
+    are several, or if no label fits an answer.
+    """
+    found: dict[str, ValueColumn] = {}
+    notes, lost = list(columns.notes), set()
+    runs = tuple(dict.fromkeys(answer.run_id for answer in columns.answers))
+    for dimension in sheet.dimensions:
+        placed: dict[PlacedAnswer, list[float]] = {}
+        for (run, query_id), value in sheet.means(dimension).items():
+            answer = PlacedAnswer(_run_named(run, runs, sheet), query_id)
+            if answer in columns.answers:
+                # Annotators may name a run in several ways.
+                placed.setdefault(answer, []).append(value)
+            else:
+                lost.add((run, query_id))
+        column = f"{dimension} (label)" if dimension in columns.values else dimension
+        found[column] = {one: fmean(given) for one, given in placed.items()}
+        notes.append(sheet.said_of(dimension))
+    if not any(found.values()):
+        raise _no_matching_label_error(next(iter(lost)), runs, columns, sheet)
+    if lost:
+        notes.append(f"labels of answers that these runs do not have: {len(lost):,}")
+    if sheet.n_empty:
+        notes.append(f"cells without a label: {sheet.n_empty:,}")
+    return ValueColumns({**columns.values, **found}, tuple(found), columns.answers, tuple(notes))
+
+
+def _no_matching_label_error(
+    first: tuple[str, str], runs: Sequence[str], columns: ValueColumns, sheet: LabelSheet
+) -> ConfigError:
+    """The error if no label fits an answer, explained for the first one."""
+    run, query_id = first
+    what = f"no label of {sheet.path} matches an answer of these runs"
+    if _run_named(run, runs, sheet) not in runs:
+        return ConfigError(f"{what} (first: run '{printable(run)}')", nearest(run, runs))
+    fix = nearest(query_id, {answer.query_id for answer in columns.answers})
+    return ConfigError(f"{what} (first: query '{printable(query_id)}')", fix)
+
+
+def _unscored(name: str, runs: Sequence[RunDir]) -> ConfigError:
+    every = {measure for run in runs for evaluation in run.evaluations() for measure in evaluation.measures}
+    if name in every:
+        return ConfigError(
+            f"'{name}' has no value for any answer of these runs", "it failed or does not apply; see: show RUN"
+        )
+    fix = nearest(name, every) if every else "score them first: rag-harness evaluate RUN"
+    return ConfigError(f"no run was scored on '{name}'", fix)
+
+
+def _clusters(runs: Sequence[RunDir], frames: Mapping[str, Frame]) -> dict[tuple[str, str], str]:
+    """(data set, query) -> its cluster among the queries of all runs, which may differ."""
+    asked: dict[str, dict[str, Reference]] = {}
+    for run in runs:
+        if frames[run.run_id].clusters:
+            asked.setdefault(_dataset(run), {}).update({row.query.query_id: row.reference for row in run.sample()})
+    return {
+        (dataset, query): cluster
+        for dataset, references in asked.items()
+        for query, cluster in clusters_of(references.values()).items()
+    }
+
+
+def _answers(
+    run: RunDir, frame: Frame, clusters: Mapping[tuple[str, str], str]
+) -> dict[PlacedAnswer, AnswerFacts]:
+    dataset = _dataset(run)
+    return {
+        PlacedAnswer(run.run_id, query): AnswerFacts(
+            kind, f"{dataset}/{clusters.get((dataset, query), f'query/{query}')}"
+        )
+        for query, kind in frame.query_types.items()
+    }
+
+
+def _dataset(run: RunDir) -> str:
+    """Equal for samples of one data set, whatever their size."""
+    identity = run.manifest().identity.get("dataset", {})
+    return f"{identity.get('name', '')}/{identity.get('subset', '')}"
+
+
+def _values(run: RunDir, measures: Sequence[str]) -> dict[tuple[str, PlacedAnswer], list[float]]:
+    found: dict[tuple[str, PlacedAnswer], list[float]] = {}
+    for score in run.scores():
+        if score.status == "scored" and score.value is not None and (not measures or score.measure in measures):
+            found.setdefault((score.measure, PlacedAnswer(run.run_id, score.query_id)), []).append(score.value)
+    return found
+
+
+def _check_alike(run: RunDir, made_by: dict[str, tuple[str, str]], measures: Sequence[str]) -> None:
+    for evaluation in run.evaluations():
+        # Values with equal signatures are comparable.
+        made = ("evaluator", "version", "params", "models", "weights")
+        signature = digest({name: evaluation.model_dump(mode="json")[name] for name in made})
+        for measure in evaluation.measures:
+            if measures and measure not in measures:
+                continue
+            first, its_run = made_by.setdefault(measure, (signature, run.run_id))
+            if first != signature:
+                what = f"{its_run} and {run.run_id} have {measure} from different judges, versions or parameters"
+                raise ConfigError(
+                    what,
+                    "evaluate them in the same way, correlate each separately, or name other measures (--measure)",
+                )
+
+
+def _run_named(name: str, runs: Sequence[str], sheet: LabelSheet) -> str:
+    """The run that a label names; the name itself if it is none of these."""
+    if not name:
+        if len(runs) > 1:
+            what = f"{sheet.path} does not say which of {len(runs)} runs its labels are of"
+            raise ConfigError(what, "add a column `run`, or correlate one run")
+        return runs[0]
+    if name in runs:
+        return name
+    fitting = [run for run in runs if run.startswith(name) or run.endswith(name) or name in run.split("--")]
+    if len(fitting) > 1:
+        raise ConfigError(
+            f"'{name}' in {sheet.path} fits {len(fitting)} runs", "write the run id: " + ", ".join(fitting)
+        )
+    return fitting[0] if fitting else name

@@ -1,0 +1,179 @@
+"""Runs `rag-harness correlate`: prints and writes correlation coefficients as tables, figures and JSON."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.cli.console import open_console
+from harness.display import Content, Quantity, Section, Table, printable
+from harness.extensions.meta_evaluation.correlation_columns import (
+    measured_columns,
+    parse_scale,
+    read_labels,
+    with_labels,
+)
+from harness.extensions.meta_evaluation.correlations import (
+    ALL,
+    By,
+    CorrelatedPair,
+    CorrelationFindings,
+    correlate_columns,
+)
+from harness.runner.progress import Reporter
+from harness.statistics.correlation import FEWEST_CLUSTERS, Coefficient
+from harness.store import find_runs
+
+_HEADER = ("pair", "Pearson", "Spearman", "Kendall", "answers", "clusters")
+_READ = (
+    "Pearson: linear; Spearman: same order; Kendall: how much more often two answers are in the same order than "
+    "in the opposite one, without ties (tau-b). 95 % intervals, by cluster (a query, or queries that cite one "
+    f"document most); 98 % with fewer than 30 clusters, none with fewer than {FEWEST_CLUSTERS}, if almost all "
+    "values are equal, or if all agree."
+)
+_MANY = 20
+
+
+def correlate_runs(
+    names: Sequence[str],
+    *,
+    measures: Sequence[str] = (),
+    labels: Path | None = None,
+    scale: str | None = None,
+    by: By | None = None,
+    out: Path | None = None,
+    results: Path = Path("results"),
+    as_json: bool = False,
+    quiet: bool = False,
+) -> None:
+    """Correlate the scores of the named runs, print the result, and write it to `out` if given."""
+    span = parse_scale(scale) if scale else None
+    columns = measured_columns(find_runs(results, names), measures)
+    if labels:
+        columns = with_labels(columns, read_labels(labels, span))
+    with Reporter(quiet=quiet).bar("correlate") as bar:
+        findings = correlate_columns(columns, by, bar.update)
+    written = _write(findings, out) if out else None
+    console = open_console()
+    if as_json:
+        console.print(json.dumps(correlation_data(findings), indent=1, allow_nan=False), soft_wrap=True)
+        return
+    from harness.report.render.terminal import WIDTH, plain, print_table
+
+    for section in correlation_sections(findings):
+        for table in section.content.tables:
+            print_table(table, console, min(console.width, WIDTH))
+        for item in section.content.items:
+            console.print(plain(f"- {printable(item, 400)}"), soft_wrap=True)
+    if written:
+        console.print(f"correlations: {written}", soft_wrap=True)
+
+
+def _write(findings: CorrelationFindings, out: Path) -> Path:
+    from harness.display.plotting import plotting
+    from harness.extensions.meta_evaluation.figures import draw_correlations, write_folder
+
+    first, *others = correlation_sections(findings)
+    with plotting() as new_figure:
+        sections = [(first, draw_correlations(findings, new_figure)), *((one, ()) for one in others)]
+        return write_folder(out, "correlations", "Correlations", sections, correlation_data(findings))
+
+
+def correlation_sections(findings: CorrelationFindings) -> list[Section]:
+    """The results over all answers and by group."""
+    # The strongest first, those without a coefficient last; ties in the order of the columns.
+    by_strength = sorted(
+        findings.pairs, key=lambda pair: -abs(pair.found.spearman.value or 0.0) if pair.found else 2
+    )
+    table = _table("correlations", "Correlations", by_strength)
+    found = [Section("correlations", "Correlations", Content([_READ], _remarks(findings), [table]))]
+    if findings.parts:
+        table = _table("parts", "Correlations by part", findings.parts)
+        found.append(Section("parts", "By part", Content(tables=[table])))
+    return found
+
+
+def correlation_data(findings: CorrelationFindings) -> dict[str, Any]:
+    """The same for scripts; unknown values are null."""
+    return {
+        "pairs": [_pair_data(pair) for pair in (*findings.pairs, *findings.parts)],
+        "labels": list(findings.columns.labels),
+        "notes": _remarks(findings),
+    }
+
+
+def _remarks(findings: CorrelationFindings) -> list[str]:
+    notes = list(findings.notes)
+    runs = {answer.run_id for answer in findings.columns.answers}
+    if len(runs) > 1:
+        notes.append(
+            f"Answers of {len(runs)} runs stand in one column: runs that differ in their means alone make a "
+            "correlation; --by run shows each run separately."
+        )
+    if len(findings.measurable) >= _MANY:
+        chance = len(findings.measurable) / 20
+        notes.append(
+            f"{len(findings.measurable):,} pairs were tested: if none were correlated, about "
+            f"{chance:.0f} intervals would exclude 0."
+        )
+    if any(pair.n < pair.n_of for pair in findings.pairs):
+        notes.append("n is below the number of answers where a measure does not apply or failed.")
+    constant = {name for name, column in findings.columns.values.items() if len(set(column.values())) == 1}
+    told = [pair for pair in (*findings.pairs, *findings.parts) if constant.isdisjoint((pair.one, pair.other))]
+    return [*notes, *_refusals(told)]
+
+
+def _table(name: str, title: str, pairs: Sequence[CorrelatedPair]) -> Table:
+    """The pairs with a coefficient."""
+    found = [pair for pair in pairs if pair.found]
+    has_parts = any(pair.part != ALL for pair in found)
+    header = ("pair", "part", *_HEADER[1:]) if has_parts else _HEADER
+    rows = tuple(
+        (
+            _named(pair),
+            *((printable(pair.part),) if has_parts else ()),
+            *(
+                Quantity(one.value, *one.interval, unit="coefficient")
+                for one in (pair.found.pearson, pair.found.spearman, pair.found.kendall)
+            ),
+            Quantity(pair.n, of=pair.n_of, unit="count"),
+            Quantity(pair.n_clusters, unit="count"),
+        )
+        for pair in found
+        if pair.found
+    )
+    details = frozenset({"clusters"}) if all(pair.n == pair.n_clusters for pair in found) else frozenset[str]()
+    return Table(name, title, header, rows, is_long=len(rows) > _MANY, details=details)
+
+
+def _refusals(pairs: Sequence[CorrelatedPair]) -> list[str]:
+    """The pairs without a coefficient and why, grouped by reason and part."""
+    reasons: dict[tuple[str, str], list[CorrelatedPair]] = {}
+    lost = {(pair.one, pair.other) for pair in pairs if pair.part == ALL and not pair.found}
+    for pair in pairs:
+        if not pair.found and (pair.part == ALL or (pair.one, pair.other) not in lost):
+            reasons.setdefault((pair.part, pair.why_not), []).append(pair)
+    return [
+        f"no coefficient of {_named(named[0])}{f' and {len(named) - 1} more' if len(named) > 1 else ''}"
+        f"{'' if part == ALL else f' ({printable(part)})'}: {why}"
+        for (part, why), named in reasons.items()
+    ]
+
+
+def _pair_data(pair: CorrelatedPair) -> dict[str, Any]:
+    about: dict[str, Any] = {
+        "one": pair.one,
+        "other": pair.other,
+        "part": pair.part,
+        "n": pair.n,
+        "n_of": pair.n_of,
+    }
+    about |= {"n_clusters": pair.n_clusters, "why_not": pair.why_not}
+    for name in ("pearson", "spearman", "kendall"):
+        one: Coefficient | None = getattr(pair.found, name, None)
+        about[name] = one and {"value": one.value, "low": one.interval.low, "high": one.interval.high}
+    return about
+
+
+def _named(pair: CorrelatedPair) -> str:
+    return f"{printable(pair.one)} ~ {printable(pair.other)}"

@@ -1,0 +1,369 @@
+"""Figures of correlations, of sensitivity and of a card, and the folder of findings that holds them."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from harness.core.errors import explained_io
+from harness.display import Drawing, Quantity, format_value, printable
+from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure, tell
+from harness.display.text_format import file_name, number
+from harness.extensions.meta_evaluation.correlations import CorrelatedPair, CorrelationFindings
+from harness.extensions.meta_evaluation.sensitivity import PerturbationEffect, by_measure
+from harness.extensions.meta_evaluation.validity_card import SHOWN, Card, DimensionCard, MeasureValidity
+from harness.protocols import Measure
+from harness.report.figures.marks import wrapped
+from harness.report.folder import report_folder
+from harness.report.render.csv import table_csv
+from harness.report.render.markdown import prose, section_lines
+from harness.statistics.correlation import Coefficient
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from harness.display import Drawing, Picture, Section
+
+    DrawnSection = tuple[Section, Sequence[Drawing]]
+    """A section with its figures."""
+
+_MOST_SCATTERS = 12
+_SCATTER_COLUMNS = 3
+_MOST_NAMES = 30
+_LARGEST_DOT, _DOT = 60.0, 9.0
+_KINDS = ("pearson", "spearman", "kendall")
+
+_MOST_MEASURES = 12
+_MEASURE_COLUMNS = 3
+_MOST_ROWS = 45
+_SPREAD = 0.28
+
+_SWEEP_COLUMNS = 4
+_MOST_SWEEPS = 24
+
+_ROW_IN, _FRAME_IN = 0.21, 1.0
+_OURS, _JUDGED, _STORED = PALETTE[0], PALETTE[5], GREY
+
+
+def draw_correlations(findings: CorrelationFindings, new_figure: NewFigure) -> list[Drawing]:
+    """Scatter plots of the first pairs and, of three columns and more, a heat map for each coefficient."""
+    shown = sorted(findings.measurable, key=lambda pair: -abs(_value(pair, "spearman") or 0.0))[:_MOST_SCATTERS]
+    drawings = [_scatters(findings, shown, new_figure)]
+    if 3 <= len(findings.names) <= _MOST_NAMES:
+        drawings += [_heat(findings, kind, new_figure) for kind in _KINDS]
+    return drawings
+
+
+def _scatters(findings: CorrelationFindings, pairs: Sequence[CorrelatedPair], new_figure: NewFigure) -> Drawing:
+    columns = min(_SCATTER_COLUMNS, len(pairs))
+    rows = math.ceil(len(pairs) / columns)
+    height = 0.3 + (2.5 if columns > 1 else 3.6) * rows
+    figure = new_figure(figsize=(WIDTH_IN if columns > 1 else 4.6, height), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).flat
+    for axes, pair in zip(panels, pairs, strict=False):
+        _scatter(axes, findings, pair)
+    for axes in list(panels)[len(pairs) :] if len(pairs) < rows * columns else []:
+        axes.set_axis_off()
+    for axes in figure.axes[len(pairs) :]:
+        axes.set_axis_off()
+    left = len(findings.measurable) - len(pairs)
+    caption = "Each dot is an answer, larger if several answers share a position; rho is Spearman's."
+    caption += f" The {len(pairs)} strongest of {left + len(pairs)} pairs." if left else ""
+    alt = "; ".join(f"{pair.one} and {pair.other}: {_said(pair)}" for pair in pairs[:4])
+    return Drawing("scatter", "Answer by answer", caption, alt, figure)
+
+
+def _scatter(axes: Axes, findings: CorrelationFindings, pair: CorrelatedPair) -> None:
+    left, right = (findings.columns.values[name] for name in (pair.one, pair.other))
+    places = Counter((left[answer], right[answer]) for answer in left.keys() & right.keys())
+    points = sorted(places)
+    largest = max(places.values())
+    sizes = [_DOT + (_LARGEST_DOT - _DOT) * (places[point] - 1) / max(1, largest - 1) for point in points]
+    axes.scatter([x for x, _ in points], [y for _, y in points], sizes, color=PALETTE[0], alpha=0.55, linewidths=0)
+    axes.set_title(_said(pair), fontsize=7)
+    axes.set_xlabel(_name(pair.one), fontsize=7)
+    axes.set_ylabel(_name(pair.other), fontsize=7)
+    axes.margins(0.06)
+    axes.grid(color=LIGHT, linewidth=0.5)
+    axes.locator_params(nbins=4)
+
+
+def _heat(findings: CorrelationFindings, kind: str, new_figure: NewFigure) -> Drawing:
+    rows, columns, values = _matrix(findings, kind)
+    inch = min(0.55, max(0.24, 4.6 / len(columns)))
+    size = (min(WIDTH_IN, 2.6 + inch * len(columns)), 1.7 + min(inch, 0.42) * len(rows))
+    figure = new_figure(figsize=size, layout="constrained")
+    axes = figure.subplots()
+    drawn = [[values.get((row, column), math.nan) for column in columns] for row in rows]
+    image = axes.imshow(drawn, cmap="RdBu", vmin=-1, vmax=1, aspect="auto")
+    letters = 7 if inch > 0.4 else 5
+    for y, row in enumerate(rows):
+        for x, column in enumerate(columns):
+            value = values.get((row, column))
+            text = "" if value is None else f"{value:.2f}"
+            shade = "white" if value is not None and abs(value) > 0.6 else "black"
+            label = axes.text(x, y, text, ha="center", va="center", fontsize=letters, color=shade)
+            tell(label, f"{row} and {column}: {text}")
+    axes.set_xticks(range(len(columns)), map(_name, columns), rotation=60, ha="right", fontsize=letters)
+    axes.set_yticks(range(len(rows)), map(_name, rows), fontsize=letters)
+    axes.tick_params(length=0)
+    figure.colorbar(image, ax=axes, shrink=0.8).outline.set_edgecolor(GREY)
+    strongest = sorted(values.items(), key=lambda one: -abs(one[1]))
+    alt = "; ".join(f"{one} and {other} {value:.2f}" for (one, other), value in strongest[:6])
+    caption = f"{kind.capitalize()}'s coefficient; empty: too few answers, or a column that never varies."
+    return Drawing(f"heat_{kind}", f"{kind.capitalize()}", caption, alt, figure)
+
+
+def _matrix(findings: CorrelationFindings, kind: str) -> tuple[list[str], list[str], dict[tuple[str, str], float]]:
+    """Labels against measures, or all measures against each other."""
+    values: dict[tuple[str, str], float] = {}
+    labels = findings.columns.labels
+    for pair in findings.measurable:
+        value = _value(pair, kind)
+        if value is not None:
+            values[pair.one, pair.other] = value
+            if not labels:
+                values[pair.other, pair.one] = value
+    names = findings.names
+    if labels:
+        return [name for name in names if name not in labels], [name for name in names if name in labels], values
+    return list(names), list(names), values
+
+
+def _value(pair: CorrelatedPair, kind: str) -> float | None:
+    coefficient: Coefficient | None = getattr(pair.found, kind) if pair.found else None
+    return coefficient.value if coefficient else None
+
+
+def _said(pair: CorrelatedPair) -> str:
+    if pair.found is None:
+        return pair.why_not
+    rho = pair.found.spearman
+    return f"rho {format_value(Quantity(rho.value, *rho.interval, n=pair.n, unit='coefficient'))}"
+
+
+def _name(name: str) -> str:
+    return wrapped(printable(name, 60).replace("_", " "), 26)
+
+
+def draw_sensitivity(effects: Sequence[PerturbationEffect], new_figure: NewFigure) -> list[Drawing]:
+    """The values of the most sensitive measures, and an overview of all."""
+    groups = [(measure, _readable(own)) for measure, own in by_measure(effects)]
+    shown = sorted((one for one in groups if one[1]), key=lambda one: -max(map(_area, one[1])))[:_MOST_MEASURES]
+    if not shown:
+        return []
+    drawings = [_distributions(shown, new_figure)]
+    return [*drawings, _auc_map(groups[:_MOST_ROWS], new_figure)]
+
+
+def _readable(effects: Sequence[PerturbationEffect]) -> list[PerturbationEffect]:
+    return [effect for effect in effects if effect.verdict not in {"cannot notice", "too few"}]
+
+
+def _area(effect: PerturbationEffect) -> float:
+    return effect.auc.value or 0.0
+
+
+def _distributions(groups: Sequence[tuple[Measure, list[PerturbationEffect]]], new_figure: NewFigure) -> Drawing:
+    columns = min(_MEASURE_COLUMNS, len(groups))
+    rows = math.ceil(len(groups) / columns)
+    most = max(len(own) for _, own in groups)
+    figure = new_figure(figsize=(WIDTH_IN, 0.4 + rows * (0.75 + 0.24 * (most + 1))), layout="constrained")
+    panels = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for axes, (measure, own) in zip(panels, groups, strict=False):
+        _values_panel(axes, measure, own)
+    for axes in panels[len(groups) :]:
+        axes.set_axis_off()
+    caption = "Each dot is an answer, each line a mean: above the original, below with one change."
+    first, own = groups[0]
+    alt = f"{first.name}: " + "; ".join(f"{one.swap.title}, mean {one.mean_after or 0:.2f}" for one in own[:5])
+    return Drawing("distributions", "Values before and after", caption, alt, figure)
+
+
+def _values_panel(axes: Axes, measure: Measure, effects: Sequence[PerturbationEffect]) -> None:
+    longest = max(effects, key=lambda effect: effect.n)
+    rows = [("as it was", longest.before), *((effect.swap.title, effect.after) for effect in effects)]
+    jitter = random.Random(0)  # noqa: S311 - the same picture every time
+    for place, (_, values) in enumerate(rows):
+        colour = PALETTE[2] if place == 0 else PALETTE[5]
+        heights = [place + jitter.uniform(-_SPREAD, _SPREAD) for _ in values]
+        axes.scatter(values, heights, 3, color=colour, alpha=0.35, linewidths=0)
+        mean = sum(values) / len(values)
+        (line,) = axes.plot([mean, mean], [place - 0.4, place + 0.4], color="black", linewidth=1.4)
+        tell(line, f"{measure.name}: mean {mean:.3f} of {len(values)}")
+    axes.set_yticks(range(len(rows)), [wrapped(printable(name), 20) for name, _ in rows], fontsize=6)
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_title(wrapped(measure.name.replace("_", " "), 30), fontsize=7)
+    axes.grid(axis="x", color=LIGHT, linewidth=0.5)
+    axes.tick_params(axis="y", length=0)
+    axes.locator_params(axis="x", nbins=4)
+
+
+def _auc_map(groups: Sequence[tuple[Measure, list[PerturbationEffect]]], new_figure: NewFigure) -> Drawing:
+    kept = [(measure, own) for measure, own in groups if own]
+    titles = list(dict.fromkeys(effect.swap.title for _, own in kept for effect in own))
+    values = [
+        [next((_area(one) for one in own if one.swap.title == title), math.nan) for title in titles]
+        for _, own in kept
+    ]
+    figure = new_figure(figsize=(WIDTH_IN, 1.4 + 0.22 * len(kept)), layout="constrained")
+    axes = figure.subplots()
+    image = axes.imshow(values, cmap="RdBu", vmin=0, vmax=1, aspect="auto")
+    for y, row in enumerate(values):
+        for x, value in enumerate(row):
+            if not math.isnan(value):
+                shade = "white" if abs(value - 0.5) > 0.35 else "black"
+                axes.text(x, y, f"{value:.2f}", ha="center", va="center", fontsize=6, color=shade)
+    axes.set_xticks(
+        range(len(titles)), [wrapped(title, 16) for title in titles], rotation=45, ha="right", fontsize=7
+    )
+    axes.set_yticks(range(len(kept)), [printable(measure.name, 48) for measure, _ in kept], fontsize=6)
+    axes.tick_params(length=0)
+    figure.colorbar(image, ax=axes, shrink=0.8).outline.set_edgecolor(GREY)
+    best = max((effect for _, own in kept for effect in own), key=_area)
+    area = format_value(Quantity(best.auc.value, *best.auc.interval))
+    alt = f"best: {best.measure.name} on {best.swap.title}, {area}"
+    caption = "AUC of each measure on each change; 0.5 is chance. Empty: too few answers, or an unread input."
+    return Drawing("auc", "What each measure notices", caption, alt, figure)
+
+
+class MovedParameter(NamedTuple):
+    """One measure with a parameter at one value."""
+
+    parameter: str
+    value: str
+    effect: PerturbationEffect
+
+
+def draw_sweeps(points: Sequence[MovedParameter], new_figure: NewFigure) -> list[Drawing]:
+    """A panel for each metric and parameter with at least two values."""
+    lines: dict[tuple[str, str], list[MovedParameter]] = {}
+    for point in points:
+        if point.effect.n:
+            lines.setdefault((point.effect.measure.name, point.parameter), []).append(point)
+    drawn = [(key, own) for key, own in sorted(lines.items()) if len(own) > 1][:_MOST_SWEEPS]
+    if not drawn:
+        return []
+    columns = min(_SWEEP_COLUMNS, len(drawn))
+    rows = math.ceil(len(drawn) / columns)
+    figure = new_figure(figsize=(WIDTH_IN, 0.4 + 1.75 * rows), layout="constrained")
+    panels = list(figure.subplots(rows, columns, squeeze=False, sharey=True).flat)
+    for axes, ((measure, parameter), own) in zip(panels, drawn, strict=False):
+        _sweep_panel(axes, own)
+        axes.set_title(wrapped(printable(measure, 60).replace("_", " "), 22), fontsize=6)
+        axes.set_xlabel(printable(parameter), fontsize=7)
+    for axes in panels[len(drawn) :]:
+        axes.set_axis_off()
+    caption = "Means of original answers (upper, solid) and of wrong ones (lower, dashed)."
+    first = drawn[0][1]
+    said = ", ".join(f"{point.value}: {point.effect.mean_before or 0:.2f}" for point in first)
+    alt = f"{drawn[0][0][0]} along {drawn[0][0][1]}: {said}"
+    return [Drawing("sweep", "A parameter moved", caption, alt, figure)]
+
+
+def _sweep_panel(axes: Axes, points: Sequence[MovedParameter]) -> None:
+    places = range(len(points))
+    before = [point.effect.mean_before or 0.0 for point in points]
+    after = [point.effect.mean_after or 0.0 for point in points]
+    (upper,) = axes.plot(places, before, color=PALETTE[2], marker="o", markersize=3)
+    (lower,) = axes.plot(places, after, color=PALETTE[5], marker="s", markersize=3, linestyle="--")
+    tell(upper, "as it was")
+    tell(lower, "wrong answer")
+    axes.set_xticks(places, [printable(point.value, 8) for point in points], fontsize=6)
+    axes.grid(axis="y", color=LIGHT, linewidth=0.5)
+
+
+def card_drawing(card: Card, new_figure: NewFigure) -> Drawing | None:
+    """A panel for each dimension; None if no metric has a coefficient. Call it inside `plotting()`."""
+    shown = [
+        (one, [w for w in one.measures if _card_value(one, w).value is not None][:SHOWN])
+        for one in card.dimensions
+    ]
+    shown = [(one, worths) for one, worths in shown if worths]
+    if not shown:
+        return None
+    tall = sum(_FRAME_IN + _ROW_IN * len(worths) for _, worths in shown)
+    figure = new_figure(figsize=(WIDTH_IN, tall), layout="constrained")
+    heights = [_FRAME_IN + _ROW_IN * len(worths) for _, worths in shown]
+    panels = figure.subplots(len(shown), 1, squeeze=False, sharex=True, gridspec_kw={"height_ratios": heights})
+    for panel, (one, worths) in zip(panels[:, 0], shown, strict=True):
+        _card_panel(panel, one, worths)
+    people = any(one.has_people for one, _ in shown)
+    panels[-1, 0].set_xlabel("Pearson's correlation with one person" if people else "Pearson's correlation")
+    best = "; ".join(f"{one.name}: {w[0].measure.name} {spoken_value(_card_value(one, w[0]))}" for one, w in shown)
+    held = "one person at a time" if people else "the person who labelled"
+    caption = (
+        f"{card.values.title}. Pearson's correlation with {held}, 95 % intervals by question; the {SHOWN} "
+        "strongest of each. The grey band is one person with another. Grey marks came with the set, orange "
+        "ones are judged."
+    )
+    return Drawing(
+        "correlations", f"{card.values.title}: measures and people", caption, f"{caption} {best}.", figure
+    )
+
+
+def _card_value(one: DimensionCard, worth: MeasureValidity) -> Coefficient:
+    return worth.one if one.has_people else worth.mean.pearson
+
+
+def _card_panel(panel: Axes, one: DimensionCard, worths: list[MeasureValidity]) -> None:
+    people = one.people.pearson if one.has_people else None
+    if people is not None and people.value is not None:
+        if people.interval.low is not None and people.interval.high is not None:
+            panel.axvspan(people.interval.low, people.interval.high, color=GREY, alpha=0.15, linewidth=0)
+        panel.axvline(people.value, color=GREY, linewidth=1)
+    for place, worth in enumerate(worths):
+        found = _card_value(one, worth)
+        if found.value is None:
+            continue
+        colour = _JUDGED if worth.measure.is_judged else _OURS if worth.measure.evaluator else _STORED
+        low, high = found.interval
+        if low is not None and high is not None:
+            panel.plot([low, high], [place, place], color=colour, linewidth=1.2)
+        (mark,) = panel.plot([found.value], [place], "o", color=colour, markersize=4)
+        tell(mark, f"{worth.measure.name}: {spoken_value(found)}, n = {worth.n}")
+    panel.axvline(0, color=GREY, linewidth=0.5)
+    panel.set_yticks(range(len(worths)), [worth.measure.name for worth in worths])
+    panel.invert_yaxis()
+    panel.set_title(f"{one.name}: {one.asked}", loc="left")
+
+
+def spoken_value(found: Coefficient) -> str:
+    """Such as `0.52 [0.42, 0.60]`, for a mark in a figure."""
+    low, high = found.interval
+    limits = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+    return f"{number(found.value)}{limits}"
+
+
+def write_folder(
+    out: Path, stem: str, title: str, sections: Sequence[DrawnSection], data: Mapping[str, Any]
+) -> Path:
+    """Write `stem`.md, `stem`.json, tables/ and figures/ into `out`, replacing earlier ones; returns the path of
+    the page. Call it inside `plotting()` if there are drawings. The same findings give the same bytes.
+    """
+    with report_folder(out) as partial, explained_io("write in", out):
+        lines = [f"# {prose(title)}", ""]
+        for section, drawings in sections:
+            lines += section_lines(replace(section, pictures=_published(drawings, partial)))
+            for table in section.content.tables:
+                path = partial / "tables" / f"{file_name(table.name)}.csv"
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(table_csv(table), encoding="utf-8")
+        (partial / f"{stem}.md").write_text("\n".join(lines), encoding="utf-8")
+        text = json.dumps(data, indent=1, allow_nan=False)
+        (partial / f"{stem}.json").write_text(text + "\n", encoding="utf-8")
+    return out / f"{stem}.md"
+
+
+def _published(drawings: Sequence[Drawing], out: Path) -> tuple[Picture, ...]:
+    if not drawings:
+        return ()
+    from harness.display.plotting import publish
+
+    return tuple(publish(drawing, out) for drawing in drawings)

@@ -1,0 +1,378 @@
+"""Public sets of answers with human labels, each read from the data directory."""
+
+from __future__ import annotations
+
+import ast
+import math
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from harness.core.errors import ConfigError, DataError, nearest
+from harness.core.hashing import digest, short_digest
+from harness.datasets.local_files import ENV, find, read_csv, read_json_object, read_json_rows
+from harness.datasets.row_fields import FIX, FileEntry
+
+FEWEST = 10
+"""Minimum number of questions for a correlation."""
+
+_RAGCHECKER = "human_eval/ragchecker_human_labeled_data.json"
+_RAGCHECKER_SCORES = "human_eval/ragchecker_baseline_ragchecker.json"
+_RAGCHECKER_DIMENSIONS = {
+    "correctness": "which answer is more correct",
+    "completeness": "which answer is more complete",
+    "overall": "which answer is better",
+}
+_SIDES = ("model1", "model2")
+
+_CLAPNQ = "human_eval/inspectorraget_clapnq.json"
+_CLAPNQ_REFERENCE = "target"
+_CLAPNQ_MACHINE = "system"
+_CLAPNQ_DIMENSIONS = {
+    "faithfulness": "is the answer faithful to the passage",
+    "answer_relevance": "is the answer relevant to the question",
+    "fluency": "is the answer fluent",
+}
+_CLAPNQ_METRICS = {"Bert-KPrec": "BERT knowledge precision", "RougeL": "ROUGE-L", "Recall": "word recall"}
+
+_NEURAL_BRIDGE = "human_eval/neural_bridge_rag_human_eval_100.csv"
+_NEURAL_BRIDGE_METRICS = {
+    "answer_correctness": "RAGAS answer correctness",
+    "context_relevancy": "RAGAS context relevancy",
+}
+
+_HARD_NEGATIVES = "ms_marco/ms_marco_hard_neg_balanced.csv"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One text that a measure scores."""
+
+    item_id: str
+    question_id: str
+    """Items of one question are not independent."""
+    query: str
+    answer: str | None
+    """None: a passage without an answer."""
+    reference: str = ""
+    """Empty: none."""
+    contexts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LabelledItems:
+    """Labels of one item, or of two: then a positive label prefers the second, like a metric whose score of the
+    second is higher.
+    """
+
+    item_ids: tuple[str, ...]
+    question_id: str
+    labels: tuple[float, ...]
+    """One per person, at least one."""
+
+
+@dataclass(frozen=True)
+class LabelledDimension:
+    """The question that people answered."""
+
+    name: str
+    title: str
+    rows: tuple[LabelledItems, ...]
+    is_binary: bool = False
+    """Labels are 0 or 1: the metric's AUC is computed too."""
+    stored: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Scores that came with the set, shown beside ours: name -> item_id -> value."""
+
+
+@dataclass(frozen=True)
+class LabelledSet:
+    """Items with their labels."""
+
+    name: str
+    title: str
+    items: tuple[Item, ...]
+    dimensions: tuple[LabelledDimension, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def question_ids(self) -> list[str]:
+        return list(dict.fromkeys(item.question_id for item in self.items))
+
+    @property
+    def digest(self) -> str:
+        """Digest of what is scored, without labels."""
+        said = [[one.item_id, one.query, one.answer, one.reference, list(one.contexts)] for one in self.items]
+        return digest(said)
+
+    def drawn(self, n: int | None, seed: int = 0) -> LabelledSet:
+        """`n` of its questions with all their items, sampled with `seed`; raises ConfigError for fewer than 10,
+        DataError if the set has fewer.
+        """
+        questions = self.question_ids
+        if len(questions) < FEWEST:
+            what = f"{self.name} has {len(questions)} labelled questions, and fewer than {FEWEST} say nothing"
+            raise DataError(what, "replace the file by the complete one")
+        if n is None or n >= len(questions):
+            return self
+        if n < FEWEST:
+            why = f"a correlation over fewer than {FEWEST} questions is meaningless"
+            raise ConfigError(f"-n {n}: {why}", f"take at least -n {FEWEST}")
+        kept = set(random.Random(seed).sample(questions, n))  # noqa: S311 - a sample, no secret
+        dimensions = (
+            replace(one, rows=tuple(row for row in one.rows if row.question_id in kept)) for one in self.dimensions
+        )
+        return replace(
+            self,
+            items=tuple(item for item in self.items if item.question_id in kept),
+            dimensions=tuple(dimensions),
+            notes=(*self.notes, f"{n} of {len(questions)} questions, drawn with seed {seed}"),
+        )
+
+
+class MissingLabels:
+    """Number of missing labels."""
+
+    def __init__(self) -> None:
+        self._found: Counter[str] = Counter()
+
+    def count(self, what: str) -> None:
+        self._found[what] += 1
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(f"{n:,} {what}" for what, n in sorted(self._found.items()))
+
+
+def labelled_file(relative: str) -> Path:
+    """Path of the file, compressed or not; raises DataError, one line, if it is missing."""
+    if path := find(relative):
+        return path
+    what = f"the labelled set is not there: {relative} (or {relative}.gz)"
+    raise DataError(what, f"put it into the data folder, and set {ENV} to that folder (docs/validity.md)")
+
+
+def label_of(value: object, low: float, high: float, where: str) -> float | None:
+    """A label within its scale, or None if it is missing; raises DataError, one line, for anything else."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    try:
+        number = math.nan if isinstance(value, bool) else float(str(value))
+    except ValueError:
+        number = math.nan
+    if not low <= number <= high:
+        raise DataError(f"{where}: the label {str(value)[:40]!r} is not from {low:g} to {high:g}", FIX)
+    return number
+
+
+def score_of(value: object) -> float | None:
+    """A stored score; None if the file has none."""
+    try:
+        number = math.nan if isinstance(value, bool) or value is None else float(str(value))
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def load_ragchecker() -> LabelledSet:
+    """RAGChecker's meta-evaluation (Ru et al. 2024): 280 pairs of answers, three dimensions, two people.
+
+    The file has a row for each person; labels are from -2 to 2, positive if the second answer is better. A file of
+    the same shape has RAGChecker's own scores.
+    """
+    by_pair: dict[str, list[FileEntry]] = {}
+    for row in read_json_rows(labelled_file(_RAGCHECKER)):
+        by_pair.setdefault(row.identifier("instance_id"), []).append(row)
+    gaps = MissingLabels()
+    own = find(_RAGCHECKER_SCORES)
+    stored = _ragchecker_scores(read_json_rows(own)) if own else {}
+    dimensions = tuple(
+        LabelledDimension(name, title, tuple(_ragchecker_labels(name, by_pair, gaps)), stored=stored.get(name, {}))
+        for name, title in _RAGCHECKER_DIMENSIONS.items()
+    )
+    items = tuple(_ragchecker_item(pair, rows, side) for pair, rows in by_pair.items() for side in _SIDES)
+    absent = () if own else (f"{_RAGCHECKER_SCORES} is missing: RAGChecker's own scores are not shown",)
+    return LabelledSet("ragchecker", "RAGChecker: pairs of answers", items, dimensions, (*gaps.notes, *absent))
+
+
+def _ragchecker_item(pair: str, rows: Sequence[FileEntry], side: str) -> Item:
+    said = {
+        (row.text("query"), row.text("gt_answer"), row.entry(side).text("response", blank=True)) for row in rows
+    }
+    if len(said) > 1:
+        raise DataError(f"{rows[-1].where}: the people who compared pair {pair} were shown different texts", FIX)
+    query, reference, answer = said.pop()
+    return Item(f"{pair}-{side}", pair, query, answer, reference)
+
+
+def _ragchecker_labels(name: str, by_pair: dict[str, list[FileEntry]], gaps: MissingLabels) -> list[LabelledItems]:
+    found = []
+    for pair, rows in by_pair.items():
+        given = [label_of(row.fields.get(f"{name}_label"), -2, 2, row.where) for row in rows]
+        labels = tuple(label for label in given if label is not None)
+        if len(labels) < len(given):
+            gaps.count(f"pairs with a missing label of {name}")
+        if labels:
+            found.append(LabelledItems(tuple(f"{pair}-{side}" for side in _SIDES), pair, labels))
+    return found
+
+
+def _ragchecker_scores(rows: Sequence[FileEntry]) -> dict[str, dict[str, dict[str, float]]]:
+    """Dimension -> name -> item -> RAGChecker's own score."""
+    found: dict[str, dict[str, dict[str, float]]] = {name: {"RAGChecker": {}} for name in _RAGCHECKER_DIMENSIONS}
+    for row in rows:
+        for side in _SIDES:
+            scores = row.entry(side).entry("ragchecker").fields
+            for name in _RAGCHECKER_DIMENSIONS:
+                value = score_of(scores.get(f"{name}_label"))
+                if value is not None:
+                    found[name]["RAGChecker"][f"{row.identifier('instance_id')}-{side}"] = value
+    return found
+
+
+def load_clapnq() -> LabelledSet:
+    """ClapNQ as published with InspectorRAGet: 300 answers to 100 questions, three people each, scales of 1 to 4.
+
+    The fourth "system" in the file is the reference itself. It is left out, because metrics that read the
+    reference give it the best value by construction.
+    """
+    whole = read_json_object(labelled_file(_CLAPNQ))
+    tasks = {task.identifier("task_id"): task for task in whole.entries("tasks")}
+    results = [one for one in whole.entries("results") if one.identifier("model_id") != _CLAPNQ_REFERENCE]
+    gaps = MissingLabels()
+    items = {}
+    for one in results:
+        if task := tasks.get(one.identifier("task_id")):
+            items[_clapnq_id(one)] = _clapnq_item(one, task)
+        else:
+            gaps.count("answers whose question the file lacks")
+    kept = [one for one in results if _clapnq_id(one) in items]
+    dimensions = tuple(_clapnq_dimension(name, title, kept, gaps) for name, title in _CLAPNQ_DIMENSIONS.items())
+    note = "the reference itself is left out: measures that read the reference would score it best"
+    return LabelledSet("clapnq", "ClapNQ: graded answers", tuple(items.values()), dimensions, (note, *gaps.notes))
+
+
+def _clapnq_id(result: FileEntry) -> str:
+    return f"{result.identifier('task_id')}-{result.identifier('model_id')}"
+
+
+def _clapnq_item(result: FileEntry, task: FileEntry) -> Item:
+    output, asked = result.entries("output"), task.entries("input")
+    targets, contexts = task.entries("targets"), task.entries("contexts")
+    return Item(
+        item_id=_clapnq_id(result),
+        question_id=task.identifier("task_id"),
+        query=asked[-1].text("text") if asked else "",
+        answer=output[-1].text("content", blank=True) if output else "",
+        reference=targets[0].text("value", blank=True) if targets else "",
+        contexts=tuple(one.text("text") for one in contexts),
+    )
+
+
+def _clapnq_dimension(name: str, title: str, results: list[FileEntry], gaps: MissingLabels) -> LabelledDimension:
+    rows = []
+    stored: dict[str, dict[str, float]] = {shown: {} for shown in _CLAPNQ_METRICS.values()}
+    for result in results:
+        scores = result.entry("scores")
+        given = scores.entry(name).fields if name in scores.fields else {}
+        people = [given[person] for person in sorted(given) if person != _CLAPNQ_MACHINE]
+        labels = [label_of(_clapnq_value(one), 1, 4, f"{result.where}, {name}") for one in people]
+        if None in labels or not labels:
+            gaps.count(f"answers with a missing label of {name}")
+        if said := tuple(label for label in labels if label is not None):
+            rows.append(LabelledItems((_clapnq_id(result),), result.identifier("task_id"), said))
+        for metric, shown in _CLAPNQ_METRICS.items():
+            machine = scores.fields.get(metric)
+            value = score_of(_clapnq_value(machine.get(_CLAPNQ_MACHINE))) if isinstance(machine, Mapping) else None
+            if value is not None:
+                stored[shown][_clapnq_id(result)] = value
+    return LabelledDimension(name, title, tuple(rows), stored=stored)
+
+
+def _clapnq_value(annotation: object) -> object:
+    return annotation.get("value") if isinstance(annotation, Mapping) else None
+
+
+def load_neural_bridge() -> LabelledSet:
+    """100 answers over neural-bridge/rag-dataset-12000, each graded by one person from 1 to 5, higher is better.
+
+    The file does not say what was graded; its grades correlate with correctness.
+    """
+    rows = read_csv(labelled_file(_NEURAL_BRIDGE), ",")
+    gaps = MissingLabels()
+    labelled = []
+    stored: dict[str, dict[str, float]] = {shown: {} for shown in _NEURAL_BRIDGE_METRICS.values()}
+    for row in rows:
+        item = row.identifier("qa_index")
+        label = label_of(row.fields.get("Human label"), 1, 5, row.where)
+        if label is None:
+            gaps.count("answers without a label")
+            continue
+        labelled.append(LabelledItems((item,), item, (label,)))
+        for column, shown in _NEURAL_BRIDGE_METRICS.items():
+            value = score_of(row.fields.get(column))
+            if value is not None:
+                stored[shown][item] = value
+    dimension = LabelledDimension("quality", "is the answer good", tuple(labelled), stored=stored)
+    items = tuple(
+        Item(
+            row.identifier("qa_index"),
+            row.identifier("qa_index"),
+            row.text("question"),
+            row.text("answer", blank=True),
+            row.text("ground_truth", blank=True),
+            _neural_bridge_contexts(row),
+        )
+        for row in rows
+    )
+    return LabelledSet("neural_bridge", "neural-bridge: graded answers", items, (dimension,), gaps.notes)
+
+
+def _neural_bridge_contexts(row: FileEntry) -> tuple[str, ...]:
+    """The cell is the text of a Python list."""
+    try:
+        listed = ast.literal_eval(row.text("contexts"))
+    except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
+        raise DataError(f"{row.where}: field 'contexts' is no list of texts", FIX) from error
+    if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
+        raise DataError(f"{row.where}: field 'contexts' is no list of texts", FIX)
+    return tuple(listed)
+
+
+def load_hard_negatives() -> LabelledSet:
+    """200 queries of MS MARCO, each with a relevant passage and a hard negative; no answers.
+
+    Tests whether metrics of question and contexts distinguish them.
+    """
+    gaps = MissingLabels()
+    items, labelled = [], []
+    for number, row in enumerate(read_csv(labelled_file(_HARD_NEGATIVES), ","), start=1):
+        query = row.text("query").strip()
+        question, item = short_digest(query), f"passage-{number}"
+        label = label_of(row.fields.get("expected_score"), 0, 1, row.where)
+        if label is None:
+            gaps.count("passages without a label")
+            continue
+        items.append(Item(item, question, query, None, contexts=(row.text("expected_response"),)))
+        labelled.append(LabelledItems((item,), question, (float(label >= 0.5),)))
+    dimension = LabelledDimension(
+        "relevance", "is the passage relevant to the query", tuple(labelled), is_binary=True
+    )
+    return LabelledSet("ms_marco_hard", "MS MARCO: hard negatives", tuple(items), (dimension,), gaps.notes)
+
+
+SETS: Mapping[str, Callable[[], LabelledSet]] = {
+    "ragchecker": load_ragchecker,
+    "clapnq": load_clapnq,
+    "neural_bridge": load_neural_bridge,
+    "ms_marco_hard": load_hard_negatives,
+}
+"""Name -> loader, which raises DataError, one line, if its file is missing or has other content."""
+
+
+def load_set(name: str) -> LabelledSet:
+    """ConfigError: no set of that name."""
+    if name not in SETS:
+        raise ConfigError(f"--set-name: no set is called '{name}'", nearest(name, SETS))
+    return SETS[name]()

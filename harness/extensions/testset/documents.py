@@ -1,0 +1,126 @@
+"""Documents that questions are written about: loading, dates, and their text in excerpts and sentences.
+
+Excerpts and sentences are verbatim, so that each sentence is a quote. A file's time stamp is no date: it tells
+only when the file was copied.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from harness.core.errors import ConfigError
+from harness.core.languages import first_date
+from harness.core.records import Document
+from harness.core.scripts import SENTENCE_MARK_END
+from harness.datasets.folder import read_folder
+from harness.extraction.text_windows import windows_of
+from harness.protocols import ReadingProgress
+from harness.registry import DATASETS
+
+_KEYS = ("published_at", "date", "published", "created", "created_at")
+"""Metadata keys; the first one that holds a date counts."""
+_BEGINNING = 600
+"""A date within this many characters of the beginning is the document's own, as in letters and minutes."""
+
+LONGEST_EXCERPT = 1_500
+"""Characters of the excerpt for one question: what a small model reads closely."""
+_LONGEST_QUOTE = 400
+"""Characters; longer quotes do not fit into a chunk."""
+_BLOCK = 100_000
+_SHORTEST_QUOTE = 20
+"""Bytes in UTF-8: scripts without spaces say in 7 characters what English says in 20."""
+_ABBREVIATED = (
+    r"(?<!\b[A-Z]\.)(?<!\b(?:Mr|Ms|Dr|St|vs|No|Jr|Sr|Co)\.)(?<!\b(?:Mrs|Inc|Ltd|etc)\.)(?<!\bProf\.)"
+    r"(?<!\b(?:e\.g|i\.e)\.)"
+)
+_SENTENCE_END = re.compile(
+    rf"(?<=[.!?]){_ABBREVIATED}\s+(?![a-z])|(?<=[.!?][\"')\]\u201d\u2019])\s+|{SENTENCE_MARK_END}"
+)
+_ITEM = re.compile(r"\s*(?:[-*+>|#\u2022]|\d{1,3}[.)] )")
+"""The start of a list item, a table row or a heading."""
+
+
+def read_documents(
+    folder: Path | None,
+    progress: ReadingProgress,
+    *,
+    dataset: str | None = None,
+    subset: str | None = None,
+    include: Sequence[str] = (),
+) -> tuple[Sequence[Document], tuple[str, ...]]:
+    """The documents of a folder or of a data set, and notes, such as how many files were skipped, and why.
+
+    ConfigError: both or neither of folder and data set are given. DataError: no documents.
+    """
+    if (folder is None) == (dataset is None):
+        fix = "a folder (rag-harness questions papers), or --dataset NAME for the documents of a data set"
+        raise ConfigError("name the documents exactly once", fix)
+    if folder is not None:
+        corpus = read_folder(folder, progress, tuple(include))
+        return corpus.documents, corpus.notes
+    spec = DATASETS.load(str(dataset))
+    return spec.read(subset or spec.subsets[0], progress=progress).documents, ()
+
+
+def check_out(out: Path, folder: Path | None) -> None:
+    """Raise ConfigError if the question file could not be read as one, or would be one of the documents."""
+    if out.suffix != ".jsonl":
+        fix = "name it with .jsonl; `rag-harness review FILE --to-csv` makes a sheet of it"
+        raise ConfigError(f"{out}: a question file is written as JSON Lines", fix)
+    if folder is not None and out.resolve().is_relative_to(folder.resolve()):
+        raise ConfigError(
+            f"{out} lies in {folder}, where it would be read as a document", "name an --out elsewhere"
+        )
+
+
+def date_of(document: Document) -> str:
+    """ISO 8601 date from the metadata, else the first date at the beginning of the text; empty: none."""
+    given = (document.metadata.get(key, "") for key in _KEYS)
+    found = (first_date(text) for text in (*given, document.text[:_BEGINNING]))
+    return next((day.isoformat() for day in found if day is not None), "")
+
+
+def passages_of(text: str, longest: int = LONGEST_EXCERPT) -> list[str]:
+    """The text in parts of at most `longest` characters, each verbatim; only white space is dropped."""
+    return [passage for block in _blocks(text) for passage in windows_of(block, longest)]
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """The text cut at line ends or spaces, because cutting windows off one long text copies the text each time."""
+    start = 0
+    while start < len(text):
+        end = start + _BLOCK
+        cuts = (text.rfind(mark, end - _BLOCK // 2, end) + 1 for mark in "\n ") if end < len(text) else ()
+        end = next(filter(None, cuts), end)
+        yield text[start:end]
+        start = end
+
+
+def sentences_of(passage: str) -> tuple[str, ...]:
+    """The sentences and lines long enough to be quoted, in order and verbatim, without Markdown headings; those
+    that are too long are cut between words.
+    """
+    return tuple(_quotable(passage))
+
+
+def _quotable(passage: str) -> Iterator[str]:
+    for unit in _units(passage):
+        for sentence in _SENTENCE_END.split(unit):
+            for part in windows_of(sentence, _LONGEST_QUOTE):
+                is_long_enough = len(part.encode(errors="replace")) >= _SHORTEST_QUOTE
+                if is_long_enough and any(map(str.isalpha, part)) and not part.startswith("#"):
+                    yield part
+
+
+def _units(passage: str) -> Iterator[str]:
+    """Paragraphs, items and headings. Continuation lines stay together: in a PDF each line ends where it
+    is full.
+    """
+    unit, is_whole = "", False
+    for line in passage.splitlines(keepends=True):
+        if unit and (is_whole or not line.strip() or _ITEM.match(line)):
+            yield unit
+            unit = ""
+        unit += line
+        is_whole = line.startswith(("#", "|")) or line.endswith("\f") or not line.strip()
+    yield unit

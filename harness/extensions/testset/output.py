@@ -1,0 +1,142 @@
+"""Runs `rag-harness questions`: prints the plan, the pass rates of each check, and what to do next."""
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import get_args
+
+from rich.table import Table
+
+from harness.cli.console import complain, open_console, same_command
+from harness.cli.evaluate import resumable
+from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER
+from harness.extensions.testset.api import WriteOptions, plan_questions, planned_lines, written_questions
+from harness.extensions.testset.question_records import Candidate, CheckName, Control
+from harness.extensions.testset.write_questions import Written
+from harness.runner.progress import Reporter
+
+_ASKS: dict[CheckName, str] = {
+    "written": "the model wrote a readable question",
+    "form": "it is a question with a short answer",
+    "self_contained": "it can be understood alone (no 'this report')",
+    "about": "its documents mention what it names",
+    "quotes": "its quotes are in the documents",
+    "left_out": "the missing detail is not in its documents",
+    "distinct": "it is not a duplicate",
+    "follows": "its answer follows from the quotes",
+    "closed_book": "its answer cannot be guessed without the quotes",
+    "needs_both": "its answer does not follow from one document alone",
+    "not_found": "no retrieved passage answers it",
+}
+
+_BLIND = 0.2
+"""A judge that is wrong more often than this on known cases is named in a warning."""
+
+
+@dataclass(frozen=True)
+class CheckShare:
+    """How many candidates passed one check."""
+
+    name: str
+    asks: str
+    reached: int
+    passed: int
+    undecided: int
+    """Candidates that it could not judge and let pass."""
+
+    @property
+    def share(self) -> float:
+        """The share that passed, of the candidates that reached this check."""
+        return (self.passed + self.undecided) / self.reached
+
+
+def shares_of(candidates: Sequence[Candidate]) -> list[CheckShare]:
+    """For each check that any candidate reached, in the order of the checks."""
+    names: tuple[CheckName, ...] = get_args(CheckName)
+    found = []
+    for name in names:
+        verdicts = [check.passed for one in candidates for check in one.checks if check.name == name]
+        if verdicts:
+            found.append(CheckShare(name, _ASKS[name], len(verdicts), verdicts.count(True), verdicts.count(None)))
+    return found
+
+
+def kept_lines(candidates: Sequence[Candidate], wanted: Mapping[str, int]) -> Iterator[str]:
+    """One line per kind: how many questions were kept, of how many wanted."""
+    for kind, number in wanted.items():
+        written = [one for one in candidates if one.kind == kind]
+        kept = sum(one.survives for one in written)
+        yield f"{kind}: {kept} of {number} wanted, from {len(written)} candidates"
+
+
+def print_plan_of_questions(options: WriteOptions) -> int:
+    """Print the plan and its estimate; costs nothing."""
+    console = open_console()
+    for line in planned_lines(plan_questions(options, Reporter(quiet=options.quiet))):
+        console.print(line, soft_wrap=True)
+    return EXIT_DONE
+
+
+def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
+    """Write the questions and print how many passed each check; returns the exit code."""
+    with resumable("paid calls are kept"):
+        _, written = written_questions(options)
+    shares = shares_of(written.candidates)
+    if as_json:
+        sys.stdout.write(json.dumps(_as_json(written, shares)) + "\n")
+    else:
+        _print(written, shares)
+    if not written.kept and not written.stopped:
+        worst = min(shares, key=lambda one: one.share, default=None)
+        why = f" ('{worst.name}' passed {worst.passed} of {worst.reached})" if worst else ""
+        complain(f"no candidate survived{why}; take a larger model: --set models.generator.model=...")
+        return EXIT_TOLERANCE
+    if written.stopped:
+        go_on = " ".join(filter(None, (same_command(), written.spending.larger(written.stopped))))
+        complain(
+            f"stopped at the budget ({written.stopped.what}): {written.spending.report()}; {written.kept} "
+            f"questions are in {written.out}. Nothing paid is lost. To go on: {go_on}"
+        )
+        return EXIT_USER
+    return EXIT_DONE
+
+
+def _print(written: Written, shares: Sequence[CheckShare]) -> None:
+    console = open_console()
+    table = Table(box=None, pad_edge=False)
+    for name, justify in (("check", "left"), ("", "left"), ("came to it", "right"), ("passed", "right")):
+        table.add_column(name, justify="left" if justify == "left" else "right")
+    table.add_column("share", justify="right")
+    for one in shares:
+        record_answer = f"{one.passed + one.undecided}"
+        table.add_row(one.name, one.asks, str(one.reached), record_answer, f"{100 * one.share:.0f} %")
+    console.print(table)
+    for line in (*kept_lines(written.candidates, written.wanted), *map(_control, written.controls)):
+        console.print(line, soft_wrap=True)
+    there = "already complete" if written.was_complete else "not yet reviewed by a person"
+    console.print(f"{written.out}: {written.kept} questions, {there}", soft_wrap=True)
+    if written.kept:
+        console.print(f"next: {shlex.join(['rag-harness', 'review', str(written.out)])}", soft_wrap=True)
+
+
+def _control(one: Control) -> str:
+    line = f"control: {one.name} in {one.wrong} of {one.of} tries"
+    if one.wrong <= _BLIND * one.of:
+        return line
+    return f"{line}. Take a larger judge (--set models.judge.model=...)"
+
+
+def _as_json(written: Written, shares: Sequence[CheckShare]) -> dict[str, object]:
+    return {
+        "out": str(written.out),
+        "kept": written.kept,
+        "wanted": dict(written.wanted),
+        "checks": [
+            {"name": one.name, "reached": one.reached, "passed": one.passed, "undecided": one.undecided}
+            for one in shares
+        ],
+        "controls": [one.model_dump() for one in written.controls],
+        "complete": written.stopped is None,
+    }

@@ -1,0 +1,224 @@
+"""Questions with their checks, and where they are kept: the question file, and its work folder beside it.
+
+```
+questions.jsonl            one question a line
+questions.work/            calls.sqlite     every model call, so that none is paid twice
+                           candidates.jsonl every question that was written, with every check
+                           documents.jsonl  the documents that they cite
+                           state.json       the request, and the digest of the file as it was written
+                           written.jsonl    only if the question file was changed while questions were written
+```
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import JsonValue
+
+from harness.core.errors import ConfigError
+from harness.core.records import Document, Evidence, Record
+from harness.llm_utils.answer_contract import ABSTENTION
+from harness.store import atomic_files
+from harness.store.lock import exclusive
+
+QuestionKind = Literal["single_fact", "bridge", "comparison", "temporal", "unanswerable"]
+KINDS: tuple[QuestionKind, ...] = get_args(QuestionKind)
+PAIRED: frozenset[QuestionKind] = frozenset({"bridge", "comparison", "temporal"})
+"""Kinds of questions over two documents."""
+CheckName = Literal[
+    "written",
+    "form",
+    "self_contained",
+    "about",
+    "quotes",
+    "left_out",
+    "distinct",
+    "follows",
+    "closed_book",
+    "needs_both",
+    "not_found",
+]
+"""In the order of execution: after a failed check, the later ones are skipped."""
+
+_RESTORE = "name another --out, or delete it and its work folder to start over"
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """A part of a document, split into the sentences that a model reads."""
+
+    document: Document
+    sentences: tuple[str, ...]
+    """Each verbatim, in the order of the document."""
+    date: str = ""
+    """ISO 8601 date of the document; empty: unknown."""
+
+    @property
+    def heading(self) -> str:
+        """Title and date, as far as known."""
+        return ", ".join(filter(None, (" ".join(self.document.title.split()), self.date)))
+
+
+@dataclass(frozen=True)
+class QuestionSlot:
+    """The place of a question: one excerpt, or two of different documents."""
+
+    kind: QuestionKind
+    excerpts: tuple[Excerpt, ...]
+    link: str = ""
+    """The name that both excerpts share."""
+    focus: str = ""
+    """For one excerpt: the sentence that the question is about."""
+
+    @property
+    def doc_ids(self) -> tuple[str, ...]:
+        return tuple(excerpt.document.doc_id for excerpt in self.excerpts)
+
+
+class QuestionCheck(Record):
+    """The result of one check of one candidate."""
+
+    name: str
+    passed: bool | None
+    """None: undecided; the candidate is kept."""
+    note: str = ""
+    """What was compared, or why it was not."""
+
+
+class Candidate(Record):
+    """One question as written, with the verdict of every check that it reached."""
+
+    id: str
+    """Derived from its words, so that the same question has the same id in every file."""
+    kind: str
+    documents: tuple[str, ...]
+    """The documents from which it was written."""
+    link: str = ""
+    question: str = ""
+    answer: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    """Verbatim quotes; for an unanswerable question, the sentence nearest to an answer."""
+    checks: tuple[QuestionCheck, ...] = ()
+
+    @property
+    def survives(self) -> bool:
+        return all(check.passed is not False for check in self.checks)
+
+    def checked(self, *checks: QuestionCheck) -> "Candidate":
+        return self.model_copy(update={"checks": (*self.checks, *checks)})
+
+
+class Control(Record):
+    """How often a check passed cases that are known to be wrong."""
+
+    name: str
+    wrong: int
+    of: int
+
+
+class WorkState(Record):
+    """state.json."""
+
+    asked: dict[str, JsonValue]
+    """What determines the questions: documents, kinds, seed, models, prompts."""
+    source: str
+    """The folder or data set, as the user gave it."""
+    file_digest: str
+    """SHA-256 of the question file as the command wrote it; another digest means that somebody edited the file."""
+    is_complete: bool
+    controls: tuple[Control, ...] = ()
+
+
+def question_file_lock(path: Path) -> AbstractContextManager[int]:
+    """Held by `questions` and `review` while they may write that file. StoreError: another process holds it."""
+    real = Path(os.path.realpath(path))
+    return exclusive(real.with_name(f".{real.name}.lock"), wait_s=0.2, of=path)
+
+
+class WorkFolder:
+    """The work folder of a question file."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+        self.path = out.with_name(f"{out.stem}.work")
+        self._state = self.path / "state.json"
+        self._candidates, self._documents = self.path / "candidates.jsonl", self.path / "documents.jsonl"
+        self._known: str | None = None
+        """Digest of the question file at the last check."""
+
+    def check_out(self) -> WorkState | None:
+        """The earlier question file. Raises ConfigError if it was changed."""
+        state = atomic_files.read_json(self._state, WorkState, _RESTORE) if self._state.exists() else None
+        self._known = atomic_files.digest_if_there(self.out)
+        if self._known is None:
+            return state
+        if state is None:
+            raise ConfigError(f"{self.out} is there already", "name another --out; nothing is overwritten")
+        if self._known != state.file_digest:
+            what = f"{self.out} was changed since it was written, for example by a review; it is not overwritten"
+            raise ConfigError(what, "name another --out")
+        return state
+
+    def write(
+        self, state: WorkState, candidates: Sequence[Candidate], texts: Iterable[Document], rows: str
+    ) -> None:
+        """Write everything; the same command repairs what a kill leaves. Raises ConfigError if the question file
+        was changed since `check_out`; it is left unchanged, and the rows are kept beside it.
+        """
+        if atomic_files.digest_if_there(self.out) != self._known:
+            raise self._kept_beside(rows)
+        atomic_files.write_jsonl(self._candidates, candidates)
+        atomic_files.write_jsonl(self._documents, texts)
+        # The state announces the new file first: after a kill in between there is none, and the same command makes
+        # it.
+        self.out.unlink(missing_ok=True)
+        atomic_files.write_json(self._state, state)
+        if not atomic_files.write_unless_changed(self.out, rows, None):
+            raise self._kept_beside(rows)
+
+    def _kept_beside(self, rows: str) -> ConfigError:
+        beside = self.path / "written.jsonl"
+        atomic_files.write_atomic(beside, rows)
+        what = f"{self.out} was changed while questions were written; it is left as it is"
+        return ConfigError(what, f"the new questions are in {beside}; copy what you need")
+
+    def candidates(self) -> list[Candidate]:
+        """Of the last run; none without such a folder."""
+        return list(atomic_files.iter_jsonl(self._candidates, Candidate, _RESTORE))
+
+    def documents(self) -> dict[str, Document]:
+        return {one.doc_id: one for one in atomic_files.iter_jsonl(self._documents, Document, _RESTORE)}
+
+
+def question_rows(candidates: Iterable[Candidate], made_by: str) -> list[dict[str, Any]]:
+    """The rows of a question file: the surviving candidates, not reviewed yet."""
+    return [_row(one, made_by) for one in candidates if one.survives]
+
+
+def text_digest(text: str) -> str:
+    """The `file_digest` of a file with this text."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def rows_text(rows: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
+
+
+def _row(one: Candidate, made_by: str) -> dict[str, Any]:
+    answerable = one.kind != "unanswerable"
+    return {
+        "id": one.id,
+        "question": one.question,
+        "answers": [one.answer if answerable else ABSTENTION],
+        "evidence": [{"document": item.doc_id, "quote": item.fact} for item in one.evidence if answerable],
+        "type": one.kind,
+        "made_by": f"model:{made_by}",
+        "checks": {check.name: check.note or check.passed for check in one.checks},
+        "seen_by": None,
+    }

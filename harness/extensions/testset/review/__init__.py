@@ -1,1 +1,0 @@
-"""A person reviews a question file: on a local page, or in a spreadsheet."""

@@ -1,0 +1,255 @@
+"""Runs `rag-harness review`: one person's review of a question file, on a page or in a spreadsheet.
+
+The columns of the sheet are those of a question file (docs/question-files.md), so it can be used as one. A cell
+that a spreadsheet would read as a formula is prefixed with an apostrophe, which is removed again.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from harness.cli.console import open_console
+from harness.core.current_process import user_name
+from harness.core.errors import ConfigError, DataError
+from harness.datasets.question_files.row_validation import AskedQuote
+from harness.datasets.table_reading import FieldRow, read_table
+from harness.display.csv_sheets import read_cell, sheet_text
+from harness.display.text_format import counted
+from harness.extensions.testset.documents import read_documents
+from harness.extensions.testset.question_records import question_file_lock
+from harness.extensions.testset.review_decisions import AskedDecision, Review, ReviewedRow
+from harness.extensions.testset.review_edits import (
+    Edit,
+    EditedQuote,
+    RowWords,
+    evidence_columns,
+    verdicts,
+    words_version,
+)
+from harness.extensions.web import serve_page
+from harness.extensions.web.pages import LocalPage, framed
+from harness.runner.progress import Reporter
+from harness.store.atomic_files import first_error, write_atomic
+
+_LONGEST_NAME = 100
+
+_ACCEPT = frozenset({"accept", "accepted", "a", "yes", "y", "ok", "x"})
+_REJECT = frozenset({"reject", "rejected", "r", "no", "n"})
+_VERSION = "version"
+"""The column that shows whether a row was changed since the sheet was written."""
+
+_ASSETS = Path(__file__).parent / "assets"
+_AROUND = 400
+"""Characters of the document shown on each side of a quote."""
+
+
+def run_review(
+    file: Path,
+    *,
+    by: str | None = None,
+    docs: Path | None = None,
+    port: int = 0,
+    to_csv: Path | None = None,
+    from_csv: Path | None = None,
+) -> None:
+    """Write or read a sheet, or serve the page until it is done, or Ctrl-C."""
+    if to_csv and from_csv:
+        raise ConfigError("--to-csv and --from-csv", "use them one after the other")
+    console = open_console()
+    with open_review(file, by, docs) as review:
+        if to_csv:
+            number = counted(write_sheet(review, to_csv), "question")
+            then = f"fill in `decision` with accept or reject, then --from-csv {to_csv}"
+            console.print(f"{to_csv}: {number}; {then}", soft_wrap=True)
+        elif from_csv:
+            taken = take_sheet(review, from_csv)
+            said = f"{taken.accepted} accepted, {taken.edited} of them edited, {taken.rejected} rejected"
+            console.print(f"{said}, {taken.left} left", soft_wrap=True)
+        else:
+            serve_page(review_page(review), port)
+        rejected = sum(one.is_rejected for one in review.rows)
+        seen = sum(one.is_seen and not one.is_rejected for one in review.rows)
+        said = f"{counted(len(review.rows) - rejected, 'question')}, {seen:,} reviewed by a person"
+        console.print(f"{review.path}: {said}; {rejected:,} rejected (decisions: {review.log})", soft_wrap=True)
+
+
+@contextmanager
+def open_review(file: Path, by: str | None = None, docs: Path | None = None) -> Iterator[Review]:
+    """The review of a file by one person, who has it alone while it is open; `docs`: a folder in which quotes are
+    checked.
+
+    `by`: None: the login name. Raises HarnessError if the file or folder is missing, another process has it open,
+    or the reviewer is unknown.
+    """
+    name = user_name() if by is None else by.strip()
+    if name is None:
+        raise ConfigError("your login name is unknown", "name who reviews: --by NAME")
+    if not name or len(name) > _LONGEST_NAME or not name.isprintable() or name.startswith("model:"):
+        raise ConfigError(
+            f"--by {name[:_LONGEST_NAME]!r} is not a person's name", "name the reviewer, such as --by ada"
+        )
+    documents = None
+    if docs is not None:
+        with Reporter().reading() as tell:
+            read, _ = read_documents(docs, tell)
+        documents = {document.doc_id: document for document in read}
+    if not file.is_file():
+        raise ConfigError(f"no question file {file}", "write one: rag-harness questions FOLDER")
+    with question_file_lock(file):
+        # A link stays a link: the file it points to is written.
+        yield Review(file.resolve() if file.is_symlink() else file, name, documents)
+
+
+@dataclass(frozen=True)
+class SheetTaken:
+    """The counts after reading a sheet."""
+
+    accepted: int
+    rejected: int
+    edited: int
+    """Of the accepted ones."""
+    left: int
+    """Rows without a decision, or not in the sheet."""
+
+
+def write_sheet(review: Review, path: Path) -> int:
+    """Write every question that is not rejected; returns how many. ConfigError: the file already exists."""
+    if path.exists():
+        raise ConfigError(f"{path} is there already", "name another file, or take its decisions first: --from-csv")
+    shown = [one for one in review.rows if not one.is_rejected]
+    most = max([1, *(len(RowWords.of(one.row).evidence) for one in shown)])
+    places = [name for number in range(1, most + 1) for name in evidence_columns(number)]
+    names = ["id", "decision", "question", "answers", *places, "type", "made_by", "seen_by", _VERSION]
+    write_atomic(path, sheet_text(names, map(_cells, shown)))
+    return len(shown)
+
+
+def take_sheet(review: Review, path: Path) -> SheetTaken:
+    """Apply its decisions, all or none, except for rows that were changed since the sheet was written, which
+    `review` names. Raises ConfigError or DataError if a decision is invalid.
+    """
+    decided: list[AskedDecision] = []
+    table = read_table(path)
+    for row in table.rows:
+        found = _decision(review, row, table.names)
+        if found is not None:
+            decided.append(found)
+    if len({one.id for one in decided}) < len(decided):
+        raise DataError(f"{path} has the same question twice", "leave one row for each id")
+    applied = review.decide_all(decided)
+    rejected = sum(one.verdict == "reject" for one in applied)
+    edited = sum(one.edit is not None for one in applied)
+    return SheetTaken(len(applied) - rejected, rejected, edited, len(review.rows) - len(applied))
+
+
+def _decision(review: Review, row: FieldRow, names: Sequence[str]) -> AskedDecision | None:
+    cells = {name: read_cell(str(value)) for name, value in row.fields.items() if value is not None}
+    one, word = review.find(cells.get("id", "")), cells.get("decision", "").strip().casefold()
+    version = cells.get(_VERSION, "").strip()
+    if word in _REJECT:
+        return AskedDecision(id=one.row_id, verdict="reject", version=version)
+    if word and word not in _ACCEPT:
+        raise DataError(f"{row.where}: the decision '{word}' is none", "write accept, reject or nothing")
+    # A removed column means no change; an emptied cell does.
+    cells = {name: value for name, value in _cells(one).items() if name not in names} | cells
+    is_edited = words_version(cells) not in {one.version, version}
+    if not word and not is_edited:
+        return None
+    edit = _edit(cells) if is_edited else None
+    return AskedDecision(id=one.row_id, verdict="accept", edit=edit, version=version)
+
+
+def _edit(cells: Mapping[str, str]) -> Edit:
+    quotes = []
+    for number in range(1, 100):
+        quote, document = (cells.get(name, "").strip() for name in evidence_columns(number))
+        if quote or document:
+            quotes.append(EditedQuote(document=document, quote=quote))
+    return Edit(
+        question=cells.get("question", ""),
+        answers=tuple(_answers(cells.get("answers", ""))),
+        evidence=tuple(quotes),
+    )
+
+
+def _cells(one: ReviewedRow) -> dict[str, str]:
+    about = {name: str(one.row.get(name) or "") for name in ("type", "made_by", "seen_by")}
+    return {"id": one.row_id, **RowWords.of(one.row).cells(), **about, _VERSION: one.version}
+
+
+def _answers(cell: str) -> Iterator[str]:
+    cell = cell.strip()
+    if cell.startswith("["):
+        try:
+            yield from map(str, json.loads(cell))
+        except ValueError as error:
+            raise DataError(f"the answers {cell[:60]!r} are not a JSON list", "put | between them") from error
+        return
+    yield from filter(None, (answer.strip() for answer in cell.split("|")))
+
+
+def review_page(review: Review) -> LocalPage:
+    """Every question of a file, to accept, edit or reject; decisions are kept at once."""
+
+    def decide(body: bytes) -> object:
+        try:
+            asked = AskedDecision.model_validate_json(body)
+        except ValidationError as error:
+            raise ConfigError(first_error(error)) from error
+        review.decide(asked.id, asked.verdict, asked.edit, asked.version)
+        return _whole(review, asked.id)
+
+    def rows(_asked: object) -> object:
+        review.refresh()
+        return [_shown(one) for one in review.rows]
+
+    def row(asked: Mapping[str, str]) -> object:
+        review.refresh()
+        return _whole(review, asked.get("id", ""))
+
+    gets = {"/rows": rows, "/row": row}
+    return framed("Review of questions", _ASSETS, "review", gets, {"/decide": decide})
+
+
+def _shown(one: ReviewedRow) -> dict[str, object]:
+    """The fields of a row in the list."""
+    return {
+        "id": one.row_id,
+        "question": one.row.get("question", ""),
+        "type": one.row.get("type", ""),
+        "state": "rejected" if one.is_rejected else "seen" if one.is_seen else "new",
+    }
+
+
+def _whole(review: Review, row_id: str) -> dict[str, object]:
+    """What the page shows of a row."""
+    one = review.find(row_id)
+    words = RowWords.of(one.row)
+    row = {name: one.row.get(name) for name in ("type", "made_by", "seen_by", "checks")}
+    quotes = [_quote_in_document(review, item) for item in words.evidence]
+    said = {"question": words.question, "answers": words.answers, "quotes": quotes}
+    warnings = [
+        f"{check.name}: {check.note}" for check in verdicts(one.row, review.documents) if check.passed is False
+    ]
+    state = {"version": one.version, "times_read": review.times_read, "told": review.take_told()}
+    return {**_shown(one), **row, **said, **state, "edited": one.is_edited, "warnings": warnings}
+
+
+def _quote_in_document(review: Review, item: AskedQuote) -> dict[str, str]:
+    """The quote as in the row, with its surroundings in the document."""
+    placed = review.documents.placed(item)
+    document = review.documents.by_id.get(placed.doc_id)
+    text = document.text if document else ""
+    at = text.find(placed.fact) if placed.fact else -1
+    end = at + len(placed.fact)
+    return {
+        "document": item.document,
+        "quote": item.quote,
+        "title": document.title if document else "",
+        "before": text[max(0, at - _AROUND) : at] if at >= 0 else "",
+        "after": text[end : end + _AROUND] if at >= 0 else "",
+    }
