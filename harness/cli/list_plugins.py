@@ -121,4 +121,5 @@ def _defaults(fields: object) -> dict[str, object]:
 def _default(field: FieldInfo) -> object:
     if field.is_required():
         return "(required)"
-    return field.default.model_dump(mode="json") if isinstance(field.default, BaseModel) else field.default
+    value = field.get_default(call_default_factory=True, validated_data={})
+    return value.model_dump(mode="json") if isinstance(value, BaseModel) else value
