@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness.display import Entry, Quantity, Table, printable
+from harness.report.verdict.sentences import stand_in_of
 from harness.report.verdict.types import Number, Outcome, Standing, Verdict
 
 MOST_COLUMNS = 7
@@ -34,7 +35,10 @@ def _status(verdict: Verdict, one: Standing, *, brief: bool) -> str:
     if one.status == "recommended":
         if verdict.outcome in {Outcome.NOT_ABOVE_BASELINE, Outcome.ONE_SYSTEM}:
             return ""
-        return "choose" if brief else one.status
+        chosen = "leads" if stand_in_of(verdict) else "choose"
+        return chosen if brief else one.status
+    if verdict.outcome == Outcome.INCONCLUSIVE and one.n_missing and one.status == "tied":
+        return "unknown"
     return one.why if one.status == "not ranked" and one.why and not brief else one.status
 
 

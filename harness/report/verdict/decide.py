@@ -333,8 +333,8 @@ def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
             if standing.n_missing:
                 yield (
                     f"{shortened(standing.system)} has no value for {standing.n_missing:,} of "
-                    f"{counted(standing.n, 'query', 'queries')}. They count as the worst, and a difference must "
-                    "hold with the best as well."
+                    f"{counted(standing.n, 'query', 'queries')}. They count as the worst here; with the best "
+                    "values the order may differ."
                 )
         if verdict.n_questions < verdict.n_queries:
             yield f"Only {verdict.n_questions:,} of the {verdict.n_queries:,} queries differ in their text."

@@ -60,6 +60,11 @@ def _no_choice(verdict: Verdict) -> str:
 
 def _unsettled(verdict: Verdict) -> str:
     best, score = name(verdict.recommended or ""), scored(verdict, _recommended(verdict))
+    if stand_in := stand_in_of(verdict):
+        share = 100 * (stand_in[0].failed or 0.0)
+        return (
+            f"Repair {best} before you use it: it leads ({score}), but failed on {share:.0f} % of the questions."
+        )
     if verdict.outcome == Outcome.INCONCLUSIVE:
         most = max(verdict.standings, key=lambda one: one.n_missing)
         missing = f"{most.n_missing:,} of {counted(most.n, 'query', 'queries')}"
@@ -104,6 +109,11 @@ def _failing(verdict: Verdict) -> str:
     found = [one for one in verdict.standings if one.why != UNFINISHED and (one.failed or 0.0) >= _OFTEN]
     if not found:
         return ""
+    if stand_in := stand_in_of(verdict):
+        other = stand_in[1]
+        return (
+            f"Until then use {name(other.system)}: it is tied and failed on {100 * (other.failed or 0.0):.0f} %."
+        )
     most = max(found, key=lambda one: one.failed or 0.0)
     said = (
         f"{name(most.system)} failed on {100 * (most.failed or 0.0):.0f} % of the questions, which count as wrong"
@@ -111,8 +121,21 @@ def _failing(verdict: Verdict) -> str:
     return f"{said}." if most.is_imported else f"{said}: fix it, then run again with --retry-failed."
 
 
+def stand_in_of(verdict: Verdict) -> tuple[Standing, Standing] | None:
+    """The recommended run, if it often fails, and a tied one that does not."""
+    own = _recommended(verdict)
+    if verdict.outcome not in _UNSETTLED or own is None or (own.failed or 0.0) < _OFTEN:
+        return None
+    tied = [one for one in verdict.standings if one.status == "tied" and (one.failed or 0.0) < _OFTEN]
+    return (own, tied[0]) if tied else None
+
+
 def _difference(verdict: Verdict) -> str:
-    """The lead over the next run, or the gap to the best one; and a cheaper alternative."""
+    """The lead over the next run, or the gap to the best one; and a cheaper alternative. None where values are
+    missing, which count as the worst.
+    """
+    if verdict.outcome == Outcome.INCONCLUSIVE:
+        return ""
     own = _recommended(verdict)
     rivals = [one for one in verdict.standings if one.status in {"as good", "tied", "worse"} and one.score]
     if own is None or own.score is None or not rivals:
@@ -140,8 +163,9 @@ def _risk(verdict: Verdict) -> str:
         return ""
     best, worst = name(verdict.recommended or ""), verdict.at_most_worse
     behind = f"in the worst case it is {amount(verdict, worst)} behind" if worst else ""
-    if verdict.probability is None or verdict.outcome == Outcome.INCONCLUSIVE:
-        return f"{behind[:1].upper()}{behind[1:]}." if behind else ""
+    # Of a few questions the probability is near certain or near chance, whatever the truth is.
+    if verdict.probability is None or verdict.outcome in {Outcome.INCONCLUSIVE, Outcome.TOO_FEW}:
+        return f"In the worst case {best} is {amount(verdict, worst)} behind." if worst else ""
     sure = f"{100 * min(0.99, verdict.probability):.0f} %"
     said = f"The chance that {best} is within {margin_of(verdict)} of the best is {sure}"
     return f"{said}; {behind}." if behind else f"{said}."

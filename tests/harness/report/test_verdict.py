@@ -271,6 +271,16 @@ def test_a_run_that_fails_often_is_not_called_cheaper(make_run: MakeRun) -> None
     assert next(one.failed for one in found.standings if one.system == "naive") == pytest.approx(0.2)
 
 
+def test_a_leader_that_often_fails_is_to_be_repaired_and_a_tied_run_used_until_then(tmp_path: Path) -> None:
+    found = verdict(
+        tmp_path, *by_accuracy({"naive": right(120), "kg": [*right(125, 140), *[IMPUTED] * 60]}), margin=1.0
+    )
+    assert found.recommended == "kg"
+    assert found.systems("tied") == ["naive"]
+    assert "30 %" in found.headline
+    assert "naive" in found.sentences[0]
+
+
 def test_where_everything_failed_nobody_wins(make_run: MakeRun) -> None:
     runs = [make_run(system="naive", failing=20), make_run(system="kg", failing=20)]
     found = find(group_of(*runs)).verdict
