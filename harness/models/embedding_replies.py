@@ -39,7 +39,9 @@ def rows_of(reply: Any) -> list[Any] | None:
     """
     if isinstance(reply, list):
         is_other = not reply or not all(isinstance(row, list | dict) for row in reply)
-        return None if is_other or (isinstance(reply[0], dict) and "embedding" not in reply[0]) else _in_order(reply)
+        return (
+            None if is_other or (isinstance(reply[0], dict) and "embedding" not in reply[0]) else _in_order(reply)
+        )
     if not isinstance(reply, dict):
         return None
     if isinstance(data := reply.get("data"), list):

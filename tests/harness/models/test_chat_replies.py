@@ -63,7 +63,10 @@ async def test_reasoning_is_kept_apart_wherever_a_server_puts_it(
         (choice({"content": "I search.", "tool_calls": [{"id": "1"}]}, "tool_calls"), "tool"),
         (choice({"content": '<tool_call>\n{"name": "search"}\n</tool_call>'}), "tool"),
         (choice({"content": None, "reasoning_details": [{"text": "It is Marta"}]}), "reasoning parser"),
-        (b'{"choices": null, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}', "balance"),
+        (
+            b'{"choices": null, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}',
+            "balance",
+        ),
         (b'{"message": "Invalid token", "code": 401}', "Invalid token"),
         (b'{"errors": [{"code": 5006, "message": "properties missing"}], "result": {}}', "properties missing"),
         (choice({"content": None, "refusal": "I'm sorry, I can't."}), "I'm sorry, I can't"),
@@ -104,7 +107,8 @@ async def test_an_empty_reply_of_a_model_that_ended_by_itself_is_an_answer(serve
 
 
 @pytest.mark.parametrize(
-    ("status", "n_requests"), [(520, 2), (524, 2), (529, 2), (498, 2), (425, 2), (503, 2), (501, 1), (505, 1), (422, 1)]
+    ("status", "n_requests"),
+    [(520, 2), (524, 2), (529, 2), (498, 2), (425, 2), (503, 2), (501, 1), (505, 1), (422, 1)],
 )
 async def test_a_status_that_may_pass_is_tried_again(
     serve: Serve, connect: Connect, status: int, n_requests: int

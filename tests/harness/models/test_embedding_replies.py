@@ -49,7 +49,18 @@ def packed(row: list[float]) -> str:
         [{"index": number, "embedding": [row]} for number, row in enumerate(ROWS)],
         {"data": ROWS},
     ],
-    ids=["openai", "reversed", "no index", "all index 0", "base64", "nested", "ollama", "tei", "llama.cpp", "rows"],
+    ids=[
+        "openai",
+        "reversed",
+        "no index",
+        "all index 0",
+        "base64",
+        "nested",
+        "ollama",
+        "tei",
+        "llama.cpp",
+        "rows",
+    ],
 )
 def test_every_shape_holds_the_same_vectors(reply: Any) -> None:
     assert np.allclose(vectors_of(reply, 2), UNIT)
