@@ -32,7 +32,7 @@ _TOOL_CALL = re.compile(
     r"\s*(?:<tool_call>|<function=|\[TOOL_CALLS\]|<\|(?:python_tag|tool_calls_section_begin|tool_call_start)\|>"
     r"|<\uff5ctool\u2581calls\u2581begin\uff5c>)"
 )
-"""A call of a tool as text, where the server has no parser for it: Qwen, Llama, Mistral, Kimi, Liquid, DeepSeek."""
+"""A call of a tool as text, of a server that does not parse it: Qwen, Llama, Mistral, Kimi, Liquid, DeepSeek."""
 NO_URL = "http://fake.invalid/v1"
 """For a provider without a server; its transport ignores it."""
 

@@ -26,8 +26,8 @@ _WORDS = re.compile(r"\w+")
 _TELLING_WORDS = 200
 _ENDINGS = {
     "cut": "length max_tokens model_length",
-    "filtered": "content_filter content_filtered safety sensitive recitation prohibited_content blocklist spii refusal "
-    "guardrail_intervened",
+    "filtered": "content_filter content_filtered safety sensitive recitation prohibited_content blocklist spii "
+    "refusal guardrail_intervened",
     "tool": "tool_calls tool_call function_call tool_use",
     "fault": "error abort network_error insufficient_system_resource model_error malformed_function_call",
 }
