@@ -129,15 +129,16 @@ _CLAUSE = re.compile(rf"[.,;:!?()\n{CLAUSE_MARKS}]+|\s-+\s")
 
 
 @lru_cache(maxsize=32_768)  # Each measure of an answer asks for it, and for its reference, again.
-def normalise(text: str, *, dates: bool = True) -> str:
+def normalise(text: str, *, dates: bool = True, alone: bool = True) -> str:
     """The form in which two answers are compared; empty only for an answer without any visible character.
 
-    `dates`: whether a full date has one form in all its spellings.
+    `dates`: whether a full date has one form in all its spellings. `alone`: the text is a whole answer, of which a
+    bare number has one form; False where one text is looked for in another.
     """
     cleaned = _clean(text)
     if dates:
         cleaned = with_dates(cleaned, lambda day: f"{day:%B} {day.day} {day.year}".lower())
-    return _words(cleaned) or " ".join(cleaned.split())
+    return _words(cleaned, alone=alone) or " ".join(cleaned.split())
 
 
 def canonical(text: str) -> str:
@@ -226,10 +227,10 @@ def _unlabelled(line: str) -> str:
     return line
 
 
-def _words(cleaned: str) -> str:
+def _words(cleaned: str, *, alone: bool = True) -> str:
     """Steps 3, 4 and 6: the bare words."""
     cleaned = _POINT_GROUPS.sub(_without_groups, _FEET.sub(" ", _ZERO_HOUR.sub("", cleaned)))
-    if number := _DECIMAL_COMMA.fullmatch(cleaned):
+    if alone and (number := _DECIMAL_COMMA.fullmatch(cleaned)):
         cleaned = f"{number[1]}.{number[2]}{number[3]}"
     cleaned = _SCALED.sub(" ", _LEADING_POINT.sub("0.", _CLITIC.sub("", cleaned)))
     for currency, spelled in _CURRENCIES:
@@ -240,7 +241,7 @@ def _words(cleaned: str) -> str:
     bare = "".join(char if at in kept else _plain(char) for at, char in enumerate(cleaned))
     collapsed = " ".join(bare.split())
     words = _ARTICLE.sub("", collapsed)
-    is_amount = "§" not in cleaned and _TRAILING_ZEROS.fullmatch(words)
+    is_amount = alone and "§" not in cleaned and _TRAILING_ZEROS.fullmatch(words)
     return _TRAILING_ZEROS.sub(r"\1\2\3", words) if is_amount else words
 
 
