@@ -149,7 +149,7 @@ def _months() -> dict[str, int]:
 def _date_pattern() -> re.Pattern[str]:
     names = "|".join(sorted(map(re.escape, _months()), key=len, reverse=True))
     parts = {"NAME": rf"(?<!\w)(?P<mN>{names})(?!\w)[.\u0970]?", "MONTH": r"(?P<mN>\d{1,2})"}
-    parts |= {"YEAR": r"(?P<yN>[12]\d{3})(?!\d)", "DAY": r"(?P<dN>\d{1,2})(?!\d)", "START": r"(?<![\d.,:/-])"}
+    parts |= {"YEAR": r"(?P<yN>[12]\d{3})(?!\d)", "DAY": r"(?P<dN>\d{1,2})(?!\d)", "START": r"(?<![a-z\d.,:/-])"}
     forms = []
     for number, form in enumerate(_FORMS):
         named = {part: pattern.replace("N>", f"{number}>") for part, pattern in parts.items()}

@@ -58,7 +58,10 @@ _FEET = re.compile(r"(?<=\d)'(?=\d)(?!\d{3}(?!\d))")
 _SPACED_GROUP = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 # In the languages of `harness.core.languages.UNDERSTOOD`.
 _QUESTION = r"question|frage|pregunta|pergunta|domanda|问题|問題|質問|질문|السؤال|سؤال|प्रश्न"
-_NEXT_QUESTION = re.compile(rf"^[\s*_#>-]*(?:{_QUESTION})[\s*_]*:", re.IGNORECASE)
+_NEXT_QUESTION = re.compile(
+    rf"^[\s*_#>-]*(?:(?:{_QUESTION})\s*\d*|q)[\s*_]*:|^#+ *(?:{_QUESTION}|instruction|input)\s*\d*:?\s*$",
+    re.IGNORECASE,
+)
 _ANSWER = r"antwort|réponse|respuesta|resposta|risposta|答案|回答|答え|정답|답변?|الإجابة|إجابة|الجواب|उत्तर"
 _RAISED = re.compile(r"(?<=\d)(?=[\u207a\u207b]?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079])")
 _FRACTION = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215f\u2189])")

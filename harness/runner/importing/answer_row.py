@@ -83,7 +83,7 @@ class ImportedRow(Record):
 
     @property
     def has_tokens(self) -> bool:
-        """Whether both token counts are known, or no model was called. No call is without input: 0 is not counted."""
+        """Whether both token counts are known, or no model was called. Every call has input, so 0 is unknown."""
         return self.model_calls == 0 or (bool(self.input_tokens) and self.output_tokens is not None)
 
     @model_validator(mode="after")
