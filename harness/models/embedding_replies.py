@@ -52,12 +52,11 @@ def rows_of(reply: Any) -> list[Any] | None:
 def _in_order(rows: list[Any]) -> list[Any]:
     """By their index if that numbers them from 0 or 1; otherwise as they were sent."""
     indexes = [row.get("index") if isinstance(row, dict) else None for row in rows]
-    numbers = [int(one) if isinstance(one, str) and one.isdecimal() else one for one in indexes]
-    if sorted(one for one in numbers if type(one) is int) in (
-        list(range(len(rows))),
-        list(range(1, len(rows) + 1)),
-    ):
-        rows = [row for _, row in sorted(zip(numbers, rows, strict=True), key=lambda numbered: numbered[0])]
+    places = {str(index): place for place, index in enumerate(indexes)}
+    for first in (0, 1):
+        if places.keys() == {str(number) for number in range(first, first + len(rows))}:
+            rows = [rows[places[str(number)]] for number in range(first, first + len(rows))]
+            break
     return [row.get("embedding") if isinstance(row, dict) else row for row in rows]
 
 
