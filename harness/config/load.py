@@ -32,11 +32,16 @@ def load_config(source: Path | Mapping[str, Any] | None, settings: Sequence[str]
         key, value = parse_setting(setting)
         if key.startswith("matrix."):
             # The rest of the key is the axis, itself a dotted key: matrix.answer.top_k=[1,5].
-            axes = tree.get("matrix")
-            tree["matrix"] = {**(axes if isinstance(axes, Mapping) else {}), key.removeprefix("matrix."): value}
+            others = tree.get("matrix")
+            tree["matrix"] = {
+                **(others if isinstance(others, Mapping) else {}),
+                key.removeprefix("matrix."): value,
+            }
         else:
             set_value(tree, key, value)
-        _take_from_systems(tree, key.removeprefix("matrix."))
+        axes = value if key == "matrix" and isinstance(value, Mapping) else (key.removeprefix("matrix."),)
+        for axis in axes:
+            _take_from_systems(tree, str(axis))
     return build_config(tree)
 
 

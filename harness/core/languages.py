@@ -76,7 +76,7 @@ _KNOWN_SCRIPTS = {"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "HANGUL", 
 
 def with_dates(text: str, write: Callable[[date], str]) -> str:
     """The text, in lower case, with every full date in a usual spelling (`3 May 2021`, `May 3, 2021`, `3. Mai
-    2021`, `2021-05-03`, `2021年5月3日`, `25/12/2021`) as `write` gives it.
+    2021`, `03.05.2021`, `2021-05-03`, `2021年5月3日`, `25/12/2021`) as `write` gives it.
 
     `03/05/2021`, which is another day in other countries, stays; so does what is no day of the calendar.
     """
@@ -149,7 +149,7 @@ def _months() -> dict[str, int]:
 def _date_pattern() -> re.Pattern[str]:
     names = "|".join(sorted(map(re.escape, _months()), key=len, reverse=True))
     parts = {"NAME": rf"(?<!\w)(?P<mN>{names})(?!\w)[.\u0970]?", "MONTH": r"(?P<mN>\d{1,2})"}
-    parts |= {"YEAR": r"(?P<yN>[12]\d{3})(?!\d)", "DAY": r"(?P<dN>\d{1,2})(?!\d)", "START": r"(?<![\d.,:/-])"}
+    parts |= {"YEAR": r"(?P<yN>[12]\d{3})(?!\d)", "DAY": r"(?P<dN>\d{1,2})(?!\d)", "START": r"(?<![a-z\d.,:/-])"}
     forms = []
     for number, form in enumerate(_FORMS):
         named = {part: pattern.replace("N>", f"{number}>") for part, pattern in parts.items()}
@@ -168,7 +168,9 @@ def _day(found: re.Match[str]) -> date | None:
     month = _months().get(first) or int(first)
     days = {_calendar_day(year, month, second)}
     if form == len(_FORMS) - 1:
-        days.add(_calendar_day(year, second, month))
+        swapped = {_calendar_day(year, second, month)}
+        # With points the day comes first, in every country of the Common Locale Data Repository.
+        days = swapped if found["separator"] == "." else days | swapped
     known = days - {None}
     return known.pop() if len(known) == 1 else None
 

@@ -89,9 +89,14 @@ def search_terms(text: str) -> list[str]:
     and `发布`.
     """
     if not _UNUSUAL.search(text):
-        return _PLAIN_TERM.findall(text.lower())
-    text = folded(text).lower()
+        return _PLAIN_TERM.findall(_lowered(text))
+    text = _lowered(folded(text))
     return [term for run in _TERM.finditer(text) for term in _terms(run)]
+
+
+def _lowered(text: str) -> str:
+    # The Turkish capital \u0130 becomes an i and a dot above it.
+    return text.lower().replace("i\u0307", "i")
 
 
 def _terms(run: re.Match[str]) -> list[str]:

@@ -17,7 +17,8 @@ In this order:
    are `24 euros`; `5 %` and `5 per cent` are `5 percent`. A bare `5` is neither. `$5bn` is `$5 bn`, but not
    `$5 billion`. Groups of digits may be those of India (`15,00,000`), stand apart by a no-break space or by points
    where that can be nothing else (`1.200.000`, `1.200,50`); a bare `3,5` is `3.5`. A unit may follow at once
-   (`5km`), and of a bare number a last zero behind the point goes (`3.50`).
+   (`5km`), and of a bare amount a last zero behind the point goes (`3.50 km`, but not of `1.200`, which is 1200 in
+   other countries, nor of a version, section or time). `07:15` is `7:15`; `<5` is not `5`, and `5'10` not `510`.
 5. A full date is `may 3 2021` in every usual spelling (`3 May 2021`, `3. Mai 2021`, `2021-05-03`, `25/12/2021`);
    `03/05/2021`, which is another day in other countries, stays. Yes and no are those of the languages in
    `harness.core.languages.UNDERSTOOD`. Digits of any script are 0 to 9.
@@ -51,11 +52,16 @@ _STRAIGHT = str.maketrans(
         **{"\u066a": "%", "\u066b": ".", "\u066c": ","},
     }
 )
+# Feet, minutes: only three digits are a group (1'200).
+_FEET = re.compile(r"(?<=\d)'(?=\d)(?!\d{3}(?!\d))")
 # Before NFKC, which turns these spaces into plain ones.
 _SPACED_GROUP = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 # In the languages of `harness.core.languages.UNDERSTOOD`.
 _QUESTION = r"question|frage|pregunta|pergunta|domanda|问题|問題|質問|질문|السؤال|سؤال|प्रश्न"
-_NEXT_QUESTION = re.compile(rf"^[\s*_#>-]*(?:{_QUESTION})[\s*_]*:", re.IGNORECASE)
+_NEXT_QUESTION = re.compile(
+    rf"^[\s*_#>-]*(?:(?:{_QUESTION})\s*\d*|q)[\s*_]*:|^#+ *(?:{_QUESTION}|instruction|input)\s*\d*:?\s*$",
+    re.IGNORECASE,
+)
 _ANSWER = r"antwort|réponse|respuesta|resposta|risposta|答案|回答|答え|정답|답변?|الإجابة|إجابة|الجواب|उत्तर"
 _RAISED = re.compile(r"(?<=\d)(?=[\u207a\u207b]?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079])")
 _FRACTION = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215f\u2189])")
@@ -66,6 +72,9 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _WRAPPING = " \t\n\"'*_>"
+# "> 5" is a quotation in Markdown, ">5" a comparison.
+_BEFORE_ANSWER = re.compile(r"(?:[ \t\n\"'*_]|>(?!\.?\d))+")
+_ZERO_HOUR = re.compile(r"(?<![\d:.])0(?=\d:[0-5]\d(?!\d))")
 # A point in front of digits, at the beginning of a word.
 _LEADING_POINT = re.compile(r"(?<![\w.)\]])\.(?=\d)")
 _CLITIC = re.compile(r"(?<=\w)\s+(?=(?:'s|n't)(?![\w'-]))")
@@ -86,20 +95,28 @@ _CURRENCIES = tuple(
         rf"(?<![\w.]){_NUMBER}\s?(?:(?:{sign})(?!\s?\d)|{code}\b|(?:{words})(?!\s*\w))",
     )
 )
-_UNIT = re.compile(
-    r"(?<=\d)(?=(?:[kcm]?m|[km]?g|lbs?|mph|ha|[km]?l|[kmg]?w|[kmg]wh|[kmgt]b|[kmg]?hz|°[cf])(?![\w'-]))",
-    re.IGNORECASE,
+_UNITS = r"[kcm]?m|[km]?g|lbs?|mph|ha|[km]?l|[kmg]?w|[kmg]wh|[kmgt]b|[kmg]?hz|°[cf]"
+_UNIT = re.compile(rf"(?<=\d)(?=(?:{_UNITS})(?![\w'-]))", re.IGNORECASE)
+# Of a bare amount: "Python 3.10", "9.30 pm" and "§ 3.10" count in other ways, and "1.200" may be a group.
+_AMOUNT = (
+    rf"{_SCALE}|percent|dollars|euros|pounds|yen|{_UNITS}|(?:kilo|centi|milli)?(?:met(?:er|re)|gram|lit(?:er|re))s?|"
+    r"miles?|feet|inch(?:es)?|tonn?(?:e|es|s)?|degrees?|years?|days?|hours?|minutes?|seconds?|points?|times"
 )
-_TRAILING_ZEROS = re.compile(r"(-?\d+)(?:\.0+|(\.\d*?[1-9])0+)((?: [^\d\s]+)?)")
+_TRAILING_ZEROS = re.compile(
+    rf"(?!-?[1-9]\d{{0,2}}\.\d{{3}}(?!\d))(-?\d+)(?:\.0+|(\.\d*?[1-9])0+)((?: (?:{_AMOUNT}))?)"
+)
 _POINT_GROUPS = re.compile(
     r"(?<![\w.,])(\d{1,3}(?:\.\d{3}){2,}|\d{1,3}(?:\.\d{3})+(?=,\d))(?:,(\d{1,2}))?(?![.,]?\d)"
 )
 # Of a bare number, with a sign before it and one word behind.
 _DECIMAL_COMMA = re.compile(r"(\W*\d+),(\d{1,2})(\s?[^\d\s]*)")
-_PERCENT = re.compile(r"(?<=\d)\s*(?:%|per cent\b)")
+_PERCENT = re.compile(
+    r"(?<=\d)\s*(?:%|(?:per cento?|prozent|pour cent|por ci?ento)\b|"
+    r"パーセント|퍼센트|في الم(?:ئة|ائة)|بالم(?:ئة|ائة)|प्रतिशत)"
+)
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d)|\d\d(?:,\d\d)*,\d{3}(?!\d))")
 # Kept: a decimal point, a minus in front of a number, a plus or hash behind a word.
-_KEPT = re.compile(r"(?<=\d)\.(?=\d)|(?<![\w.])-(?=\.?\d)|(?<=\w)[+#]+(?![\w'])")
+_KEPT = re.compile(r"(?<![\w/=-])[<>](?=\s?\.?\d)|(?<=\d)\.(?=\d)|(?<![\w.])-(?=\.?\d)|(?<=\w)[+#]+(?![\w'])")
 _ARTICLE = re.compile(r"\b(?:a|an|the)\s+(?=\S)")
 _ABBREVIATION = r"(?<!\b[a-z]\.)(?<!\b(?:mr|ms|dr|st|vs|no|jr|sr|co)\.)(?<!\b(?:mrs|inc|ltd|etc)\.)(?<!\bprof\.)"
 # A new sentence, or a part after a colon, dash or bracket; "passage(s)" is one word.
@@ -115,15 +132,16 @@ _CLAUSE = re.compile(rf"[.,;:!?()\n{CLAUSE_MARKS}]+|\s-+\s")
 
 
 @lru_cache(maxsize=32_768)  # Each measure of an answer asks for it, and for its reference, again.
-def normalise(text: str, *, dates: bool = True) -> str:
+def normalise(text: str, *, dates: bool = True, alone: bool = True) -> str:
     """The form in which two answers are compared; empty only for an answer without any visible character.
 
-    `dates`: whether a full date has one form in all its spellings.
+    `dates`: whether a full date has one form in all its spellings. `alone`: the text is a whole answer, of which a
+    bare number has one form; False where one text is looked for in another.
     """
     cleaned = _clean(text)
     if dates:
         cleaned = with_dates(cleaned, lambda day: f"{day:%B} {day.day} {day.year}".lower())
-    return _words(cleaned) or " ".join(cleaned.split())
+    return _words(cleaned, alone=alone) or " ".join(cleaned.split())
 
 
 def canonical(text: str) -> str:
@@ -174,7 +192,8 @@ def as_written(text: str) -> str:
     visible = (char for char in straight if char in "\n\t" or unicodedata.category(char)[0] != "C")
     lines = _answering(_before_next_question("".join(visible).split("\n")))
     # Marks of bold and code would hide that a word such as "**no**," is separate.
-    return "\n".join(lines).replace("**", "").replace("`", "").strip(_WRAPPING)
+    text = "\n".join(lines).replace("**", "").replace("`", "").rstrip(_WRAPPING)
+    return text[start.end() :] if (start := _BEFORE_ANSWER.match(text)) else text
 
 
 def _clean(text: str) -> str:
@@ -211,10 +230,10 @@ def _unlabelled(line: str) -> str:
     return line
 
 
-def _words(cleaned: str) -> str:
+def _words(cleaned: str, *, alone: bool = True) -> str:
     """Steps 3, 4 and 6: the bare words."""
-    cleaned = _POINT_GROUPS.sub(_without_groups, cleaned)
-    if number := _DECIMAL_COMMA.fullmatch(cleaned):
+    cleaned = _POINT_GROUPS.sub(_without_groups, _FEET.sub(" ", _ZERO_HOUR.sub("", cleaned)))
+    if alone and (number := _DECIMAL_COMMA.fullmatch(cleaned)):
         cleaned = f"{number[1]}.{number[2]}{number[3]}"
     cleaned = _SCALED.sub(" ", _LEADING_POINT.sub("0.", _CLITIC.sub("", cleaned)))
     for currency, spelled in _CURRENCIES:
@@ -225,8 +244,8 @@ def _words(cleaned: str) -> str:
     bare = "".join(char if at in kept else _plain(char) for at, char in enumerate(cleaned))
     collapsed = " ".join(bare.split())
     words = _ARTICLE.sub("", collapsed)
-    # Only of a bare number: "Python 3.10" is another version than "Python 3.1".
-    return _TRAILING_ZEROS.sub(r"\1\2\3", words) if _TRAILING_ZEROS.fullmatch(words) else words
+    is_amount = alone and "§" not in cleaned and _TRAILING_ZEROS.fullmatch(words)
+    return _TRAILING_ZEROS.sub(r"\1\2\3", words) if is_amount else words
 
 
 def _without_groups(number: re.Match[str]) -> str:

@@ -70,8 +70,8 @@ def contains(answer: str, references: Sequence[str]) -> bool:
     Whatever `accuracy` calls right contains its reference. `exact_match` does not imply it (`C++` and `C`).
     """
     by_form = {canonical(reference): reference for reference in references}
-    if canonical(answer) == ABSTENTION:
-        return ABSTENTION in by_form
+    if (form := canonical(answer)) == ABSTENTION or form in by_form:
+        return form in by_form
     if not _YES_NO.isdisjoint(by_form) and _verdict(answer) in by_form:
         return True
     worded = [by_form[form] for form in by_form.keys() - _YES_NO - {ABSTENTION}]
@@ -102,7 +102,7 @@ def _f1(one: Counter[str], other: Counter[str]) -> float:
 
 def _run(text: str, *, dates: bool) -> str:
     """The tokens with a space before and after each, so that a run of tokens is a substring."""
-    form = normalise(text, dates=dates)
+    form = normalise(text, dates=dates, alone=False)
     return f" {' '.join(_tokens(form) or [form])} "
 
 

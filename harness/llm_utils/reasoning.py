@@ -11,19 +11,21 @@ from typing import NamedTuple
 
 from harness.core.records import REASONING, Prediction, Step
 
-_NAMES = "think|thinking|thought|thoughts|reasoning|reflection|scratchpad"
+_NAMES = r"(?:\w+[:|]|inner_|longcat_)?(?:think|thinking|thoughts?|reasoning|reflection|scratch_?pad|monologue)"
 _TAG = re.compile(
     # DeepSeek-R1, Qwen3, Nemotron, Phi-4-reasoning, GLM, MiniMax, Hunyuan, EXAONE and others; Seed-OSS; Kimi;
     # Magistral; OpenThinker; MedGemma; Cohere; Apertus; Gemma 4.
-    rf"(?P<open><(?:\w+:)?(?:{_NAMES})(?:\s[^<>]*)?>|◁think▷|\[THINK\]|<\|begin_of_thought\|>|<unused94>"
+    rf"(?P<open><{_NAMES}(?:\s[^<>]*)?>|◁think▷|\[THINK\]|<\|begin_of_thought\|>|<unused94>"
     r"|<\|START_THINKING\|>|<\|inner_prefix\|>|<\|channel>thought\b)"
-    rf"|</(?:\w+:)?(?:{_NAMES})\s*>|◁/think▷|\[/THINK\]|<\|end_of_thought\|>|<unused95>|<\|END_THINKING\|>"
+    rf"|</{_NAMES}\s*>|◁/think▷|\[/THINK\]|<\|end_of_thought\|>|<unused95>|<\|END_THINKING\|>"
     r"|<\|inner_suffix\|>|<channel\|>",
     re.IGNORECASE,
 )
 _OF_ANSWER = re.compile(r"<\|(?:(?:begin|end)_of_(?:solution|box)|(?:START|END)_RESPONSE)\|>", re.IGNORECASE)
 """Marks of an answer: OpenThinker, GLM-V, Cohere."""
-_WRAPPED = re.compile(r"^\s*<(answer|response)>(.*?)(?:</\1>\s*)?$", re.IGNORECASE | re.DOTALL)
+_WRAPPED = re.compile(
+    r"^\s*<((?:final_)?answer|response|final|output)>(.*?)(?:</\1>\s*)?$", re.IGNORECASE | re.DOTALL
+)
 """An answer as Hunyuan, Ernie and Granite write it."""
 _HARMONY = re.compile(
     r"(?:<\|start\|>\s*\w*\s*)?<\|channel\|>\s*(\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>", re.IGNORECASE
@@ -36,10 +38,27 @@ _IN_WORDS = (
         r"^\W*Here(?:'s| is) my thought process:(.*?)(?:Here(?:'s| is) my response:(.*)|$)",
         re.IGNORECASE | re.DOTALL,
     ),
+    # Open WebUI; the command line of Ollama.
+    re.compile(
+        r"^<details type=\"reasoning\"[^>]*>(?:\s*<summary>.*?</summary>)?(.*?)(?:</details>(.*)|$)",
+        re.IGNORECASE | re.DOTALL,
+    ),
+    re.compile(r"^Thinking\.\.\.\n(.*?)(?:\n\.\.\.done thinking\.\s*\n(.*)|$)", re.DOTALL),
 )
-_END_OF_TURN = re.compile(
-    r"(?:<\|(?:im_end|eot_id|end_of_text|endoftext|end|return|eom_id|END_OF_TURN_TOKEN|assistant_end)\|>"
-    r"|</s>|<end_of_turn>|<turn\|>|<\uff5cend\u2581of\u2581sentence\uff5c>)\Z",
+_END = (
+    r"(?:<\|(?:im_end|eot_id|end_of_text|endoftext|end|return|eom_id|END_OF_TURN_TOKEN|assistant_end|endofturn|eos|"
+    r"user|observation)\|>|\[\|endofturn\|\]|</s>|<eos>|<end_of_turn>|<turn\|>"
+    r"|<\uff5cend\u2581of\u2581sentence\uff5c>)"
+)
+_END_OF_TURN = re.compile(rf"{_END}\Z", re.IGNORECASE)
+_NEXT_TURN = re.compile(
+    rf"{_END}\s*(<\|im_start\|>|<\|start_header_id\|>|<start_of_turn>|<\|user\|>|<\|turn>|\[INST\]|<\uff5cUser\uff5c>)",
+    re.IGNORECASE,
+)
+"""The model went on with a turn of its own making."""
+_START_OF_TURN = re.compile(
+    r"(?:<bos>|<\|begin_of_text\|>)?\s*(?:<\|im_start\|>assistant\s*\n|<start_of_turn>model\s*\n"
+    r"|<\|start_header_id\|>assistant<\|end_header_id\|>|<\|assistant\|>|<\uff5cAssistant\uff5c>)?\s*",
     re.IGNORECASE,
 )
 _LONGEST_TOKEN = 40
@@ -159,7 +178,12 @@ def _harmony(text: str) -> Separated:
 
 
 def _without_end(text: str) -> str:
-    """The text without the tokens that end a turn; unchanged if there is none."""
+    """The text without the tokens around a turn, and what follows it; unchanged if there is none."""
+    if (start := _START_OF_TURN.match(text)) and start[0].strip():
+        text = text[start.end() :]
+    # An answer about such tokens shows a turn from its start on.
+    if (following := _NEXT_TURN.search(text)) and following[1] not in text[: following.start()]:
+        text = text[: following.start()]
     ended = text.rstrip()
     while found := _END_OF_TURN.search(ended, max(0, len(ended) - _LONGEST_TOKEN)):
         text = ended = ended[: found.start()].rstrip()

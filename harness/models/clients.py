@@ -1,6 +1,7 @@
 """The metered clients a system gets: a chat model and an embedder."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from harness.models.model_endpoint import Endpoint
 from harness.models.parameter_adapter import AdaptingTransport, ModelDialect
 from harness.models.providers import api_key, need_client, provider_of
 from harness.models.remote_calls import RemoteCallContext, RemoteTransport
-from harness.models.reply_parsing import usage_of
+from harness.models.reply_parsing import ending_of, usage_of
 from harness.models.transport import CallContext, MeteredTransport
 from harness.protocols import Message
 from harness.store import Dialect, Dialects
@@ -27,6 +28,11 @@ if TYPE_CHECKING:
     from harness.models.llama_server import ServerAccess
     from harness.protocols import Vectors
 
+_TOOL_CALL = re.compile(
+    r"\s*(?:<tool_call>|<function=|\[TOOL_CALLS\]|<\|(?:python_tag|tool_calls_section_begin|tool_call_start)\|>"
+    r"|<\uff5ctool\u2581calls\u2581begin\uff5c>)"
+)
+"""A call of a tool as text, of a server that does not parse it: Qwen, Llama, Mistral, Kimi, Liquid, DeepSeek."""
 NO_URL = "http://fake.invalid/v1"
 """For a provider without a server; its transport ignores it."""
 
@@ -146,21 +152,27 @@ def text_of(reply: Any, config: GeneratorConfig, max_tokens: int) -> Separated:
     is no answer: it was filtered or refused, or a tool was called; `CutOff` if max_tokens ended it first.
     """
     choice = _part(_part(reply, "choices"), 0)
-    message, reason = _part(choice, "message"), _part(choice, "finish_reason")
+    message, ending = _part(choice, "message"), ending_of(choice)
     content = _part(message, "content")
-    found = separate_reasoning(_text(content) or "", is_cut=reason == "length")
+    found = separate_reasoning(_text(content) or "", is_cut=ending == "cut")
     fields = [_text(_part(message, name)) or "" for name in ("reasoning_content", "reasoning")]
     fields += _reasoning_parts(content)
+    if not any(fields) and isinstance(details := _part(message, "reasoning_details"), list):
+        fields += [_text(_part(part, "text")) or _text(_part(part, "summary")) or "" for part in details]
     reasoning = "\n".join(part for part in dict.fromkeys((*fields, found.reasoning)) if part.strip())
-    if reason == "content_filter":
-        raise ValueError("the provider's content filter stopped the reply (finish_reason content_filter)")
+    if ending == "filtered":
+        reason = _brief(str(_part(choice, "finish_reason")))
+        raise ValueError(f"the provider's content filter stopped the reply (finish_reason {reason})")
+    calls = _part(message, "tool_calls") or _part(message, "function_call")
+    if (calls and ending == "tool") or _TOOL_CALL.match(found.answer):
+        raise ValueError("the model called a tool instead of answering")
     if found.answer.strip():
         return Separated(reasoning, found.answer)
-    if reason == "length" or not found.is_complete:
+    if ending == "cut" or not found.is_complete:
         raise CutOff(_cut_off(reply, config, max_tokens))
     if refusal := _text(_part(message, "refusal")):
         raise ValueError(f"the model refused: {_brief(refusal)}")
-    if _part(message, "tool_calls") or _part(message, "function_call"):
+    if calls:
         raise ValueError("the model called a tool instead of answering")
     if reasoning:
         raise ValueError("the reply has reasoning and no answer: configure the server's reasoning parser")

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from harness.protocols import Vectors
 
 _ABOUT_A_BATCH = re.compile(
-    r"batch|too many (?:inputs|texts|items|documents)"
-    r"|(?:most|max\w*|larger|exceeds?)\b.{0,60}(?:inputs|texts|items|array)",
+    r"batch|too many (?:inputs|texts|items|documents)|tokens? (?:per|in (?:a|one|this)) request"
+    r"|(?:most|max\w*|larger|exceeds?)\b.{0,60}(?:inputs|texts|items|array)"
+    r"|\b(?:texts|inputs|items|documents|array)\b.{0,60}(?:at most|max|exceed|limit|less than)"
+    r"|input must be a string|\u6700\u5927.{0,20}\u6761",
     re.IGNORECASE,
 )
 
@@ -32,16 +34,30 @@ def is_about_a_batch(status: int, message: str) -> bool:
 def rows_of(reply: Any) -> list[Any] | None:
     """The embeddings of a reply in the order of the texts, unread; None if it has none.
 
-    OpenAI: `{"data": [{"index", "embedding"}]}`; Ollama: `{"embeddings": [[...]]}`; TEI: `[[...]]`.
+    OpenAI: `{"data": [{"index", "embedding"}]}`; Ollama: `{"embeddings": [[...]]}`; TEI: `[[...]]`; llama.cpp
+    without /v1: `[{"index", "embedding": [[...]]}]`.
     """
-    if isinstance(reply, list) and reply and all(isinstance(row, list) for row in reply):
-        return reply
+    if isinstance(reply, list):
+        is_other = not reply or not all(isinstance(row, list | dict) for row in reply)
+        return (
+            None if is_other or (isinstance(reply[0], dict) and "embedding" not in reply[0]) else _in_order(reply)
+        )
     if not isinstance(reply, dict):
         return None
     if isinstance(data := reply.get("data"), list):
-        rows = [row if isinstance(row, dict) else {} for row in data]
-        return [row.get("embedding") for row in sorted(rows, key=lambda row: row.get("index") or 0)]
+        return _in_order(data)
     return found if isinstance(found := reply.get("embeddings"), list) else None
+
+
+def _in_order(rows: list[Any]) -> list[Any]:
+    """By their index if that numbers them from 0 or 1; otherwise as they were sent."""
+    indexes = [row.get("index") if isinstance(row, dict) else None for row in rows]
+    places = {str(index): place for place, index in enumerate(indexes)}
+    for first in (0, 1):
+        if places.keys() == {str(number) for number in range(first, first + len(rows))}:
+            rows = [rows[places[str(number)]] for number in range(first, first + len(rows))]
+            break
+    return [row.get("embedding") if isinstance(row, dict) else row for row in rows]
 
 
 def vectors_of(reply: Any, n_texts: int) -> "Vectors":

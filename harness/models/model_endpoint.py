@@ -18,6 +18,8 @@ _NOT_RETRIED = frozenset({501, 505, 511})
 """Not implemented, another version of HTTP, a network that wants a login: no later try succeeds. Every other one
 from 500 is retried, such as Cloudflare's 520 to 530 and Anthropic's 529.
 """
+_RETRIED = frozenset({408, 409, 425, 429, 498, 499})
+"""Too early, Groq's full capacity, and a connection that a proxy closed, beside the usual ones."""
 _OUT_OF_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 Outcome = SanitizedReply | Exception
 """The result of one try: a reply or an error."""
@@ -107,7 +109,7 @@ def fault(reply: Outcome) -> str:
         if REFUSED in str(reply):
             return ""
         return str(reply) if isinstance(reply, UnreadableReply) else type(reply).__name__
-    if reply.status in {408, 409, 429} or (reply.status >= 500 and reply.status not in _NOT_RETRIED):
+    if reply.status in _RETRIED or (reply.status >= 500 and reply.status not in _NOT_RETRIED):
         return f"HTTP {reply.status}"
     return reply.damage if reply.status == 200 else ""
 

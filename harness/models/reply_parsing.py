@@ -24,6 +24,17 @@ _UNPACKED_BY = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """Window bits of zlib; 47 detects the header."""
 _WORDS = re.compile(r"\w+")
 _TELLING_WORDS = 200
+_ENDINGS = {
+    "cut": "length max_tokens model_length",
+    "filtered": "content_filter content_filtered safety sensitive recitation prohibited_content blocklist spii "
+    "refusal guardrail_intervened",
+    "tool": "tool_calls tool_call function_call tool_use",
+    "fault": "error abort network_error insufficient_system_resource model_error malformed_function_call",
+}
+"""What the values of finish_reason mean, of OpenAI, Azure, Gemini, Anthropic, Bedrock, Mistral, DeepSeek, Zhipu,
+vLLM and OpenRouter. Any other is the end of an answer.
+"""
+_ENDING_OF = {reason: ending for ending, reasons in _ENDINGS.items() for reason in reasons.split()}
 _GONE_WITH_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
@@ -86,13 +97,37 @@ def damage_of(reply: Any, path: str, content: bytes = b"") -> str:
     if said := _error_in(reply):
         return f"an error with status 200 ({said})"
     if path.endswith("/chat/completions"):
-        choices = reply.get("choices") if isinstance(reply, dict) else None
-        first = choices[0] if isinstance(choices, list) and choices else None
-        is_choice = isinstance(first, dict) and isinstance(first.get("message"), dict)
-        return "" if is_choice else "a body without a choice"
+        first = _first_choice(reply)
+        # Gemini leaves the message out if it was filtered.
+        is_choice = isinstance(first.get("message"), dict) or ending_of(first) == "filtered"
+        return "" if is_choice else f"a body without a choice{_said_in(reply)}"
     if path.endswith("/embeddings"):
-        return "a body without embeddings" if rows_of(reply) is None else ""
+        return f"a body without embeddings{_said_in(reply)}" if rows_of(reply) is None else ""
     return ""
+
+
+def ending_of(choice: Any) -> str:
+    """How a choice ended: `cut` by max_tokens, `filtered`, with a call of a `tool`, or by a `fault` of the server;
+    empty if it is complete.
+    """
+    reason = choice.get("finish_reason") if isinstance(choice, dict) else None
+    return _ENDING_OF.get(re.split(r"\W", reason.lower())[0], "") if isinstance(reason, str) else ""
+
+
+def _first_choice(reply: Any) -> dict[str, Any]:
+    choices = reply.get("choices") if isinstance(reply, dict) else None
+    return choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+
+
+def _said_in(reply: Any) -> str:
+    """The words, in brackets, of an error that has none of OpenAI's fields."""
+    fields = reply if isinstance(reply, dict) else {}
+    listed = fields.get("errors")
+    inner = listed[0] if isinstance(listed, list) and listed else fields.get("base_resp")
+    places = (fields, inner if isinstance(inner, dict) else {"message": inner})
+    said = (place.get(name) for place in places for name in ("message", "detail", "msg", "status_msg"))
+    words = next((one for one in said if isinstance(one, str) and one.strip()), "")
+    return f" ({' '.join(words.split())[:200]})" if words else ""
 
 
 def _kind_of(content: bytes) -> str:
@@ -105,15 +140,15 @@ def _kind_of(content: bytes) -> str:
 
 def _error_in(reply: Any) -> str:
     """The server's words, if a reply or its choice is an error; empty if it is none."""
-    choices = reply.get("choices") if isinstance(reply, dict) else None
-    first = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    if first and first.get("finish_reason") != "error":
+    first = _first_choice(reply)
+    is_fault = ending_of(first) == "fault"
+    if first and not is_fault:
         return ""
     error = first.get("error") or (reply.get("error") if isinstance(reply, dict) else None)
-    if not error and first.get("finish_reason") != "error":
+    if not error and not is_fault:
         return ""
     message = error.get("message") if isinstance(error, dict) else error
-    return " ".join(str(message or "finish_reason error").split())[:200]
+    return " ".join(str(message or f"finish_reason {first.get('finish_reason')}").split())[:200]
 
 
 def read_usage(content: bytes) -> Usage:
@@ -133,6 +168,8 @@ def usage_of(reply: Any) -> Usage:
         taken, given = _tokens(usage["prompt_tokens"], least=1), _tokens(_or_0(usage.get("completion_tokens")))
         cached = _tokens(_or_0(details.get("cached_tokens")), most=taken)
         given, reasoned = _with_reasoning(usage, taken, given)
+        if not given and _holds_text(reply):
+            raise ValueError("not a count of the reply")
     except (ValueError, TypeError, KeyError, AttributeError):
         return Usage(calls=1, unmetered_calls=1, cut_calls=cut)
     return Usage(
@@ -196,6 +233,12 @@ def _tokens(value: object, most: int = MAX_TOKENS, least: int = 0) -> int:
     return value
 
 
+def _holds_text(reply: Any) -> bool:
+    message = _first_choice(reply).get("message")
+    content = message.get("content") if isinstance(message, dict) else None
+    return isinstance(content, str) and bool(content.strip())
+
+
 def _or_0(value: object) -> object:
     return 0 if value is None else value
 
@@ -204,7 +247,7 @@ def _is_cut(reply: Any) -> bool:
     choices = reply.get("choices") if isinstance(reply, dict) else None
     return isinstance(choices, list) and any(
         # Requests for log probabilities ask for one token only.
-        isinstance(choice, dict) and choice.get("finish_reason") == "length" and not choice.get("logprobs")
+        ending_of(choice) == "cut" and not choice.get("logprobs")
         for choice in choices
     )
 

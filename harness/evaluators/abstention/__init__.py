@@ -32,6 +32,7 @@ _BEFORE_REASON = re.compile(
 )
 _CONCESSION = re.compile(rf"(?:although|though|while) {TEXT} .*")
 _OPENING = re.compile(
+    r"hmm|as (?:ai|large|language)\b.*|"
     rf"(?:i am )?(?:very )?sorry|unfortunately|i apologi[sz]e.*|note|given {TEXT}|"
     rf"(?:based on|from|according to|in) {TEXT}.*|without (?:more|further|additional|any) .*|"
     rf"after (?:reading|reviewing) .*|{_CONCESSION.pattern}"

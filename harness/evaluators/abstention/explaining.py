@@ -34,7 +34,8 @@ _DENIES = re.compile(
     r"un(?:clear|known|specified|available|able|answerable|certain|related))\b"
 )
 _SPEAKS_OF_TEXTS = re.compile(
-    r"\b(?:passages?|texts?|documents?|articles?|sources?|excerpts?|contexts?|information|info|details?|questions?)\b"
+    r"\b(?:passages?|texts?|documents?|articles?|sources?|excerpts?|contexts?|information|info|details?|questions?|"
+    r"knowledge base|(?:search|retrieved) results|snippets?|chunks?)\b"
 )
 _NAMES_A_TOPIC = re.compile(
     r"\b(?:(?:mention|discuss|cover|describe|focus|concern|address|refer|relate)(?:e?s|e?d|ing)?)\b"

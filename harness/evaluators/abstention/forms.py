@@ -12,11 +12,14 @@ from functools import cache
 
 _ADJECTIVE = (
     r"(?:relevant|specific|such|further|additional|direct|explicit|clear|detailed|concrete|contextual|background|"
-    r"textual|factual|provided|available|given|retrieved)"
+    r"textual|factual|provided|available|given|retrieved|requested)"
 )
 _MATTER = rf"(?:{_ADJECTIVE} )*(?:information|info|context|knowledge)"
 _PROOF = rf"(?:{_ADJECTIVE} )*(?:data|evidence|details?)"
-_PASSAGE = r"(?:passages?|texts?|documents?|articles?|sources?|excerpts?|contexts?)"
+_PASSAGE = (
+    r"(?:passages?|texts?|documents?|articles?|sources?|excerpts?|contexts?|snippets?|chunks?|search results?|"
+    r"knowledge (?:base|graph))"
+)
 _DETERMINER = (
     r"(?:(?:provided|given|available|retrieved|supplied|above|these|this|those|your|any|all|both|two|of) )*"
 )
@@ -75,7 +78,8 @@ _HAPPENED = (
     rf"{_TOLD} (?:to|with) (?!(?:{_JUDGED}|{_REACHED}|me|us|help|support|{TEXT})\b))"
 )
 _NOTHING_HAPPENED = rf"(?! {_THING} {_HAPPENED})"
-_WHERE_ALWAYS = rf" (?:in|from|within|by|based on|with) {TEXT}\b{_NOTHING_CAME_OF_IT}.*"
+_STORE = rf"{_DETERMINER}(?:data ?set|workspace)"
+_WHERE_ALWAYS = rf" (?:in|from|within|by|based on|with) (?:{TEXT}|{_STORE})\b{_NOTHING_CAME_OF_IT}.*"
 _WHERE = rf"(?:{_WHERE_ALWAYS})?"
 _ABOUT = (
     r"(?: (?:whether|that) .*|"
@@ -122,8 +126,8 @@ _NOBODY_CAN_TELL = (
     rf"(?:i|we) do not have (?:any |enough |sufficient )?(?:\w+ )?(?:{_MATTER}|{_PROOF})\b.*",
     r"(?:i|we) do not have access to .*",
     rf"(?:i|we) (?:found|find|see|have) no (?:{_MATTER}|details?|answer|mention)\b.*",
-    rf"(?:i |we )?(?:cannot|could not|(?:(?:am|are|was|were) )?unable to) {_CAN_JUDGE}",
-    r"(?:i|we) (?:cannot|could not|am unable to|are unable to) (?:provide|give|find)\b.*",
+    rf"(?:i |we )?(?:cannot|could not|(?:(?:am|are|is|was|were) )?(?:unable|not able) to) {_CAN_JUDGE}",
+    r"(?:i|we) (?:cannot|could not|(?:am|are) (?:unable|not able) to) (?:provide|give|find)\b.*",
     rf"(?:it (?:is|was) )?(?:not possible|impossible) to {_CAN_JUDGE}",
     r"(?:(?:it|this|that|question|this question|answer|answer to .*) )?(?:cannot|could not) be "
     r"(?:answered|determined|concluded|confirmed|established|known|verified)"
@@ -134,6 +138,8 @@ _NOBODY_CAN_TELL = (
     rf"not known|unclear|not clear|unspecified){_WHERE}",
     rf"(?:i am |we are )?(?:not sure|unsure|uncertain){_ABOUT}",
     r"(?:i have )?no idea",
+    # Of LlamaIndex.
+    r"empty response",
 )
 _TEXT_IS_SILENT = (
     rf"{TEXT} {_WITHOUT} {_OUTRIGHT}(?:{_TELLS}|{_HOLDS})\b(?! (?:exactly )?same\b).*",
@@ -145,10 +151,11 @@ _TEXT_IS_SILENT = (
     rf"lacks? (?:any |enough |sufficient )?{_SOUGHT})\b.*",
     rf"{_THERE}no (?:{_ADJECTIVE} )+{_PASSAGE}(?: (?:(?:is|are|was|were) )?{_SAID})?{_ABOUT}",
     rf"there (?:is|are) no {_PASSAGE} (?:about|on|from|that) .*",
+    rf"{_THERE}no (?:{_ADJECTIVE} )*(?:results?|content|{_PASSAGE}) (?:(?:is|are|was|were) )?found{_WHERE}",
     rf"nothing in {TEXT} (?:{_TELLS}|suggests?)\b.*",
     rf"nothing (?:is )?(?:mentioned|said|stated)(?: (?:about|regarding) .*)?{_WHERE}",
     rf"{_THERE}no (?:{_ADJECTIVE} )*mention(?: (?:of|that) .*)?{_WHERE}",
-    rf"(?:(?:it|this|that|answer) (?:is|was) )?not {_SAID}{_WHERE}",
+    rf"(?:(?:it|this|that|answer(?: you are looking for)?) (?:is|was) )?not {_SAID}{_WHERE}",
     rf"(?:(?:it|this|that|answer) (?:is|was) )?not in {TEXT}",
     rf"(?:\S+ ){{1,8}}(?:is|are|was|were) not (?:\w+ly )?(?:mentioned|specified|stated|provided|given|discussed|"
     rf"addressed|covered|described) (?:anywhere )?in {_DETERMINER}{_PASSAGE}\b.*",

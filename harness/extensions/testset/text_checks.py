@@ -93,7 +93,7 @@ def _no_answer(kind: str, question: str, answer: str) -> str:
 
 def gives_away(question: str, answer: str) -> bool:
     """Whether the question contains its answer: with two options a guess is right half of the time."""
-    return is_verdict(answer) or f" {normalise(answer)} " in f" {normalise(question)} "
+    return is_verdict(answer) or f" {normalise(answer, alone=False)} " in f" {normalise(question, alone=False)} "
 
 
 def cannot_agree(one: str, other: str) -> bool:
@@ -114,8 +114,10 @@ def check_names_occur(question: str, texts: Iterable[str]) -> QuestionCheck:
 
 def left_out(answer: str, texts: Mapping[str, str]) -> QuestionCheck:
     """The answer to an unanswerable question is not in the documents from which it was written."""
-    form = f" {normalise(answer)} "
-    said = next((doc for doc, text in texts.items() if form.strip() and form in f" {normalise(text)} "), None)
+    form = f" {normalise(answer, alone=False)} "
+    said = next(
+        (doc for doc, text in texts.items() if form.strip() and form in f" {normalise(text, alone=False)} "), None
+    )
     return _check("left_out", f"the missing detail ('{answer}') is in '{said}'" if said is not None else "")
 
 

@@ -18,7 +18,7 @@ from harness.models.reply_parsing import ACCEPTED_CODINGS, received
 _VERSION = "2023-06-01"
 _TOOL = "reply"
 _TRANSLATED = frozenset({"model", "messages", "max_tokens", "response_format"})
-_ENDED_BY = {"max_tokens": "length", "refusal": "content_filter"}
+_ENDED_BY = {"max_tokens": "length", "model_context_window_exceeded": "length", "refusal": "content_filter"}
 _INPUT = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 """Fields of a usage block that other protocols count as one."""
 

@@ -83,8 +83,8 @@ class ImportedRow(Record):
 
     @property
     def has_tokens(self) -> bool:
-        """Whether both token counts are known, or no model was called."""
-        return self.model_calls == 0 or None not in (self.input_tokens, self.output_tokens)
+        """Whether both token counts are known, or no model was called. Every call has input, so 0 is unknown."""
+        return self.model_calls == 0 or (bool(self.input_tokens) and self.output_tokens is not None)
 
     @model_validator(mode="after")
     def _holds_together(self) -> Self:

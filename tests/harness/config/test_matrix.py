@@ -3,6 +3,7 @@
 import pytest
 
 from harness.config import BenchConfig, SampleConfig, expand
+from harness.config.load import load_config
 from harness.core.errors import ConfigError
 
 
@@ -111,3 +112,11 @@ def test_a_matrix_over_an_unknown_key_is_refused_with_the_nearest_one() -> None:
 
 def test_a_wrong_value_in_the_matrix_is_named_by_its_key() -> None:
     assert refusal(bench(matrix={"repeats": [1, 0]})).startswith("repeats: ")
+
+
+@pytest.mark.parametrize("setting", ["matrix={answer.top_k: [1, 5]}", "matrix.answer.top_k=[1, 5]"])
+def test_an_axis_that_is_set_overrides_the_values_of_single_systems(setting: str) -> None:
+    own = {"systems": ["a"], "per_system": {"a": {"answer": {"top_k": 3, "style": "phrase"}}}}
+    config = load_config(own, [setting])
+    assert [cell.answer["top_k"] for cell in expand(config)] == [1, 5]
+    assert config.per_system["a"].answer == {"style": "phrase"}

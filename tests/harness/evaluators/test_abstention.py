@@ -35,6 +35,15 @@ ABSTENTIONS = [
     "Insufficient information regarding the CEO's salary in the given passages.",
     "Answer: Insufficient information: the passages do not say.",
     "No, insufficient information: the second article is missing.",
+    # Of other tools: RAGFlow, Azure, AnythingLLM, LightRAG, LlamaIndex, LangChain.
+    "The answer you are looking for is not found in the knowledge base!",
+    "The requested information is not found in the retrieved data. Please try another query or topic.",
+    "There is no relevant information in this workspace to answer your query.",
+    "Sorry, I'm not able to provide an answer to that question.",
+    "Empty Response",
+    "Hmm, I'm not sure.",
+    "The search results do not contain an answer.",
+    "No relevant content was found in the knowledge base.",
     # Other words.
     "Information not available",
     "Information is not available.",
@@ -104,6 +113,10 @@ ABSTENTIONS = [
 ]
 
 ANSWERS = [
+    "The search results were manipulated.",
+    "No documents were found in the car.",
+    "The model cannot answer questions about 2024.",
+    "The dataset does not contain personal data.",
     # The contract's phrase, and an answer besides.
     "Insufficient information, but the answer is Google.",
     "Insufficient information. Google.",

@@ -50,7 +50,13 @@ from harness.evaluators.token_overlap import contains
         ("3,5,7", "3 5 7"),
         ("1.200,50 €", "1200.5 euros"),
         ("1.200.000", "1200000"),
-        ("1.200", "1.2"),
+        ("1.200", "1.200"),
+        ("0.500", "0.5"),
+        ("3.50 km", "3.5 km"),
+        ("<5", "<5"),
+        (">5", ">5"),
+        ("07:15", "7 15"),
+        ("24 Prozent", "24 percent"),
         ("Python 3.10", "python 3.10"),
         ("24 €", "24 euros"),
         ("24 EUR", "24 euros"),
@@ -69,11 +75,15 @@ from harness.evaluators.token_overlap import contains
         ("5th", "5th"),
         ("٢٤", "24"),
         ("٣٫٥", "3.5"),
-        ("२४ प्रतिशत", "24 प्रतिशत"),
+        ("२४ प्रतिशत", "24 percent"),
         ("3 May 2021", "may 3 2021"),
         ("03/05/2021", "03 05 2021"),
         ("2021-02-31", "2021 02 31"),
         ("Paris\n\nQuestion: Capital of Spain?\nAnswer: Madrid", "paris"),
+        ("Paris\n\nQ: Capital of Spain?\nA: Madrid", "paris"),
+        ("Paris\n\n### Question 2\nCapital of Spain?", "paris"),
+        ("By quarter\nQ1: 5", "by quarter q1 5"),
+        ("v1.2.2021", "v1.2.2021"),
         ("Answer: Paris\n\nQuestion: Capital of Spain?\nAnswer: Madrid", "paris"),
         ("Question: Capital of Spain?\nAnswer: Madrid", "madrid"),
         ("£2", "2 pounds"),
@@ -116,6 +126,12 @@ def test_the_form_in_which_an_answer_is_compared(answer: str, form: str) -> None
         ("102", "10²"),
         ("10²", "10⁻²"),
         ("11/2", "1½"),
+        ("1.000", "1"),
+        ("3.10 beta", "3.1 beta"),
+        ("9.30 pm", "9.3 pm"),
+        ("§ 3.10", "§ 3.1"),
+        ("5'10", "510"),
+        (">5", "<5"),
         ("$5bn", "$5m"),
         ("C", "C++"),
         ("Vitamin", "Vitamin A"),
@@ -173,6 +189,7 @@ def test_true_and_false_are_yes_and_no(answer: str, form: str) -> None:
             "3 de mayo de 2021",
             "3 de maio de 2021",
             "3 maggio 2021",
+            "03.05.2021",
             "2021年5月3日",
             "２０２１年５月３日",
             "2021년 5월 3일",
@@ -191,6 +208,21 @@ def test_a_date_that_may_be_one_of_two_days_is_equal_to_itself_alone(other: str)
     assert is_right("03/05/2021", ["03/05/2021"])
     assert not is_right("03/05/2021", [other])
     assert is_right("25/12/2021", ["12/25/2021"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "reference"),
+    [
+        ("It costs $3.50", "$3.50"),
+        ("Es sind 3,5 km bis Aro", "3,5 km"),
+        ("Er kostet 1.200,50 €.", "1,200.50 euros"),
+        ("3.5", "3.50"),
+        ("At 7:15.", "07:15"),
+    ],
+)
+def test_an_amount_stands_in_a_sentence_as_it_is_written(answer: str, reference: str) -> None:
+    assert contains(answer, [reference])
+    assert not contains("version 3.1", ["3.10"])
 
 
 def test_part_of_a_date_stands_in_it_as_it_is_written() -> None:

@@ -31,6 +31,13 @@ FORMATS = [
     "<|channel>thought\n{}<channel|>{}<turn|>",
     "analysis{}assistantfinal{}",
     "**Here's my thought process:** {}**Here's my response:** {}",
+    '<details type="reasoning" done="true">\n<summary>Thought for 3 seconds</summary>\n{}\n</details>\n{}',
+    "Thinking...\n{}\n...done thinking.\n\n{}",
+    "<longcat_think>{}</longcat_think>{}",
+    "<inner_monologue>{}</inner_monologue><final_answer>{}</final_answer>",
+    "<|im_start|>assistant\n<think>{}</think>{}<|im_end|>\n<|im_start|>user\nWho else?<|im_end|>",
+    "<think>{}</think>{}<|user|>",
+    "<think>{}</think>{}[|endofturn|]",
     "<think>{}</think>{}<\uff5cend\u2581of\u2581sentence\uff5c>",
 ]
 
@@ -56,6 +63,8 @@ def test_a_text_without_reasoning_stays_as_it_is(text: str) -> None:
         'The tag "<think>" opens, and "</think>" closes.',
         "“<think>hm</think>” is an example, and '</think>' its end.",
         "Its template:\n```xml\n<think>\nhm\n</think>\n```\nThat is all.",
+        "ChatML: `<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant` and so on.",
+        '<details type="example"><summary>More</summary>Jon</details>',
         '{"tag": "<think>", "end": "</think>"}',
         "`[THINK]` is Magistral's, `<|channel|>analysis<|message|>` is of gpt-oss.",
         "analysis of the data: final",

@@ -56,6 +56,19 @@ async def test_reasoning_is_kept_apart_wherever_a_server_puts_it(
     [
         (choice({"content": "The passage tells of a"}, "content_filter"), "content_filter"),
         (choice({"content": ""}, "content_filter"), "content_filter"),
+        (choice({"content": "The passage"}, "SAFETY"), "SAFETY"),
+        (choice({"content": "The passage"}, "sensitive"), "sensitive"),
+        (b'{"choices": [{"index": 0, "finish_reason": "content_filter: RECITATION"}]}', "RECITATION"),
+        (choice({"content": "The pas"}, "insufficient_system_resource"), "insufficient_system_resource"),
+        (choice({"content": "I search.", "tool_calls": [{"id": "1"}]}, "tool_calls"), "tool"),
+        (choice({"content": '<tool_call>\n{"name": "search"}\n</tool_call>'}), "tool"),
+        (choice({"content": None, "reasoning_details": [{"text": "It is Marta"}]}), "reasoning parser"),
+        (
+            b'{"choices": null, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}',
+            "balance",
+        ),
+        (b'{"message": "Invalid token", "code": 401}', "Invalid token"),
+        (b'{"errors": [{"code": 5006, "message": "properties missing"}], "result": {}}', "properties missing"),
         (choice({"content": None, "refusal": "I'm sorry, I can't."}), "I'm sorry, I can't"),
         (choice({"content": None, "tool_calls": [{"id": "1"}]}, "tool_calls"), "tool"),
         (choice({"content": "", "reasoning_content": "It is Marta"}), "reasoning parser"),
@@ -78,12 +91,24 @@ async def test_a_reply_without_an_answer_fails_and_says_why(
         await said(serve, connect, body)
 
 
+@pytest.mark.parametrize("given", [0, None])
+async def test_a_reply_with_text_has_tokens_whatever_the_server_says(
+    serve: Serve, connect: Connect, given: int | None
+) -> None:
+    body = {**json.loads(choice({"content": "Marta"})), "usage": {"prompt_tokens": 9, "completion_tokens": given}}
+    server = serve(respond=lambda path, request: Reply(200, json.dumps(body).encode()))
+    with metered(Meter("q")) as meter:
+        await connect(server.base_url).complete([Message("user", "Who?")])
+    assert [usage.unmetered_calls for usage in meter.paid.values()] == [1]
+
+
 async def test_an_empty_reply_of_a_model_that_ended_by_itself_is_an_answer(serve: Serve, connect: Connect) -> None:
     assert await said(serve, connect, choice({"content": ""})) == ("", [])
 
 
 @pytest.mark.parametrize(
-    ("status", "n_requests"), [(520, 2), (524, 2), (529, 2), (503, 2), (501, 1), (505, 1), (422, 1)]
+    ("status", "n_requests"),
+    [(520, 2), (524, 2), (529, 2), (498, 2), (425, 2), (503, 2), (501, 1), (505, 1), (422, 1)],
 )
 async def test_a_status_that_may_pass_is_tried_again(
     serve: Serve, connect: Connect, status: int, n_requests: int

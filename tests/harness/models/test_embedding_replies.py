@@ -46,11 +46,30 @@ def packed(row: list[float]) -> str:
         data([[row] for row in ROWS]),
         {"embeddings": ROWS},
         ROWS,
+        [{"index": number, "embedding": [row]} for number, row in enumerate(ROWS)],
+        {"data": ROWS},
     ],
-    ids=["openai", "reversed", "no index", "all index 0", "base64", "nested", "ollama", "tei"],
+    ids=[
+        "openai",
+        "reversed",
+        "no index",
+        "all index 0",
+        "base64",
+        "nested",
+        "ollama",
+        "tei",
+        "llama.cpp",
+        "rows",
+    ],
 )
 def test_every_shape_holds_the_same_vectors(reply: Any) -> None:
     assert np.allclose(vectors_of(reply, 2), UNIT)
+
+
+def test_indexes_in_strings_are_numbers() -> None:
+    rows = [{"index": str(number), "embedding": [1.0, float(number)]} for number in range(12)]
+    vectors = vectors_of({"data": rows}, 12)
+    assert [round(float(vector[1] / vector[0])) for vector in vectors] == list(range(12))
 
 
 @pytest.mark.parametrize(
@@ -74,6 +93,8 @@ def test_another_reply_is_refused_and_says_what_was_sent(reply: Any, words: str)
 
 
 REFUSALS = [
+    (400, {"message": "invalid request: total number of texts must be at most 3 - received 8"}),
+    (400, {"error": {"message": "Requested 350000 tokens, max 300000 tokens per request"}}),
     (400, {"error": {"message": "batch size is invalid, it should not be larger than 3.: input.contents"}}),
     (413, {"error": "Request too large"}),
     (422, {"error": "batch size 32 > maximum allowed batch size 3", "error_type": "Validation"}),

@@ -197,6 +197,7 @@ def test_what_the_file_does_not_say_is_unknown_and_never_zero(take: Import) -> N
         ({"model_calls": 3}, Usage(calls=3, unmetered_calls=3)),
         ({"model_calls": 0}, Usage()),
         ({"input_tokens": 10}, Usage(input_tokens=10, unmetered_calls=1)),
+        ({"input_tokens": 0, "output_tokens": 0}, Usage(unmetered_calls=1)),
         ({"input_tokens": 10, "output_tokens": 2}, Usage(input_tokens=10, output_tokens=2)),
         (
             {"input_tokens": 10, "output_tokens": 2, "cached_tokens": 5, "model_calls": 2},
