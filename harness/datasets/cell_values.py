@@ -149,12 +149,14 @@ def _texts(where: str, name: str, value: object, depth: int = 0) -> Iterator[str
     if depth > _DEEPEST:
         raise DataError(f"{where}: '{name}' is nested too deeply", "write a list of texts")
     if isinstance(value, Mapping):
-        given = [(key, one) for key, one in value.items() if one is not None and one != ""]
-        inner = [one for key in _GOLD_KEYS for own, one in given if own == key]
+        given = [(str(key), one) for key, one in value.items() if one is not None and one != ""]
+        if not given:
+            return
+        inner = [one for key in _GOLD_KEYS for own, one in given if own.lower() == key]
         if not inner:
             texts = [one for _, one in given if isinstance(one, str)] or [one for _, one in given]
             if len(texts) != 1:
-                keys = ", ".join(repr(str(key)[:40]) for key, _ in given[:8]) or "no key"
+                keys = ", ".join(repr(key[:40]) for key, _ in given[:8])
                 fix = f"name one with --field answers={name}.KEY, or write a list of texts"
                 raise DataError(f"{where}: the object in '{name}' has no key for the answer ({keys})", fix)
             inner = texts
@@ -162,6 +164,8 @@ def _texts(where: str, name: str, value: object, depth: int = 0) -> Iterator[str
     if isinstance(value, list | tuple):
         for one in value:
             yield from _texts(where, name, one, depth + 1)
+    elif isinstance(value, bool):
+        yield str(value)  # As in CSV. Scoring reads it as yes or no.
     else:
         yield as_text(where, name, value)
 

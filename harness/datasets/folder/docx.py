@@ -11,6 +11,7 @@ from harness.datasets.folder.text_cleanup import (
     ReadText,
     heading,
     no_heading,
+    superscript,
     table_text,
 )
 
@@ -190,6 +191,8 @@ class _Reading:
                     self._referenced.append((self._n_notes, note))  # Without a mark here: quotes have none.
             elif child.tag == f"{_W}r" and _is_hidden(child):
                 self.hidden += any((text.text or "").strip() for text in child.iter(*_TEXTS))
+            elif child.tag == f"{_W}r" and _is_raised(child):
+                yield superscript("".join(self._inline(child)))
             elif child.tag not in _AWAY and isinstance(child.tag, str):
                 if child.tag == f"{_W}p":  # In a cell, or in a text box within a paragraph.
                     yield "\n"
@@ -213,6 +216,11 @@ def _is_layout(table: Any) -> bool:
     return len(cells) == 1 or any(
         sum(len(text.text or "") for text in cell.iter(*_TEXTS)) > _LONGEST_CELL for cell in cells
     )
+
+
+def _is_raised(run: Any) -> bool:
+    mark = run.find(f"{_W}rPr/{_W}vertAlign")
+    return mark is not None and mark.get(f"{_W}val") == "superscript"
 
 
 def _is_hidden(run: Any) -> bool:

@@ -15,6 +15,7 @@ from harness.datasets.folder.text_cleanup import (
     SpannedCells,
     heading,
     no_heading,
+    superscript,
     table_text,
 )
 
@@ -28,6 +29,7 @@ _BANNER = re.compile(
 )
 _LONGEST_BANNER = 3000
 _HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all)", re.I)
+_FOR_SCREEN_READERS = re.compile(r"(?:^|[-_\s])(?:sr-only|visually-?hidden|screen-?reader|off-?screen)", re.I)
 _OPENED = "//@aria-controls | //@data-target | //@data-bs-target | //@href[starts-with(., '#')]"
 """Names of the hidden elements that controls show."""
 _LONGEST_ICON = 40
@@ -46,6 +48,7 @@ _LINES = frozenset(
     {"address", "br", "caption", "dd", "details", "dt", "figcaption", "footer", "header", "hr", "label", "legend"}
     | {"li", "main", "summary", "td", "th"}
 )
+_SENTENCES = frozenset({"p", "li", "td", "dd", "span", "strong", "em"})
 _ANCHORS = {"\N{PILCROW SIGN}", "#", "\N{SECTION SIGN}"}
 """Texts of link anchors behind headings."""
 _AROUND = "menus, footers, forms and other parts around the content of HTML pages"
@@ -74,7 +77,7 @@ def read_html(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
     except etree.ParserError as error:
         raise NoDocument("without text") from error
     named = " ".join((root.findtext(".//title") or "").split())
-    _drop(list(root.iter("noscript")))  # For browsers without scripts; not visible to users.
+    _drop(list(root.iter("noscript", "noframes")))  # For other browsers; not visible to users.
     leads_on = _leads_on(root)
     left_out = _drop_what_is_not_said(root)
     main = _main(root)
@@ -98,7 +101,9 @@ def _drop_what_is_not_said(root: Any) -> Counter[str]:
     """
     left_out: Counter[str] = Counter()
     _keep_formulas(root)
+    _mark_superscripts(root)
     _drop(list(root.iter(*_NOT_TEXT)))
+    _drop([one for one in root.xpath("//*[@class]") if _is_said_beside(one)])
     left_out[_HIDDEN] += _drop(_hidden(root))
     _drop([one for one in root.xpath("//*[@aria-hidden='true']") if _is_icon(one)])
     left_out[_AROUND] += _drop(root.xpath(_MENUS))
@@ -131,13 +136,39 @@ def _keep_formulas(root: Any) -> None:
     """A formula is its TeX source if the page has it, else its text. Its other copies on the page are dropped."""
     for formula in list(root.iter("math")):
         source = formula.xpath("string(.//annotation[contains(@encoding, 'tex')])") or formula.get("alttext", "")
+        if not source:
+            for power in formula.iter("msup", "msubsup"):
+                _set_text(power[-1], superscript("".join(power[-1].itertext()).strip()))
+            for fraction in formula.iter("mfrac"):
+                fraction[0].tail = "/"
         text = " ".join((source or formula.text_content()).split())
         for outer in (formula, *formula.iterancestors("span")):
             outer.attrib.pop("style", None)  # Some pages show a picture and hide its text.
-        for child in list(formula):
-            formula.remove(child)
-        formula.tag, formula.text = "span", text
+        _set_text(formula, text)
+        formula.tag = "span"
     _drop(root.xpath("//*[@aria-hidden='true'][contains(@class, 'katex-html') or starts-with(@class, 'mjx')]"))
+
+
+def _set_text(element: Any, text: str) -> None:
+    del element[:]
+    element.text = text
+
+
+def _mark_superscripts(root: Any) -> None:
+    """Exponents become superscript characters: 10<sup>2</sup> is not 102. Numbers of footnotes are dropped."""
+    for element in list(root.iter("sup")):
+        text = "".join(element.itertext()).strip()
+        if text != (raised := superscript(text)):
+            if element.find(".//a[@href]") is not None or element.getparent().tag == "a":
+                element.drop_tree()
+            else:
+                _set_text(element, raised)
+
+
+def _is_said_beside(element: Any) -> bool:
+    """Whether an element for screen readers alone says what the element beside it shows to others."""
+    beside = (element.getprevious(), element.getnext()) if _FOR_SCREEN_READERS.search(element.get("class")) else ()
+    return any(one is not None and one.get("aria-hidden") == "true" and not _is_icon(one) for one in beside)
 
 
 def _hidden(root: Any) -> list[Any]:
@@ -177,12 +208,17 @@ def _is_icon(element: Any) -> bool:
 def _keep_openers(root: Any) -> None:
     """Keep the text of a button that is the heading of what it opens, as in accordions."""
     for button in list(root.iter("button")):
-        if next(button.iterancestors(*_TITLES), None) is not None:
+        if next(button.iterancestors(*_TITLES), None) is not None or _is_within_sentence(button):
             button.drop_tag()
         elif next(button.iter(*_TITLES), None) is not None or (
             "aria-expanded" in button.attrib and next(button.iterancestors("header"), None) is None
         ):
             button.tag = "div"
+
+
+def _is_within_sentence(element: Any) -> bool:
+    before = "".join(element.xpath("preceding-sibling::node()/descendant-or-self::text()"))
+    return element.getparent().tag in _SENTENCES and bool(before.strip() and (element.tail or "").strip())
 
 
 def _is_of_links(element: Any) -> bool:

@@ -268,7 +268,7 @@ REFUSED: dict[str, tuple[str | bytes, str, str]] = {
     ),
     "a wrong kind": ('{"question": ["a?"]}\n', "a.jsonl", "line 1: 'question' must be text, not an array"),
     "a wrong answer": (
-        '{"question": "a?", "answers": [true]}\n',
+        '{"question": "a?", "answers": {"b": "x", "c": "y"}}\n',
         "a.jsonl",
         "'answers' must be text, not a boolean",
     ),

@@ -83,6 +83,8 @@ def test_a_page_that_its_parser_gives_up_on_is_not_the_whole_document() -> None:
             "far-off, so-so, an off-on, far-\noff, so-\nso, a cup-\nboard",
             "far-off, so-so, an off-on, far-off,\nso-so,\na cup-board",
         ),
+        ("an e-\nmail to a@my-\nhost.org", "an e-mail\nto a@my-host.org"),
+        ("use --dry-\nrun, or x.org: https://x.org/my-\nfile", "use --dry-run,\nor x.org: https://x.org/my-file"),
         ("one -\ntwo\n-\nthree", "one -\ntwo\n-\nthree"),
         ("tele-\ncommuni-\ncation", "telecommunication"),
     ],
@@ -95,6 +97,8 @@ def test_a_page_that_its_parser_gives_up_on_is_not_the_whole_document() -> None:
         "long",
         "and",
         "not hyphenated",
+        "a letter",
+        "no prose",
         "dash",
         "twice",
     ],
@@ -188,6 +192,15 @@ def test_changes_that_were_tracked_are_read_as_accepted_and_controls_are_looked_
         f"<w:sdt><w:sdtContent><w:p>{run.format('within')}</w:p></w:sdtContent></w:sdt>"
     )
     assert read_word(changed_word(body), idle).text == "kept new\n\nwithin"
+
+
+def test_an_exponent_of_a_word_file_is_not_a_digit_of_its_number() -> None:
+    def run(text: str, place: str) -> str:
+        return f'<w:r><w:rPr><w:vertAlign w:val="{place}"/></w:rPr><w:t>{text}</w:t></w:r>'
+
+    body = f"<w:p>{run('10', 'baseline')}{run('6', 'superscript')}{run('H2O, 1', 'subscript')}"
+    body += f"{run('st', 'superscript')}</w:p>"
+    assert read_word(changed_word(body), idle).text == "10\u2076H2O, 1st"
 
 
 def test_a_table_within_a_cell_is_said_once_and_cells_in_controls_too() -> None:
