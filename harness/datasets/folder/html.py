@@ -139,8 +139,10 @@ def _keep_formulas(root: Any) -> None:
         if not source:
             for power in formula.iter("msup", "msubsup"):
                 _set_text(power[-1], superscript("".join(power[-1].itertext()).strip()))
-            for fraction in formula.iter("mfrac"):
-                fraction[0].tail = "/"
+            for numerator in formula.xpath(".//mfrac/*[1]"):
+                numerator.tail = "/"
+            for square in formula.iter("msqrt"):
+                square.text = "\N{SQUARE ROOT}"
         text = " ".join((source or formula.text_content()).split())
         for outer in (formula, *formula.iterancestors("span")):
             outer.attrib.pop("style", None)  # Some pages show a picture and hide its text.
@@ -158,11 +160,9 @@ def _mark_superscripts(root: Any) -> None:
     """Exponents become superscript characters: 10<sup>2</sup> is not 102. Numbers of footnotes are dropped."""
     for element in list(root.iter("sup")):
         text = "".join(element.itertext()).strip()
-        if text != (raised := superscript(text)):
-            if element.find(".//a[@href]") is not None or element.getparent().tag == "a":
-                element.drop_tree()
-            else:
-                _set_text(element, raised)
+        is_note = element.find(".//a[@href]") is not None or element.getparent().tag == "a"
+        if text != superscript(text):
+            _set_text(element, "" if is_note else superscript(text))
 
 
 def _is_said_beside(element: Any) -> bool:

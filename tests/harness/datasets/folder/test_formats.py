@@ -163,6 +163,7 @@ def test_a_word_file_is_its_paragraphs_headings_and_tables() -> None:
 
 
 NAMES = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
@@ -201,6 +202,17 @@ def test_an_exponent_of_a_word_file_is_not_a_digit_of_its_number() -> None:
     body = f"<w:p>{run('10', 'baseline')}{run('6', 'superscript')}{run('H2O, 1', 'subscript')}"
     body += f"{run('st', 'superscript')}</w:p>"
     assert read_word(changed_word(body), idle).text == "10\u2076H2O, 1st"
+    parts = {name: f"<m:r><m:t>{text}</m:t></m:r>" for name, text in (("num", "1"), ("den", "2"), ("e", "10"))}
+    half = f"<m:f><m:num>{parts['num']}</m:num><m:den>{parts['den']}</m:den></m:f>"
+    square = f"<m:sSup><m:e>{parts['e']}</m:e><m:sup>{parts['den']}</m:sup></m:sSup>"
+    formula = f'<w:p><m:oMath xmlns:m="{MATH}">{half}<m:r><m:t>+</m:t></m:r>{square}</m:oMath></w:p>'
+    assert read_word(changed_word(formula), idle).text == "1/2+10\u00b2"
+
+
+def test_a_text_box_within_a_paragraph_is_not_glued_to_its_text() -> None:
+    box = "<w:txbxContent><w:p><w:r><w:t>box</w:t></w:r></w:p></w:txbxContent>"
+    body = f"<w:p><w:r><w:t>one</w:t></w:r><w:r>{box}</w:r><w:r><w:t>two</w:t></w:r></w:p>"
+    assert read_word(changed_word(body), idle).text.split() == ["one", "box", "two"]
 
 
 def test_a_table_within_a_cell_is_said_once_and_cells_in_controls_too() -> None:

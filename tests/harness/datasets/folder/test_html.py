@@ -60,7 +60,11 @@ def test_comments_of_code_are_no_headings_and_links_to_headings_say_nothing() ->
         ("<p>Press <button>Save</button> to keep it.", "Press Save to keep it."),
         ("<p>10<sup>2</sup> or 10<sup>-6</sup>, the 1<sup>st</sup>", "10\u00b2 or 10\u207b\u2076, the 1st"),
         ("<p>In 1931<sup><a href=#n1>1</a></sup> it burnt.", "In 1931 it burnt."),
-        ("<p><math><mfrac><mn>1</mn><mn>2</mn></mfrac><msup><mi>x</mi><mn>2</mn></msup></math>", "1/2x\u00b2"),
+        (
+            "<p><math><mfrac><mn>1</mn><mn>2</mn></mfrac><msup><mi>x</mi><mn>2</mn></msup><msqrt><mn>3</mn></msqrt>",
+            "1/2x\u00b2\u221a3",
+        ),
+        ("<p>Ca<sup>2+</sup>", "Ca\u00b2\u207a"),
         ("<p><span class=a-offscreen>$40</span><span aria-hidden=true>$40</span>", "$40"),
         ("<p><i class=icon aria-hidden=true>alert</i><span class=sr-only>Hot</span>", "Hot"),
         ("<header><button aria-expanded=false>Menu</button></header><p>On <button>Send</button>", "On"),
