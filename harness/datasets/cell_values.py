@@ -16,7 +16,10 @@ from typing import Any
 from harness.core.errors import DataError
 from harness.datasets.row_fields import kind_of
 
-MISSING = frozenset({"nan", "NaN", "NAN", "<NA>", "NaT", "None", "null", "NULL", "NA", "N/A", "n/a", "#N/A"})
+MISSING = frozenset(
+    {"nan", "NaN", "NAN", "<NA>", "NaT", "None", "null", "NULL", "NA", "N/A", "n/a"}
+    | {"#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!"}
+)
 """Spellings of a missing value by pandas, Python, R, SQL and spreadsheets. Inside a list they are texts."""
 NO_ANSWER = "Insufficient information."
 _LONGEST_LIST = 1_000_000
@@ -138,8 +141,8 @@ def gold_answers(where: str, name: str, value: object, *, is_csv: bool) -> GoldA
     found = parsed_cell(value, where)
     if isinstance(found, Mapping) and "answer_start" in found and not list(_texts(where, name, found)):
         return GoldAnswers(is_unanswerable=True)
-    if is_csv and isinstance(found, str):
-        found = found.split("|")
+    if is_csv and isinstance(found, str) and "\n" not in found.strip():
+        found = found.split("|")  # In a text of several lines it is the border of a table.
     return GoldAnswers(tuple(dict.fromkeys(text for one in _texts(where, name, found) if (text := one.strip()))))
 
 

@@ -6,12 +6,12 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from harness.datasets.folder.formulas import superscript
 from harness.datasets.folder.text_cleanup import (
     NoDocument,
     ReadText,
     heading,
     no_heading,
-    superscript,
     table_text,
 )
 

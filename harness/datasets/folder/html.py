@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Set
 from typing import Any, BinaryIO
 
+from harness.datasets.folder.formulas import keep_formulas, mark_superscripts
 from harness.datasets.folder.html_charset_aliases import codec_of
 from harness.datasets.folder.plain_text import decoded
 from harness.datasets.folder.text_cleanup import (
@@ -15,7 +16,6 @@ from harness.datasets.folder.text_cleanup import (
     SpannedCells,
     heading,
     no_heading,
-    superscript,
     table_text,
 )
 
@@ -48,7 +48,6 @@ _LINES = frozenset(
     {"address", "br", "caption", "dd", "details", "dt", "figcaption", "footer", "header", "hr", "label", "legend"}
     | {"li", "main", "summary", "td", "th"}
 )
-_SENTENCES = frozenset({"p", "li", "td", "dd", "span", "strong", "em"})
 _ANCHORS = {"\N{PILCROW SIGN}", "#", "\N{SECTION SIGN}"}
 """Texts of link anchors behind headings."""
 _AROUND = "menus, footers, forms and other parts around the content of HTML pages"
@@ -100,8 +99,8 @@ def _drop_what_is_not_said(root: Any) -> Counter[str]:
     out, by kind. Forms stay if they contain the page: some pages are one form.
     """
     left_out: Counter[str] = Counter()
-    _keep_formulas(root)
-    _mark_superscripts(root)
+    keep_formulas(root)
+    mark_superscripts(root)
     _drop(list(root.iter(*_NOT_TEXT)))
     _drop([one for one in root.xpath("//*[@class]") if _is_said_beside(one)])
     left_out[_HIDDEN] += _drop(_hidden(root))
@@ -130,39 +129,6 @@ def _drop(elements: list[Any]) -> int:
             said += next((True for text in element.itertext() if text.strip()), False)
             element.drop_tree()
     return said
-
-
-def _keep_formulas(root: Any) -> None:
-    """A formula is its TeX source if the page has it, else its text. Its other copies on the page are dropped."""
-    for formula in list(root.iter("math")):
-        source = formula.xpath("string(.//annotation[contains(@encoding, 'tex')])") or formula.get("alttext", "")
-        if not source:
-            for power in formula.iter("msup", "msubsup"):
-                _set_text(power[-1], superscript("".join(power[-1].itertext()).strip()))
-            for numerator in formula.xpath(".//mfrac/*[1]"):
-                numerator.tail = "/"
-            for square in formula.iter("msqrt"):
-                square.text = "\N{SQUARE ROOT}"
-        text = " ".join((source or formula.text_content()).split())
-        for outer in (formula, *formula.iterancestors("span")):
-            outer.attrib.pop("style", None)  # Some pages show a picture and hide its text.
-        _set_text(formula, text)
-        formula.tag = "span"
-    _drop(root.xpath("//*[@aria-hidden='true'][contains(@class, 'katex-html') or starts-with(@class, 'mjx')]"))
-
-
-def _set_text(element: Any, text: str) -> None:
-    del element[:]
-    element.text = text
-
-
-def _mark_superscripts(root: Any) -> None:
-    """Exponents become superscript characters: 10<sup>2</sup> is not 102. Numbers of footnotes are dropped."""
-    for element in list(root.iter("sup")):
-        text = "".join(element.itertext()).strip()
-        is_note = element.find(".//a[@href]") is not None or element.getparent().tag == "a"
-        if text != superscript(text):
-            _set_text(element, "" if is_note else superscript(text))
 
 
 def _is_said_beside(element: Any) -> bool:
@@ -209,6 +175,7 @@ def _keep_openers(root: Any) -> None:
     """Keep the text of a button that is the heading of what it opens, as in accordions."""
     for button in list(root.iter("button")):
         if next(button.iterancestors(*_TITLES), None) is not None or _is_within_sentence(button):
+            button.tail = button.tail or " "
             button.drop_tag()
         elif next(button.iter(*_TITLES), None) is not None or (
             "aria-expanded" in button.attrib and next(button.iterancestors("header"), None) is None
@@ -217,8 +184,9 @@ def _keep_openers(root: Any) -> None:
 
 
 def _is_within_sentence(element: Any) -> bool:
-    before = "".join(element.xpath("preceding-sibling::node()/descendant-or-self::text()"))
-    return element.getparent().tag in _SENTENCES and bool(before.strip() and (element.tail or "").strip())
+    around = ("preceding-sibling::node()", "following-sibling::node()[not(self::button)]")
+    said = ("".join(element.xpath(f"{nodes}/descendant-or-self::text()")).strip() for nodes in around)
+    return element.getparent().tag in {"p", "li", "td", "dd", "span", "strong", "em"} and all(said)
 
 
 def _is_of_links(element: Any) -> bool:
@@ -234,7 +202,8 @@ def _is_banner(element: Any) -> bool:
         and next(element.iter("button", "input"), None) is not None
         and next(element.iter("main", "article", "h1"), None) is None
         and next(element.iterancestors("main", "article"), None) is None
-        and len("".join(element.itertext())) < _LONGEST_BANNER
+        and len(text := "".join(element.itertext())) < _LONGEST_BANNER
+        and "cookie" in text.casefold()
     )
 
 
@@ -288,7 +257,8 @@ def _main(root: Any) -> Any:
 class _Writing:
     """Collects text; separators and list marks are added only if text follows."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_cell: bool) -> None:
+        self._is_cell = is_cell
         self.said: list[str] = []
         self._ends = 0
         self._mark = ""
@@ -300,7 +270,7 @@ class _Writing:
         self._break(tag)
         self._kept += tag == "pre"
         if tag == "li":
-            self._mark = "- "
+            self._mark = "; " if self._is_cell else "- "
         elif level := _HEADING.match(tag):
             self._mark = heading(int(level[1]), "")
             self._headings += 1
@@ -345,7 +315,7 @@ def _joined(root: Any, *, is_cell: bool = False) -> str:
     """The text of an element. Iterative, because pages may be nested deeply."""
     from lxml import etree
 
-    writing = _Writing()
+    writing = _Writing(is_cell=is_cell)
     walk = etree.iterwalk(root, events=("start", "end"))
     for event, element in walk:
         if event == "start":
@@ -364,7 +334,7 @@ def _joined(root: Any, *, is_cell: bool = False) -> str:
 
 
 def _line(element: Any) -> str:
-    return " ".join(_joined(element, is_cell=True).split())
+    return " ".join(_joined(element, is_cell=True).split()).replace(" ; ", "; ").removeprefix("; ")
 
 
 def _is_data(table: Any) -> bool:

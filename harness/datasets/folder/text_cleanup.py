@@ -32,8 +32,6 @@ _TAGS = re.compile(f"(?<![\U0001f3f4\U000e0020-\U000e007e]){_TAG.pattern}+")
 """Invisible copies of ASCII. Only flags of regions, after a black flag, have a use for them."""
 UNREADABLE = re.compile(r"\ufffd|\(cid:\d+\)")
 """What converters write for a character that they cannot read."""
-_EXPONENT = re.compile(r"[-+\N{MINUS SIGN}]?[0-9]{1,4}[-+\N{MINUS SIGN}]?|[-+\N{MINUS SIGN}]")
-_SUPERSCRIPTS = str.maketrans("0123456789+-\N{MINUS SIGN}", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 _LIKE_HEADING = re.compile(r"^(#{1,6}[ \t])", re.MULTILINE)
 _LONGEST_TITLE = 200
 _LONGEST_TABLE = 1000
@@ -93,11 +91,6 @@ def _letters(shape: re.Match[str]) -> str:
 def one_line(text: str) -> str:
     """A text as a title: one line of bounded length."""
     return " ".join(plain(text).split())[:_LONGEST_TITLE].strip()
-
-
-def superscript(text: str) -> str:
-    """A raised number or sign in superscript characters; any other text as it is."""
-    return text.translate(_SUPERSCRIPTS) if _EXPONENT.fullmatch(text) else text
 
 
 def no_heading(text: str) -> str:

@@ -26,7 +26,7 @@ from harness.protocols import DatasetRow
 
 _MODEL = "model:"
 """Prefix of `made_by` for questions written by a model."""
-_LIKE_LIST = re.compile(r"""(?:\w+\()?[\[({]\W*\w*['"(].*[\])}]$|<\w*Array>""", re.DOTALL)
+_LIKE_LIST = re.compile(r"""(?:\w+\()?[\[({]\W*\w*['"(].*[\])}]$|\[[^\]]+,.*\]$|<\w*Array>""", re.DOTALL)
 _MOST_WORDS = 5
 """Longest answer in words that systems can be expected to give literally."""
 

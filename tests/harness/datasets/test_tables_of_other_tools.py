@@ -141,7 +141,9 @@ def test_an_assertion_of_promptfoo_is_no_answer(asked: Callable[..., QuestionSet
     assert "'__expected' (1)" in found.notes[-1]
 
 
-@pytest.mark.parametrize("cell", ["['a' 'b' ... 'y' 'z']", "[Timestamp('2020-01-02')]", "[u'a', u'b']", "fine"])
+@pytest.mark.parametrize(
+    "cell", ["['a' 'b' ... 'y' 'z']", "[Timestamp('2020-01-02')]", "[u'a', u'b']", "[a, b]", "fine"]
+)
 def test_an_answer_that_looks_like_a_list_and_cannot_be_read_as_one_is_counted(
     asked: Callable[..., QuestionSet], cell: str
 ) -> None:
@@ -159,11 +161,25 @@ def test_integers_of_a_column_with_gaps_are_integers_and_decimals_stay(asked: Ca
 
 
 def test_a_word_for_a_missing_value_is_no_answer_and_is_counted(asked: Callable[..., QuestionSet]) -> None:
-    cells = ["nan", "None", "N/A", "null", '["None"]', "none", "Nana"]
+    cells = ["nan", "None", "N/A", "#REF!", '["None"]', "none", "Nana"]
     found = asked([{"question": f"{cell}?", "answers": cell} for cell in cells])
     assert answers(found) == [(), (), (), (), ("None",), ("none",), ("Nana",)]
     (note,) = [note for note in found.notes if "'N/A' (1)" in note]
     assert note.startswith("4 of 7 questions")
+    header = "question,quote,document,type,made_by,id\n"
+    found = asked(f"{header}a?,nan,nan,nan,None,NA\nb?,24 days,leave.md,single,Ada,b\n", "a.csv")
+    assert [len(row.reference.evidence) for row in found.rows] == [0, 1]
+    assert [row.reference.query_type for row in found.rows] == ["question", "single"]
+    assert [row.query.query_id for row in found.rows] == ["NA", "b"], "an id is a text"
+    assert any(note.startswith("1 of 2 questions written by 'Ada'") for note in found.notes)
+
+
+def test_a_table_in_a_gold_answer_is_not_taken_for_several_answers(asked: Callable[..., QuestionSet]) -> None:
+    table = "| boat | crew |\n|--|--|\n| Selma | 12 |"
+    assert answers(asked(f'question,reference\na?,"{table}"\nb?,24|24 days\n', "a.csv")) == [
+        (table,),
+        ("24", "24 days"),
+    ]
 
 
 @pytest.mark.parametrize("row", [{"answerable": False}, {"is_impossible": "True"}, {"unanswerable": 1}])
