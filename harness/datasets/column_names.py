@@ -69,7 +69,7 @@ ANSWER_FILE: Mapping[str, Tiers] = {
 }
 """Role of a column in a file of recorded answers -> its names, beside those that only the harness uses."""
 _ELSEWHERE = {
-    "the answer of a system": _SYSTEM_ANSWER,
+    "the answer of a system": _SYSTEM_ANSWER[:1],
     "retrieved contexts": _CONTEXTS,
     "a gold answer": (*_GOLD[:1],),
 }

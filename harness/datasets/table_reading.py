@@ -41,6 +41,8 @@ _LISTS = (
     "runs",
     "records",
     "items",
+    "goldens",
+    "samples",
 )
 """Keys of a JSON object that may hold the rows, at most two levels deep: promptfoo's are in `results.results`."""
 _OF_A_ROW = {"question", "query", "userinput", "input", "inputs", "answer"}

@@ -26,7 +26,7 @@ from harness.protocols import DatasetRow
 
 _MODEL = "model:"
 """Prefix of `made_by` for questions written by a model."""
-_LIKE_LIST = re.compile(r"""(?:\w+\()?[\[({]\W*\w*['"(].*[\])}]$|\[[^\]]+,.*\]$|<\w*Array>""", re.DOTALL)
+_LIST_BEGINS = re.compile(r"""(?:\w+\()?[\[({]\W*\w*['"(]|\[[^\]]+,""")
 _MOST_WORDS = 5
 """Longest answer in words that systems can be expected to give literally."""
 
@@ -198,7 +198,7 @@ def _doubtful(asked: Sequence[AskedQuestion], documents: Sequence[Document]) -> 
             f"{_of(len(nowhere), len(asked))} with no answer literally in a document {first}: the answer is "
             "derived, or from other documents"
         )
-    listed = [question for question in asked if any(map(_LIKE_LIST.match, question.answers))]
+    listed = [question for question in asked if any(map(_looks_like_list, question.answers))]
     if listed:
         what = f"with an answer that looks like a list and is read as a text (first: {_place(listed[0])})"
         yield f"{_of(len(listed), len(asked))} {what}; if it is a list, write it as JSON"
@@ -206,6 +206,10 @@ def _doubtful(asked: Sequence[AskedQuestion], documents: Sequence[Document]) -> 
     again = sum(times - 1 for times in asked_often.values())
     if again:
         yield f"{_of(again, len(asked))} are repeated: each repetition counts"
+
+
+def _looks_like_list(answer: str) -> bool:
+    return answer[-1:] in {"]", ")", "}"} and _LIST_BEGINS.match(answer[:200]) is not None
 
 
 def _writers(asked: Sequence[AskedQuestion]) -> Iterator[str]:

@@ -212,6 +212,7 @@ TOOLS: dict[str, tuple[object, tuple[str, ...], str | None]] = {
         "x",
     ),
     "DeepEval in JavaScript": ({"input": "a?", "actualOutput": "x", "expectedOutput": "y"}, ("y",), "x"),
+    "DeepEval, a data set": ({"goldens": [{"input": "a?", "expectedOutput": "y"}]}, ("y",), None),
     "TruLens": ({"main_input": "a?", "main_output": "x"}, (), "x"),
     "LangSmith, a data set": ({"inputs": {"question": "a?"}, "outputs": {"answer": "y"}}, ("y",), "y"),
     "LangSmith, a run": (
