@@ -16,7 +16,10 @@ from typing import Any
 from harness.core.errors import DataError
 from harness.datasets.row_fields import kind_of
 
-MISSING = frozenset({"nan", "NaN", "NAN", "<NA>", "NaT", "None", "null", "NULL", "NA", "N/A", "n/a", "#N/A"})
+MISSING = frozenset(
+    {"nan", "NaN", "NAN", "<NA>", "NaT", "None", "null", "NULL", "NA", "N/A", "n/a"}
+    | {"#N/A", "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!"}
+)
 """Spellings of a missing value by pandas, Python, R, SQL and spreadsheets. Inside a list they are texts."""
 NO_ANSWER = "Insufficient information."
 _LONGEST_LIST = 1_000_000
@@ -138,8 +141,8 @@ def gold_answers(where: str, name: str, value: object, *, is_csv: bool) -> GoldA
     found = parsed_cell(value, where)
     if isinstance(found, Mapping) and "answer_start" in found and not list(_texts(where, name, found)):
         return GoldAnswers(is_unanswerable=True)
-    if is_csv and isinstance(found, str):
-        found = found.split("|")
+    if is_csv and isinstance(found, str) and "\n" not in found.strip():
+        found = found.split("|")  # In a text of several lines it is the border of a table.
     return GoldAnswers(tuple(dict.fromkeys(text for one in _texts(where, name, found) if (text := one.strip()))))
 
 
@@ -149,12 +152,14 @@ def _texts(where: str, name: str, value: object, depth: int = 0) -> Iterator[str
     if depth > _DEEPEST:
         raise DataError(f"{where}: '{name}' is nested too deeply", "write a list of texts")
     if isinstance(value, Mapping):
-        given = [(key, one) for key, one in value.items() if one is not None and one != ""]
-        inner = [one for key in _GOLD_KEYS for own, one in given if own == key]
+        given = [(str(key), one) for key, one in value.items() if one is not None and one != ""]
+        if not given:
+            return
+        inner = [one for key in _GOLD_KEYS for own, one in given if own.lower() == key]
         if not inner:
             texts = [one for _, one in given if isinstance(one, str)] or [one for _, one in given]
             if len(texts) != 1:
-                keys = ", ".join(repr(str(key)[:40]) for key, _ in given[:8]) or "no key"
+                keys = ", ".join(repr(key[:40]) for key, _ in given[:8])
                 fix = f"name one with --field answers={name}.KEY, or write a list of texts"
                 raise DataError(f"{where}: the object in '{name}' has no key for the answer ({keys})", fix)
             inner = texts
@@ -162,6 +167,8 @@ def _texts(where: str, name: str, value: object, depth: int = 0) -> Iterator[str
     if isinstance(value, list | tuple):
         for one in value:
             yield from _texts(where, name, one, depth + 1)
+    elif isinstance(value, bool):
+        yield str(value)  # As in CSV. Scoring reads it as yes or no.
     else:
         yield as_text(where, name, value)
 

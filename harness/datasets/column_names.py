@@ -19,7 +19,7 @@ Tiers = tuple[tuple[str, ...], ...]
 # Of ragas, DeepEval, TruLens, LangSmith, AutoRAG, promptfoo, MultiHop-RAG, RAGChecker, FlashRAG and others.
 _QUESTION: Tiers = (
     ("question", "query", "user_input", "main_input", "input_question", "user_query", "problem"),
-    *(("input",), ("inputs",), ("vars",), ("prompt",)),
+    *(("question_text", "request"), ("input",), ("inputs",), ("vars",), ("prompt",)),
 )
 _SYSTEM_ANSWER: Tiers = (
     (
@@ -27,6 +27,7 @@ _SYSTEM_ANSWER: Tiers = (
         *("predicted_answer", "pred", "model_answer", "model_output", "generated_answer", "generated_text"),
         *("generated_texts", "completion", "llm_answer", "rag_answer", "system_answer"),
     ),
+    ("result",),
 )
 _GOLD: Tiers = (
     (
@@ -36,7 +37,7 @@ _GOLD: Tiers = (
         *("gold_answers", "gold", "gt_answer", "generation_gt", "correct_answer", "correct_answers", "ideal"),
         *("target", "targets", "possible_answers", "short_answer", "short_answers"),
     ),
-    ("outputs", "output", "output_answer"),
+    ("outputs", "output", "output_answer", "expectations"),
 )
 _CONTEXTS: Tiers = (
     (
@@ -68,7 +69,7 @@ ANSWER_FILE: Mapping[str, Tiers] = {
 }
 """Role of a column in a file of recorded answers -> its names, beside those that only the harness uses."""
 _ELSEWHERE = {
-    "the answer of a system": _SYSTEM_ANSWER,
+    "the answer of a system": _SYSTEM_ANSWER[:1],
     "retrieved contexts": _CONTEXTS,
     "a gold answer": (*_GOLD[:1],),
 }
@@ -77,7 +78,7 @@ UNREAD = ("evidences",)
 """Names of other tools that look like a misspelling of a field here: 2WikiMultihopQA's triples."""
 _INSIDE = ("content", "text", "value")
 """Keys of an object with one text, such as a message."""
-_NESTED = frozenset(map(plain_name, ("inputs", "outputs", "vars", "reference_outputs", "response")))
+_NESTED = frozenset({"inputs", "outputs", "vars", "referenceoutputs", "response", "expectations"})
 """Columns that hold objects; in CSV as JSON."""
 _MOST_SHOWN = 60
 

@@ -161,4 +161,4 @@ def _decoded(path: Path, data: bytes) -> str:
         raise DataError(what, f"{AS_CSV}, or convert it: iconv -f WINDOWS-1252 -t UTF-8") from error
     if "\0" in text:
         raise DataError(f"{path} is not text: it contains NUL characters", _REWRITE)
-    return text
+    return text.lstrip("\ufeff")  # Some programs write two byte order marks.

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date, datetime, time
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +41,8 @@ _LISTS = (
     "runs",
     "records",
     "items",
+    "goldens",
+    "samples",
 )
 """Keys of a JSON object that may hold the rows, at most two levels deep: promptfoo's are in `results.results`."""
 _OF_A_ROW = {"question", "query", "userinput", "input", "inputs", "answer"}
@@ -100,14 +102,17 @@ def read_table(path: Path, *, most_bytes: int = MOST_BYTES, noun: str = "questio
         rows = [_named_row(path, _plain(value), f"row {number}", names) for number, value in numbered]
     else:
         rows = list(_text_rows(path, content.text, names))
-    if not rows:
+    if not rows or not names:
         raise DataError(f"{path} contains no {noun}", "write one per line, see docs/question-files.md")
     return FieldTable(tuple(names), tuple(rows), content.sha256)
 
 
 def plain_name(name: str) -> str:
-    """The name of a field without case, spaces, `_` and `-`: tools write expected_output and expectedOutput."""
-    return re.sub(r"[\s_-]", "", name.lower())
+    """The name of a field without case, spaces, `_` and `-`: tools write expected_output and expectedOutput.
+
+    `__expected` stays: promptfoo's assertion (`contains: x`) is no answer.
+    """
+    return name if name.startswith("__") else re.sub(r"[\s_-]", "", name.lower())
 
 
 def json_row(value: Mapping[str, object], where: str, place: str = "") -> FieldRow:
@@ -169,7 +174,7 @@ def _whole_value(path: Path, text: str) -> object:
     """
     start = text.lstrip()
     if start.startswith("["):
-        return _parsed_array(path, start)
+        return _parsed_array(path, text)
     first, _, rest = start.partition("\n")
     try:
         value = strict_json(first)
@@ -192,9 +197,10 @@ def _parsed_array(path: Path, text: str) -> object:
     except DuplicateKeyError:
         pass
     except (ValueError, RecursionError):
-        return _parsed(text, str(path))
+        return _parsed(text, str(path), is_whole=True)
     # To name the row, each object is parsed alone.
-    decoder, at, number = json.JSONDecoder(object_pairs_hook=object_of, parse_constant=constant), 1, 1
+    decoder = json.JSONDecoder(object_pairs_hook=object_of, parse_constant=constant)
+    at, number = text.index("[") + 1, 1
     while True:
         at = re.compile(r"[\s,]*").match(text, at).end()  # type: ignore[union-attr] # it matches anything
         try:
@@ -227,7 +233,7 @@ def _nested_rows(value: object) -> Sequence[object]:
 
 def _list_in(value: Mapping[str, Any], depth: int = 2) -> list[object] | None:
     """The list of objects in an object that is itself no row; None if there is none."""
-    if _OF_A_ROW & {plain_name(name) for name in value}:
+    if _is_row(value):
         return None
     for name, held in value.items():
         if plain_name(name) in _LISTS:
@@ -246,10 +252,25 @@ def _from_columns(value: Mapping[str, Any]) -> object:
         return [{str(name): one for name, one in zip(names, row, strict=False)} for row in data]
     if len(columns) > 1 and all(isinstance(one, list) and len(one) == len(columns[0]) for one in columns):
         return [dict(zip(value, row, strict=True)) for row in zip(*columns, strict=True)]
-    is_indexed = columns and all(isinstance(one, Mapping) and list(one) == list(columns[0]) for one in columns)
-    if is_indexed and columns[0] and all(key.isdigit() for key in columns[0]):
-        return [{name: column[key] for name, column in value.items()} for key in columns[0]]
+    if not columns or not all(isinstance(one, Mapping) and one for one in columns):
+        return value
+    if not _is_row(value) and all(_is_row(one) for one in columns):
+        return [_labelled(row, label) for label, row in value.items()]
+    labels = list(columns[0])
+    is_labelled = len(labels) > 1 or labels[0].isdigit()
+    if is_labelled and _is_row(value) and all(list(one) == labels for one in columns):
+        return [_labelled({name: column[key] for name, column in value.items()}, key) for key in labels]
     return value
+
+
+def _labelled(row: Mapping[str, Any], label: str) -> Mapping[str, Any]:
+    """The row with its label as id, unless it has one or the label is only its position."""
+    has_id = any(plain_name(name) in {"id", "queryid", "qid", "questionid"} for name in row)
+    return row if has_id or label.isdigit() else {"id": label, **row}
+
+
+def _is_row(value: Mapping[str, Any]) -> bool:
+    return not _OF_A_ROW.isdisjoint(map(plain_name, value))
 
 
 def _named_row(path: Path, value: object, place: str, names: dict[str, None]) -> FieldRow:
@@ -268,14 +289,17 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, datetime) and value.tzinfo is None and value.time() == time():
+        return value.date().isoformat()  # pandas has dates as times.
     return value.isoformat() if isinstance(value, datetime | date) else value
 
 
-def _parsed(text: str, where: str) -> object:
+def _parsed(text: str, where: str, *, is_whole: bool = False) -> object:
     try:
         return strict_json(text)
     except json.JSONDecodeError as error:
-        raise DataError(f"{where} is not JSON ({error.msg} at column {error.colno})", _SHAPE) from error
+        place = f"{where} line {error.lineno}" if is_whole else where
+        raise DataError(f"{place} is not JSON ({error.msg} at column {error.colno})", _SHAPE) from error
     except DuplicateKeyError as error:
         raise DataError(f"{where}: {error}", "remove one of them") from error
     except RecursionError as error:

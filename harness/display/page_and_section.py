@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _PAGE_BREAK = "\f"
-_LINE = re.compile(r"^(?:(?P<fence>```|~~~)|(?P<level>#{1,6})[ \t]+(?P<title>\S.*?)[ \t]*#*[ \t]*$)", re.MULTILINE)
+_LINE = re.compile(
+    r"^(?:(?P<fence>(?:```|~~~).*)|(?P<level>#{1,6})[ \t]+(?P<title>\S.*?)[ \t]*#*[ \t]*$)", re.MULTILINE
+)
 _LONGEST = 80
 
 
@@ -26,9 +28,22 @@ def headings(text: str) -> Iterator[HeadingLine]:
     fence = ""
     for line in _LINE.finditer(text.replace(_PAGE_BREAK, "\n")):
         if line["fence"]:
-            fence = "" if line["fence"] == fence else fence or line["fence"]
+            fence = fence_after(line["fence"], fence)
         elif not fence:
             yield HeadingLine(line.start(), len(line["level"]), " ".join(line["title"].split()))
+
+
+def fence_after(line: str, fence: str) -> str:
+    """The fence of the code block that is open after a line; empty if none is. `fence`: before the line. Only a
+    fence at least as long as the opening one closes a block.
+    """
+    if not line.startswith(("```", "~~~")):
+        return fence
+    rest = line.lstrip(line[0])
+    mark = line[: len(line) - len(rest)]
+    if fence:
+        return "" if mark.startswith(fence) and not rest.strip() else fence
+    return "" if "`" in mark and "`" in rest else mark  # ```code``` is code within a line.
 
 
 def has_places(text: str) -> bool:

@@ -109,13 +109,22 @@ def check_variables(tree: Any, of: str) -> None:
 
 def filled(tree: Any, given: Mapping[str, str]) -> Any:
     """The tree with placeholders and variables replaced in its texts. A value is never read again, and becomes
-    JSON afterwards, so that quotes and braces in it mean nothing.
+    JSON afterwards, so that quotes and braces in it mean nothing; also in a text that is JSON itself.
     """
     if isinstance(tree, str):
+        if tree.lstrip().startswith(('{"', "[")) and (inner := _json_of(tree)) is not None:
+            return json.dumps(filled(inner, given), ensure_ascii=False)
         return _FILLED.sub(lambda at: _value(at, given), tree)
     if isinstance(tree, Mapping):
         return {name: filled(value, given) for name, value in tree.items()}
     return [filled(value, given) for value in tree] if isinstance(tree, list) else tree
+
+
+def _json_of(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _value(at: re.Match[str], given: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from harness.datasets.folder.formulas import superscript
 from harness.datasets.folder.text_cleanup import (
     NoDocument,
     ReadText,
@@ -23,7 +24,10 @@ _MOST_STYLES = 50
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _AWAY = {f"{_W}moveFrom", f"{_W}del", "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"}
 """Text that was moved or deleted with change tracking, and copies of text boxes for old programs."""
-_TEXTS = {f"{_W}t", "{http://schemas.openxmlformats.org/officeDocument/2006/math}t"}
+_M = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
+_TEXTS = {f"{_W}t", f"{_M}t"}
+_BEFORE = {f"{_M}den": "/", f"{_M}rad": "\N{SQUARE ROOT}"}
+"""Signs of formulas: one half is not 12."""
 _REFERENCES = {f"{_W}footnoteReference": "footnote", f"{_W}endnoteReference": "endnote"}
 _ON = {"1", "true", "on"}
 _LONGEST_CELL = 1000
@@ -190,10 +194,14 @@ class _Reading:
                     self._referenced.append((self._n_notes, note))  # Without a mark here: quotes have none.
             elif child.tag == f"{_W}r" and _is_hidden(child):
                 self.hidden += any((text.text or "").strip() for text in child.iter(*_TEXTS))
+            elif child.tag == f"{_M}sup" or (child.tag == f"{_W}r" and _is_raised(child)):
+                yield superscript("".join(self._inline(child)))
             elif child.tag not in _AWAY and isinstance(child.tag, str):
                 if child.tag == f"{_W}p":  # In a cell, or in a text box within a paragraph.
                     yield "\n"
+                yield _BEFORE.get(child.tag, "")
                 yield from self._inline(child)
+                yield "\n" if child.tag == f"{_W}txbxContent" else ""
 
 
 def _children(parent: Any, tag: str) -> Iterator[Any]:
@@ -213,6 +221,11 @@ def _is_layout(table: Any) -> bool:
     return len(cells) == 1 or any(
         sum(len(text.text or "") for text in cell.iter(*_TEXTS)) > _LONGEST_CELL for cell in cells
     )
+
+
+def _is_raised(run: Any) -> bool:
+    mark = run.find(f"{_W}rPr/{_W}vertAlign")
+    return mark is not None and mark.get(f"{_W}val") == "superscript"
 
 
 def _is_hidden(run: Any) -> bool:

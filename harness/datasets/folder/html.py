@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Set
 from typing import Any, BinaryIO
 
+from harness.datasets.folder.formulas import keep_formulas, mark_superscripts
 from harness.datasets.folder.html_charset_aliases import codec_of
 from harness.datasets.folder.plain_text import decoded
 from harness.datasets.folder.text_cleanup import (
@@ -28,6 +29,7 @@ _BANNER = re.compile(
 )
 _LONGEST_BANNER = 3000
 _HIDING = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden|mso-hide\s*:\s*all)", re.I)
+_FOR_SCREEN_READERS = re.compile(r"(?:^|[-_\s])(?:sr-only|visually-?hidden|screen-?reader|off-?screen)", re.I)
 _OPENED = "//@aria-controls | //@data-target | //@data-bs-target | //@href[starts-with(., '#')]"
 """Names of the hidden elements that controls show."""
 _LONGEST_ICON = 40
@@ -74,7 +76,7 @@ def read_html(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
     except etree.ParserError as error:
         raise NoDocument("without text") from error
     named = " ".join((root.findtext(".//title") or "").split())
-    _drop(list(root.iter("noscript")))  # For browsers without scripts; not visible to users.
+    _drop(list(root.iter("noscript", "noframes")))  # For other browsers; not visible to users.
     leads_on = _leads_on(root)
     left_out = _drop_what_is_not_said(root)
     main = _main(root)
@@ -97,8 +99,10 @@ def _drop_what_is_not_said(root: Any) -> Counter[str]:
     out, by kind. Forms stay if they contain the page: some pages are one form.
     """
     left_out: Counter[str] = Counter()
-    _keep_formulas(root)
+    keep_formulas(root)
+    mark_superscripts(root)
     _drop(list(root.iter(*_NOT_TEXT)))
+    _drop([one for one in root.xpath("//*[@class]") if _is_said_beside(one)])
     left_out[_HIDDEN] += _drop(_hidden(root))
     _drop([one for one in root.xpath("//*[@aria-hidden='true']") if _is_icon(one)])
     left_out[_AROUND] += _drop(root.xpath(_MENUS))
@@ -127,17 +131,10 @@ def _drop(elements: list[Any]) -> int:
     return said
 
 
-def _keep_formulas(root: Any) -> None:
-    """A formula is its TeX source if the page has it, else its text. Its other copies on the page are dropped."""
-    for formula in list(root.iter("math")):
-        source = formula.xpath("string(.//annotation[contains(@encoding, 'tex')])") or formula.get("alttext", "")
-        text = " ".join((source or formula.text_content()).split())
-        for outer in (formula, *formula.iterancestors("span")):
-            outer.attrib.pop("style", None)  # Some pages show a picture and hide its text.
-        for child in list(formula):
-            formula.remove(child)
-        formula.tag, formula.text = "span", text
-    _drop(root.xpath("//*[@aria-hidden='true'][contains(@class, 'katex-html') or starts-with(@class, 'mjx')]"))
+def _is_said_beside(element: Any) -> bool:
+    """Whether an element for screen readers alone says what the element beside it shows to others."""
+    beside = (element.getprevious(), element.getnext()) if _FOR_SCREEN_READERS.search(element.get("class")) else ()
+    return any(one is not None and one.get("aria-hidden") == "true" and not _is_icon(one) for one in beside)
 
 
 def _hidden(root: Any) -> list[Any]:
@@ -177,12 +174,19 @@ def _is_icon(element: Any) -> bool:
 def _keep_openers(root: Any) -> None:
     """Keep the text of a button that is the heading of what it opens, as in accordions."""
     for button in list(root.iter("button")):
-        if next(button.iterancestors(*_TITLES), None) is not None:
+        if next(button.iterancestors(*_TITLES), None) is not None or _is_within_sentence(button):
+            button.tail = button.tail or " "
             button.drop_tag()
         elif next(button.iter(*_TITLES), None) is not None or (
             "aria-expanded" in button.attrib and next(button.iterancestors("header"), None) is None
         ):
             button.tag = "div"
+
+
+def _is_within_sentence(element: Any) -> bool:
+    around = ("preceding-sibling::node()", "following-sibling::node()[not(self::button)]")
+    said = ("".join(element.xpath(f"{nodes}/descendant-or-self::text()")).strip() for nodes in around)
+    return element.getparent().tag in {"p", "li", "td", "dd", "span", "strong", "em"} and all(said)
 
 
 def _is_of_links(element: Any) -> bool:
@@ -198,7 +202,8 @@ def _is_banner(element: Any) -> bool:
         and next(element.iter("button", "input"), None) is not None
         and next(element.iter("main", "article", "h1"), None) is None
         and next(element.iterancestors("main", "article"), None) is None
-        and len("".join(element.itertext())) < _LONGEST_BANNER
+        and len(text := "".join(element.itertext())) < _LONGEST_BANNER
+        and "cookie" in text.casefold()
     )
 
 
@@ -252,7 +257,8 @@ def _main(root: Any) -> Any:
 class _Writing:
     """Collects text; separators and list marks are added only if text follows."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_cell: bool) -> None:
+        self._is_cell = is_cell
         self.said: list[str] = []
         self._ends = 0
         self._mark = ""
@@ -264,7 +270,7 @@ class _Writing:
         self._break(tag)
         self._kept += tag == "pre"
         if tag == "li":
-            self._mark = "- "
+            self._mark = "; " if self._is_cell else "- "
         elif level := _HEADING.match(tag):
             self._mark = heading(int(level[1]), "")
             self._headings += 1
@@ -309,7 +315,7 @@ def _joined(root: Any, *, is_cell: bool = False) -> str:
     """The text of an element. Iterative, because pages may be nested deeply."""
     from lxml import etree
 
-    writing = _Writing()
+    writing = _Writing(is_cell=is_cell)
     walk = etree.iterwalk(root, events=("start", "end"))
     for event, element in walk:
         if event == "start":
@@ -328,7 +334,7 @@ def _joined(root: Any, *, is_cell: bool = False) -> str:
 
 
 def _line(element: Any) -> str:
-    return " ".join(_joined(element, is_cell=True).split())
+    return " ".join(_joined(element, is_cell=True).split()).replace(" ; ", "; ").removeprefix("; ")
 
 
 def _is_data(table: Any) -> bool:

@@ -8,6 +8,8 @@ _LETTERS = r"[^\W\d_]+"
 _WORD = re.compile(rf"{_LETTERS}(?:-{_LETTERS})*")
 _LEFT = re.compile(rf"(?:{_LETTERS}(?:-{_LETTERS})*|\d+)$")
 _RIGHT = re.compile(rf"{_LETTERS}|\d+")
+_NO_PROSE = re.compile(r"^\W?(?:--|/|www\.)|://|[@_\\]")
+"""Begins or contains what only addresses, paths and options of commands do."""
 _LONGEST = 100
 """Characters of each part; longer ones are no words."""
 _AND = {"and", "or", "und", "oder", "bzw"}
@@ -43,16 +45,20 @@ def _break(line: str, following: str) -> tuple[str, str] | None:
         return None
     token = line[-_LONGEST:-1].split(" ")[-1]  # The pattern alone would try every word of the line.
     left, right = _LEFT.search(token), _RIGHT.match(following.lstrip()[:_LONGEST])
-    return (left[0], right[0]) if left and right else None
+    if not left or not right:
+        return None
+    return token if _NO_PROSE.search(token) else left[0], right[0]
 
 
 def _keeps_hyphen(left: str, right: str, words: Counter[str]) -> bool | None:
     """None: the document does not say."""
+    if _NO_PROSE.search(left):
+        return True
     joined, compound = words[f"{left}{right}".casefold()], words[f"{left}-{right}".casefold()]
     if joined > 0 or compound > 0:
         return compound > joined
-    if not right[0].islower() or left.isdigit():
-        return True  # Names and numbers: Baden-Baden, COVID-19, 1939-1945.
+    if not right[0].islower() or left.isdigit() or len(left) == 1:
+        return True  # Names, numbers and single letters: Baden-Baden, COVID-19, 1939-1945, e-mail.
     return True if "-" in left or (words[left.casefold()] > 0 and words[right.casefold()] > 0) else None
 
 

@@ -8,10 +8,10 @@ from datetime import date
 import yaml
 
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText, no_heading, rows_below
-from harness.display.page_and_section import headings
+from harness.display.page_and_section import fence_after, headings
 
 _FRONT_MATTER = re.compile(
-    r"---[ \t]*\r?\n(?P<yaml>.*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|$)"
+    r"---[ \t]*\r?\n(?![ \t]*\r?\n)(?P<yaml>.*?)(?<=\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|$)"
     r"|\+\+\+[ \t]*\r?\n(?P<toml>.*?)(?<=\n)\+\+\+[ \t]*(?:\r?\n|$)",
     re.DOTALL,
 )
@@ -65,8 +65,7 @@ def _with_repeated_headers(text: str) -> str:
     number = 0
     while number < len(lines):
         line = lines[number]
-        if (mark := line.lstrip()[:3]) in {"```", "~~~"}:
-            fence = "" if mark == fence else fence or mark
+        fence = fence_after(line.lstrip(), fence)
         written.append(line)
         number += 1
         if fence or "|" not in line or number == len(lines) or not _is_rule(lines[number]):

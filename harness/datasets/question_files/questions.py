@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from harness.protocols import DatasetRow
 
 _MODEL = "model:"
 """Prefix of `made_by` for questions written by a model."""
+_LIST_BEGINS = re.compile(r"""(?:\w+\()?[\[({]\W*\w*['"(]|\[[^\]]+,""")
 _MOST_WORDS = 5
 """Longest answer in words that systems can be expected to give literally."""
 
@@ -196,10 +198,18 @@ def _doubtful(asked: Sequence[AskedQuestion], documents: Sequence[Document]) -> 
             f"{_of(len(nowhere), len(asked))} with no answer literally in a document {first}: the answer is "
             "derived, or from other documents"
         )
+    listed = [question for question in asked if any(map(_looks_like_list, question.answers))]
+    if listed:
+        what = f"with an answer that looks like a list and is read as a text (first: {_place(listed[0])})"
+        yield f"{_of(len(listed), len(asked))} {what}; if it is a list, write it as JSON"
     asked_often = Counter(" ".join(question.text.split()).casefold() for question in asked)
     again = sum(times - 1 for times in asked_often.values())
     if again:
         yield f"{_of(again, len(asked))} are repeated: each repetition counts"
+
+
+def _looks_like_list(answer: str) -> bool:
+    return answer[-1:] in {"]", ")", "}"} and _LIST_BEGINS.match(answer[:200]) is not None
 
 
 def _writers(asked: Sequence[AskedQuestion]) -> Iterator[str]:

@@ -169,7 +169,8 @@ def _name(row: FieldRow, columns: Columns, role: str) -> str:
     """A short text on one line."""
     name = columns.roles.get(role, (role,))[0]
     value = columns.value(row, role)
-    text = "" if value is None else " ".join(as_text(row.where, name, value).split())
+    is_none = value is None or (role != "id" and is_missing(value))
+    text = "" if is_none else " ".join(as_text(row.where, name, value).split())
     if len(text) > _LONGEST_NAME:
         what = f"{row.where}: '{name}' has {len(text):,} characters"
         raise DataError(what, f"use at most {_LONGEST_NAME}; {_FORMAT}")
@@ -213,7 +214,7 @@ def _columns(row: FieldRow) -> Iterator[AskedQuote]:
     """Quotes in separate fields, ordered by their numbers."""
     pairs: dict[int, dict[str, str]] = {}
     for name, value in row.fields.items():
-        if found := _NUMBERED.fullmatch(name):
+        if (found := _NUMBERED.fullmatch(name)) and not is_missing(value):
             pairs.setdefault(int(found[2] or 1), {})[found[1]] = as_text(row.where, name, value).strip()
     quotes = (AskedQuote(pair.get("quote", ""), pair.get("document", "")) for _, pair in sorted(pairs.items()))
     return (one for one in quotes if one.quote or one.document)

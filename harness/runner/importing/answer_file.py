@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.errors import ConfigError, DataError
-from harness.datasets.cell_values import as_text, parsed_cell
+from harness.datasets.cell_values import as_text, is_missing, parsed_cell
 from harness.datasets.column_names import (
     ANSWER_FILE,
     QUESTION_FILE,
@@ -34,6 +34,8 @@ _SYNONYMS = {
 _GOLD_SIDE = ("gold", "reference", "expected", "truth", "target", "correct")
 """Words in the names of fields with reference answers. These are never suggested as the answer field."""
 _ROLES: Mapping[str, Tiers] = {name: ANSWER_FILE.get(name, ((name,),)) for name in FIELDS}
+_TEXTS = frozenset({"query", "query_id", "answer"})
+"""Fields in which a word such as `NA` is a text, not a missing value."""
 _ANY_ID: Tiers = (("id", "_id", "example_id"),)
 """Names of an id that are read if the file has no text of the query."""
 _CONTEXT_IDS = "retrieved_ids"
@@ -135,6 +137,7 @@ def _given(row: FieldRow, columns: Columns) -> dict[str, Any]:
     given["contexts"] = _with_ids(parsed_cell(given["contexts"], row.where), row)
     if isinstance(given["answer"], int | float) and not isinstance(given["answer"], bool):
         given["answer"] = as_text(row.where, "answer", given["answer"])
+    given |= {name: None for name in given if name not in _TEXTS and is_missing(given[name])}
     if row.is_csv:
         given |= {name: _number(given[name]) for name in NUMBERS}
     if row.given.get("failurereason") == 1:

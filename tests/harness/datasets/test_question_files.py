@@ -268,9 +268,9 @@ REFUSED: dict[str, tuple[str | bytes, str, str]] = {
     ),
     "a wrong kind": ('{"question": ["a?"]}\n', "a.jsonl", "line 1: 'question' must be text, not an array"),
     "a wrong answer": (
-        '{"question": "a?", "answers": [true]}\n',
+        '{"question": "a?", "answers": {"b": "x", "c": "y"}}\n',
         "a.jsonl",
-        "'answers' must be text, not a boolean",
+        "line 1: the object in 'answers' has no key for the answer",
     ),
     "evidence cut off": (
         '{"question": "a?", "evidence": "[{\\"quote\\": \\"24 days"}\n',

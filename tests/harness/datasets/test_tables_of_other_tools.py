@@ -79,6 +79,8 @@ def answers(found: QuestionSet) -> list[tuple[str, ...]]:
         ("{'value': 'a', 'aliases': ['a', 'b'], 'normalized_value': 'A'}", ("a", "b")),
         ("[None, nan, 'a']", ("a",)),
         ("[]", ()),
+        ("{}", ()),
+        ('{"Value": "a", "Aliases": ["b"], "Type": "X"}', ("a", "b")),
         ("{'text': [], 'answer_start': []}", NO_ANSWER),
         *((text, (text,)) for text in ("[sic]", "[1] see note", "['90s]", "(1990, 1991)", "['a''b']", "{x}")),
         *((text, (text,)) for text in ("['a', open('b')]", "['a', 'b'", "['a'] ['b']", "[2019-2020]")),
@@ -101,6 +103,8 @@ def test_what_pandas_writes_of_lists_is_read_back_in_every_format(asked: Callabl
         "c.csv.gz": table.to_csv,
         "d.json": table.to_json,
         "e.json": lambda path: table.to_json(path, orient="split"),
+        "by_row.json": lambda path: table.to_json(path, orient="index"),
+        "labelled.json": lambda path: table.set_index(pd.Index(["x", "y", "z"])).to_json(path),
         "f.json": lambda path: table.to_json(path, orient="records", indent=2),
         "g.jsonl.gz": lambda path: table.to_json(path, orient="records", lines=True),
         "h.parquet": table.to_parquet,
@@ -112,6 +116,44 @@ def test_what_pandas_writes_of_lists_is_read_back_in_every_format(asked: Callabl
         assert "'level' (2)" in found.notes[-1], name
 
 
+def test_rows_under_their_ids_keep_them_and_one_row_of_objects_is_one_row(
+    asked: Callable[..., QuestionSet], answered: Callable[..., ImportedFile]
+) -> None:
+    assert [row.query.query_id for row in asked('{"q9": {"question": "a?"}}', "a.json").rows] == ["q9"]
+    rows = answered('{"q8": {"answer": "x"},\n"q9": {"answer": "y"}}', "b.json").rows
+    assert [(row.query_id, row.answer) for row in rows] == [("q8", "x"), ("q9", "y")]
+    assert answers(asked('{"inputs": {"question": "a?"}, "outputs": {"answer": "y"}}')) == [("y",)]
+
+
+def test_a_truth_value_and_a_date_are_answers_as_pandas_writes_them_in_csv(
+    asked: Callable[..., QuestionSet],
+) -> None:
+    for values in ([True, False], pd.to_datetime(["2020-01-02", "2021-03-04"])):
+        table = pd.DataFrame({"question": ["a?", "b?"], "answers": values})
+        in_csv = answers(asked(lambda path, table=table: table.to_csv(path, index=False), "a.csv"))
+        assert answers(asked(table.to_parquet, "a.parquet")) == in_csv
+    assert answers(asked([{"question": "a?", "answers": True}])) == [("True",)]
+
+
+def test_an_assertion_of_promptfoo_is_no_answer(asked: Callable[..., QuestionSet]) -> None:
+    found = asked("question,__expected\na?,contains: x\n", "a.csv")
+    assert answers(found) == [()]
+    assert "'__expected' (1)" in found.notes[-1]
+
+
+@pytest.mark.parametrize(
+    "cell", ["['a' 'b' ... 'y' 'z']", "[Timestamp('2020-01-02')]", "[u'a', u'b']", "[a, b]", "fine"]
+)
+def test_an_answer_that_looks_like_a_list_and_cannot_be_read_as_one_is_counted(
+    asked: Callable[..., QuestionSet], cell: str
+) -> None:
+    found = asked([{"question": "a?", "answers": cell}])
+    assert answers(found) == [(cell,)]
+    assert any("looks like a list" in note and note.startswith("1 of 1") for note in found.notes) == (
+        cell != "fine"
+    )
+
+
 def test_integers_of_a_column_with_gaps_are_integers_and_decimals_stay(asked: Callable[..., QuestionSet]) -> None:
     assert answers(asked("question,answers\na?,24.0\nb?,\nc?,7.0\n", "a.csv")) == [("24",), (), ("7",)]
     assert answers(asked("question,answers\na?,2.0\nb?,2.5\n", "a.csv")) == [("2.0",), ("2.5",)]
@@ -119,11 +161,25 @@ def test_integers_of_a_column_with_gaps_are_integers_and_decimals_stay(asked: Ca
 
 
 def test_a_word_for_a_missing_value_is_no_answer_and_is_counted(asked: Callable[..., QuestionSet]) -> None:
-    cells = ["nan", "None", "N/A", "null", '["None"]', "none", "Nana"]
+    cells = ["nan", "None", "N/A", "#REF!", '["None"]', "none", "Nana"]
     found = asked([{"question": f"{cell}?", "answers": cell} for cell in cells])
     assert answers(found) == [(), (), (), (), ("None",), ("none",), ("Nana",)]
     (note,) = [note for note in found.notes if "'N/A' (1)" in note]
     assert note.startswith("4 of 7 questions")
+    header = "question,quote,document,type,made_by,id\n"
+    found = asked(f"{header}a?,nan,nan,nan,None,NA\nb?,24 days,leave.md,single,Ada,b\n", "a.csv")
+    assert [len(row.reference.evidence) for row in found.rows] == [0, 1]
+    assert [row.reference.query_type for row in found.rows] == ["question", "single"]
+    assert [row.query.query_id for row in found.rows] == ["NA", "b"], "an id is a text"
+    assert any(note.startswith("1 of 2 questions written by 'Ada'") for note in found.notes)
+
+
+def test_a_table_in_a_gold_answer_is_not_taken_for_several_answers(asked: Callable[..., QuestionSet]) -> None:
+    table = "| boat | crew |\n|--|--|\n| Selma | 12 |"
+    assert answers(asked(f'question,reference\na?,"{table}"\nb?,24|24 days\n', "a.csv")) == [
+        (table,),
+        ("24", "24 days"),
+    ]
 
 
 @pytest.mark.parametrize("row", [{"answerable": False}, {"is_impossible": "True"}, {"unanswerable": 1}])
@@ -156,6 +212,7 @@ TOOLS: dict[str, tuple[object, tuple[str, ...], str | None]] = {
         "x",
     ),
     "DeepEval in JavaScript": ({"input": "a?", "actualOutput": "x", "expectedOutput": "y"}, ("y",), "x"),
+    "DeepEval, a data set": ({"goldens": [{"input": "a?", "expectedOutput": "y"}]}, ("y",), None),
     "TruLens": ({"main_input": "a?", "main_output": "x"}, (), "x"),
     "LangSmith, a data set": ({"inputs": {"question": "a?"}, "outputs": {"answer": "y"}}, ("y",), "y"),
     "LangSmith, a run": (
@@ -278,6 +335,10 @@ def test_numbers_and_lists_in_csv_are_those_of_json(answered: Callable[..., Impo
     (row,) = answered(text, "answers.csv").rows
     assert (row.answer, row.latency_s, row.input_tokens, row.repeat) == ("24", 0.5, 12, 0)
     assert [context.text for context in row.contexts or ()] == ["c", "d"]
+    text = "query_id,answer,error,contexts,input_tokens\nNA,nan,nan,None,NaN\n"
+    (row,) = answered(text, "answers.csv").rows
+    assert (row.query_id, row.answer) == ("NA", "nan"), "these are texts"
+    assert (row.error, row.contexts, row.input_tokens) == (None, None, None)
     with pytest.raises(DataError, match="line 2: 'latency_s'"):
         answered("query,answer,latency_s\na?,x,fast\n", "answers.csv")
 
@@ -338,3 +399,12 @@ def test_a_key_that_an_object_has_twice_is_refused_with_its_place(
     for read in (asked, answered):
         with pytest.raises(DataError, match=rf"{place}: .*occurs twice"):
             read(text)
+
+
+def test_an_array_that_is_no_json_is_refused_with_its_line(asked: Callable[..., QuestionSet]) -> None:
+    with pytest.raises(DataError, match="line 4 "):
+        asked('\n[{"question": "a?"},\n{"question": "b?"},\n]')
+
+
+def test_a_second_byte_order_mark_is_no_part_of_the_first_name(asked: Callable[..., QuestionSet]) -> None:
+    assert answers(asked("\ufeff\ufeffquestion,answers\na?,x\n", "a.csv")) == [("x",)]

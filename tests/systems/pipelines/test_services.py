@@ -66,7 +66,7 @@ def open_webui() -> dict[str, Any]:
     source = {
         "source": {"type": "collection", "id": "c", "name": "Village"},
         "document": TEXTS,
-        "metadata": [{"name": file, "source": file, "file_id": "f"} for file in FILES],
+        "metadata": [{"name": FILES[0], "source": "s", "file_id": "f"}, {"source": FILES[1]}],
         "distances": SCORES,
     }
     return chat({"content": "Marta Lind"}, sources=[source])
@@ -293,6 +293,12 @@ def test_contexts_are_read_wherever_a_path_finds_them(
     prediction, _ = answered(service, tmp_path, request=asked, reply={"answer": "a", "contexts": contexts})
     assert service.asked[0][1] == {"q": QUESTION, "filter": {"key": "author", "value": "qshort"}}
     assert [(context.text, context.doc_ids) for context in prediction.contexts] == found
+
+
+def test_a_question_with_quotes_is_sent_whole_within_a_text_that_is_json(service: Service, tmp_path: Path) -> None:
+    service.says(chat({"content": "x"}, citations=[]))
+    answered(service, tmp_path, request={"body": '{"inputs": ["{query}"]}'}, reply={"answer": PATHS["answer"]})
+    assert json.loads(service.asked[0][1]["body"]) == {"inputs": [QUESTION]}
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,7 @@ def test_front_matter_is_title_and_metadata_and_no_text(
         "---\na: &a [*a]\n---\nBody.",
         f"---\na: {'[' * 20_000}\n---\nBody.",
         "+++\ntitle = \n+++\nBody.",
+        "---\n\nNote: below a rule.\n\n---\nBody.",
         " ---\ntitle: not at the start\n---\nBody.",
     ],
 )
@@ -154,6 +155,9 @@ def test_the_header_of_a_long_markdown_table_is_repeated_and_code_is_not_changed
     assert all(part.startswith(header) and len(part) <= 1000 for part in parts)
     assert [line for part in parts for line in part.split("\n")[2:]] == rows
     assert code == f"{table}\n```\n"
+    longer = f"````\n```\n{table}\n```\n# no title\n````\n```x``` is code\n\n# Title\n"
+    (document,) = read_folder(put(tmp_path / "longer", a_dot_md=longer)).documents
+    assert (document.title, document.text) == ("Title", longer)
 
 
 def test_what_was_lost_before_or_is_left_out_is_counted(tmp_path: Path) -> None:

@@ -83,6 +83,8 @@ def test_a_page_that_its_parser_gives_up_on_is_not_the_whole_document() -> None:
             "far-off, so-so, an off-on, far-\noff, so-\nso, a cup-\nboard",
             "far-off, so-so, an off-on, far-off,\nso-so,\na cup-board",
         ),
+        ("an e-\nmail to a@my-\nhost.org", "an e-mail\nto a@my-host.org"),
+        ("use --dry-\nrun, or x.org: https://x.org/my-\nfile", "use --dry-run,\nor x.org: https://x.org/my-file"),
         ("one -\ntwo\n-\nthree", "one -\ntwo\n-\nthree"),
         ("tele-\ncommuni-\ncation", "telecommunication"),
     ],
@@ -95,6 +97,8 @@ def test_a_page_that_its_parser_gives_up_on_is_not_the_whole_document() -> None:
         "long",
         "and",
         "not hyphenated",
+        "a letter",
+        "no prose",
         "dash",
         "twice",
     ],
@@ -159,6 +163,7 @@ def test_a_word_file_is_its_paragraphs_headings_and_tables() -> None:
 
 
 NAMES = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
@@ -188,6 +193,26 @@ def test_changes_that_were_tracked_are_read_as_accepted_and_controls_are_looked_
         f"<w:sdt><w:sdtContent><w:p>{run.format('within')}</w:p></w:sdtContent></w:sdt>"
     )
     assert read_word(changed_word(body), idle).text == "kept new\n\nwithin"
+
+
+def test_an_exponent_of_a_word_file_is_not_a_digit_of_its_number() -> None:
+    def run(text: str, place: str) -> str:
+        return f'<w:r><w:rPr><w:vertAlign w:val="{place}"/></w:rPr><w:t>{text}</w:t></w:r>'
+
+    body = f"<w:p>{run('10', 'baseline')}{run('6', 'superscript')}{run('H2O, 1', 'subscript')}"
+    body += f"{run('st', 'superscript')}</w:p>"
+    assert read_word(changed_word(body), idle).text == "10\u2076H2O, 1st"
+    parts = {name: f"<m:r><m:t>{text}</m:t></m:r>" for name, text in (("num", "1"), ("den", "2"), ("e", "10"))}
+    half = f"<m:f><m:num>{parts['num']}</m:num><m:den>{parts['den']}</m:den></m:f>"
+    square = f"<m:sSup><m:e>{parts['e']}</m:e><m:sup>{parts['den']}</m:sup></m:sSup>"
+    formula = f'<w:p><m:oMath xmlns:m="{MATH}">{half}<m:r><m:t>+</m:t></m:r>{square}</m:oMath></w:p>'
+    assert read_word(changed_word(formula), idle).text == "1/2+10\u00b2"
+
+
+def test_a_text_box_within_a_paragraph_is_not_glued_to_its_text() -> None:
+    box = "<w:txbxContent><w:p><w:r><w:t>box</w:t></w:r></w:p></w:txbxContent>"
+    body = f"<w:p><w:r><w:t>one</w:t></w:r><w:r>{box}</w:r><w:r><w:t>two</w:t></w:r></w:p>"
+    assert read_word(changed_word(body), idle).text.split() == ["one", "box", "two"]
 
 
 def test_a_table_within_a_cell_is_said_once_and_cells_in_controls_too() -> None:
