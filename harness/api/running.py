@@ -172,7 +172,7 @@ def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter, execu
     """Plan a config and check it. The time limit of its budget starts now."""
     began = time.monotonic()
     with reporter.reading() as progress:
-        cells = plan_cells(config, progress)
+        cells = _without_blind_gold(plan_cells(config, progress), reporter)
     evaluation = plan_evaluation(config)
     race = plan_race(config, cells, evaluation)
     payers = [
@@ -185,6 +185,20 @@ def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter, execu
     executor = executors.joined(config) if unfinished else None
     Preflight(options.results, reporter, spending).ask(unfinished, scoring)
     return _Checked(config, cells, unfinished, evaluation, race, spending, executor)
+
+
+def _without_blind_gold(cells: Sequence[Cell], reporter: Reporter) -> list[Cell]:
+    """Without baselines that see the gold evidence, if there is none: they would be shown nothing."""
+    seeing = [
+        cell
+        for cell in cells
+        if cell.spec.sees_gold and not any(reference.evidence for reference in cell.dataset.references)
+    ]
+    if not seeing or len(seeing) == len(cells):
+        return [*cells]
+    names = ", ".join(dict.fromkeys(cell.spec.name for cell in seeing))
+    reporter.say(f"left out: {names}, because no question of {seeing[0].dataset.title} names its evidence")
+    return [cell for cell in cells if cell not in seeing]
 
 
 def _check_all(

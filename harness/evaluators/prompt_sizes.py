@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from harness.core.records import Context, Evidence
-from harness.evaluators.gold_ranks import FoundFacts, without_white_space
+from harness.evaluators.gold_ranks import FactFinder, FoundFacts, without_white_space
 from harness.evaluators.multihop_rag_compat import READS, SECTION
 from harness.llm_utils.answer_contract import BETWEEN, numbered_contexts
 from harness.protocols import Measure, Panel, PanelFigure
@@ -68,6 +68,23 @@ def size_measure(level: Kind, statistic: Share, size: int, *, ranks: bool = Fals
     )
 
 
+def answer_measure(size: int) -> Measure:
+    """The expected answer within `size` characters, for queries whose evidence nobody named."""
+    return Measure(
+        name=f"answer_Hit@{size}c",
+        summary=f"share of queries with an expected answer, as written, within the first {size:,} characters of "
+        "the generator's context: a stand-in for evidence, where the reference names none",
+        failure_value=0.0,
+        title="expected answer in context",
+        section=SECTION,
+        reads=READS,
+        unit="%",
+        binary=True,
+        column=True,
+        ranks_where_answers_cannot=True,
+    )
+
+
 class Seen(NamedTuple):
     """The contexts that the generator saw."""
 
@@ -95,6 +112,13 @@ def facts_within(found: FoundFacts, what: Seen) -> FoundFacts:
     places = zip(found.items, (rank - 1 for rank in found.ranks), strict=True)
     ends = (what.starts[place] + _end(what.texts[place], fact) for fact, place in places)
     return FoundFacts(gold=found.gold, ranks=tuple(sorted(ends)), depth=what.length)
+
+
+def answers_within(answers: Sequence[str], what: Seen) -> FoundFacts:
+    """The expected answers, in any case, each with the character at which it ends."""
+    lower = what._replace(texts=tuple(text.lower() for text in what.texts))
+    found = FactFinder(without_white_space).find([answer.lower() for answer in answers], lower.texts)
+    return facts_within(found, lower)
 
 
 def documents_within(contexts: Sequence[Context], evidence: Iterable[Evidence], what: Seen) -> FoundFacts:

@@ -27,6 +27,7 @@ from pydantic import Field, field_validator
 
 from harness.core.records import Reference, Score
 from harness.evaluators import multihop_rag_compat
+from harness.evaluators.answer_normalisation import is_verdict
 from harness.evaluators.gold_ranks import (
     Cut,
     FactFinder,
@@ -43,6 +44,8 @@ from harness.evaluators.prompt_sizes import (
     CHARACTERS,
     Kind,
     Share,
+    answer_measure,
+    answers_within,
     documents_within,
     explain_within,
     facts_within,
@@ -50,6 +53,7 @@ from harness.evaluators.prompt_sizes import (
     size_measure,
 )
 from harness.evaluators.run_scoring import NO_CONTEXTS
+from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.evaluators.scores import not_applicable, scored
 from harness.protocols import (
     EvaluationRuntime,
@@ -62,7 +66,7 @@ from harness.protocols import (
     ScoringInput,
 )
 
-Level = Literal["document", "fact", "compat", "document_within", "fact_within"]
+Level = Literal["document", "fact", "compat", "document_within", "fact_within", "answer_within"]
 
 _EVERY_K: tuple[Statistic, ...] = ("Hit", "Recall", "AllHit")
 _LARGEST_K: dict[Level, tuple[Statistic, ...]] = {"document": ("MRR", "MAP", "nDCG"), "fact": ("MRR",)}
@@ -109,6 +113,10 @@ _SUMMARIES: dict[Statistic, str] = {
     "MAP": "average precision over the gold {gold}s in {ranks}",
     "nDCG": "discounted gain of the gold {gold}s in {ranks}, relative to the best order",
 }
+
+
+_SHORTEST_ANSWER = 4
+"""Characters; shorter answers are in many texts by chance."""
 
 
 class RetrievalParams(Params):
@@ -169,6 +177,7 @@ def _size_rules(params: RetrievalParams) -> list[Rule]:
     ]
     return [
         *within,
+        Rule(answer_measure(shown), "answer_within", Cut("Hit", shown)),
         Rule(_CHARACTERS, "fact_within", Cut("Depth", None)),
         Rule(_SHOWN, "fact", Cut("Depth", None)),
     ]
@@ -233,12 +242,23 @@ class RetrievalEvaluator:
         return "" if measure in {_CHARACTERS, _SHOWN} else self._without_gold(reference, measure)
 
     def _without_gold(self, reference: Reference, measure: Measure) -> str:
+        if self._rules[measure.name].level == "answer_within":
+            if reference.evidence:
+                return "the reference names its evidence"
+            return "" if self._findable(reference) else "no expected answer that can be found in a text"
         if not reference.evidence:
             return "the reference names no evidence"
         if self._rules[measure.name].level in {"document", "document_within"}:
             return "" if any(item.doc_id for item in reference.evidence) else "the evidence names no document"
         facts = _facts(reference)
         return why_passage(facts, self._longest_fact) if any(facts) else "the evidence states no fact"
+
+    def _findable(self, reference: Reference) -> list[str]:
+        """The expected answers that a text can contain: no verdicts or abstentions, and none too short."""
+        if is_null(reference):
+            return []
+        written = [answer for answer in stated_answers(reference) if not is_verdict(answer)]
+        return [one for one in written if _SHORTEST_ANSWER <= len(without_white_space(one)) <= self._longest_fact]
 
     async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         """Every measure of every case."""
@@ -256,6 +276,7 @@ class RetrievalEvaluator:
                 "compat": as_script.find(gold, texts),
                 "document_within": documents_within(contexts, case.reference.evidence, what),
                 "fact_within": facts_within(by_fact, what),
+                "answer_within": answers_within(self._findable(case.reference), what),
             }
             scores += [self._score(case, measure, levels, values) for measure in case.measures]
         return scores
@@ -278,6 +299,8 @@ class RetrievalEvaluator:
 def _explained(rule: Rule, found: FoundFacts, noun: str) -> str:
     if rule.measure in {_CHARACTERS, _SHOWN}:
         return ""
+    if rule.level == "answer_within":
+        return f"first at character {found.ranks[0]:,}" if found.ranks else "in no context"
     if rule.level in {"document_within", "fact_within"}:
         return explain_within(found, noun, rule.cut.k or found.depth)
     if rule.cut.statistic in {"Precision", "Depth"}:
@@ -296,7 +319,7 @@ def _measures(params: RetrievalParams) -> tuple[Measure, ...]:
 
 SPEC = EvaluatorSpec(
     name="retrieval",
-    version="5",
+    version="6",
     summary="retrieval of the evidence, by document and by fact (no model call)",
     params=RetrievalParams,
     measures=_measures,

@@ -171,7 +171,10 @@ def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator
         for question in asked
     )
     if bare:
-        yield f"{_of(bare, whole)} without evidence: retrieval cannot be scored"
+        yield (
+            f"{_of(bare, whole)} without evidence: retrieval is scored by whether the expected answer is in the "
+            "context; a column `quote` with the sentence that answers makes that exact"
+        )
     pairs = list(zip(asked, held, strict=True))
     by_document = [question for question, one in pairs if one.lost and one.evidence]
     if by_document:

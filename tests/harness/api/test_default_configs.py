@@ -7,7 +7,11 @@ import pytest
 from harness.api.config_building import DatasetChoice, bench_config, bench_configs
 from harness.api.run_status import planned_cells
 from harness.api.running import RunOptions, run_bench
+from harness.api.runs import Runs
 from harness.config.shipped_files import shipped_configs
+from harness.report.verdict.findings import find
+from harness.report.view import load_groups
+from harness.statistics.prices import load_prices
 
 DATA_SETS = ("demo", "documents", "multihop_rag", "ms_marco", "uda_qa", "rag_12000")
 
@@ -72,6 +76,30 @@ def test_a_plan_says_how_often_the_index_of_a_system_calls_the_model(tmp_path: P
     assert cell.index_calls
     assert cell.index_calls > cell.n_documents
     assert cell.generator == "local/qwen2.5-coder-0.5b"
+
+
+def test_questions_without_evidence_are_ranked_by_the_expected_answer_in_the_context(tmp_path: Path) -> None:
+    chosen = documents(tmp_path)
+    (tmp_path / "docs" / "other.md").write_text("# The mill\n\nOwe Strand grinds rye in Aro.\n")
+    (config,) = bench_configs(
+        dataset=chosen,
+        settings=["models.generator.provider=none", "models.embedder.provider=fake", "systems=[naive]"],
+    )
+    bench = run_bench(config, RunOptions(tmp_path / "results", quiet=True))
+    scores = Runs(bench.runs).scores
+    found = scores[scores["measure"] == "answer_Hit@4000c"]
+    assert list(found["value"]) == [1.0, 1.0]
+    verdict = find(load_groups(bench.runs, load_prices())[0]).verdict
+    assert verdict.metric == "answer_Hit@4000c"
+    assert verdict.recommended
+
+
+def test_a_baseline_that_sees_the_evidence_is_left_out_where_there_is_none(tmp_path: Path) -> None:
+    models = {"generator": {"provider": "fake"}, "embedder": {"provider": "fake"}}
+    systems = {"systems": ["closed-book", "gold"], "models": models}
+    config = bench_config(systems, dataset=documents(tmp_path))
+    bench = run_bench(config, RunOptions(tmp_path / "results", quiet=True, records_only=True))
+    assert [cell.spec.name for cell in bench.cells] == ["closed-book"]
 
 
 def test_several_systems_under_a_budget_take_turns(tmp_path: Path) -> None:

@@ -157,8 +157,11 @@ def test_line_separators_blank_lines_and_byte_order_marks_do_not_break_rows(writ
         ({"query": "q", "answer": "a", "contexts": [{"text": "t", "doc_ids": [[]]}]}, "'contexts.0.doc_ids.0'"),
         ({"query": "q", "answer": "a", "contexts": [{"text": "t", "kind": "chunk"}]}, "'contexts.0.kind'"),
         ({"query": "q", "answer": "a", "contexts": [{"text": "t", "score": math.inf}]}, "'contexts.0.score'"),
-        ('{"query": "q", "answer": "half \\ud83d"}', "line 2: 'answer' has a lone surrogate"),
-        ('{"query": "q", "answer": "a", "contexts": ["\\ude00"]}', "line 2: 'contexts' has a lone surrogate"),
+        ('{"query": "q", "answer": "half \\ud83d"}', "line 2: 'answer' holds half"),
+        (
+            '{"query": "q", "answer": "a", "contexts": ["\\ude00"]}',
+            "line 2: 'contexts' holds half",
+        ),
     ],
 )
 def test_a_row_that_cannot_be_is_named_by_its_line(write: WriteRows, row: Any, words: str) -> None:
