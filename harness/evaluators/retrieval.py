@@ -177,7 +177,7 @@ def _size_rules(params: RetrievalParams) -> list[Rule]:
     ]
     return [
         *within,
-        Rule(answer_measure(shown), "answer_within", Cut("Hit", shown)),
+        *([Rule(answer_measure(shown), "answer_within", Cut("Hit", shown))] if sizes else []),
         Rule(_CHARACTERS, "fact_within", Cut("Depth", None)),
         Rule(_SHOWN, "fact", Cut("Depth", None)),
     ]

@@ -18,6 +18,8 @@ from .conftest import MakeRecord
 DOCUMENTS = tuple(f"d{number}" for number in range(200))
 GOLD = (("d3", "Ann founded Acme."), ("d7", "Acme began in 1990."))
 
+EXPECTED = "answer_Hit@4000c"
+
 
 def scores_of(
     make_record: MakeRecord,
@@ -43,7 +45,7 @@ def test_one_text_that_names_every_document_has_recalled_all_and_shown_nothing(
     assert found["Recall"].value == found["AllHit"].value == 1.0
     assert found["Precision"].value == len(GOLD) / len(DOCUMENTS)
     assert found["documents_named"].value == len(DOCUMENTS)
-    within = {name: score.value for name, score in found.items() if name.endswith("c")}
+    within = {name: score.value for name, score in found.items() if name.endswith("c") and name != EXPECTED}
     assert len(within) == 4 * len(RetrievalParams().sizes)
     assert set(within.values()) == {0.0}
 
