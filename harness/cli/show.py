@@ -1,6 +1,6 @@
 """`rag-harness show`: prints a run, or one query of it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -127,11 +127,25 @@ def _score_tables(scores: Sequence[Score], measures: Mapping[str, Sequence[str]]
     left = {score.measure for score in scores}
     for evaluator, own in [*measures.items(), ("other", ())]:
         names = own or sorted(left)
-        rows = tuple(_score_row(score) for name in names for score in scores if score.measure == name)
+        rows = tuple(_score_rows([score for name in names for score in scores if score.measure == name]))
         left -= set(names)
         if rows:
             header = ("measure", "repeat", "value", "status", "explanation")
             yield Table(f"scores-{evaluator}", printable(evaluator), header, rows)
+
+
+def _score_rows(scores: Sequence[Score]) -> Iterator[tuple[str, ...]]:
+    """A row for each score, but one for all metrics that do not apply for the same reason."""
+    reasons: dict[str, list[str]] = {}
+    for score in scores:
+        if score.status == "not_applicable":
+            reasons.setdefault(score.said, []).append(score.measure)
+        else:
+            yield _score_row(score)
+    for reason, names in reasons.items():
+        distinct = list(dict.fromkeys(names))
+        shown = printable(distinct[0]) if len(distinct) == 1 else f"{len(distinct)} metrics"
+        yield (shown, "", NOTHING, "not_applicable", printable(reason, _LONGEST_EXPLANATION))
 
 
 def _score_row(score: Score) -> tuple[str, ...]:

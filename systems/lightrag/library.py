@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _PACKAGES = ("lightrag", "nano_vectordb", "networkx")
 _VERSION = re.compile(r"1\.5\.\d+")
 """Versions with the parts that `load` replaces."""
-_FIX = f"run `make setup`, or: {install('system-lightrag')}"
+_FIX = f"{install('system-lightrag')}, or in a clone: scripts/setup dev"
 _STORAGES = ("json_kv_impl", "json_doc_status_impl", "nano_vector_db_impl", "networkx_impl")
 _MODULES = ("lightrag", "llm_roles", "operate", "pipeline", "utils", *(f"kg.{name}" for name in _STORAGES))
 
