@@ -16,6 +16,8 @@ def open_finished_report(*, in_browser: bool) -> None:
     console.print(str(page), soft_wrap=True)
     if in_browser and not webbrowser.open(page.as_uri()):
         console.print("no browser was found: open this file in one", soft_wrap=True)
-    console.print("It compares six systems on 28 documents with 120 questions, on a laptop without a key.")
+    console.print(
+        "It compares searches over 120 questions, and answers of six systems, on a laptop without a key."
+    )
     console.print("next: rag-harness run --docs FOLDER --questions FILE    (your documents)")
     console.print("no questions yet: rag-harness questions FOLDER")

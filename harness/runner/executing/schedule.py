@@ -23,7 +23,7 @@ def run_in_order(cells: Sequence[Cell], context: RunContext) -> list[CellResult]
     """One configuration after another, up to the one that the budget stops."""
     results: list[CellResult] = []
     for number, cell in enumerate(cells, 1):
-        _announce(cell, f"{number}/{len(cells)}", context)
+        _announce(cells, number, context)
         results.append(run_cell(cell, context))
         if results[-1].status == "stopped":
             break
@@ -45,18 +45,19 @@ def run_on_executor(cells: Sequence[Cell], context: RunContext, executor: Execut
 
 
 def _announce_all(cells: Sequence[Cell], context: RunContext) -> None:
-    for number, cell in enumerate(cells, 1):
-        _announce(cell, f"{number}/{len(cells)}", context)
+    for number in range(1, len(cells) + 1):
+        _announce(cells, number, context)
 
 
-def _announce(cell: Cell, place: str, context: RunContext) -> None:
-    """Print what the run is and what is reused, and save its estimate."""
-    reporter = context.reporter
+def _announce(cells: Sequence[Cell], number: int, context: RunContext) -> None:
+    """Print what a run is and what is reused, and save its estimate. Notes of a data set are printed once."""
+    reporter, cell = context.reporter, cells[number - 1]
     reporter.say(
-        f"[{place}] {cell.run_id}: {len(cell.dataset.queries):,} queries over "
+        f"[{number}/{len(cells)}] {cell.run_id}: {len(cell.dataset.queries):,} queries over "
         f"{len(cell.dataset.documents):,} documents, generator {_generator(cell)}"
     )
-    for note in cell.dataset.notes:
+    is_first = all(earlier.dataset.digest != cell.dataset.digest for earlier in cells[: number - 1])
+    for note in cell.dataset.notes if is_first else ():
         reporter.say(f"  note: {note}")
     run = open_run(cell, context.results, reporter.warn)
     for line in (*changed_lines(cell, run), *reuse_lines(cell, run, context.rerun)):
