@@ -121,7 +121,7 @@ def test_a_call_that_outlasts_its_question_is_counted_as_made_and_not_for_the_ne
         lent = server.open()
         with metered(Meter("answer/a/0/1")) as first:
             call = asyncio.create_task(called(lent, ASKED))
-            await asyncio.to_thread(arrived.wait)
+            assert await asyncio.to_thread(arrived.wait, 60.0), f"the server was not called: {call}"
         await server.end(first)
         with metered(Meter("answer/b/0/1")) as second:
             await call
