@@ -82,6 +82,8 @@ class FieldTable:
     """All field names, also of fields that are empty in every row."""
     rows: tuple[FieldRow, ...]
     sha256: str = ""
+    is_ranking: bool = False
+    """Whether the file is a TREC run: for each query the documents that were retrieved, and no answer."""
 
     def with_whole_numbers(self) -> FieldTable:
         """24.0 as 24 where all numbers of a CSV column end in .0: pandas writes integers with gaps so."""
@@ -93,9 +95,15 @@ class FieldTable:
         return replace(self, rows=tuple(_with_whole_numbers(row, whole) for row in self.rows)) if whole else self
 
 
-def read_table(path: Path, *, most_bytes: int = MOST_BYTES, noun: str = "questions") -> FieldTable:
-    """Read the file without blank lines. DataError if it is unreadable or empty. `noun`: the rows, in messages."""
+def read_table(
+    path: Path, *, most_bytes: int = MOST_BYTES, noun: str = "questions", rankings: bool = False
+) -> FieldTable:
+    """Read the file without blank lines. DataError if it is unreadable or empty. `noun`: the rows, in messages.
+    `rankings`: a TREC run file is read as well.
+    """
     content = read_content(path, most_bytes)
+    if rankings and content.rows is None and _begins_with(content.text, _TREC_RUN):
+        return FieldTable(("query_id", "contexts"), tuple(_rankings(path, content.text)), content.sha256, True)
     names: dict[str, None] = dict.fromkeys(name.strip().lower() for name in content.names)
     if content.rows is not None:
         numbered = enumerate(content.rows, start=1)
@@ -142,13 +150,40 @@ def _text_rows(path: Path, text: str, names: dict[str, None]) -> Iterable[FieldR
     return _csv_rows(path, text, names)
 
 
+def _begins_with(text: str, shape: re.Pattern[str]) -> bool:
+    """Whether the first lines have this shape."""
+    lines = [line.rstrip("\r") for line in text.lstrip().split("\n", 3)[:3] if line.strip()]
+    return bool(lines) and all(map(shape.fullmatch, lines))
+
+
+def _rankings(path: Path, text: str) -> Iterator[FieldRow]:
+    """A row for each query of a TREC run, with its documents by falling score, as trec_eval orders them."""
+    found: dict[str, list[tuple[float, str]]] = {}
+    first: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            query_id, _, doc_id, _, score, _ = line.split()
+            value = float(score)
+        except ValueError:
+            what = f"{path} line {number} is not `QUERY Q0 DOCUMENT RANK SCORE TAG` of a TREC run file"
+            raise DataError(what, "correct or remove that line") from None
+        first.setdefault(query_id, number)
+        found.setdefault(query_id, []).append((value, doc_id))
+    for query_id, documents in found.items():
+        ranked = sorted(documents, key=lambda one: -one[0])
+        contexts = [{"text": "", "doc_id": doc_id, "score": score} for score, doc_id in ranked]
+        place = f"line {first[query_id]}"
+        given = {"query_id": query_id, "contexts": contexts}
+        yield FieldRow(f"{path} {place}", given, is_csv=False, place=place)
+
+
 def _refuse_trec(path: Path, text: str) -> None:
-    lines = [line.rstrip("\r") for line in text.split("\n", 3)[:3] if line.strip()]
-    if lines and all(map(_TREC_RUN.fullmatch, lines)):
-        what = f"{path} is a TREC run file: ranked document ids without answers, which import cannot score"
-        fix = "score it with ir_measures or trec_eval, or import rows with query_id, answer and contexts"
-        raise DataError(what, f'{fix} [{{"text", "doc_id"}}]')
-    if lines and all(map(_QRELS.fullmatch, lines)):
+    if _begins_with(text, _TREC_RUN):
+        what = f"{path} is a TREC run file: documents that were retrieved, without questions"
+        raise DataError(what, "use a file of questions; `rag-harness import` reads a TREC run")
+    if _begins_with(text, _QRELS):
         what = f"{path} is a file of TREC relevance judgements (qrels) without questions"
         raise DataError(what, "use a BEIR folder (--dataset beir), or write the questions with their documents")
 

@@ -79,7 +79,7 @@ class Manifest(BaseModel):
     def has_generator(self) -> bool:
         """Whether the run has answers, from a generator or by import."""
         played_by = (self.identity.get("models") or {}).get("generator")
-        return self.is_imported or (played_by is not None and played_by.get("provider") != "none")
+        return played_by is not None and played_by.get("provider") != "none"
 
 
 class Done(BaseModel):

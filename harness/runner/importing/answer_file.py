@@ -53,6 +53,8 @@ class ImportedFile:
     """Field of `ImportedRow` -> its columns in the file."""
     notes: tuple[str, ...] = ()
     """Columns under names of other tools, and columns that are not read."""
+    is_ranking: bool = False
+    """Whether it is a TREC run file: documents without texts and answers."""
 
 
 def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]) -> ImportedFile:
@@ -61,16 +63,21 @@ def read_file(path: Path, *, fields: Mapping[str, str], where: Mapping[str, str]
     `fields` maps fields of `ImportedRow` to names in the file. DataError or ConfigError for a file or row that is
     invalid or too large.
     """
-    whole = read_table(path, most_bytes=_MOST_BYTES, noun="rows").with_whole_numbers()
+    whole = read_table(path, most_bytes=_MOST_BYTES, noun="rows", rankings=True).with_whole_numbers()
     rows = _kept(whole.rows, where)
     names = tuple(name for name in whole.names if not where or any(name in row.given for row in rows))
-    table = FieldTable(names, tuple(rows), whole.sha256)
+    table = FieldTable(names, tuple(rows), whole.sha256, whole.is_ranking)
     columns = _columns(path, table, fields)
     given = [(row, _given(row, columns)) for row in table.rows]
     read = tuple(_parse(path, row, values) for row, values in given)
     seen = [name.partition(".")[0] for name in where] + [_CONTEXT_IDS] * ("contexts" in columns.roles)
     return ImportedFile(
-        path.name, table.sha256, read, columns.roles, tuple(columns.notes(table, own=FIELDS, passed_over=seen))
+        path.name,
+        table.sha256,
+        read,
+        columns.roles,
+        tuple(columns.notes(table, own=FIELDS, passed_over=seen)),
+        table.is_ranking,
     )
 
 
@@ -108,7 +115,11 @@ def _columns(path: Path, table: FieldTable, fields: Mapping[str, str]) -> Column
         columns = find_columns(path, table, {**_ROLES, "query_id": _ANY_ID}, fields)
     if not {"query", "query_id"} & set(columns.roles):
         raise _missing(path, "query", table.names)
-    if "answer" not in columns.roles and any(columns.value(row, "error") is None for row in table.rows):
+    if (
+        "answer" not in columns.roles
+        and not table.is_ranking
+        and any(columns.value(row, "error") is None for row in table.rows)
+    ):
         raise _missing(path, "answer", table.names)
     return columns
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.config.schema import OWN_DOCUMENTS
+from harness.config.schema import NO_MODEL, OWN_DOCUMENTS
 from harness.core.hashing import digest, short_digest
 from harness.core.records import NO_ROW, Cost, Failure, Prediction, RunRecord, Usage
 from harness.datasets import Dataset
@@ -79,7 +79,7 @@ class ImportedRun:
             "schema": IDENTITY_SCHEMA,
             "dataset": {"name": dataset.name, "subset": dataset.subset, "digest": dataset.digest},
             "system": {"name": request.label, "version": "imported", "index": {}, "answer": {}},
-            "models": {"generator": dict(model)},
+            "models": {"generator": {"provider": NO_MODEL} if self.file.is_ranking else dict(model)},
             "seed": 0,
             "repeats": self.matched.repeats,
             "limits": {},
@@ -111,11 +111,12 @@ class ImportedRun:
         """
         for repeat, query in itertools.product(range(self.matched.repeats), self.dataset.queries):
             row = self.matched.rows.get((query.query_id, repeat))
-            yield (
-                _record_of(query.query_id, self._cleaned(row), imported_at)
-                if row
-                else _missing(query.query_id, repeat, imported_at)
-            )
+            if row is None:
+                yield _missing(query.query_id, repeat, imported_at)
+            elif self.file.is_ranking:
+                yield _retrieved(query.query_id, row, imported_at)
+            else:
+                yield _record_of(query.query_id, self._cleaned(row), imported_at)
 
     def _rows_digest(self) -> str:
         """SHA-256 of the imported content, independent of the order of rows and of other fields in the file."""
@@ -159,10 +160,11 @@ class ImportedRun:
         }
 
     def _notes(self) -> Iterator[str]:
-        yield (
-            f"Answers imported from {bounded(self.file.name, 40)} (sha256 {self.file.sha256[:12]}): "
-            "contexts, tokens and seconds are taken from that file."
-        )
+        named = f"{bounded(self.file.name, 40)} (sha256 {self.file.sha256[:12]})"
+        if self.file.is_ranking:
+            yield f"Rankings imported from {named}: without texts, so only retrieval by document is scored."
+        else:
+            yield f"Answers imported from {named}: contexts, tokens and seconds are taken from that file."
         like, rows = self.request.like, self.matched.rows
         n_whole, n_answered = len(self.whole.queries), len(self.matched.query_ids)
         holder = f"run {like.run_id}" if like else f"data set {self.whole.name}"
@@ -228,6 +230,19 @@ def _record_of(query_id: str, row: ImportedRow, imported_at: str) -> RunRecord:
         cost=Cost(wall_s=row.latency_s, throttled_s=None, usage={"generator": _usage(row)}),
         attempt=1,
         started_at=row.started_at or imported_at,
+    )
+
+
+def _retrieved(query_id: str, row: ImportedRow, imported_at: str) -> RunRecord:
+    """Documents without texts, of a run without answers."""
+    return RunRecord(
+        query_id=query_id,
+        repeat=row.repeat,
+        status="ok",
+        prediction=Prediction(answer=None, contexts=row.contexts or (), has_contexts=False),
+        cost=Cost(wall_s=None, throttled_s=None),
+        attempt=1,
+        started_at=imported_at,
     )
 
 

@@ -54,6 +54,31 @@ def test_imported_answers_are_scored_and_shown_like_any_other(cli: CommandLine, 
     assert ["latency", "–"] in [line.split() for line in shown]  # noqa: RUF001
 
 
+def test_a_trec_run_file_is_scored_by_document_in_the_order_of_its_scores(
+    cli: CommandLine, tmp_path: Path
+) -> None:
+    whole = load_dataset(demo.SPEC)
+    path = tmp_path / "bm25.run"
+    lines = []
+    for reference in whole.references:
+        gold = [item.doc_id for item in reference.evidence] or ["nowhere"]
+        # The rank of the file is not the order: trec_eval sorts by score.
+        lines += [f"{reference.query_id} Q0 wrong 1 0.5 t", f"{reference.query_id} Q0 {gold[0]} 2 9.5 t"]
+    path.write_text("\n".join(lines))
+    done = cli.call(*words(path))
+    assert done.returncode == 0, done.stderr
+    (run,) = find_runs(cli.results, [])
+    scored = cli.call("evaluate", run.run_id, "-e", "retrieval,answer")
+    assert scored.returncode == 0, scored.stderr
+    scores = [*run.scores()]
+    assert {score.value for score in scores if score.measure == "Hit@1" and score.value is not None} == {1.0}
+    assert {score.status for score in scores if score.measure in {"accuracy", "fact_Recall@4000c"}} == {
+        "not_applicable"
+    }
+    path.write_text(lines[0] + "\n" + lines[1] + "\n" + lines[2] + "\nbroken line\n")
+    assert "line 4" in cli.refused(*words(path))
+
+
 @pytest.mark.parametrize(
     ("more", "hint"),
     [

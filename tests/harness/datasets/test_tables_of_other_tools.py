@@ -366,9 +366,13 @@ KINDS: dict[str, tuple[object, str]] = {
     "cut off": (gzip.compress(b'{"question": "a?"}' * 99)[:-9], "not intact gzip"),
     "broken Parquet": (b"PAR1rubbishPAR1", "not intact Parquet"),
     "bytes": (b"\x01\x02\x84\xff", "not text"),
-    "TREC run": ("301 Q0 FBIS3-1 1 12.3 bm25\n", "TREC run file"),
     "qrels": ("301 0 FBIS3-1 1\n301 0 FBIS3-2 0\n", "qrels"),
 }
+
+
+def test_a_trec_run_holds_no_questions(asked: Callable[..., QuestionSet]) -> None:
+    with pytest.raises(HarnessError, match="TREC run"):
+        asked("301 Q0 FBIS3-1 1 12.3 bm25\n", "asked.csv")
 
 
 @pytest.mark.parametrize("kind", KINDS)
