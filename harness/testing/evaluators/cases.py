@@ -43,8 +43,12 @@ def answers_to_score() -> list[AnsweredQuery]:
         evidence=(Evidence(doc_id="d", fact="Tidewright Power built the Gull Sound array."),),
     )
     question = "Who built the Gull Sound array?"
-    return answered + [
-        _answered(f"own {kind}", question, own, prediction) for kind, prediction in _own_predictions()
+    unnamed = own.model_copy(update={"query_id": "unnamed", "evidence": ()})
+    (_, sentence), *_ = _own_predictions()
+    return [
+        *answered,
+        *(_answered(f"own {kind}", question, own, prediction) for kind, prediction in _own_predictions()),
+        _answered("evidence unnamed", question, unnamed, sentence),
     ]
 
 
