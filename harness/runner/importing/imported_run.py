@@ -162,7 +162,7 @@ class ImportedRun:
     def _notes(self) -> Iterator[str]:
         named = f"{bounded(self.file.name, 40)} (sha256 {self.file.sha256[:12]})"
         if self.file.is_ranking:
-            yield f"Rankings imported from {named}: without texts, so only retrieval by document is scored."
+            yield f"Rankings imported from {named}: without texts, so only the documents are scored."
         else:
             yield f"Answers imported from {named}: contexts, tokens and seconds are taken from that file."
         like, rows = self.request.like, self.matched.rows
