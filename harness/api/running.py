@@ -18,7 +18,7 @@ from harness.runner.executing.execute import CellResult, RerunOptions, RunContex
 from harness.runner.executing.schedule import run_in_order, run_in_turns, run_on_executor
 from harness.runner.executor import Executor, Executors
 from harness.runner.model_preflight import Preflight
-from harness.runner.plan import Cell, is_finished, plan_cells
+from harness.runner.plan import Cell, is_finished, left_out_lines, plan_cells
 from harness.runner.progress import Reporter, SharedBars
 from harness.runner.race_plan import PlannedRace, pace_lines, plan_race
 from harness.store import RunDir
@@ -48,6 +48,8 @@ class Benchmark:
     outcome: EvaluationOutcome | None
     """None: nothing was scored, because the time was over or scoring was not wanted."""
     spending: BudgetTracker
+    took_turns: bool = False
+    """Whether the runs were interleaved."""
 
     @property
     def runs(self) -> list[RunDir]:
@@ -80,9 +82,10 @@ class Benchmark:
         """`3 of 10 queries answered`, and that none is answered by all systems, if they took turns."""
         done = sum(result.n_ok + result.n_error for result in self.results)
         answered = f"{done:,} of {sum(cell.n_answers for cell in self.cells):,} queries answered"
-        if not _is_interleaved(self.config, self.cells):
+        stopped = [cell for cell, result in zip(self.cells, self.results, strict=False) if result.stopped]
+        if not self.took_turns or not stopped:
             return answered
-        return f"0 of {len(self.cells[0].dataset.queries):,} queries answered by all systems ({answered})"
+        return f"0 of {len(stopped[0].dataset.queries):,} queries answered by all systems ({answered})"
 
     @property
     def failed(self) -> list[CellResult]:
@@ -112,8 +115,9 @@ def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Ben
     benches: list[Benchmark] = []
     with Executors(configs, options.results, reporter) as executors:
         for checked in [_checked(config, options, reporter, executors) for config in configs]:
-            if benches and checked.config.budget.minutes != benches[0].config.budget.minutes:
-                checked.spending.begin()
+            if benches:
+                same = [one for one in benches if one.config.budget.minutes == checked.config.budget.minutes]
+                checked.spending.begin(same[0].spending if same else None)
             benches.append(_run(checked, options, reporter, executors))
             if benches[-1].stopped:
                 break
@@ -141,9 +145,10 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors
         spending,
         RerunOptions(failed=options.retry_failed, index=options.fresh_index),
     )
+    took_turns = checked.executor is None and (race is not None or _is_interleaved(config, cells))
     if checked.executor is not None:
         results = run_on_executor(cells, context, checked.executor)
-    elif race is not None or _is_interleaved(config, cells):
+    elif took_turns:
         results = run_in_turns(cells, context, race, checked.evaluation)
     else:
         results = run_in_order(cells, context)
@@ -151,7 +156,7 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors
         if result.status == "failed":
             reporter.say(_said(result))
     outcome = None if options.records_only else _score(results, checked, options, reporter, executors)
-    return Benchmark(config, tuple(cells), tuple(results), outcome, spending)
+    return Benchmark(config, tuple(cells), tuple(results), outcome, spending, took_turns)
 
 
 @dataclass(frozen=True)
@@ -172,7 +177,9 @@ def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter, execu
     """Plan a config and check it. The time limit of its budget starts now."""
     began = time.monotonic()
     with reporter.reading() as progress:
-        cells = _without_blind_gold(plan_cells(config, progress), reporter)
+        cells = plan_cells(config, progress)
+    for line in left_out_lines(config, cells):
+        reporter.say(line)
     evaluation = plan_evaluation(config)
     race = plan_race(config, cells, evaluation)
     payers = [
@@ -185,20 +192,6 @@ def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter, execu
     executor = executors.joined(config) if unfinished else None
     Preflight(options.results, reporter, spending).ask(unfinished, scoring)
     return _Checked(config, cells, unfinished, evaluation, race, spending, executor)
-
-
-def _without_blind_gold(cells: Sequence[Cell], reporter: Reporter) -> list[Cell]:
-    """Without baselines that see the gold evidence, if there is none: they would be shown nothing."""
-    seeing = [
-        cell
-        for cell in cells
-        if cell.spec.sees_gold and not any(reference.evidence for reference in cell.dataset.references)
-    ]
-    if not seeing or len(seeing) == len(cells):
-        return [*cells]
-    names = ", ".join(dict.fromkeys(cell.spec.name for cell in seeing))
-    reporter.say(f"left out: {names}, because no question of {seeing[0].dataset.title} names its evidence")
-    return [cell for cell in cells if cell not in seeing]
 
 
 def _check_all(

@@ -12,7 +12,7 @@ from harness.cli.console import open_console
 from harness.config import NO_MODEL, BenchConfig
 from harness.display.text_format import NOTHING
 from harness.runner.estimating.sample_size_notice import sample_sizes, sizes_json
-from harness.runner.plan import Cell, plan_cells
+from harness.runner.plan import Cell, left_out_lines, plan_cells
 from harness.runner.progress import Reporter
 from harness.runner.race_plan import race_lines
 
@@ -46,6 +46,7 @@ def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) 
     for line in (*_model_lines(cells), *_parameter_lines(cells)):
         console.print(line, soft_wrap=True)
     read = [line for cell in by_dataset.values() for line in _read_lines(cell)]
+    read += [line for config, own in planned for line in left_out_lines(config, own)]
     for line in (*read, *(line for size in sizes for line in size.lines), *race):
         console.print(f"note: {line}", soft_wrap=True)
 

@@ -150,6 +150,11 @@ class ModelConfig(ConfigSection):
         """Whether the role is unused."""
         return self.provider == NO_MODEL
 
+    @property
+    def label(self) -> str:
+        """`provider/model`; the provider alone if its model has the same name or none."""
+        return self.provider if self.model in {None, self.provider} else f"{self.provider}/{self.model}"
+
     @field_validator("base_url")
     @classmethod
     def _plain_url(cls, url: str | None) -> str | None:

@@ -116,6 +116,8 @@ def facts_within(found: FoundFacts, what: Seen) -> FoundFacts:
 
 def answers_within(answers: Sequence[str], what: Seen) -> FoundFacts:
     """The expected answers, in any case, each with the character at which it ends."""
+    if not answers:
+        return FoundFacts(gold=0, ranks=(), depth=what.length)
     lower = what._replace(texts=tuple(text.lower() for text in what.texts))
     found = FactFinder(without_white_space).find([answer.lower() for answer in answers], lower.texts)
     return facts_within(found, lower)

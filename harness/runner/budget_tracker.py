@@ -60,9 +60,9 @@ class BudgetTracker:
         self._is_kept_elsewhere = False
         self._warn, self._warned = warn, set[str]()
 
-    def begin(self) -> None:
-        """Start counting the time now."""
-        self._began = time.monotonic()
+    def begin(self, together_with: "BudgetTracker | None" = None) -> None:
+        """Start counting the minutes now, or as the other one has."""
+        self._began = together_with._began if together_with else time.monotonic()
 
     @contextmanager
     def standing(self) -> Iterator[None]:

@@ -99,6 +99,8 @@ class RoutedCell:
 def plan_cells(config: BenchConfig, progress: ReadingProgress = no_progress) -> list[Cell]:
     """All configurations of a config, in order. Any mistake raises before the first one runs.
     `progress` is called while data sets are read.
+
+    A baseline that is shown the gold evidence is left out beside others if no query has any.
     """
     plan_evaluation(config)
     points = expand(config)
@@ -108,7 +110,19 @@ def plan_cells(config: BenchConfig, progress: ReadingProgress = no_progress) -> 
     for axis in config.matrix:
         _refuse_idle(axis, cells)
     # The same configuration named twice is one run.
-    return list({cell.run_id: cell for cell in cells}.values())
+    distinct = list({cell.run_id: cell for cell in cells}.values())
+    return [cell for cell in distinct if not _sees_nothing(cell)] or distinct
+
+
+def left_out_lines(config: BenchConfig, cells: Sequence[Cell]) -> list[str]:
+    """A line about the baselines of a config that are not among its planned configurations."""
+    planned = {cell.spec.name for cell in cells}
+    names = [name for name in config.systems if name not in planned and SYSTEMS.load(name).sees_gold]
+    return [f"left out: {', '.join(names)}, because no question names its evidence"] if names else []
+
+
+def _sees_nothing(cell: Cell) -> bool:
+    return cell.spec.sees_gold and not any(reference.evidence for reference in cell.dataset.references)
 
 
 def _refuse_idle(axis: str, cells: Sequence[Cell]) -> None:

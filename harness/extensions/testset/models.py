@@ -45,11 +45,11 @@ class WriterPlan:
 
     @property
     def written_by(self) -> str:
-        return f"{self.writer.provider}/{self.writer.model}"
+        return self.writer.label
 
     @property
     def judged_by(self) -> str:
-        return f"{self.judge.provider}/{self.judge.model}"
+        return self.judge.label
 
 
 def plan_models(models: ModelsConfig) -> WriterPlan:

@@ -70,7 +70,7 @@ def _generator(cell: Cell) -> str:
         return "its own"
     if cell.generator is None or cell.generator.is_none:
         return NO_MODEL
-    return f"{cell.generator.provider}/{cell.generator.model}"
+    return cell.generator.label
 
 
 _OF_NO_TIME = {"provider", "model", "api_key_env"}

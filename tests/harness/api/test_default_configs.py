@@ -6,8 +6,9 @@ import pytest
 
 from harness.api.config_building import DatasetChoice, bench_config, bench_configs
 from harness.api.run_status import planned_cells
-from harness.api.running import RunOptions, run_bench
+from harness.api.running import RunOptions, run_bench, run_benches
 from harness.api.runs import Runs
+from harness.config import BenchConfig
 from harness.config.shipped_files import shipped_configs
 from harness.report.verdict.findings import find
 from harness.report.view import load_groups
@@ -16,17 +17,19 @@ from harness.statistics.prices import load_prices
 DATA_SETS = ("demo", "documents", "multihop_rag", "ms_marco", "uda_qa", "rag_12000")
 
 
-def documents(folder: Path) -> DatasetChoice:
+def documents(folder: Path, *, quote: str = "") -> DatasetChoice:
     docs = folder / "docs"
     docs.mkdir()
     (docs / "bakery.md").write_text("# The bakery\n\nMarta Lind runs the bakery in Holm.\n")
     questions = folder / "asked.csv"
-    questions.write_text("question,answer\nWho runs the bakery in Holm?,Marta Lind\n")
+    columns, cells = ("question,answer,quote", f",{quote}") if quote else ("question,answer", "")
+    questions.write_text(f"{columns}\nWho runs the bakery in Holm?,Marta Lind{cells}\n")
     return DatasetChoice(docs=docs, questions=questions)
 
 
 def test_own_documents_are_compared_by_retrieval_first_and_then_by_answers(tmp_path: Path) -> None:
-    retrieval, answers = bench_configs(dataset=documents(tmp_path))
+    chosen = documents(tmp_path, quote="Marta Lind runs the bakery in Holm.")
+    retrieval, answers = bench_configs(dataset=chosen)
     assert retrieval.models.generator.is_none
     assert not answers.models.generator.is_none
     assert answers.budget.minutes
@@ -100,6 +103,7 @@ def test_a_baseline_that_sees_the_evidence_is_left_out_where_there_is_none(tmp_p
     config = bench_config(systems, dataset=documents(tmp_path))
     bench = run_bench(config, RunOptions(tmp_path / "results", quiet=True, records_only=True))
     assert [cell.spec.name for cell in bench.cells] == ["closed-book"]
+    assert [one.system for one in planned_cells(config, tmp_path)] == ["closed-book"], "and in a plan"
 
 
 def test_several_systems_under_a_budget_take_turns(tmp_path: Path) -> None:
@@ -115,3 +119,24 @@ def test_several_systems_under_a_budget_take_turns(tmp_path: Path) -> None:
     reached = {result.run.path: result.run.reach() for result in bench.results}
     assert bench.stopped is None
     assert len({reach.query_ids for reach in reached.values() if reach}) == 1, "all answered the same queries"
+
+
+def test_configs_that_name_the_same_minutes_share_them_and_others_have_their_own(tmp_path: Path) -> None:
+    def config(minutes: float | None, top_k: int) -> BenchConfig:
+        models = {"generator": {"provider": "fake"}, "embedder": {"provider": "fake"}}
+        return bench_config(
+            {
+                "systems": ["naive"],
+                "dataset": {"name": "demo", "sample": {"per_type": 1}},
+                "models": models,
+                "answer": {"top_k": top_k},
+                "budget": {"minutes": minutes},
+            }
+        )
+
+    configs = [config(None, 1), config(10, 2), config(10, 3), config(20, 4)]
+    benches = run_benches(configs, RunOptions(tmp_path, quiet=True, records_only=True))
+    ends = [bench.spending.allowance().end_by for bench in benches]
+    assert ends[0] is None and ends[1] is not None and ends[3] is not None
+    assert ends[1] == pytest.approx(ends[2], abs=1.0)
+    assert ends[3] > ends[1] + 600
