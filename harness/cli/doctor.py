@@ -186,7 +186,7 @@ def _servers() -> Iterator[Finding]:
         where = f" at {config.base_url}" if config.base_url else ""
         try:
             check_reachable(config)
-            proxy = proxy_of(str(config.base_url))
+            proxy = proxy_of(config.base_url) if config.base_url else None
         except HarnessError as error:
             yield Finding(f"provider {spec.name}", "optional", error.what, error.fix)
         else:

@@ -29,11 +29,11 @@ DISTRIBUTION = "rag-bench-harness"
 """Name on the package index; the command is `rag-harness`."""
 EXIT_DONE, EXIT_BUG, EXIT_USER, EXIT_TOLERANCE, EXIT_BUDGET, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
 EXIT_CODES = {
-    EXIT_DONE: "done, perhaps over the queries that all answered within a budget",
+    EXIT_DONE: "done; if a budget ended it, over what all systems answered",
     EXIT_BUG: "a bug, with its traceback",
-    EXIT_USER: "something you can fix: one line says what and how",
-    EXIT_TOLERANCE: "done, but more than runner.failure_tolerance has failed",
-    EXIT_BUDGET: "the budget ended before that; the same command resumes",
+    EXIT_USER: "an error that you can fix: one line says what and how",
+    EXIT_TOLERANCE: "done, but more failed than runner.failure_tolerance allows",
+    EXIT_BUDGET: "stopped at the budget; the last line says how to resume",
     EXIT_INTERRUPTED: "interrupted; the same command resumes",
 }
 """What each exit code means; printed by `--help`."""

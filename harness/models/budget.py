@@ -117,7 +117,7 @@ class Budget:
         return monotonic() >= self._begin_until
 
     def check_time(self) -> None:
-        """Raise BudgetReached if the time is over."""
+        """Raise BudgetExhausted if the time is over."""
         if self.time_is_over:
             self._close(_TIME)
             raise self._refuse()
@@ -147,7 +147,7 @@ class Budget:
         return Amount(usd=usd, tokens=usage.input_tokens + usage.output_tokens)
 
     async def admit(self, holder: object, role: str, amount: Amount) -> None:
-        """Wait until `amount` fits and reserve it for `holder`; raises BudgetReached if it never will."""
+        """Wait until `amount` fits and reserve it for `holder`; raises BudgetExhausted if it never will."""
         self._waiting.append(holder)
         try:
             while not self._lets_through(holder, role, amount):

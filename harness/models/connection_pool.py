@@ -5,7 +5,7 @@ from typing import cast
 
 import httpx2
 
-from harness.core.network import http_transport, raise_refusal, trusted_certificates, use_network_settings
+from harness.core.network import http_transport, proxy_of, raise_refusal, trusted_certificates, use_network_settings
 
 _ONE = httpx2.Limits(max_connections=1, max_keepalive_connections=1)
 
@@ -39,7 +39,7 @@ class ConnectionPool(httpx2.AsyncBaseTransport):
             raise
         stream = cast(httpx2.AsyncByteStream, response.stream)
         response.stream = _PooledBody(stream, connection, self._idle)
-        if response.status_code == 407:
+        if response.status_code == 407 and proxy_of(str(request.url)):
             await response.aclose()
             raise_refusal(str(request.url), "407 Proxy Authentication Required")
         return response

@@ -135,7 +135,7 @@ class BudgetTracker:
             self._warn(line)
 
     def check(self) -> None:
-        """BudgetReached if nothing is left."""
+        """BudgetExhausted if nothing is left."""
         self.check_time()
         self.count()
         if self._budget.usd is not None and self._before.usd >= self._budget.usd:
@@ -149,7 +149,7 @@ class BudgetTracker:
             self._before = self.spent()
 
     def check_time(self) -> None:
-        """BudgetReached if the time is over."""
+        """BudgetExhausted if the time is over."""
         if self.time_is_over:
             raise BudgetExhausted("the time is over")
 

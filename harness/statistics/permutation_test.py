@@ -13,7 +13,7 @@ units for a level (fewer than 6 for 95 %) there is no limit.
 
 Flips assume that differences are symmetric around the true one. If they are skewed, their means are too, and
 flips alone report a false difference in up to 11 % of cases (30 queries, lognormal). So the test of
-`t_intervals` has to agree: p is the larger of the two, the interval the hull of both.
+`confidence_intervals` has to agree: p is the larger of the two, the interval the hull of both.
 
 With weights, few queries may represent many, and may not show how the systems differ on their type: equal results
 on 2 queries that represent a third of the data set made one run "better" in up to 80 % of cases. So for each type

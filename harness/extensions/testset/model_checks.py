@@ -209,7 +209,7 @@ async def controls_of(
     """Tests the judge on known cases, because one that always says yes would look careful.
 
     Answers of other questions that the judge accepts as right, and questions with an answer for which the check
-    of unanswerable ones finds none. Raises BudgetReached.
+    of unanswerable ones finds none. Raises BudgetExhausted.
     """
     answerable = [one for one in candidates if one.survives and one.kind != "unanswerable"]
     beside = zip(answerable, [*answerable[1:], *answerable[:1]], strict=True)

@@ -119,7 +119,7 @@ class WriterModels:
 
     @contextmanager
     def charge(self) -> Iterator[None]:
-        """Context manager around all calls for one candidate. Raises BudgetReached if the time is over."""
+        """Context manager around all calls for one candidate. Raises BudgetExhausted if the time is over."""
         self.budget.check_time()
         with metered_apart(_SCOPE, self.meter):
             yield

@@ -50,7 +50,7 @@ class OpenedModels(ABC):
 
     @abstractmethod
     def check_time(self) -> None:
-        """BudgetReached if the time is over."""
+        """BudgetExhausted if the time is over."""
         ...
 
     @abstractmethod
@@ -182,7 +182,7 @@ class EvaluationModels(OpenedModels):
         )
 
     def check_time(self) -> None:
-        """BudgetReached if the time is over."""
+        """BudgetExhausted if the time is over."""
         self.budget.check_time()
 
     def identity(self, role: str, model: Mapping[str, Any]) -> dict[str, Any]:
@@ -219,7 +219,7 @@ class MeteredEvaluation:
 
     @contextmanager
     def charge(self) -> Iterator[None]:
-        """Meter the calls of the block as one judgement. BudgetReached if the time is over."""
+        """Meter the calls of the block as one judgement. BudgetExhausted if the time is over."""
         self._models.check_time()
         with metered_apart(SCOPE, self.meter):
             yield

@@ -122,7 +122,7 @@ class Supervisor:
     def run(self) -> WorkerEnd:
         """Supervise the worker until it ends.
 
-        Raises HarnessError (BudgetReached included) for what the user can fix, and SystemBroken for a bug of the
+        Raises HarnessError (BudgetExhausted included) for what the user can fix, and SystemBroken for a bug of the
         system outside of any query. On any exception, Ctrl-C included, the worker is ended first.
         """
         try:

@@ -268,6 +268,12 @@ async def test_a_proxy_that_refuses_is_one_line_with_its_variable_and_without_th
     assert len(proxy.seen) == (2 if status == 502 else 1)
 
 
+async def test_a_server_that_answers_407_without_a_proxy_is_one_line(proxy: Proxy, tmp_path: Path) -> None:
+    proxy.status = 407
+    with pytest.raises(HarnessError, match="407"):
+        await ask_at(f"{address(proxy)}/v1", tmp_path)
+
+
 @pytest.mark.parametrize(
     "value",
     [
