@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from harness.config import BenchConfig
+from harness.config import BenchConfig, ModelConfig
 from harness.runner.estimating.estimate import expected_work
 from harness.runner.plan import Cell, index_dirs, is_finished, plan_cells
 from harness.store import RunDir
@@ -53,8 +53,8 @@ def planned_cell(cell: Cell, results: Path) -> PlannedCell:
         n_expected=cell.n_answers,
         n_documents=len(cell.dataset.documents),
         index="built" if all(one.record() for one in index_dirs(cell, results)) else "missing",
-        generator=cell.generator.label if cell.generator and not cell.generator.is_none else None,
-        embedder=cell.embedder.label if cell.embedder and not cell.embedder.is_none else None,
+        generator=_model(cell.generator),
+        embedder=_model(cell.embedder),
         index_calls=_index_calls(cell),
         answer=cell.answer_params.model_dump(mode="json"),
         changed={
@@ -63,6 +63,12 @@ def planned_cell(cell: Cell, results: Path) -> PlannedCell:
         },
         notes=tuple(cell.dataset.notes),
     )
+
+
+def _model(model: ModelConfig | None) -> str | None:
+    if model is None or model.is_none:
+        return None
+    return model.provider if model.model in {None, model.provider} else model.label
 
 
 def _index_calls(cell: Cell) -> int | None:

@@ -152,8 +152,13 @@ class ModelConfig(ConfigSection):
 
     @property
     def label(self) -> str:
-        """`provider/model`; the provider alone if its model has the same name or none."""
-        return self.provider if self.model in {None, self.provider} else f"{self.provider}/{self.model}"
+        """`provider/model`."""
+        return f"{self.provider}/{self.model}"
+
+    @property
+    def described(self) -> str:
+        """`embedder MODEL at URL`."""
+        return f"{self.role} {self.model} at {self.base_url}"
 
     @field_validator("base_url")
     @classmethod

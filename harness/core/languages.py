@@ -78,7 +78,7 @@ def with_dates(text: str, write: Callable[[date], str]) -> str:
     """The text, in lower case, with every full date in a usual spelling (`3 May 2021`, `May 3, 2021`, `3. Mai
     2021`, `03.05.2021`, `2021-05-03`, `2021年5月3日`, `25/12/2021`) as `write` gives it.
 
-    `03/05/2021`, which is another day in other countries, stays; so does what is no day of the calendar.
+    `03/05/2021` is ambiguous (3 May or 5 March) and stays as it is, and so do impossible dates.
     """
     if not _HAS_YEAR.search(text):
         return text

@@ -5,11 +5,15 @@ Certificates: the system's store, which holds a company's own, or SSL_CERT_FILE.
 certificates, and other programs read other variables.
 """
 
+import math
 import os
 import re
 import socket
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from importlib.util import find_spec
 from ipaddress import ip_address, ip_network
 from pathlib import Path
@@ -146,6 +150,21 @@ def raise_refusal(url: str, said: str) -> None:
         raise ServiceUnavailable(f"{proxy} needs a user and a password for {proxy.host} ({said})", fix)
     if re.match(r"4\d\d", said) and not said.startswith(("408", "429")):
         raise ServiceUnavailable(f"{proxy} does not connect to {proxy.host} ({said})", proxy.fix)
+
+
+def retry_after_s(header: str | None, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float | None:
+    """Seconds from a Retry-After header (RFC 9110 10.2.3: a number or a date); None if absent or unreadable."""
+    if not header:
+        return None
+    try:
+        seconds = float(header)
+        return max(0.0, seconds) if math.isfinite(seconds) else None
+    except ValueError:
+        pass
+    try:
+        return max(0.0, (parsedate_to_datetime(header) - now()).total_seconds())
+    except (ValueError, TypeError, OverflowError):
+        return None
 
 
 def http_transport(url: str, limits: "Limits", trust: ssl.SSLContext) -> "AsyncHTTPTransport":

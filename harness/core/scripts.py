@@ -7,6 +7,7 @@ Arabic). Many have digits and sentence ends of their own.
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from itertools import groupby
 
 _BLOCKS_WITH_MARKS = (range(0x300, 0x1E00), range(0xA66F, 0xAC00), range(0x11000, 0x12000))
@@ -78,6 +79,16 @@ def folded(text: str) -> str:
 def word_count(text: str) -> int:
     """The number of words; of scripts without spaces an estimate from usual lengths of words."""
     return len(_COUNTED.findall(text))
+
+
+def bm25_terms(texts: Iterable[str]) -> list[list[str]]:
+    """The search terms of each text for the library bm25s, without English stop words."""
+    from bm25s.stopwords import STOPWORDS_EN
+
+    ignored = frozenset(STOPWORDS_EN)
+    # The library cannot store half of a surrogate pair.
+    whole = (text.encode(errors="replace").decode() for text in texts)
+    return [[term for term in search_terms(text) if term not in ignored] for text in whole]
 
 
 def search_terms(text: str) -> list[str]:

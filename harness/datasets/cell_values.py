@@ -9,12 +9,13 @@ import ast
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from harness.core.errors import DataError
-from harness.datasets.row_fields import kind_of
+from harness.datasets.row_fields import encodable, kind_of
 
 MISSING = frozenset(
     {"nan", "NaN", "NAN", "<NA>", "NaT", "None", "null", "NULL", "NA", "N/A", "n/a"}
@@ -51,24 +52,25 @@ class GoldAnswers:
     """SQuAD's empty list of answer spans."""
 
 
-def strict_json(text: str) -> object:
-    """The JSON value of a text; NaN, which pandas writes, is null. ValueError, also for a repeated key."""
-    return json.loads(text, parse_constant=constant, object_pairs_hook=object_of)
-
-
-def constant(name: str) -> float | None:
-    """The value of NaN, Infinity or -Infinity."""
+def _constant(name: str) -> float | None:
     return None if name == "NaN" else float(name)
 
 
-def object_of(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """The JSON object of these pairs."""
+def _object_of(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, n in Counter(name for name, _ in pairs).items() if n > 1)
         raise DuplicateKeyError(f"the key {twice[:60]!r} occurs twice in one object")
     return found
+
+
+STRICT_JSON = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_object_of)
+"""NaN, which pandas writes, is null. ValueError, also for a repeated key."""
+
+
+def strict_json(text: str) -> object:
+    """The JSON value of a text, by `STRICT_JSON`."""
+    return STRICT_JSON.decode(text)
 
 
 def parsed_cell(value: object, where: str = "") -> object:
@@ -112,14 +114,7 @@ def as_text(where: str, name: str, value: object) -> str:
         raise DataError(
             f"{where}: '{name}' must be text, not {kind_of(value)}", "docs/question-files.md describes the format"
         )
-    try:
-        # JSON can contain an unpaired surrogate, which UTF-8 files cannot: it would fail later, in a record.
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise DataError(
-            f"{where}: '{name}' contains an unpaired surrogate", "correct or remove that character"
-        ) from error
-    return value
+    return encodable(where, name, value, "correct or remove that character")
 
 
 def as_bool(where: str, name: str, value: object) -> bool | None:

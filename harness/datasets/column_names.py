@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,7 +72,7 @@ ANSWER_FILE: Mapping[str, Tiers] = {
 _ELSEWHERE = {
     "the answer of a system": _SYSTEM_ANSWER[:1],
     "retrieved contexts": _CONTEXTS,
-    "a gold answer": (*_GOLD[:1],),
+    "a gold answer": _GOLD[:1],
 }
 """What an unread column holds, by its name."""
 UNREAD = ("evidences",)
@@ -119,7 +120,8 @@ class Columns:
         foreign = [f"{_shown(name)} as {role}" for name, role in used.items() if name != role and name not in own]
         lines = [f"columns of {self.path.name} under other names: {', '.join(foreign)}"] if foreign else []
         taken = {*used, *(name.partition(".")[0] for name in used if name not in table.names), *passed_over}
-        counts = {name: sum(name in row.fields for row in table.rows) for name in table.names if name not in taken}
+        filled = Counter(name for row in table.rows for name in row.fields)
+        counts = {name: filled[name] for name in table.names if name not in taken}
         skipped = [f"{_shown(name)} ({count:,}{_guess(name)})" for name, count in counts.items()]
         if skipped:
             more = f" and {len(skipped) - _MOST_SHOWN:,} more" if len(skipped) > _MOST_SHOWN else ""
@@ -146,7 +148,8 @@ def find_columns(path: Path, table: FieldTable, roles: Mapping[str, Tiers], fiel
             what = f"--field {role}: no row has the field {_shown(theirs)}"
             raise ConfigError(what, near_name(name, table.names))
         named[role] = (name,)
-    free = [name for name in table.names if name not in {one for names in named.values() for one in names}]
+    said = {name for names in named.values() for name in names}
+    free = [name for name in table.names if name not in said]
     found = dict(named)
     for role, tiers in roles.items():
         if role not in named:
@@ -203,8 +206,8 @@ def listed_names(names: Sequence[str], most: int = 12) -> str:
 def _first_tier(tiers: Tiers, names: Sequence[str]) -> tuple[str, ...]:
     """The columns in the first group that has any; also flattened ones, such as `inputs.question`."""
     for tier in tiers:
+        known = {plain_name(name) for name in tier}
         for exact in (True, False):
-            known = {plain_name(name) for name in tier}
             found = [name for name in names if plain_name(name if exact else name.partition(".")[0]) in known]
             if found:
                 return tuple(sorted(found, key=lambda name: _rank(tier, name)))
@@ -212,8 +215,7 @@ def _first_tier(tiers: Tiers, names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _rank(tier: Sequence[str], name: str) -> int:
-    plain = [plain_name(one) for one in tier]
-    return plain.index(plain_name(name.partition(".")[0])) if plain_name(name.partition(".")[0]) in plain else 0
+    return [plain_name(one) for one in tier].index(plain_name(name.partition(".")[0]))
 
 
 def _agree(one: object, other: object) -> bool:
@@ -233,11 +235,8 @@ def _texts_of(value: object) -> set[str]:
 
 def _guess(name: str) -> str:
     plain = plain_name(name.partition(".")[0])
-    if sum(plain in map(plain_name, tier) for tiers in _ELSEWHERE.values() for tier in tiers) > 1:
-        return ""
-    said = (what for what, tiers in _ELSEWHERE.items() for tier in tiers if plain in map(plain_name, tier))
-    found = next(said, "")
-    return f", {found}" if found else ""
+    found = [what for what, tiers in _ELSEWHERE.items() for tier in tiers if plain in map(plain_name, tier)]
+    return f", {found[0]}" if len(found) == 1 else ""
 
 
 def _shown(name: str) -> str:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from harness.core.errors import DataError
 from harness.core.records import Document, Evidence, Query, Reference
+from harness.datasets.cell_values import NO_ANSWER
 from harness.datasets.hub_rows import HubTable, RowDraw, load_drawn
 from harness.datasets.published_check import departures
 from harness.datasets.row_fields import FIX, FileEntry
@@ -19,8 +20,7 @@ _FILES = {
     "v1.1": "ms_marco/ms_marco_v1.1_train_sample200.json",
     "v2.1": "ms_marco/ms_marco_v2.1_train_head500.json",
 }
-_NO_ANSWER = "No Answer Present."
-_NULL_ANSWER = "Insufficient information."
+_MARKED_AS_NONE = "No Answer Present."
 _ID_HEX = 12
 
 
@@ -93,7 +93,7 @@ def _row(entry: FileEntry, subset: str, pool: _Pool) -> DatasetRow:
         query_id=query_id,
         query_type=entry.text("query_type").lower(),
         answers=answers,
-        evidence=() if answers == (_NULL_ANSWER,) else evidence,
+        evidence=() if answers == (NO_ANSWER,) else evidence,
     )
     query = Query(query_id=query_id, text=entry.text("query").strip())
     return DatasetRow(query=query, reference=reference, doc_ids=doc_ids)
@@ -118,18 +118,18 @@ def _answers(entry: FileEntry) -> tuple[str, ...]:
     # Some conversions on the hub write "no such answer" as the text "[]".
     rewritten = entry.fields.get("wellFormedAnswers")
     given += [text.strip() for text in entry.texts("wellFormedAnswers")] if isinstance(rewritten, list) else []
-    answers = tuple(dict.fromkeys(text for text in given if text and text not in (_NO_ANSWER, "[]")))
-    return answers or ((_NULL_ANSWER,) if _NO_ANSWER in given else ())
+    answers = tuple(dict.fromkeys(text for text in given if text and text not in (_MARKED_AS_NONE, "[]")))
+    return answers or ((NO_ANSWER,) if _MARKED_AS_NONE in given else ())
 
 
 def _notes(rows: Sequence[DatasetRow]) -> tuple[str, ...]:
     references = [row.reference for row in rows]
     empty = sum(not reference.answers for reference in references)
-    null = sum(reference.answers == (_NULL_ANSWER,) for reference in references)
+    null = sum(reference.answers == (NO_ANSWER,) for reference in references)
     unselected = sum(not reference.evidence for reference in references) - null
     counted = (
         (empty, "have no reference answer: accuracy does not apply"),
-        (null, f"are marked '{_NO_ANSWER}': the reference answer is '{_NULL_ANSWER}', without evidence"),
+        (null, f"are marked '{_MARKED_AS_NONE}': the reference answer is '{NO_ANSWER}', without evidence"),
         (unselected, "have no selected passage: no evidence"),
     )
     return tuple(f"{count:,} of {len(rows):,} queries {what}" for count, what in counted if count)

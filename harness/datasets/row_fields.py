@@ -30,7 +30,7 @@ class FileEntry:
             raise self._wrong(name, "text", value)
         if not blank and not value.strip():
             raise DataError(f"{self.where}: field '{name}' is blank", FIX)
-        return self._encodable(name, value)
+        return encodable(self.where, name, value)
 
     def nullable_text(self, name: str) -> str:
         """The string in `name`; empty if it is null."""
@@ -67,7 +67,7 @@ class FileEntry:
         for value in self.values(name):
             if not isinstance(value, str):
                 raise self._wrong(name, "a list of texts", value)
-            found.append(self._encodable(name, value))
+            found.append(encodable(self.where, name, value))
         return found
 
     def entry(self, name: str) -> FileEntry:
@@ -86,14 +86,16 @@ class FileEntry:
     def _wrong(self, name: str, wanted: str, value: object) -> DataError:
         return DataError(f"{self.where}: field '{name}' must be {wanted}, not {kind_of(value)}", FIX)
 
-    def _encodable(self, name: str, value: str) -> str:
-        # JSON can contain an unpaired surrogate, which UTF-8 files cannot: it would fail later, when the record is
-        # written.
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            raise DataError(f"{self.where}: field '{name}' contains an unpaired surrogate", FIX) from error
-        return value
+
+def encodable(where: str, name: str, value: str, fix: str = FIX) -> str:
+    """The text of a field. DataError for an unpaired surrogate, which JSON can contain and UTF-8 files cannot: it
+    would fail later, when the record is written.
+    """
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"{where}: field '{name}' contains an unpaired surrogate", fix) from error
+    return value
 
 
 def as_entry(where: str, value: object) -> FileEntry:

@@ -1,5 +1,5 @@
 """Selects the queries and documents of a run, and orders its queries. The same sample gives the same selection
-everywhere. Whatever part of the order is answered is a stratified sample of all.
+everywhere. Any first part of the order is a stratified sample.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.errors import DataError
-from harness.datasets.cell_values import DuplicateKeyError, constant, is_missing, object_of, strict_json
+from harness.datasets.cell_values import STRICT_JSON, DuplicateKeyError, is_missing, strict_json
 from harness.datasets.decompression_limits import most_values, values_of_json, values_of_lines
 from harness.datasets.file_kinds import read_content
 from harness.datasets.row_fields import kind_of
@@ -46,6 +47,7 @@ _LISTS = (
 )
 """Keys of a JSON object that may hold the rows, at most two levels deep: promptfoo's are in `results.results`."""
 _OF_A_ROW = {"question", "query", "userinput", "input", "inputs", "answer"}
+_BETWEEN_ROWS = re.compile(r"[\s,]*")
 _TREC_RUN = re.compile(r"\S+[ \t]+Q0[ \t]+\S+[ \t]+-?\d+[ \t]+\S+[ \t]+\S+[ \t]*")
 _QRELS = re.compile(r"\S+[ \t]+(?:0|Q0)[ \t]+\S+[ \t]+-?\d+[ \t]*")
 _SHAPE = "write one JSON object per line, in UTF-8"
@@ -87,11 +89,12 @@ class FieldTable:
 
     def with_whole_numbers(self) -> FieldTable:
         """24.0 as 24 where all numbers of a CSV column end in .0: pandas writes integers with gaps so."""
-        cells = {
-            name: [str(row.given[name]) for row in self.rows if row.is_csv and not is_missing(row.given.get(name))]
-            for name in self.names
-        }
-        whole = {name for name, texts in cells.items() if texts and all(map(_FLOAT.fullmatch, texts))}
+        cells: dict[str, list[str]] = {}
+        for row in self.rows:
+            for name, value in row.given.items() if row.is_csv else ():
+                if not is_missing(value):
+                    cells.setdefault(name, []).append(str(value))
+        whole = {name for name, texts in cells.items() if all(map(_FLOAT.fullmatch, texts))}
         return replace(self, rows=tuple(_with_whole_numbers(row, whole) for row in self.rows)) if whole else self
 
 
@@ -222,8 +225,8 @@ def _whole_value(path: Path, text: str) -> object:
             raise DataError(f"{path}: {error}", "remove one of them") from error
         except (ValueError, RecursionError):
             return None
-    is_table = isinstance(value, Mapping) and (_list_in(value) is not None or _from_columns(value) is not value)
-    return value if is_table and not rest.strip() else None
+    table = _table_in(value) if isinstance(value, Mapping) else value
+    return table if table is not value and not rest.strip() else None
 
 
 def _parsed_array(path: Path, text: str) -> object:
@@ -234,22 +237,25 @@ def _parsed_array(path: Path, text: str) -> object:
     except (ValueError, RecursionError):
         return _parsed(text, str(path), is_whole=True)
     # To name the row, each object is parsed alone.
-    decoder = json.JSONDecoder(object_pairs_hook=object_of, parse_constant=constant)
     at, number = text.index("[") + 1, 1
     while True:
-        at = re.compile(r"[\s,]*").match(text, at).end()  # type: ignore[union-attr] # it matches anything
+        at = _BETWEEN_ROWS.match(text, at).end()  # type: ignore[union-attr] # it matches anything
         try:
-            _, at = decoder.raw_decode(text, at)
+            _, at = STRICT_JSON.raw_decode(text, at)
         except DuplicateKeyError as error:
             raise DataError(f"{path} row {number}: {error}", "remove one of them") from error
         number += 1
 
 
+def _table_in(value: Mapping[str, Any]) -> object:
+    """The rows in an object; the object itself if it is one row."""
+    inner = _list_in(value)
+    return inner if inner is not None else _from_columns(value)
+
+
 def _rows_of(value: object) -> Sequence[object]:
     """The rows in a JSON value: an array, a list inside an object, or the columns of a table."""
-    if isinstance(value, Mapping):
-        inner = _list_in(value)
-        value = inner if inner is not None else _from_columns(value)
+    value = _table_in(value) if isinstance(value, Mapping) else value
     values = value if isinstance(value, list) else [value]
     nested = [_nested_rows(one) for one in values]
     return [row for rows in nested for row in rows]
@@ -317,7 +323,7 @@ def _named_row(path: Path, value: object, place: str, names: dict[str, None]) ->
 
 
 def _plain(value: Any) -> Any:
-    """A value of a Parquet file as JSON would hold it; null entries of objects are those that other rows have."""
+    """A value of a Parquet file as JSON, without the null entries that Parquet adds for keys of other rows."""
     if isinstance(value, Mapping):
         return {str(name): _plain(held) for name, held in value.items() if held is not None}
     if isinstance(value, list | tuple):
@@ -349,7 +355,8 @@ def _csv_rows(path: Path, text: str, known: dict[str, None]) -> list[FieldRow]:
     text = text[separator.end() :] if separator else text
     delimiter = separator[1].replace("\\t", "\t") if separator else _delimiter(text)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    begun, rows = 1, []
+    begun = 1
+    rows: list[FieldRow] = []
     usual = csv.field_size_limit(_LONGEST_LINE)
     try:
         names = _header(path, next(reader, []))
@@ -364,15 +371,14 @@ def _csv_rows(path: Path, text: str, known: dict[str, None]) -> list[FieldRow]:
             if len(cells) != len(names):
                 fix = "put double quotes around a cell that holds a separator or a line break"
                 raise DataError(f"{path} {place} has {len(cells)} cells, the first line has {len(names)}", fix)
-            rows.append(
-                (place, {name: cell for name, cell in zip(names, cells, strict=True) if cell.strip() and name})
-            )
+            given = {name: cell for name, cell in zip(names, cells, strict=True) if cell.strip() and name}
+            rows.append(FieldRow(f"{path} {place}", given, is_csv=True, place=place))
     except csv.Error as error:
         fix = "put double quotes around a cell that contains one, and double each quote inside it"
         raise DataError(f"{path} line {begun + skipped} is not CSV ({error})", fix) from error
     finally:
         csv.field_size_limit(usual)
-    return [FieldRow(f"{path} {place}", cells, is_csv=True, place=place) for place, cells in rows]
+    return rows
 
 
 def _with_whole_numbers(row: FieldRow, names: set[str]) -> FieldRow:
@@ -391,8 +397,8 @@ def _delimiter(text: str) -> str:
 
 def _header(path: Path, cells: Sequence[str]) -> list[str]:
     names = [cell.strip().lower() for cell in cells]
-    for name in filter(None, names):
-        if names.count(name) > 1:
+    for name, n in Counter(filter(None, names)).items():
+        if n > 1:
             raise DataError(
                 f"{path} has two columns '{name}'",
                 "number further ones: quote, quote_2; for answers write 24|24 days",

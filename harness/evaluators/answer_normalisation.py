@@ -20,7 +20,7 @@ In this order:
    (`5km`), and of a bare amount a last zero behind the point goes (`3.50 km`, but not of `1.200`, which is 1200 in
    other countries, nor of a version, section or time). `07:15` is `7:15`; `<5` is not `5`, and `5'10` not `510`.
 5. A full date is `may 3 2021` in every usual spelling (`3 May 2021`, `3. Mai 2021`, `2021-05-03`, `25/12/2021`);
-   `03/05/2021`, which is another day in other countries, stays. Yes and no are those of the languages in
+   `03/05/2021` is ambiguous (3 May or 5 March) and stays. Yes and no are those of the languages in
    `harness.core.languages.UNDERSTOOD`. Digits of any script are 0 to 9.
 6. Articles (a, an, the) in front of another word go; white space collapses.
 

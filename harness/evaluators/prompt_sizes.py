@@ -1,8 +1,8 @@
 """Evidence within the first N characters of the generator's context: retrieval at equal prompt size.
 
 The text is the contexts in rank order, numbered and separated as in the answer prompt
-(`harness.llm_utils.answer_contract.numbered_contexts`). Text that a system's other calls read, such as the reports of a map
-step, is not included. The unit is characters, not tokens, because characters are the same for every model.
+(`harness.llm_utils.answer_contract.numbered_contexts`). Text that a system's other calls read, such as the reports
+of a map step, is not included. The unit is characters, because they are the same for every model.
 
 - A *fact* is within N if all of it is: in the first context that contains it, ignoring white space, it ends before
   character N. A fact that N cuts is not found.

@@ -239,7 +239,7 @@ class OpenAIChat:
     @property
     def named(self) -> str:
         """`provider/model`."""
-        return f"{self._config.provider}/{self._config.model}"
+        return self._config.label
 
     async def forward(self, request: Mapping[str, Any]) -> Any:
         """The server's whole reply, as JSON, to a request from outside. The configured model answers, whichever
@@ -267,7 +267,7 @@ class OpenAIEmbedding:
     @property
     def named(self) -> str:
         """`embedder MODEL at URL`."""
-        return f"{self.role} {self._config.model} at {self._config.base_url}"
+        return self._config.described
 
     async def embed(self, texts: Sequence[str]) -> "Vectors":
         """Shape (len(texts), d), float32, unit rows."""

@@ -5,7 +5,13 @@ from typing import cast
 
 import httpx2
 
-from harness.core.network import http_transport, proxy_of, raise_refusal, trusted_certificates, use_network_settings
+from harness.core.network import (
+    http_transport,
+    proxy_of,
+    raise_refusal,
+    trusted_certificates,
+    use_network_settings,
+)
 
 _ONE = httpx2.Limits(max_connections=1, max_keepalive_connections=1)
 

@@ -38,10 +38,10 @@ def rows_of(reply: Any) -> list[Any] | None:
     without /v1: `[{"index", "embedding": [[...]]}]`.
     """
     if isinstance(reply, list):
-        is_other = not reply or not all(isinstance(row, list | dict) for row in reply)
-        return (
-            None if is_other or (isinstance(reply[0], dict) and "embedding" not in reply[0]) else _in_order(reply)
-        )
+        is_rows = bool(reply) and all(isinstance(row, list | dict) for row in reply)
+        if not is_rows or (isinstance(reply[0], dict) and "embedding" not in reply[0]):
+            return None
+        return _in_order(reply)
     if not isinstance(reply, dict):
         return None
     if isinstance(data := reply.get("data"), list):

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import httpx2
 
 from harness.core.errors import ModelUnavailable
-from harness.core.network import FIX, REFUSED, proxy_of
+from harness.core.network import FIX, REFUSED, proxy_of, retry_after_s
 from harness.models.limiter import AdaptiveLimiter
-from harness.models.reply_parsing import UnreadableReply, retry_after_s
+from harness.models.reply_parsing import UnreadableReply
 from harness.models.sanitized_reply import SanitizedReply
 
 LIMIT = "HTTP 429"

@@ -80,7 +80,7 @@ def _long_prompt(scope: str) -> tuple[Message, ...]:
 
 
 def _about_context(config: GeneratorConfig, response: httpx2.Response) -> str:
-    where = f"the {config.role} {config.model} at {config.base_url}"
+    where = f"the {config.described}"
     fix = "raise its context (OLLAMA_CONTEXT_LENGTH of Ollama, -c of llama.cpp), or send less (docs/models.md)"
     if response.status_code in _TOO_LONG:
         message, _ = read_error(response.content)
@@ -98,7 +98,7 @@ async def _post(client: httpx2.AsyncClient, config: ModelConfig, body: dict[str,
     try:
         return await client.post(f"{config.base_url}{path}", json=body, headers=headers)
     except UnreadableReply as error:
-        where = f"the {config.role} {config.model} at {config.base_url}"
+        where = f"the {config.described}"
         raise ModelUnavailable(f"{where}: {error}", f"check models.{config.role}.base_url") from error
 
 
@@ -113,13 +113,13 @@ def _check(config: ModelConfig, response: httpx2.Response, body: dict[str, Any])
     status, role = response.status_code, config.role
     if 300 <= status < 400 or status == 511:
         raise ModelUnavailable(
-            f"the {role} {config.model} at {config.base_url} redirects or wants a login (HTTP {status})",
+            f"the {config.described} redirects or wants a login (HTTP {status})",
             f"set models.{role}.base_url to the URL that answers itself: https instead of http, no login page",
         )
     if 400 <= status < 500 and status not in _MAY_PASS:
         message, _ = read_error(response.content)
         raise ModelUnavailable(
-            f"the {role} {config.model} at {config.base_url} refuses what it is asked (HTTP {status}: {message})",
+            f"the {config.described} refuses what it is asked (HTTP {status}: {message})",
             _fix(config, body, message),
         )
     if status == 200 and isinstance(config, GeneratorConfig):

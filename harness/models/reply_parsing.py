@@ -4,9 +4,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from collections.abc import Mapping
 from typing import Any
 
 import httpx2
@@ -261,21 +259,6 @@ def parsed(content: bytes) -> Any:
         return json.loads(content)
     except (ValueError, RecursionError):
         return _NO_JSON
-
-
-def retry_after_s(header: str | None, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float | None:
-    """Seconds from a Retry-After header (RFC 9110 10.2.3: a number or a date); None if absent or unreadable."""
-    if not header:
-        return None
-    try:
-        seconds = float(header)
-        return max(0.0, seconds) if math.isfinite(seconds) else None
-    except ValueError:
-        pass
-    try:
-        return max(0.0, (parsedate_to_datetime(header) - now()).total_seconds())
-    except (ValueError, TypeError, OverflowError):
-        return None
 
 
 def allowances(headers: Mapping[str, str]) -> Allowances:

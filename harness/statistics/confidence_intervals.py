@@ -13,14 +13,11 @@
 
 Limits stay within `bounds`, the possible values. docs/STATISTICS.md has the measured coverage of each interval.
 
-Means of independent parts with their standard errors, with and without a correction for skewness.
-
-Student's t assumes symmetric values. Scores that are mostly 0, and times with a long tail, are not: with 30 values
-its 95 % interval covers 87 %, as do percentile bootstraps. Hall's transformation (Hall 1992, JRSS B 54:221-228) of
-the t statistic removes the skewness; for symmetric values with heavy tails it is the worse of the two. So both
-must agree: the interval is the hull of the two, p the larger. This is a closed form; scipy's BCa and a studentized
-bootstrap, which cover as well, need thousands of resamples and fail if a resample is constant. docs/STATISTICS.md
-has the measured coverage.
+Why a hull: Student's t assumes symmetric values. Scores that are mostly 0, and times with a long tail, are not:
+with 30 values its 95 % interval covers 87 %, as do percentile bootstraps. Hall's transformation (Hall 1992, JRSS B
+54:221-228) of the t statistic removes the skewness; for symmetric values with heavy tails it is the worse of the
+two. So both must agree: the interval is the hull of the two, p the larger. This is a closed form; scipy's BCa and
+a studentized bootstrap, which cover as well, need thousands of resamples and fail if a resample is constant.
 """
 
 from __future__ import annotations

@@ -8,12 +8,11 @@ clusters, if all but a few values of a column are equal, or if the columns agree
 unknown how rare a disagreement is. Kendall's coefficient is tau-b, because scores have ties. docs/STATISTICS.md
 has the measured coverage.
 
-The influence of each point on a correlation coefficient, from which its standard error is computed.
-
-A coefficient is a smooth function of means over points (Pearson) or over pairs and triples of points (Spearman,
-Kendall), so that to first order it changes with each point by that point's influence (Hoeffding 1948; Hampel
-1974). Sums of influences over the points of a cluster give the sandwich estimator of clustered data (Liang & Zeger
-1986). No distribution of values is assumed, and they may be tied.
+The second standard error comes from the influence of each point. A coefficient is a smooth function of means over
+points (Pearson) or over pairs and triples of points (Spearman, Kendall), so that to first order it changes with
+each point by that point's influence (Hoeffding 1948; Hampel 1974). Sums of influences over the points of a cluster
+give the sandwich estimator of clustered data (Liang & Zeger 1986). No distribution of values is assumed, and they
+may be tied.
 """
 
 from __future__ import annotations

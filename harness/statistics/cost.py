@@ -27,7 +27,7 @@ those calls and vectors, unknown if it was not recorded); `index_shared_*`, the 
 builder had paid for; `<phase>_<quantity>_mean` and `_max` for each column of resources.csv (n = samples; no
 interval, since neighbouring samples are correlated).
 
-The cost of scoring a run, in the same long format; never part of the system's cost.
+`evaluation_costs` gives the cost of scoring a run in the same format; it is never part of the system's cost.
 
 Per run and evaluator, `evaluation_<evaluator>_` and: `spent_s`, `model_calls`, `input_tokens`, `output_tokens` (of
 every judgement, reused ones too), `replayed_calls` (the part paid by earlier judgements of the same text) and

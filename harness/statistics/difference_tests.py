@@ -4,16 +4,15 @@
 - for all pairs of one metric: Holm's correction (Holm 1979), which limits the chance of any false difference among
   them to 5 %. scipy has none; that of statsmodels takes a tenth of a second, and a report needs it a hundred
   times.
+- the interval of the difference of two shares over the same queries: Tango's (1998, Statistics in Medicine
+  17:891-908).
 
 Sign flips are in `harness.statistics.permutation_test`.
 
-Difference of two shares over the same queries, from the queries that only one of the two got right.
-
-p is McNemar's (1947), exact; the interval of the difference is Tango's (1998, Statistics in Medicine 17:891-908),
-which inverts the score test and works for few queries and without discordant ones. The score test is not the exact
-one: where they disagree about 0, the limit is moved so that the interval excludes 0 exactly if p is at most its
-level. If only the score test excludes 0, the limit becomes 0; if only the exact test does, it becomes what Clopper
-& Pearson's (1934) limit of the share of wins implies for the difference.
+Tango's interval inverts the score test and works for few queries and without discordant ones. The score test is
+not the exact one: where they disagree about 0, the limit is moved so that the interval excludes 0 exactly if p is
+at most its level. If only the score test excludes 0, the limit becomes 0; if only the exact test does, it becomes
+what Clopper & Pearson's (1934) limit of the share of wins implies for the difference.
 """
 
 from __future__ import annotations

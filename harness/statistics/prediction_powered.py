@@ -8,8 +8,8 @@ other. With labels y of n queries and scores f of these and of N others:
     power = Cov_n(y, f) / ((1 + n / N) Var_{n+N}(f)), between 0 and 1
 
 so that an uninformative judge has no weight, and the interval is that of the labels alone. The limits are those of
-`confidence_intervals`, from each query's influence on the mean, summed by cluster (docs/annotate.md has the coverage). The
-labelled queries must be a random sample of all.
+`confidence_intervals`, from each query's influence on the mean, summed by cluster (docs/annotate.md has the
+coverage). The labelled queries must be a random sample of all.
 """
 
 from collections.abc import Mapping, Sequence

@@ -61,6 +61,9 @@ class Pairs:
         return np.array([np.mean(self.labels[row]) for row in rows])
 
 
+_FOLDS = 10
+
+
 def main() -> None:
     parser = command_line(__doc__)
     parser.add_argument("card", type=Path, help="the folder of the card")
@@ -145,11 +148,11 @@ def inner(pairs: Pairs, rows: Sequence[int], columns: list[int], penalty: float)
     return pairs.correlation(predicted, rows)
 
 
-def cross_fitted(pairs: Pairs, arguments: argparse.Namespace, folds: int = 10) -> Numbers:
+def cross_fitted(pairs: Pairs, arguments: argparse.Namespace) -> Numbers:
     order = np.random.default_rng(0).permutation(len(pairs.labels))
     predicted = np.zeros(len(order))
-    for fold in range(folds):
-        left, out = [list(map(int, part)) for part in (np.delete(order, np.s_[fold::folds]), order[fold::folds])]
+    for fold in range(_FOLDS):
+        left, out = [list(map(int, part)) for part in (np.delete(order, np.s_[fold::_FOLDS]), order[fold::_FOLDS])]
         columns, penalty = chosen(pairs, left, arguments)
         weights = fitted(pairs.scores[np.ix_(left, columns)], pairs.means(left), penalty)
         predicted[out] = pairs.scores[np.ix_(out, columns)] @ weights

@@ -78,7 +78,7 @@ def main() -> None:
         )
     found = (
         one
-        for name in chosen.measure or [group.ranking.measure]
+        for name in chosen.measure or [group.ranking.name]
         for one in recorded_rows(recorded(group, name, chosen.margin), chosen.replicates)
     )
     print_table(("measure", "systems, points", "queries", "answers", *HEADER), found)

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.core.errors import need
-from harness.core.scripts import search_terms
+from harness.core.scripts import bm25_terms
 from systems.common.vector_index import passage, passage_metadata
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class WordIndex:
                 row = {"text": chunk.text, "metadata": passage_metadata(chunk)}
                 starts.append(starts[-1] + file.write(json.dumps(row).encode() + b"\n"))
         np.save(folder / _STARTS, np.array(starts, dtype=np.int64))
-        words = _words(texts)
+        words = bm25_terms(texts)
         # The library cannot count a corpus without any word.
         if any(words):
             ranking = _bm25s().BM25(k1=1.5, b=0.75, method="lucene")
@@ -65,7 +65,7 @@ class WordIndex:
 
     def search_here(self, text: str, k: int) -> list[Context]:
         """`search` in the caller's own thread."""
-        (words,) = _words([text])
+        (words,) = bm25_terms([text])
         if self._ranking is None or not words:
             return []
         scores = self._ranking.get_scores(words)
@@ -87,13 +87,6 @@ class WordIndex:
 def check_word_index() -> None:
     """Raise MissingDependency if the library is not installed."""
     need("system-naive", "bm25s")
-
-
-def _words(texts: Iterable[str]) -> list[list[str]]:
-    ignored = frozenset(_bm25s().stopwords.STOPWORDS_EN)
-    # The library cannot store half of a surrogate pair.
-    whole = (text.encode(errors="replace").decode() for text in texts)
-    return [[term for term in search_terms(text) if term not in ignored] for text in whole]
 
 
 def _bm25s() -> Any:

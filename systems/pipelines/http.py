@@ -23,6 +23,7 @@ from harness.core.network import (
     http_transport,
     is_this_machine,
     raise_refusal,
+    retry_after_s,
     trusted_certificates,
     use_network_settings,
 )
@@ -33,7 +34,7 @@ from systems.pipelines.base import OWN_INDEX, OWN_WORDS, PipelineSystem, lent_ur
 from systems.pipelines.params import NoIndexParams, ServiceParams
 from systems.pipelines.replies import PipelineReply, WrongShape, read_reply
 from systems.pipelines.reply_paths import NothingThere, ReplyReader
-from systems.pipelines.templates import check_variables, filled, variables
+from systems.pipelines.templates import check_variables, filled
 
 _LONGEST_REPLY = 32_000_000
 _CONNECT_S = 5.0
@@ -136,8 +137,8 @@ class HttpPipeline:
                 return status, headers, content
             longest_s = min(60.0, 0.5 * 2.0 ** min(next(tries), 10))
             wait_s = random.uniform(0.1, longest_s)  # noqa: S311 - jitter, no secret
-            if (asked_s := headers.get("retry-after", "")).isdecimal():
-                wait_s = min(float(asked_s), _LONGEST_WAIT_S)
+            if (asked_s := retry_after_s(headers.get("retry-after"))) is not None:
+                wait_s = min(asked_s, _LONGEST_WAIT_S)
             with self._runtime.throttled() if status == 429 else nullcontext():
                 await asyncio.sleep(wait_s)
 
@@ -181,14 +182,11 @@ class HttpPipeline:
             where = f" to {there.scheme}://{there.hostname}" if there.hostname else ""
             raise ServiceUnavailable(
                 f"{self._url} redirects{where} ({status}), and a question is not sent elsewhere",
-                "name the URL that answers itself",
+                "use the URL that it redirects to",
             )
         if status in {401, 403}:
-            names = [
-                *filter(None, [self._params.api_key_env]),
-                *variables([self._params.headers, self._params.request]),
-            ]
-            fix = f"check {', '.join(names)}" if names else "set answer.api_key_env"
+            names = ", ".join(self._params.key_variables)
+            fix = f"check {names}" if names else "set answer.api_key_env"
             raise ServiceUnavailable(f"{self._url} asks for another key ({status})", fix)
         if status in {404, 405} and not self._answered:
             raise ServiceUnavailable(
@@ -221,12 +219,7 @@ def _down(url: str, reason: str) -> ServiceUnavailable:
 
 def _check(url: str, params: ServiceParams) -> None:
     """See `SystemSpec.preflight`."""
-    check_variables([params.headers, params.request], url)
-    name = params.api_key_env
-    if name and not os.environ.get(name):
-        raise ConfigError(
-            f"the environment has no {name}, which is to hold the key of {url}", f"export {name}=..."
-        )
+    check_variables(params.key_variables, url)
     try:
         connect_once(url, _CONNECT_S)
     except OSError as error:

@@ -11,6 +11,7 @@ from systems.pipelines.templates import (
     check_path,
     check_request,
     check_url_parameters,
+    variables,
 )
 
 Lends = tuple[Role, ...]
@@ -86,6 +87,12 @@ class ServiceParams(Params):
     """The environment variable whose value is sent as `Authorization: Bearer`."""
     lends: Lends = ()
     """Models of the config that the service is handed with each question, to be metered: generator, embedder."""
+
+    @property
+    def key_variables(self) -> list[str]:
+        """The environment variables that hold its keys."""
+        own = [self.api_key_env] if self.api_key_env else []
+        return list(dict.fromkeys([*own, *variables([self.headers, self.request])]))
 
     @model_validator(mode="after")
     def _one_body(self) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from harness.core.errors import ConfigError, nearest, need
@@ -95,13 +95,13 @@ def variables(tree: Any) -> list[str]:
     return list(dict.fromkeys(name for text in _texts(tree) for name in _VARIABLE.findall(text)))
 
 
-def check_variables(tree: Any, of: str) -> None:
+def check_variables(names: Iterable[str], of: str) -> None:
     """ConfigError if an environment variable is missing or cannot be sent. Its value is never quoted."""
-    for name in variables(tree):
+    for name in names:
         value = os.environ.get(name, "").strip()
         if not value:
             raise ConfigError(
-                f"the environment has no {name}, which is to hold a key of {of}", f"export {name}=..."
+                f"the environment variable {name}, with a key of {of}, is not set", f"export {name}=..."
             )
         if not (value.isascii() and value.isprintable()):
             raise ConfigError(f"{name} has characters that no key has", "copy the key again, on one line")

@@ -163,9 +163,6 @@ ENVIRONMENTS: dict[str, Environment] = {
         {"RAG_HARNESS_CACHE": "{here}/\udce9", "RAG_HARNESS_DATA": "{here}/\udce9"}
     ),
 }
-NEED_OTHER_USER = {name for name, one in ENVIRONMENTS.items() if one.become is unprivileged} | {
-    "user without a name"
-}
 EVERY = 3
 """Each environment meets every third command, beginning with another."""
 

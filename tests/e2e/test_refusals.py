@@ -17,11 +17,6 @@ from harness.store import RunDir
 pytestmark = pytest.mark.slow
 
 
-needs_root = pytest.mark.skipif(
-    os.geteuid() != 0 and not os.environ.get("CI"), reason="a small file system needs root to mount"
-)
-
-
 def test_an_unknown_key_in_the_yaml_names_the_nearest(cli: CommandLine) -> None:
     config = cli.folder / "bench.yaml"
     config.write_text("dataset: {name: demo, smaple: full}\n")

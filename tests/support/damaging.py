@@ -4,10 +4,9 @@ import asyncio
 import json
 import random
 import shutil
-import sqlite3
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import closing, redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from io import StringIO
 from pathlib import Path
@@ -331,9 +330,3 @@ def _difference(expected: str, found: str) -> str:
 def command_line(folder: Path) -> CommandLineHere:
     """`rag-harness` in that folder, with its own cache."""
     return CommandLineHere(folder, {"RAG_HARNESS_CACHE": str(folder / "cache")})
-
-
-def checkpointed(path: Path) -> None:
-    """All of a database in its one file, so that damage to the file damages the database."""
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -45,14 +45,6 @@ TWISTS: st.SearchStrategy[Twist] = st.one_of(
 """Distortions of a reply."""
 
 
-_COUNTED = {"replies": 0}
-
-
-def counted_replies() -> int:
-    """Number of distorted replies in this process."""
-    return _COUNTED["replies"]
-
-
 class TwistedJudge:
     """A `ChatModel` whose replies fit the schema and are then distorted, one way after the other."""
 
@@ -69,7 +61,6 @@ class TwistedJudge:
         """See `harness.protocols.ChatModel`."""
         kind, how = self._twists[self._asked % len(self._twists)]
         self._asked += 1
-        _COUNTED["replies"] += 1
         fitting = example_of(json_schema or {"type": "string"}, messages[-1].content)
         return str(_twisted(fitting, kind, how).encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 

@@ -68,9 +68,9 @@ def graph(chunks: Sequence[Chunk], edges: Sequence[Edge] = (), names: Sequence[s
     )
 
 
-def random_graph(chunks: Sequence[Chunk], entities: int, relations: int, seed: int = 3) -> KnowledgeGraph:
+def random_graph(chunks: Sequence[Chunk], entities: int, relations: int) -> KnowledgeGraph:
     """Entities `Person 0`, `Person 1`, ..., with edges among them."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(3)
     ends = random.integers(entities, size=(relations, 2)).tolist()
     places = random.integers(len(chunks), size=(relations, 2)).tolist()
     kinds = random.integers(40, size=relations).tolist()

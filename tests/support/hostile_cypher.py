@@ -128,8 +128,8 @@ def _all_to_all(count: int, edge: str = "--", label: str = "") -> str:
     return f"MATCH {', '.join(edges)} RETURN n0.doc_id LIMIT 1"
 
 
-def _ring(count: int, label: str = "") -> str:
-    return _chain(count, "--", label).replace(" RETURN", "--(n0) RETURN")
+def _ring(count: int) -> str:
+    return _chain(count).replace(" RETURN", "--(n0) RETURN")
 
 
 def _grown(steps: int, copies: int, kept: str = "{}", joined: str = " + ") -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from paired_runs import ScoredRun, Value, write_run
 
+from harness.report.chapter import Chapter, load_chapters
 from harness.report.view import Group, load_groups
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
@@ -19,6 +20,12 @@ def group_of(*runs: RunDir) -> Group:
     """The only group of these runs."""
     (group,) = load_groups(runs, load_prices())
     return group
+
+
+def chapter_of(*runs: RunDir) -> Chapter:
+    """The only chapter of these runs."""
+    (chapter,) = load_chapters(runs, load_prices())
+    return chapter
 
 
 def written(results: Path, *plans: ScoredRun) -> Group:

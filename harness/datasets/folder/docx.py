@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from harness.datasets.folder.formulas import superscript
 from harness.datasets.folder.text_cleanup import (
+    LONGEST_CELL,
+    LONGEST_REPEATED,
     NoDocument,
     ReadText,
     heading,
@@ -30,9 +32,6 @@ _BEFORE = {f"{_M}den": "/", f"{_M}rad": "\N{SQUARE ROOT}"}
 """Signs of formulas: one half is not 12."""
 _REFERENCES = {f"{_W}footnoteReference": "footnote", f"{_W}endnoteReference": "endnote"}
 _ON = {"1", "true", "on"}
-_LONGEST_CELL = 1000
-"""Characters. A table with a longer cell is the layout of a page, not data."""
-_LONGEST_REPEATED = 200
 _MARKS = {f"{_W}tab": "\t", f"{_W}br": "\n", f"{_W}cr": "\n", f"{_W}noBreakHyphen": "-"}
 
 
@@ -60,30 +59,33 @@ def read_word(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
 
 def _notes(document: WordDocument) -> dict[str, Any]:
     """The element of each footnote and endnote, by kind and id."""
+    found: dict[str, Any] = {}
+    for kind, part in _parts(document, {"footnotes", "endnotes"}):
+        for note in part:
+            if note.get(f"{_W}type") in {None, "normal"}:
+                found[f"{kind[:-1]} {note.get(f'{_W}id')}"] = note
+    return found
+
+
+def _parts(document: WordDocument, kinds: Set[str]) -> Iterator[tuple[str, Any]]:
+    """The kind and the root element of each part of these kinds."""
     from docx.oxml import parse_xml
 
-    found: dict[str, Any] = {}
     for relation in document.part.rels.values():
         kind = relation.reltype.rpartition("/")[2]
-        if kind in {"footnotes", "endnotes"} and not relation.is_external:
-            for note in parse_xml(relation.target_part.blob):
-                if note.get(f"{_W}type") in {None, "normal"}:
-                    found[f"{kind[:-1]} {note.get(f'{_W}id')}"] = note
-    return found
+        if kind in kinds and not relation.is_external:
+            yield kind, parse_xml(relation.target_part.blob)
+
+
+def _has_text(element: Any) -> bool:
+    return any((text.text or "").strip() for text in element.iter(*_TEXTS))
 
 
 def _left_out(document: WordDocument, hidden: int) -> dict[str, int]:
     """How many texts are not read."""
-    from docx.oxml import parse_xml
-
     counts = {"hidden texts of Word files": hidden}
-    for relation in document.part.rels.values():
-        kind = relation.reltype.rpartition("/")[2]
-        if kind not in {"header", "footer", "comments"} or relation.is_external:
-            continue
-        part = parse_xml(relation.target_part.blob)
-        texts = part if kind == "comments" else [part]
-        said = sum(any((text.text or "").strip() for text in one.iter(*_TEXTS)) for one in texts)
+    for kind, part in _parts(document, {"header", "footer", "comments"}):
+        said = sum(map(_has_text, part if kind == "comments" else [part]))
         what = "comments of Word files" if kind == "comments" else "page headers and footers of Word files"
         counts[what] = counts.get(what, 0) + said
     return {what: count for what, count in counts.items() if count}
@@ -169,7 +171,7 @@ class _Reading:
                 text = " ".join("".join(self._inline(cell)).split())
                 if merged is not None and merged.get(f"{_W}val") != "restart":
                     text = text or above.get(column, "")
-                above[column] = text if len(text) <= _LONGEST_REPEATED else ""
+                above[column] = text if len(text) <= LONGEST_REPEATED else ""
                 texts.append(text)
                 wide = cell.find(f"{_W}tcPr/{_W}gridSpan")
                 column += int(wide.get(f"{_W}val", "1")) if wide is not None else 1
@@ -193,7 +195,7 @@ class _Reading:
                     self._n_notes += 1
                     self._referenced.append((self._n_notes, note))  # Without a mark here: quotes have none.
             elif child.tag == f"{_W}r" and _is_hidden(child):
-                self.hidden += any((text.text or "").strip() for text in child.iter(*_TEXTS))
+                self.hidden += _has_text(child)
             elif child.tag == f"{_M}sup" or (child.tag == f"{_W}r" and _is_raised(child)):
                 yield superscript("".join(self._inline(child)))
             elif child.tag not in _AWAY and isinstance(child.tag, str):
@@ -219,7 +221,7 @@ def _is_layout(table: Any) -> bool:
     """Whether a table only places text on the page: it has a cell with a long text, or one cell."""
     cells = [cell for row in _children(table, "tr") for cell in _children(row, "tc")]
     return len(cells) == 1 or any(
-        sum(len(text.text or "") for text in cell.iter(*_TEXTS)) > _LONGEST_CELL for cell in cells
+        sum(len(text.text or "") for text in cell.iter(*_TEXTS)) > LONGEST_CELL for cell in cells
     )
 
 

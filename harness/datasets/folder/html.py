@@ -11,6 +11,7 @@ from harness.datasets.folder.formulas import keep_formulas, mark_superscripts
 from harness.datasets.folder.html_charset_aliases import codec_of
 from harness.datasets.folder.plain_text import decoded
 from harness.datasets.folder.text_cleanup import (
+    LONGEST_CELL,
     NoDocument,
     ReadText,
     SpannedCells,
@@ -35,8 +36,6 @@ _OPENED = "//@aria-controls | //@data-target | //@data-bs-target | //@href[start
 _LONGEST_ICON = 40
 _LONGEST_SPAN = 6
 """Digits of a number of rows or columns."""
-_LONGEST_CELL = 1000
-"""Characters. A table with a longer cell is the layout of a page, not data."""
 _OF_OTHERS = frozenset({"a", "label"})
 """Link texts and labels do not count as content of the page itself."""
 _TITLES = ("h1", "h2", "h3", "h4", "h5", "h6")
@@ -122,7 +121,7 @@ def _drop_what_is_not_said(root: Any) -> Counter[str]:
 
 
 def _drop(elements: list[Any]) -> int:
-    """How many of them had text."""
+    """Remove the elements. Returns how many had text."""
     said = 0
     for element in elements:
         if element.getparent() is not None:
@@ -132,7 +131,7 @@ def _drop(elements: list[Any]) -> int:
 
 
 def _is_said_beside(element: Any) -> bool:
-    """Whether an element for screen readers alone says what the element beside it shows to others."""
+    """Whether text for screen readers only repeats the visible element beside it."""
     beside = (element.getprevious(), element.getnext()) if _FOR_SCREEN_READERS.search(element.get("class")) else ()
     return any(one is not None and one.get("aria-hidden") == "true" and not _is_icon(one) for one in beside)
 
@@ -346,7 +345,7 @@ def _is_data(table: Any) -> bool:
         is not None
     ):
         return False
-    return all(len("".join(cell.itertext())) <= _LONGEST_CELL for cell in table.iter("td", "th"))
+    return all(len("".join(cell.itertext())) <= LONGEST_CELL for cell in table.iter("td", "th"))
 
 
 def _table(table: Any) -> str:

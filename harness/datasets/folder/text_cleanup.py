@@ -35,6 +35,10 @@ UNREADABLE = re.compile(r"\ufffd|\(cid:\d+\)")
 _LIKE_HEADING = re.compile(r"^(#{1,6}[ \t])", re.MULTILINE)
 _LONGEST_TITLE = 200
 _LONGEST_TABLE = 1000
+LONGEST_CELL = 1000
+"""Characters. A table with a longer cell is the layout of a page, not data."""
+LONGEST_REPEATED = 200
+"""Characters of a cell that is repeated in the rows it spans."""
 """Characters of a header and the rows below it; less than the usual size of a chunk."""
 
 
@@ -129,7 +133,6 @@ def rows_below(header: Sequence[str], rows: Iterable[str]) -> list[str]:
 class SpannedCells:
     """The cells of rows in which a cell may continue in the rows below; these repeat its text."""
 
-    _LONGEST = 200
     _MOST = 1_000_000
 
     def __init__(self) -> None:
@@ -143,7 +146,7 @@ class SpannedCells:
         for text, wide, high in cells:
             column = self._continue(texts, column)
             texts.append(text)
-            if high > 1 and len(text) <= self._LONGEST:
+            if high > 1 and len(text) <= LONGEST_REPEATED:
                 self._above[column] = (high - 1, text, wide)
             column += wide
         self._continue(texts, column)

@@ -154,7 +154,7 @@ def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator
         yield f"{_of(silent, whole)} without answers: correctness cannot be scored"
     unsure = [question for question in asked if question.has_alternatives]
     if unsure:
-        what = f"one of several documents is enough, which evidence cannot say (first: {_place(unsure[0])})"
+        what = f"any of several documents is enough, which evidence cannot express (first: {_place(unsure[0])})"
         yield f"{_of(len(unsure), whole)} without retrieval scores: {what}"
     words = Counter(question.missing_as for question in asked if question.missing_as)
     if words:
@@ -164,8 +164,8 @@ def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator
     barred = [question for question in asked if question.is_unanswerable]
     if barred:
         ignored = sum(bool(question.ignored_answers) for question in barred)
-        more = f"; the answers that {ignored:,} of them have are not read" if ignored else ""
-        yield f"{_of(len(barred), whole)} are marked as unanswerable: to abstain is right{more}"
+        more = f"; the answers of {ignored:,} of them are ignored" if ignored else ""
+        yield f"{_of(len(barred), whole)} are marked as unanswerable, so abstaining is correct{more}"
     bare = sum(
         not question.evidence and not question.has_alternatives and not say_that_there_is_none(question.answers)
         for question in asked

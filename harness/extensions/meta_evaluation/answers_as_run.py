@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.hashing import short_digest
-from harness.core.records import Cost, Prediction, RunRecord, Usage
+from harness.core.records import Cost, Prediction, RunRecord, Score, Usage
 from harness.runner.plan import IDENTITY_SCHEMA
 from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
 
@@ -63,3 +63,12 @@ def answers_as_run(
         finished_at = datetime.now(UTC).isoformat()
         run.mark_done(Done(n_expected=len(pairs), n_ok=len(pairs), n_error=0, finished_at=finished_at))
     return run
+
+
+def scored_values(scores: Iterable[Score]) -> dict[str, dict[str, float]]:
+    """Measure -> query id -> value, of the scores that have one."""
+    found: dict[str, dict[str, float]] = {}
+    for score in scores:
+        if score.status == "scored" and score.value is not None:
+            found.setdefault(score.measure, {})[score.query_id] = score.value
+    return found

@@ -28,7 +28,7 @@ from harness.statistics.correlation import Coefficient
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from harness.display import Drawing, Picture, Section
+    from harness.display import Picture, Section
 
     DrawnSection = tuple[Section, Sequence[Drawing]]
     """A section with its figures."""
@@ -68,8 +68,6 @@ def _scatters(findings: CorrelationFindings, pairs: Sequence[CorrelatedPair], ne
     panels = figure.subplots(rows, columns, squeeze=False).flat
     for axes, pair in zip(panels, pairs, strict=False):
         _scatter(axes, findings, pair)
-    for axes in list(panels)[len(pairs) :] if len(pairs) < rows * columns else []:
-        axes.set_axis_off()
     for axes in figure.axes[len(pairs) :]:
         axes.set_axis_off()
     left = len(findings.measurable) - len(pairs)

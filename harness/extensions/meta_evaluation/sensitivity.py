@@ -14,6 +14,7 @@ from harness.api.evaluating import EvaluateOptions, Evaluation, evaluate_all
 from harness.core.errors import ConfigError, nearest
 from harness.core.hashing import short_digest
 from harness.display.text_format import file_name
+from harness.extensions.meta_evaluation.answers_as_run import scored_values
 from harness.extensions.meta_evaluation.perturbations import Perturbation
 from harness.extensions.meta_evaluation.perturbed_runs import (
     FEWEST_CASES,
@@ -95,10 +96,10 @@ class PerturbationEffect:
 def swap_effects(runs: PerturbedRuns, measures: Sequence[Measure]) -> list[PerturbationEffect]:
     """Of each measure with a better direction, for each perturbation; measures without any value are left out."""
     frame = Frame.of(runs.base)
-    before = _values(runs.base)
+    before = scored_values(runs.base.scores())
     found = []
     for swap, run in runs.swapped:
-        after, n_swapped = _values(run), len(run.sample())
+        after, n_swapped = scored_values(run.scores()), len(run.sample())
         for measure in measures:
             if measure.failure_value is not None and before.get(measure.name):
                 both = (before[measure.name], after.get(measure.name, {}))
@@ -111,14 +112,6 @@ def by_measure(effects: Sequence[PerturbationEffect]) -> list[tuple[Measure, lis
     for effect in effects:
         groups.setdefault(effect.measure.name, []).append(effect)
     return [(own[0].measure, own) for own in groups.values()]
-
-
-def _values(run: RunDir) -> dict[str, dict[str, float]]:
-    found: dict[str, dict[str, float]] = {}
-    for score in run.scores():
-        if score.status == "scored" and score.value is not None:
-            found.setdefault(score.measure, {})[score.query_id] = score.value
-    return found
 
 
 def _effect(

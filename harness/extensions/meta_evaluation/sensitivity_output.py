@@ -12,7 +12,13 @@ from harness.cli.console import open_console
 from harness.cli.evaluate import conclude, resumable, say_stopped
 from harness.core.records import Usage
 from harness.display import Content, Entry, Quantity, Section, Table, counted, printable
-from harness.extensions.meta_evaluation.figures import MovedParameter
+from harness.display.plotting import plotting
+from harness.extensions.meta_evaluation.figures import (
+    MovedParameter,
+    draw_sensitivity,
+    draw_sweeps,
+    write_folder,
+)
 from harness.extensions.meta_evaluation.sensitivity import (
     PerturbationEffect,
     SensitivityOptions,
@@ -248,9 +254,6 @@ def _data(run_id: str, sensed: SensitivityResult) -> dict[str, object]:
 
 
 def _write(run_id: str, sensed: SensitivityResult, out: Path) -> Path:
-    from harness.display.plotting import plotting
-    from harness.extensions.meta_evaluation.figures import draw_sensitivity, draw_sweeps, write_folder
-
     content = Content([HOW_TO_READ], [*sensed.notes, *note_on_unread_metrics(sensed.effects)], _tables(sensed))
     shown = of_readers(sensed.effects)
     title = f"Sensitivity of measures: {run_id}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from harness.cli.evaluate import conclude, resumable, say_stopped
 from harness.config import BenchConfig
 from harness.core.errors import HarnessError
 from harness.core.records import Context, Prediction, Query, Reference, Score, Usage
-from harness.extensions.meta_evaluation.answers_as_run import answers_as_run
+from harness.extensions.meta_evaluation.answers_as_run import answers_as_run, scored_values
 from harness.extensions.meta_evaluation.card_output import (
     card_json,
     card_sentences,
@@ -142,10 +143,7 @@ def _is_scored(planned: PlannedEvaluator, plan: EvaluationPlan, run: RunDir) -> 
 
 def _values(human: LabelledSet, run: RunDir, plan: EvaluationPlan, prices: Prices) -> CardValues:
     scores = run.scores()
-    found: dict[str, dict[str, float]] = {}
-    for score in scores:
-        if score.status == "scored" and score.value is not None:
-            found.setdefault(score.measure, {})[score.query_id] = score.value
+    found = scored_values(scores)
     measures = list(_measured(run, plan, prices, scores))
     worst = {one.name: one.worst for one in measures if one.worst is not None and one.name in found}
     rows = [row for one in human.dimensions for row in _rows(one, found, worst)]
@@ -166,13 +164,13 @@ def _measured(run: RunDir, plan: EvaluationPlan, prices: Prices, scores: Sequenc
     """Every metric of the plan's evaluators that scored the run, with its cost."""
     by_evaluator = {one.evaluator: one for one in run.evaluations()}
     n_items = len(run.sample())
+    failed = Counter(score.measure for score in scores if score.status == "failed")
     for planned in plan.evaluators:
         record = by_evaluator.get(planned.spec.name)
         if record is None:
             continue
         usage = record.cost.usage
         for measure in planned.measures:
-            failed = sum(score.measure == measure.name and score.status == "failed" for score in scores)
             yield MeasuredBy(
                 name=measure.name,
                 title="" if measure.title == measure.name else measure.title,
@@ -180,7 +178,7 @@ def _measured(run: RunDir, plan: EvaluationPlan, prices: Prices, scores: Sequenc
                 is_judged="judge" in planned.spec.roles,
                 worst=measure.failure_value,
                 n_items=n_items,
-                n_failed=failed,
+                n_failed=failed[measure.name],
                 evaluator_wall_s=record.cost.wall_s,
                 evaluator_tokens=sum(used.input_tokens + used.output_tokens for used in usage.values()),
                 evaluator_usd=usage_usd(prices, plan.models, usage),

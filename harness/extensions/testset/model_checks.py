@@ -15,7 +15,7 @@ import numpy as np
 
 from harness.core.errors import HarnessError, need
 from harness.core.records import Context, Document, Evidence
-from harness.core.scripts import search_terms
+from harness.core.scripts import bm25_terms
 from harness.evaluators.answer import is_right
 from harness.evaluators.answer_normalisation import abstains, is_verdict
 from harness.extensions.testset.documents import passages_of
@@ -80,7 +80,7 @@ class PassageSearch:
         return [self._passages[place] for place in best]
 
     def _by_words(self, question: str) -> list[int]:
-        (words,) = _words([question])
+        (words,) = bm25_terms([question])
         if self._words is None or not words:
             return []
         scores = self._words.get_scores(words)
@@ -88,7 +88,7 @@ class PassageSearch:
 
 
 def _ranking(texts: Sequence[str]) -> Any:
-    words = _words(texts)
+    words = bm25_terms(texts)
     # bm25s cannot index a corpus without any word.
     if not any(words):
         return None
@@ -97,14 +97,6 @@ def _ranking(texts: Sequence[str]) -> Any:
     ranking = bm25s.BM25(method="lucene")
     ranking.index(words, show_progress=False)
     return ranking
-
-
-def _words(texts: Sequence[str]) -> list[list[str]]:
-    from bm25s.stopwords import STOPWORDS_EN
-
-    # bm25s cannot store half of a surrogate pair.
-    whole = (text.encode(errors="replace").decode() for text in texts)
-    return [[term for term in search_terms(text) if term not in STOPWORDS_EN] for text in whole]
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import combinations, islice, pairwise
 from random import Random
 
@@ -121,6 +122,11 @@ class WritingSources:
     """In sampling order; none without questions over two documents."""
     seed: int
 
+    @cached_property
+    def dates(self) -> list[str]:
+        """The date of each document; empty: unknown."""
+        return [date_of(document) for document in self.documents]
+
 
 def slots_of(kind: QuestionKind, material: WritingSources, most: int) -> list[QuestionSlot]:
     """The first `most` places of a kind, all different; fewer if the documents have no more."""
@@ -153,12 +159,12 @@ def _single(kind: QuestionKind, material: WritingSources) -> Iterator[QuestionSl
 
 def _drawn(document: Document, draw: Random) -> deque[tuple[Excerpt, list[str]]]:
     """The passages and the sentences of each, both in random order."""
-    drawn = []
+    drawn, date = [], date_of(document)
     for passage in passages_of(document.text):
         # A sentence repeated within a passage is listed once.
         sentences = tuple(dict.fromkeys(sentences_of(passage)))
         if len(sentences) >= _ENOUGH:
-            excerpt = Excerpt(document, sentences, date_of(document))
+            excerpt = Excerpt(document, sentences, date)
             drawn.append((excerpt, draw.sample(sentences, len(sentences))))
     draw.shuffle(drawn)
     return deque(drawn)
@@ -193,7 +199,7 @@ def _suits(kind: QuestionKind, pair: Pair, material: WritingSources) -> bool:
     if kind == "bridge":
         return pair.is_name
     if kind == "temporal":
-        first, second = (date_of(material.documents[place]) for place in (pair.first, pair.second))
+        first, second = material.dates[pair.first], material.dates[pair.second]
         return bool(first and second) and first != second
     return True
 
@@ -307,7 +313,7 @@ def _why_not(kind: QuestionKind, sources: WritingSources) -> str:
         return "no document has two sentences"
     if len(sources.documents) < 2:
         return "they need two documents, and there is one"
-    if kind == "temporal" and sum(bool(date_of(document)) for document in sources.documents) < 2:
+    if kind == "temporal" and sum(map(bool, sources.dates)) < 2:
         return "no two documents state their date (published_at in their metadata, or a date at the beginning)"
     if not sources.pairs:
         return "no two documents name the same person, place or thing"

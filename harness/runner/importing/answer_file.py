@@ -178,7 +178,7 @@ def _with_ids(contexts: object, row: FieldRow) -> object:
 
 
 def _number(cell: object) -> object:
-    """A number in a CSV cell; what is none is refused with its line."""
+    """A number in a CSV cell. Other text stays as it is; `parse_row` refuses it."""
     try:
         return float(cell) if isinstance(cell, str) and cell.strip() else None
     except ValueError:

@@ -110,7 +110,7 @@ def parse_row(given: Mapping[str, Any], place: str) -> ImportedRow:
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
-            what = f"{place}: '{name}' holds half a surrogate pair"
+            what = f"{place}: '{name}' has an unpaired surrogate"
             raise DataError(what, "write the whole character, or remove it") from error
     try:
         return ImportedRow(place=place, **known)

@@ -45,7 +45,7 @@ class ImportRequest:
     questions: Path | None = None
     """File of questions about the documents."""
     fields: Mapping[str, str] = field(default_factory=dict)
-    """Field of `ImportedRow` -> its name in the file."""
+    """Field of an answer -> its column in the file; with `questions`, also fields of that file."""
     where: Mapping[str, str] = field(default_factory=dict)
     """Field in the file -> value of the rows to import."""
     model: str | None = None

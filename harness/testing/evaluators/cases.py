@@ -44,11 +44,11 @@ def answers_to_score() -> list[AnsweredQuery]:
     )
     question = "Who built the Gull Sound array?"
     unnamed = own.model_copy(update={"query_id": "unnamed", "evidence": ()})
-    (_, sentence), *_ = _own_predictions()
+    predictions = list(_own_predictions())
     return [
         *answered,
-        *(_answered(f"own {kind}", question, own, prediction) for kind, prediction in _own_predictions()),
-        _answered("evidence unnamed", question, unnamed, sentence),
+        *(_answered(f"own {kind}", question, own, prediction) for kind, prediction in predictions),
+        _answered("evidence unnamed", question, unnamed, predictions[0][1]),
     ]
 
 

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.core.network import retry_after_s
 from harness.core.records import Usage
 from harness.models.model_endpoint import read_error
-from harness.models.reply_parsing import read_usage, retry_after_s
+from harness.models.reply_parsing import read_usage
 
 NOW = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
 JSON = st.recursive(

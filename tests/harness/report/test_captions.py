@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from paired_runs import ScoredRun, Value, write_run
+from report_groups import chapter_of
 
 from harness.display import Drawing
 from harness.display.plotting import plotting
@@ -16,11 +17,6 @@ from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]
 SMALL = {"inference_query": 2, "null_query": 1}
-
-
-def chapter_of(*runs: RunDir) -> Chapter:
-    (chapter,) = load_chapters(runs, load_prices())
-    return chapter
 
 
 def drawn(chapter: Chapter, section: str) -> dict[str, Drawing]:

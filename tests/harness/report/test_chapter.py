@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write_run
 from pydantic import JsonValue
+from report_groups import chapter_of
 
 from harness.core.records import Cost, EvaluationRecord, Score, Usage
 from harness.display import NOTHING, Entry, Picture, Quantity, Table, ValueGroup, format_value
@@ -19,11 +20,6 @@ from harness.store import RunDir
 MakeRun = Callable[..., RunDir]
 SMALL = {"inference_query": 2, "null_query": 1}
 JUDGE: dict[str, dict[str, JsonValue]] = {"judge": {"provider": "openai", "model": "gpt-4o-mini"}}
-
-
-def chapter_of(*runs: RunDir) -> Chapter:
-    (chapter,) = load_chapters(runs, load_prices())
-    return chapter
 
 
 def table_of(chapter: Chapter, name: str) -> Table:

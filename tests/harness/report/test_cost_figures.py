@@ -12,6 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from paired_runs import ScoredRun, close_again, write_run
+from report_groups import group_of
 
 from harness.core.records import Cost, Usage
 from harness.display import NOTHING, Drawing, Quantity, Table
@@ -23,7 +24,7 @@ from harness.report.figures.significance import draw_significance
 from harness.report.tables.break_even import break_even_tables
 from harness.report.verdict.findings import Findings, find
 from harness.report.verdict.ranking import Ranking
-from harness.report.view import Group, load_groups
+from harness.report.view import Group
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
@@ -42,10 +43,6 @@ DRAW = (draw_latency, draw_tokens, draw_resources)
 def new_figure() -> Iterator[NewFigure]:
     with plotting() as made:
         yield made
-
-
-def group_of(*runs: RunDir) -> Group:
-    return load_groups(runs, load_prices())[0]
 
 
 def crossings_of(group: Group) -> list[Table]:

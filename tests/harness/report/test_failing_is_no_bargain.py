@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from paired_runs import ScoredRun, close_again, write_run
+from report_groups import group_of
 
 from harness.core.records import Failure, Usage
 from harness.display import NOTHING, Quantity, Table, format_value
@@ -19,8 +20,7 @@ from harness.report.figures.pareto import draw_pareto
 from harness.report.tables.break_even import break_even_tables
 from harness.report.tables.costs import latency_table, phases_table, query_cost_table
 from harness.report.verdict.findings import find
-from harness.report.view import Group, load_groups
-from harness.statistics.prices import load_prices
+from harness.report.view import Group
 from harness.store import RunDir
 
 if TYPE_CHECKING:
@@ -32,10 +32,6 @@ TIMEOUT = Failure(kind="timeout", message="no answer within 9 s")
 CHEAP = Usage(calls=1, input_tokens=10)
 DEAR = Usage(calls=1, input_tokens=10_000)
 BLIND = Usage(calls=2, input_tokens=10, unmetered_calls=1)
-
-
-def group_of(*runs: RunDir) -> Group:
-    return load_groups(runs, load_prices())[0]
 
 
 def crossings_of(group: Group) -> list[Table]:

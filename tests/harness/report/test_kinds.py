@@ -36,8 +36,8 @@ def group(tmp_path: Path) -> Group:
         "naive": ("answered-wrong", "ranked-too-low", "", "", "", "from elsewhere"),
     }
     runs = [Answers(name, said, sorted_scores(own)) for name, own in labels.items()]
-    format_value = [write_run(tmp_path, [Asked(name) for name in IDS], run) for run in runs]
-    return load_groups(format_value, load_prices())[0]
+    written = [write_run(tmp_path, [Asked(name) for name in IDS], run) for run in runs]
+    return load_groups(written, load_prices())[0]
 
 
 def test_every_kind_that_any_run_has_is_counted_in_the_order_of_the_measure(group: Group) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from paired_runs import ScoredRun
+from report_groups import group_of
 from report_groups import written as groups_written
 
 from harness.core.records import Usage
@@ -15,19 +16,13 @@ from harness.display.plotting import plotting
 from harness.report.figures.sweeps import draw_sweeps
 from harness.report.tables.sweeps import budget_tables, find_sweeps, sweep_tables
 from harness.report.verdict.findings import find
-from harness.report.view import Group, load_groups
+from harness.report.view import Group
 from harness.statistics import NATURAL
-from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]
 FEW = {"inference_query": 2}
 MANY = {"inference_query": 40}
-
-
-def group_of(*runs: RunDir) -> Group:
-    (group,) = load_groups(runs, load_prices())
-    return group
 
 
 def values(table: Table, column: int) -> list[float | None]:

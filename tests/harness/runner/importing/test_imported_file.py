@@ -157,10 +157,10 @@ def test_line_separators_blank_lines_and_byte_order_marks_do_not_break_rows(writ
         ({"query": "q", "answer": "a", "contexts": [{"text": "t", "doc_ids": [[]]}]}, "'contexts.0.doc_ids.0'"),
         ({"query": "q", "answer": "a", "contexts": [{"text": "t", "kind": "chunk"}]}, "'contexts.0.kind'"),
         ({"query": "q", "answer": "a", "contexts": [{"text": "t", "score": math.inf}]}, "'contexts.0.score'"),
-        ('{"query": "q", "answer": "half \\ud83d"}', "line 2: 'answer' holds half"),
+        ('{"query": "q", "answer": "half \\ud83d"}', "line 2: 'answer' has an unpaired"),
         (
             '{"query": "q", "answer": "a", "contexts": ["\\ude00"]}',
-            "line 2: 'contexts' holds half",
+            "line 2: 'contexts' has an unpaired",
         ),
     ],
 )
