@@ -52,7 +52,7 @@ from harness.evaluators.prompt_sizes import (
     prompt_contexts,
     size_measure,
 )
-from harness.evaluators.run_scoring import NO_CONTEXTS
+from harness.evaluators.run_scoring import NAMES_EVIDENCE, NO_CONTEXTS
 from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.evaluators.scores import not_applicable, scored
 from harness.protocols import (
@@ -244,7 +244,7 @@ class RetrievalEvaluator:
     def _without_gold(self, reference: Reference, measure: Measure) -> str:
         if self._rules[measure.name].level == "answer_within":
             if reference.evidence:
-                return "the reference names its evidence"
+                return NAMES_EVIDENCE
             return "" if self._findable(reference) else "no expected answer that can be found in a text"
         if not reference.evidence:
             return "the reference names no evidence"

@@ -22,6 +22,8 @@ from harness.protocols import Evaluator, Measure, RetrievalTrace, RunFacts, Scor
 from harness.store import Records, SampleRow
 
 NO_RECORD = "no record: the run is unfinished"
+NAMES_EVIDENCE = "the reference names its evidence"
+"""Why a stand-in for evidence does not apply; a report needs no note about it."""
 NO_GENERATOR = "the run has no generator"
 NO_CONTEXTS = "the contexts are not recorded"
 NO_REFERENCE = "the data set gives no reference answer"

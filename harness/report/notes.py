@@ -10,7 +10,7 @@ from harness.core.errors import HarnessError
 from harness.core.languages import UNDERSTOOD, foreign_language
 from harness.core.records import OWN_MODELS, EvaluationRecord, IndexRecord
 from harness.display import counted, printable
-from harness.evaluators.run_scoring import NO_GENERATOR
+from harness.evaluators.run_scoring import NAMES_EVIDENCE, NO_GENERATOR
 from harness.evaluators.score_preconditions import is_null
 from harness.registry import SYSTEMS
 from harness.report.records import RecordCounts
@@ -114,10 +114,12 @@ def _score_notes(run: RunDir, scores: ScoreColumns, records: Records) -> Iterato
 
 
 def _unused_notes(scores: ScoreColumns) -> Iterator[str]:
-    """Metrics that apply to no query, except for lack of a generator: the title says that."""
+    """Metrics that apply to no query, except for lack of a generator, which the title says, and stand-ins that are
+    not needed.
+    """
     unused: dict[str, list[str]] = {}
     for measure, own in sorted(scores.by_measure.items()):
-        if not own.facts.applies:
+        if not own.facts.applies and NAMES_EVIDENCE not in own.facts.reasons:
             reasons = ", ".join(dict.fromkeys(map(printable, own.facts.reasons)))
             unused.setdefault(reasons, []).append(measure)
     for reasons, measures in unused.items():

@@ -97,6 +97,16 @@ def test_questions_without_evidence_are_ranked_by_the_expected_answer_in_the_con
     assert verdict.recommended
 
 
+def test_where_questions_name_their_evidence_the_stand_in_is_not_mentioned(tmp_path: Path) -> None:
+    chosen = documents(tmp_path, quote="Marta Lind runs the bakery in Holm.")
+    settings = ["models.generator.provider=none", "models.embedder.provider=fake", "systems=[naive]"]
+    (config,) = bench_configs(dataset=chosen, settings=settings)
+    bench = run_bench(config, RunOptions(tmp_path / "results", quiet=True))
+    group = load_groups(bench.runs, load_prices())[0]
+    assert find(group).verdict.metric == "fact_Recall@4000c"
+    assert not [note for view in group.views for note in view.notes if "answer_Hit" in note]
+
+
 def test_a_baseline_that_sees_the_evidence_is_left_out_where_there_is_none(tmp_path: Path) -> None:
     models = {"generator": {"provider": "fake"}, "embedder": {"provider": "fake"}}
     systems = {"systems": ["closed-book", "gold"], "models": models}
