@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -169,6 +170,8 @@ def _rankings(path: Path, text: str) -> Iterator[FieldRow]:
         try:
             query_id, _, doc_id, _, score, _ = line.split()
             value = float(score)
+            if not math.isfinite(value):
+                raise ValueError(score)
         except ValueError:
             what = f"{path} line {number} is not `QUERY Q0 DOCUMENT RANK SCORE TAG` of a TREC run file"
             raise DataError(what, "correct or remove that line") from None

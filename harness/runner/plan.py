@@ -116,13 +116,19 @@ def plan_cells(config: BenchConfig, progress: ReadingProgress = no_progress) -> 
 
 def left_out_lines(config: BenchConfig, cells: Sequence[Cell]) -> list[str]:
     """A line about the baselines of a config that are not among its planned configurations."""
+    if any(_names_evidence(cell) for cell in cells):
+        return []
     planned = {cell.spec.name for cell in cells}
     names = [name for name in config.systems if name not in planned and SYSTEMS.load(name).sees_gold]
     return [f"left out: {', '.join(names)}, because no question names its evidence"] if names else []
 
 
 def _sees_nothing(cell: Cell) -> bool:
-    return cell.spec.sees_gold and not any(reference.evidence for reference in cell.dataset.references)
+    return cell.spec.sees_gold and not _names_evidence(cell)
+
+
+def _names_evidence(cell: Cell) -> bool:
+    return any(reference.evidence for reference in cell.dataset.references)
 
 
 def _refuse_idle(axis: str, cells: Sequence[Cell]) -> None:

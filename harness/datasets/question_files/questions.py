@@ -172,8 +172,8 @@ def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator
     )
     if bare:
         yield (
-            f"{_of(bare, whole)} without evidence: retrieval is scored by whether the expected answer is in the "
-            "context; a column `quote` with the sentence that answers makes that exact"
+            f"{_of(bare, whole)} without evidence: retrieval is scored by whether the context contains the "
+            "expected answer; to score it exactly, add a column `quote` with the sentence that contains the answer"
         )
     pairs = list(zip(asked, held, strict=True))
     by_document = [question for question, one in pairs if one.lost and one.evidence]

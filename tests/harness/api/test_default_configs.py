@@ -12,6 +12,7 @@ from harness.config import BenchConfig
 from harness.config.shipped_files import shipped_configs
 from harness.report.verdict.findings import find
 from harness.report.view import load_groups
+from harness.runner.plan import left_out_lines, plan_cells
 from harness.statistics.prices import load_prices
 
 DATA_SETS = ("demo", "documents", "multihop_rag", "ms_marco", "uda_qa", "rag_12000")
@@ -113,7 +114,11 @@ def test_a_baseline_that_sees_the_evidence_is_left_out_where_there_is_none(tmp_p
     config = bench_config(systems, dataset=documents(tmp_path))
     bench = run_bench(config, RunOptions(tmp_path / "results", quiet=True, records_only=True))
     assert [cell.spec.name for cell in bench.cells] == ["closed-book"]
-    assert [one.system for one in planned_cells(config, tmp_path)] == ["closed-book"], "and in a plan"
+    cells = plan_cells(config)
+    assert [cell.spec.name for cell in cells] == ["closed-book"], "and in a plan"
+    assert "gold" in left_out_lines(config, cells)[0]
+    told = bench_config({**systems, "dataset": {"name": "demo"}, "exclude": [{"system": "gold"}]})
+    assert left_out_lines(told, plan_cells(told)) == [], "excluded by its user"
 
 
 def test_several_systems_under_a_budget_take_turns(tmp_path: Path) -> None:

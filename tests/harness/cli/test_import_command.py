@@ -75,8 +75,9 @@ def test_a_trec_run_file_is_scored_by_document_in_the_order_of_its_scores(
     assert {score.status for score in scores if score.measure in {"accuracy", "fact_Recall@4000c"}} == {
         "not_applicable"
     }
-    path.write_text(lines[0] + "\n" + lines[1] + "\n" + lines[2] + "\nbroken line\n")
-    assert "line 4" in cli.refused(*words(path))
+    for broken in ("broken line", f"{whole.queries[0].query_id} Q0 d 1 nan t"):
+        path.write_text("\n".join([*lines[:3], broken]))
+        assert "line 4" in cli.refused(*words(path))
 
 
 @pytest.mark.parametrize(
