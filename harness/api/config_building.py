@@ -75,23 +75,22 @@ def bench_configs(
 ) -> list[BenchConfig]:
     """One config for each file, all with the same arguments. Without files, for a folder of documents: retrieval,
     then answers (`configs/bench/documents*.yaml`), or only answers if systems are named; otherwise the defaults.
+    Settings of the generator are for the answers: retrieval calls none.
     """
 
-    def configs(files: Sequence[Path | None]) -> list[BenchConfig]:
-        return [
-            bench_config(file, systems=systems, dataset=dataset, measure=measure, settings=settings)
-            for file in files
-        ]
+    def config(file: Path | None, settings: Sequence[str] = settings) -> BenchConfig:
+        return bench_config(file, systems=systems, dataset=dataset, measure=measure, settings=settings)
 
     if sources or not dataset.is_own_documents:
-        return configs(sources or (None,))
+        return [config(file) for file in sources or (None,)]
     # Not a file of the same name in the current folder, which may be somebody else's.
     shipped = shipped_configs() / "bench"
-    (answers,) = configs((shipped / "documents.yaml",))
+    answers = config(shipped / "documents.yaml")
     if systems:
         return [answers]
-    retrieval = configs((shipped / "documents_retrieval.yaml",))
-    return retrieval if answers.models.generator.is_none else [*retrieval, answers]
+    without_model = [setting for setting in settings if not setting.startswith("models.generator.")]
+    retrieval = config(shipped / "documents_retrieval.yaml", without_model)
+    return [retrieval] if answers.models.generator.is_none else [retrieval, answers]
 
 
 def as_settings(settings: Mapping[str, object]) -> list[str]:

@@ -47,6 +47,14 @@ def test_without_a_model_own_documents_are_compared_by_retrieval_only(tmp_path: 
     assert "closed-book" not in only.systems
 
 
+def test_another_model_answers_and_retrieval_still_calls_none(tmp_path: Path) -> None:
+    settings = ["models.generator.provider=ollama", "models.generator.model=m", "models.embedder.provider=fake"]
+    retrieval, answers = bench_configs(dataset=documents(tmp_path), settings=settings)
+    assert (answers.models.generator.provider, answers.models.generator.model) == ("ollama", "m")
+    assert retrieval.models.generator.is_none
+    assert retrieval.models.embedder.provider == answers.models.embedder.provider == "fake"
+
+
 def test_named_systems_replace_both_steps_by_one(tmp_path: Path) -> None:
     (only,) = bench_configs(dataset=documents(tmp_path), systems=["naive", "kg"])
     assert only.systems == ("naive", "kg")
