@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
+from harness import protocols
 from harness.core.errors import ConfigError, HarnessError, MissingDependency, nearest
-from harness.protocols import CommandSpec, DatasetSpec, EvaluatorSpec, SystemSpec
+
+if TYPE_CHECKING:
+    from harness.protocols import CommandSpec, DatasetSpec, EvaluatorSpec, SystemSpec
 
 T = TypeVar("T")
 
@@ -23,8 +26,8 @@ class PluginKind(Generic[T]):
     group: str
     """Its entry-point group."""
     noun: str
-    type: type[T]
-    """The type of the exported object."""
+    type: Callable[[], type[T]]
+    """The type of the exported object; called when a plug-in is loaded, so that `--help` imports commands only."""
     is_asked_for: bool = True
     """Whether users ask for one by name: it then calls itself by the name of its entry point."""
 
@@ -54,8 +57,9 @@ class PluginKind(Generic[T]):
         if name not in found:
             raise ConfigError(f"unknown {self.noun} '{name}'", nearest(name, found))
         value = self._import(name, found[name])
-        if not isinstance(value, self.type):
-            raise ConfigError(f"{self._called(name, found[name])} is no {self.type.__name__}", "export one")
+        kind = self.type()
+        if not isinstance(value, kind):
+            raise ConfigError(f"{self._called(name, found[name])} is no {kind.__name__}", "export one")
         own = str(getattr(value, "name", name))
         if self.is_asked_for and own != name:  # Ids of runs and file names are made from its own name.
             what = f"{self._called(name, found[name])} calls itself '{own}'"
@@ -95,10 +99,12 @@ class PluginKind(Generic[T]):
         return f"{self.noun} '{name}' ({', '.join(map(_owner, points))})"
 
 
-SYSTEMS = PluginKind("rag_harness.systems", "system", SystemSpec)
-DATASETS = PluginKind("rag_harness.datasets", "data set", DatasetSpec)
-EVALUATORS = PluginKind("rag_harness.evaluators", "evaluator", EvaluatorSpec)
-COMMANDS = PluginKind("rag_harness.commands", "command", CommandSpec)
+SYSTEMS: PluginKind["SystemSpec"] = PluginKind("rag_harness.systems", "system", lambda: protocols.SystemSpec)
+DATASETS: PluginKind["DatasetSpec"] = PluginKind("rag_harness.datasets", "data set", lambda: protocols.DatasetSpec)
+EVALUATORS: PluginKind["EvaluatorSpec"] = PluginKind(
+    "rag_harness.evaluators", "evaluator", lambda: protocols.EvaluatorSpec
+)
+COMMANDS: PluginKind["CommandSpec"] = PluginKind("rag_harness.commands", "command", lambda: protocols.CommandSpec)
 
 
 @cache

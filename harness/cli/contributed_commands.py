@@ -1,15 +1,20 @@
 """Commands of plug-ins, imported only when one of them may be needed."""
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
-from pathlib import Path
+from __future__ import annotations
 
-import typer
+from typing import TYPE_CHECKING
 
 from harness.cli.console import complain, open_console
-from harness.protocols import AnswerChoice, OpenedAnswer
 from harness.registry import COMMANDS
-from harness.store import find_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    import typer
+
+    from harness.protocols import AnswerChoice, OpenedAnswer
 
 
 class PluggedRuntime:
@@ -17,6 +22,8 @@ class PluggedRuntime:
 
     def scored_by(self, run: str, results: Path) -> frozenset[str]:
         """The evaluators that have scored a run."""
+        from harness.store import find_runs
+
         found = find_runs(results, [run])[0]
         return frozenset(evaluation.evaluator for evaluation in found.evaluations())
 

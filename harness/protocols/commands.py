@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from harness.protocols.evaluators import EvaluationRuntime, RunFacts, ScoringInput
-from harness.protocols.systems import Params
+if TYPE_CHECKING:
+    from harness.protocols.evaluators import EvaluationRuntime, RunFacts, ScoringInput
+    from harness.protocols.systems import Params
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class ExecutorSpec:
     """The command works in a child process, because a lost cluster kills the process that joined it."""
 
 
-EXECUTORS = PluginKind("rag_harness.executors", "executor", ExecutorSpec)
+EXECUTORS = PluginKind("rag_harness.executors", "executor", lambda: ExecutorSpec)
 
 
 def needs_own_process(configs: Sequence[BenchConfig]) -> bool:

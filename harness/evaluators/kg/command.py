@@ -2,7 +2,6 @@
 journal.
 """
 
-import asyncio
 from collections.abc import Callable
 from contextlib import closing
 from enum import StrEnum
@@ -66,6 +65,8 @@ def build(runtime: CommandRuntime) -> Callable[..., None]:
 
         Example: rag-harness graph demo--naive demo-0005 --pair context_relevancy
         """
+        import asyncio
+
         from harness.evaluators.kg.evaluator import built
         from harness.evaluators.kg.graph_files import make_graph, write_graph
         from harness.protocols import AnswerChoice

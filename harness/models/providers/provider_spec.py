@@ -79,4 +79,4 @@ class ProviderSpec:
     """Whether it supports string lengths in JSON schemas."""
 
 
-PROVIDERS = PluginKind("rag_harness.providers", "provider", ProviderSpec)
+PROVIDERS = PluginKind("rag_harness.providers", "provider", lambda: ProviderSpec)

@@ -59,4 +59,4 @@ class SectionSpec:
     """Whether a terminal shows it with `--full`."""
 
 
-SECTIONS = PluginKind("rag_harness.sections", "report section", SectionSpec, is_asked_for=False)
+SECTIONS = PluginKind("rag_harness.sections", "report section", lambda: SectionSpec, is_asked_for=False)
