@@ -21,6 +21,7 @@ from harness.store import Manifest, Records, RunDir, SampleRow
 
 UNFINISHED = "Unfinished"
 """The note on a run that is not finished begins with it."""
+_INDEX_BUILT = "The index was built"
 _LONGEST_REASON = 160
 _MOST_MEASURES = 7
 _WHOLE = 0.9995
@@ -58,6 +59,11 @@ def run_notes(run: RunDir, frame: Frame, scores: ScoreColumns, answers: Answers,
         *share_notes(run.evaluations(), scores),
         *_unused_notes(scores),
     ]
+
+
+def most_harmful_first(notes: Iterable[str]) -> list[str]:
+    """The notes on which run built an index last: they weaken no number."""
+    return sorted(notes, key=lambda note: _INDEX_BUILT in note)
 
 
 def resource_notes(resources: Resources | None) -> list[str]:
@@ -156,9 +162,9 @@ def _index_notes(run: RunDir) -> Iterator[str]:
         builder = printable(index.reused_from, 200)
         # Whether another run than its builder paid for calls or vectors that the build found.
         if (index.cost.replayed_from.keys() | index.cost.cached_from.keys()) - {index.built_by, ""}:
-            yield f"The index was built by run {builder}; part of its cost was paid by other runs."
+            yield f"{_INDEX_BUILT} by run {builder}; part of its cost was paid by other runs."
         else:
-            yield f"The index was built, and its cost paid, by run {builder}."
+            yield f"{_INDEX_BUILT}, and its cost paid, by run {builder}."
     if index.cost.replayed_calls or index.cost.cached_texts:
         saved = [
             counted(index.cost.replayed_calls, "model call") if index.cost.replayed_calls else "",

@@ -30,7 +30,7 @@ from harness.report.measures import (
     margin_choice,
     ranking_choice,
 )
-from harness.report.notes import resource_notes, run_notes
+from harness.report.notes import most_harmful_first, resource_notes, run_notes
 from harness.report.records import (
     Briefs,
     RecordCounts,
@@ -267,7 +267,7 @@ class Group:
         first, *others = self.views
         shared = [note for note in first.notes if others and all(note in view.notes for view in others)]
         own = ((view.label, note) for view in self.views for note in view.notes if note not in shared)
-        return [*self.notes, *shared, *(f"{printable(label)}: {note}" for label, note in own)]
+        return most_harmful_first([*self.notes, *shared, *(f"{printable(label)}: {note}" for label, note in own)])
 
     @property
     def measures(self) -> list[str]:

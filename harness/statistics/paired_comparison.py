@@ -66,6 +66,8 @@ class PairedMeasure:
     """Tokens, seconds, dollars: never a proportion."""
     range: Bounds | None = None
     """Lowest and highest possible value; None: unknown."""
+    is_of_answered: bool = False
+    """It leaves out failed queries, so it is compared over the queries for which each run has a value."""
 
     @cached_property
     def is_binary(self) -> bool:
@@ -93,7 +95,7 @@ class PairedMeasure:
     @property
     def counts_missing(self) -> bool:
         """Whether a missing value can be replaced by the worst and by the best possible one."""
-        return self.ends is not None and self.higher_is_better is not None
+        return self.ends is not None and self.higher_is_better is not None and not self.is_of_answered
 
     def at(self, place: int, query_ids: Sequence[str], *, best: bool = False) -> Array:
         """The values of a run. A missing one is the worst possible value, or the best."""

@@ -238,6 +238,7 @@ def paired(name: str, values: Sequence[QueryValues], known: Mapping[str, Measure
             title=measure.spoken,
             share=measure.is_share,
             range=measure.range,
+            is_of_answered=not measure.counts_failures,
         )
     is_cost = name in COSTS
     title = COSTS.get(name, name)

@@ -12,7 +12,7 @@ from harness.display import counted, printable
 from harness.display.text_format import type_name
 from harness.report.group_notes import group_notes, judge_notes, way_of
 from harness.report.labels import dataset_name, labels
-from harness.report.notes import run_notes
+from harness.report.notes import most_harmful_first, run_notes
 from harness.report.records import (
     ERROR,
     TIMEOUT,
@@ -208,9 +208,8 @@ def comparison_notes(
     yield from unpaired_pairs(runs, competing, measures)
     # The notes on each run; those that apply to all runs once.
     on_all = [note for note in runs[0].notes if all(note in one.notes for one in runs)]
-    yield from on_all
-    for one in runs:
-        yield from (f"{one.label}: {note}" for note in one.notes if note not in on_all)
+    own = (f"{one.label}: {note}" for one in runs for note in one.notes if note not in on_all)
+    yield from most_harmful_first([*on_all, *own])
 
 
 def baseline_notes(runs: Sequence[ComparedRun], apart: SharedQueries) -> Iterator[str]:

@@ -306,6 +306,9 @@ def _refuse_unknown(group: Group, places: Sequence[int], wanted: str) -> None:
     if wanted in group.known and group.known[wanted].failure_value is None:
         what = f"'{printable(wanted)}' cannot rank: it describes contexts, and more is not better"
         raise ConfigError(what, "choose a measure of answers or of evidence")
+    if wanted in group.known and not group.known[wanted].counts_failures:
+        what = f"'{printable(wanted)}' cannot rank: it leaves out failed queries, so that failing would win"
+        raise ConfigError(what, "choose a measure that counts them, such as accuracy")
     if wanted not in group.known and wanted not in COSTS:
         what = f"'{printable(wanted)}' cannot rank: it has no known direction"
         raise ConfigError(what, "install its evaluator, or choose another measure")
@@ -327,8 +330,10 @@ def _own_measure(group: Group, places: Sequence[int]) -> str | None:
 
 
 def is_merit(measure: Measure) -> bool:
-    """Whether the metric can rank if none is named. Descriptive metrics (length of contexts) and labels cannot."""
-    return measure.failure_value is not None and not measure.labels
+    """Whether the metric can rank if none is named. Descriptive metrics (length of contexts), those without failed
+    queries and labels cannot.
+    """
+    return measure.failure_value is not None and measure.counts_failures and not measure.labels
 
 
 def _alike(group: Group, places: Sequence[int], measure: str) -> list[int]:
