@@ -32,6 +32,8 @@ from harness.report.measures import (
 )
 from harness.report.notes import most_harmful_first, resource_notes, run_notes
 from harness.report.records import (
+    ERROR,
+    TIMEOUT,
     Briefs,
     RecordCounts,
     Sample,
@@ -160,6 +162,26 @@ class RunView:
     def why_unpriced(self) -> str:
         """Why the cost of its answers cannot be compared, as words to follow its name; empty if it can."""
         return why_unpriced((self.n_errors, self.n_answered), self.refused)
+
+    def may_be_compared(self, measure: str) -> bool:
+        """Whether it has a value for most of its queries and, for costs, answered most of them."""
+        values = self.values.get(measure)
+        return (
+            values is not None and values.is_comparable(measure) and not (measure in COSTS and self.why_unpriced)
+        )
+
+    def over(self, sample: Sample) -> RunView:
+        """The values and failures of a part of its queries; the means are still over all of them."""
+        if len(sample) == len(self.sample):
+            return self
+        statuses = [self.briefs.status(key) for key in self.briefs if key[0] in sample]
+        return replace(
+            self,
+            sample=sample,
+            values={name: own.only(sample) for name, own in self.values.items()},
+            n_answered=len(statuses),
+            n_errors=sum(status in {ERROR, TIMEOUT} for status in statuses),
+        )
 
     @property
     def is_complete(self) -> bool:
@@ -299,11 +321,8 @@ def _widest(views: Sequence[RunView]) -> RunView:
 
 
 def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
-    manifests = [run.manifest() for run in runs]
-    named = labels([manifest.identity for manifest in manifests])
-    with collector_paused():
-        samples = samples_of(runs)
-        views = tuple(_load_view(*one, prices) for one in zip(runs, named, samples, strict=True))
+    views = load_views(runs, prices)
+    manifests = [view.manifest for view in views]
     known = known_measures(one for view in views for one in view.evaluations)
     notes = (
         *group_notes(manifests),
@@ -313,6 +332,14 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
     )
     title, ranks_by = dataset_title(manifests[0]), ranking_choice(manifests)
     return Group(title, digest, views, notes, known, ranks_by, margin_choice(manifests))
+
+
+def load_views(runs: Sequence[RunDir], prices: Prices) -> tuple[RunView, ...]:
+    """With labels that tell them from each other."""
+    named = labels([run.manifest().identity for run in runs])
+    with collector_paused():
+        samples = samples_of(runs)
+        return tuple(_load_view(*one, prices) for one in zip(runs, named, samples, strict=True))
 
 
 @contextmanager

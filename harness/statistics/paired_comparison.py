@@ -67,7 +67,7 @@ class PairedMeasure:
     range: Bounds | None = None
     """Lowest and highest possible value; None: unknown."""
     is_of_answered: bool = False
-    """It leaves out failed queries, so it is compared over the queries for which each run has a value."""
+    """It leaves out failed queries, so it is compared over the queries to which it applies in every run."""
 
     @cached_property
     def is_binary(self) -> bool:
@@ -95,7 +95,7 @@ class PairedMeasure:
     @property
     def counts_missing(self) -> bool:
         """Whether a missing value can be replaced by the worst and by the best possible one."""
-        return self.ends is not None and self.higher_is_better is not None and not self.is_of_answered
+        return self.ends is not None and self.higher_is_better is not None
 
     def at(self, place: int, query_ids: Sequence[str], *, best: bool = False) -> Array:
         """The values of a run. A missing one is the worst possible value, or the best."""
@@ -263,7 +263,10 @@ def compare_measure(
     drawn = drawn or SamplingDesign()
     compared = {place for pair in shared for place in pair}
     asked = frozenset.intersection(*shared.values()) if shared else frozenset()
-    applying = frozenset().union(*(measure.runs[place].expected for place in compared))
+    expected = [measure.runs[place].expected for place in compared]
+    applying = frozenset().union(*expected)
+    if measure.is_of_answered and expected:
+        applying = applying.intersection(*expected)
     known = [measure.runs[place].values.keys() for place in compared]
     # Without a range, nothing can replace a missing value.
     ids = sorted(asked & applying & set().union(*known) if measure.counts_missing else asked.intersection(*known))

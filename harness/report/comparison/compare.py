@@ -11,7 +11,6 @@ from harness.core.errors import ConfigError, nearest
 from harness.display import printable
 from harness.protocols import Measure
 from harness.report.comparison.runs import (
-    ComparedRun,
     baseline_notes,
     beside_baselines,
     comparable_pairs,
@@ -24,6 +23,7 @@ from harness.report.comparison.runs import (
 )
 from harness.report.labels import dataset_title
 from harness.report.measures import known_measures, margin_choice, ranking_choice
+from harness.report.view import RunView
 from harness.statistics import Prices
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
 from harness.statistics.query_values import COSTS, QueryValues
@@ -54,7 +54,7 @@ class Comparison:
     query_type: str | None
     against: int | None
     """Its position among the runs."""
-    runs: tuple[ComparedRun, ...]
+    runs: tuple[RunView, ...]
     shared: SharedQueries
     measures: tuple[MeasureComparison, ...]
     notes: tuple[str, ...]
@@ -71,7 +71,8 @@ class Comparison:
     @property
     def samples_differ(self) -> bool:
         """Whether any two runs were asked different queries; then only their common queries are compared."""
-        return any(one.rows is not self.runs[0].rows and one.rows != self.runs[0].rows for one in self.runs)
+        first = self.runs[0].sample
+        return any(one.sample is not first and one.sample != first for one in self.runs)
 
     @property
     def documents_differ(self) -> bool:
@@ -103,7 +104,7 @@ def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: Choice | None =
     return replace(found, notes=(*(f"{label} is unfinished and not compared." for label in left), *found.notes))
 
 
-def compare_loaded(runs: Sequence[ComparedRun], choice: Choice) -> Comparison:
+def compare_loaded(runs: Sequence[RunView], choice: Choice) -> Comparison:
     """`compare_runs` for runs in memory, `choice.against` among them, over the queries they hold."""
     against = None
     if choice.against is not None:
@@ -154,7 +155,7 @@ def _with_means_of(apart: MeasureComparison | None, competing: MeasureComparison
 
 
 def _compared(
-    runs: Sequence[ComparedRun], shared: SharedQueries, chosen: Sequence[PairedMeasure], *, wanted: bool
+    runs: Sequence[RunView], shared: SharedQueries, chosen: Sequence[PairedMeasure], *, wanted: bool
 ) -> Iterator[MeasureComparison]:
     """Each metric between the runs that may be compared by it, if there are at least two."""
     drawn = drawn_queries(runs)
@@ -166,7 +167,7 @@ def _compared(
             raise _incomparable(runs, measure.name)
 
 
-def _incomparable(runs: Sequence[ComparedRun], measure: str) -> ConfigError:
+def _incomparable(runs: Sequence[RunView], measure: str) -> ConfigError:
     unpriced = [f"{run.label} {run.why_unpriced}" for run in runs if run.why_unpriced]
     if measure in COSTS and unpriced:
         return ConfigError(f"'{printable(measure)}': {'; '.join(unpriced)}", "leave it out of --measures")
@@ -177,7 +178,7 @@ def _incomparable(runs: Sequence[ComparedRun], measure: str) -> ConfigError:
 
 
 def _select_measures(
-    runs: Sequence[ComparedRun], wanted: Sequence[str], known: Mapping[str, Measure], first: str
+    runs: Sequence[RunView], wanted: Sequence[str], known: Mapping[str, Measure], first: str
 ) -> tuple[list[PairedMeasure], list[str]]:
     """The metrics to compare, and notes on those that repeat another one. `first`: the metric that ranks.
 
@@ -216,7 +217,7 @@ def _select_measures(
     ]
 
 
-def _has(run: ComparedRun, name: str) -> bool:
+def _has(run: RunView, name: str) -> bool:
     return name in run.values and bool(run.values[name].values)
 
 

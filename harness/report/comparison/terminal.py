@@ -59,7 +59,7 @@ def headline(comparison: Comparison) -> str:
         return "No metric that the runs share says which one is better."
     compared = found[0]
     if comparison.samples_differ:
-        counts = " and ".join(f"{len(run.rows):,}" for run in comparison.runs[:2])
+        counts = " and ".join(f"{len(run.sample):,}" for run in comparison.runs[:2])
         return f"Inconclusive: the runs were asked different queries ({counts}, {compared.n_common:,} in common)."
     if comparison.documents_differ:
         return "Inconclusive: the runs searched different documents."

@@ -11,7 +11,6 @@ from harness.core.errors import ConfigError, nearest
 from harness.display import printable
 from harness.protocols import Measure
 from harness.report.comparison.compare import SHOWN_COSTS, Choice, Comparison, compare_loaded
-from harness.report.comparison.runs import ComparedRun
 from harness.report.measures import DEFAULT_MARGIN
 from harness.report.quantities import why_no_price
 from harness.report.view import Group, RunView
@@ -170,7 +169,7 @@ def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_
         return Ranking(group, ranks_by, reason, tuple(entrants), None, margin=margin)
     views = [group.views[place] for place in entrants]
     measures = [ranks_by, *_main_measures(views, ranks_by, group.known), *_shown_costs(views)]
-    comparison = compare_loaded(_compared(views), Choice(tuple(dict.fromkeys(measures))))
+    comparison = compare_loaded(views, Choice(tuple(dict.fromkeys(measures))))
     return Ranking(group, ranks_by, reason, tuple(entrants), comparison, margin=margin)
 
 
@@ -214,23 +213,6 @@ def _shown_costs(views: Sequence[RunView]) -> list[str]:
 def _fits(views: Sequence[RunView], measure: str) -> bool:
     ways = [view.way(measure) for view in views]
     return all(has_values(view, measure) for view in views) and len(set(ways)) < len(ways)
-
-
-def _compared(views: Sequence[RunView]) -> list[ComparedRun]:
-    return [
-        ComparedRun(
-            view.run,
-            view.label,
-            view.manifest,
-            view.sample,
-            view.values,
-            view.evaluations,
-            view.notes,
-            view.frame,
-            view.why_unpriced,
-        )
-        for view in views
-    ]
 
 
 def _choose(group: Group, wanted: str | None) -> tuple[str, list[int]] | None:
