@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.core.records import EvaluationRecord, RaceRecord
 from harness.display import printable
+from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.protocols import Measure
 from harness.report.group_notes import (
     apart_note,
@@ -32,17 +33,14 @@ from harness.report.measures import (
 )
 from harness.report.notes import most_harmful_first, resource_notes, run_notes
 from harness.report.records import (
+    ABSTAINED,
     ERROR,
     TIMEOUT,
     Briefs,
     RecordCounts,
     Sample,
-    became,
     read_briefly,
-    refused_of,
-    refuses_most,
     samples_of,
-    why_unpriced,
 )
 from harness.statistics import (
     OVERALL,
@@ -141,27 +139,30 @@ class RunView:
         """Whether it fails so many queries that it is called neither the cheapest nor the fastest."""
         return fails_too_often(self.n_errors, self.n_answered)
 
-    @cached_property
-    def refused(self) -> tuple[int, int]:
-        """Answerable queries that it refused, and how many there are."""
-        return refused_of(self.sample, self.briefs, self.frame.repeats)
-
     def became(self, query_id: str, status: int) -> bool:
         """Whether that is what became of the query in any repeat."""
-        return became(self.briefs, query_id, self.frame.repeats, status)
+        return any(self.briefs.status((query_id, repeat)) == status for repeat in range(self.frame.repeats))
 
     def has_answer(self, query_id: str) -> bool:
         return any(self.briefs.has_answer((query_id, repeat)) for repeat in range(self.frame.repeats))
 
-    @property
+    @cached_property
     def refuses_most(self) -> bool:
-        """Whether it refuses most answerable queries, so that its costs are those of refusals."""
-        return refuses_most(self.refused)
+        """Whether it refuses, in any repeat, more than half of the answerable queries, so that its costs are those
+        of refusals.
+        """
+        references = (row.reference for row in self.sample.values())
+        answerable = [one.query_id for one in references if stated_answers(one) and not is_null(one)]
+        return 2 * sum(self.became(query_id, ABSTAINED) for query_id in answerable) > len(answerable)
 
     @property
     def why_unpriced(self) -> str:
         """Why the cost of its answers cannot be compared, as words to follow its name; empty if it can."""
-        return why_unpriced((self.n_errors, self.n_answered), self.refused)
+        if self.fails_too_often:
+            return "failed too often for its costs to be compared"
+        if self.refuses_most:
+            return "refused most answerable queries, so that its costs are not those of answers"
+        return ""
 
     def may_be_compared(self, measure: str) -> bool:
         """Whether it has a value for most of its queries and, for costs, answered most of them."""
@@ -237,7 +238,7 @@ class Group:
     @property
     def widest(self) -> RunView:
         """The run with the most queries; a run that left a race has fewer of them."""
-        return _widest(self.views)
+        return max(self.views, key=lambda view: len(view.frame.query_types))
 
     def spoken(self, measure: str) -> str:
         """What a sentence calls a metric or a cost."""
@@ -316,22 +317,19 @@ def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
     return whole
 
 
-def _widest(views: Sequence[RunView]) -> RunView:
-    return max(views, key=lambda view: len(view.frame.query_types))
-
-
 def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
     views = load_views(runs, prices)
     manifests = [view.manifest for view in views]
     known = known_measures(one for view in views for one in view.evaluations)
+    title, ranks_by = dataset_title(manifests[0]), ranking_choice(manifests)
+    group = Group(title, digest, views, (), known, ranks_by, margin_choice(manifests))
     notes = (
         *group_notes(manifests),
-        *document_notes(_widest(views).frame),
+        *document_notes(group.widest.frame),
         *judge_notes([view.evaluations for view in views]),
         *constant_notes([view.judged for view in views]),
     )
-    title, ranks_by = dataset_title(manifests[0]), ranking_choice(manifests)
-    return Group(title, digest, views, notes, known, ranks_by, margin_choice(manifests))
+    return replace(group, notes=notes)
 
 
 def load_views(runs: Sequence[RunDir], prices: Prices) -> tuple[RunView, ...]:
@@ -383,7 +381,7 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunVi
         rows=rows,
         scored=tuple(dict.fromkeys(row.measure for row in aggregates)),
         scores=read,
-        notes=(*run_notes(run, frame, scores, (answers, counts), prices), *resource_notes(resources)),
+        notes=(*run_notes(run, frame, scores, answers, counts, prices), *resource_notes(resources)),
         resources=resources,
         evaluations=tuple(evaluations),
         twins=twin_correlations(frame, scores, evaluations),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.core.records import Reference
@@ -12,7 +12,7 @@ from harness.evaluators.score_preconditions import is_null, why_not
 from harness.protocols import Measure, RunFacts, ScoreLabel
 from harness.registry import EVALUATORS
 from harness.report.quantities import count, part, plain, population, share, values_in
-from harness.report.records import ABSTAINED, References
+from harness.report.records import ABSTAINED
 from harness.report.verdict.baselines import means_over
 from harness.report.verdict.standings import SCORED_OTHERWISE
 from harness.report.view import Group, RunView
@@ -101,13 +101,13 @@ def _refusals_of(group: Group, names: Sequence[str]) -> dict[str, _Refusals]:
             continue
         if all(len(view.values[name].expected) == len(view.frame.query_types) for view in views):
             continue
-        one = _refusals(measure, views, References(group.widest.sample, list(group.widest.sample)))
+        one = _refusals(measure, views, (row.reference for row in group.widest.sample.values()))
         if any(one.applies - view.values[name].expected for view in views):
             found[name] = one
     return found
 
 
-def _refusals(measure: Measure, views: Sequence[RunView], references: Sequence[Reference]) -> _Refusals:
+def _refusals(measure: Measure, views: Sequence[RunView], references: Iterable[Reference]) -> _Refusals:
     # Query id -> whether it has an answer.
     about = {one.query_id: not is_null(one) for one in references if not why_not(measure, one, RunFacts())}
     refused, answerable = {}, {query_id for query_id, has_answer in about.items() if has_answer}

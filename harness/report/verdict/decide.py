@@ -37,9 +37,7 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
     `baselines`.
     """
     group, compared = ranking.group, ranking.ranked
-    if all(view.n_answered and view.n_errors == view.n_answered for view in group.views):
-        failed = sum(view.n_errors for view in group.views)
-        said = f"No system answered a query: all {counted(failed, 'answer')} failed."
+    if said := _all_failed(group):
         return without_ranking(group, Outcome.NOTHING_ANSWERED, said, lines)
     choice = _choice(ranking, baselines)
     place, view = choice.place, ranking.view(choice.place)
@@ -90,12 +88,18 @@ def without_ranking(group: Group, outcome: Outcome, said: str, lines: Sequence[L
     )
 
 
+def _all_failed(group: Group) -> str:
+    if all(view.n_answered and view.n_errors == view.n_answered for view in group.views):
+        failed = sum(view.n_errors for view in group.views)
+        return f"No system answered a query: all {counted(failed, 'answer')} failed."
+    return ""
+
+
 def why_nothing_ranks(group: Group) -> tuple[Outcome, str]:
     """Why no run has a score that ranks, and what to do."""
     views = group.views
-    if all(view.n_answered and view.n_errors == view.n_answered for view in views):
-        failed = sum(view.n_errors for view in views)
-        return Outcome.NOTHING_ANSWERED, f"No system answered a query: all {counted(failed, 'answer')} failed."
+    if said := _all_failed(group):
+        return Outcome.NOTHING_ANSWERED, said
     if not any(view.n_answered for view in views):
         return Outcome.NOTHING_ANSWERED, "No query was answered yet."
     competing = [view for view in views if not view.is_baseline] or [*views]

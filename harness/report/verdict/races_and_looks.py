@@ -102,7 +102,7 @@ def _earlier(run: RunDir, views: Sequence[RunView]) -> Iterator[tuple[str, str, 
     """System, digest and size of a finished run of one of these systems on a part of the queries."""
     try:
         manifest = run.manifest()
-        fitting = [view for view in views if _is_same(manifest, view.manifest)]
+        fitting = [view for view in views if _what_ran(manifest) == _what_ran(view.manifest)]
         if not fitting or run.done() is None:
             return
         rows = run.sample()
@@ -115,13 +115,7 @@ def _earlier(run: RunDir, views: Sequence[RunView]) -> Iterator[tuple[str, str, 
             yield view.run.run_id, str(manifest.identity["dataset"].get("digest")), len(rows)
 
 
-def _is_same(one: Manifest, other: Manifest) -> bool:
-    """The same system with the same parameters and models, over the same data set."""
-    if _dataset(one) != _dataset(other):
-        return False
-    return all(one.identity.get(key) == other.identity.get(key) for key in _SAME)
-
-
-def _dataset(manifest: Manifest) -> tuple[Any, Any]:
+def _what_ran(manifest: Manifest) -> list[Any]:
+    """Equal for the same system with the same parameters and models over the same data set."""
     dataset = manifest.identity.get("dataset", {})
-    return dataset.get("name"), dataset.get("subset")
+    return [dataset.get("name"), dataset.get("subset"), *map(manifest.identity.get, _SAME)]

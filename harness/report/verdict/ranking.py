@@ -158,19 +158,31 @@ class Ranking:
 
 def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_MARGIN) -> Ranking | None:
     """The ranking of a group by `measure`; None: by the metric that its configs or its data set name, if two runs
-    have it. None if no run has a score; ConfigError if no run has the metric that was asked for.
+    have it; else evidence within the contexts of all runs; else the first one that all runs have; else any.
+
+    Ranked are complete runs that were scored in the same way; baselines only if there is nothing else. None if no
+    run has a score; ConfigError for a metric that no run has or that has no direction.
     """
-    found = _choose(group, measure)
-    if found is None:
-        return None
-    ranks_by, entrants = found
-    reason = _reason(group, ranks_by, measure)
-    if len(entrants) < 2:
-        return Ranking(group, ranks_by, reason, tuple(entrants), None, margin=margin)
-    views = [group.views[place] for place in entrants]
-    measures = [ranks_by, *_main_measures(views, ranks_by, group.known), *_shown_costs(views)]
-    comparison = compare_loaded(views, Choice(tuple(dict.fromkeys(measures))))
-    return Ranking(group, ranks_by, reason, tuple(entrants), comparison, margin=margin)
+    views = group.views
+    rivals = [place for place, view in enumerate(views) if not view.is_baseline] or [*range(len(views))]
+    complete = [place for place in rivals if views[place].is_complete]
+    if measure is None:
+        pending = [place for place in rivals if not views[place].is_complete]
+        ranks_by = _own_measure(group, complete) or _own_measure(group, pending)
+        if ranks_by is None:
+            return None
+    else:
+        _refuse_unknown(group, rivals, measure)
+        ranks_by = measure
+    able = [place for place in complete if has_values(views[place], ranks_by)]
+    able = [place for place in able if not why_apart(views[place], ranks_by)]
+    entrants = _with_one_way(group, able, ranks_by)
+    comparison = None
+    if len(entrants) > 1:
+        ranked = [views[place] for place in entrants]
+        measures = [ranks_by, *_main_measures(ranked, ranks_by, group.known), *_shown_costs(ranked)]
+        comparison = compare_loaded(ranked, Choice(tuple(dict.fromkeys(measures))))
+    return Ranking(group, ranks_by, _reason(group, ranks_by, measure), tuple(entrants), comparison, margin=margin)
 
 
 def _reason(group: Group, measure: str, wanted: str | None) -> str:
@@ -213,27 +225,6 @@ def _shown_costs(views: Sequence[RunView]) -> list[str]:
 def _fits(views: Sequence[RunView], measure: str) -> bool:
     ways = [view.way(measure) for view in views]
     return all(has_values(view, measure) for view in views) and len(set(ways)) < len(ways)
-
-
-def _choose(group: Group, wanted: str | None) -> tuple[str, list[int]] | None:
-    """The metric that ranks, and the positions of the runs that it ranks: complete ones that were scored in the
-    same way; baselines only if there is nothing else. No positions if no complete run has a value; None if no run
-    has one.
-
-    The metric is `wanted`; else that of the group if two runs have it; else evidence within the contexts of all
-    runs; else the first one that all runs have; else any. Raises ConfigError for a wanted metric that no run has
-    or that has no direction.
-    """
-    views = group.views
-    rivals = [place for place, view in enumerate(views) if not view.is_baseline] or [*range(len(views))]
-    complete = [place for place in rivals if views[place].is_complete]
-    pending = [place for place in rivals if not views[place].is_complete]
-    if wanted is None:
-        measure = _own_measure(group, complete) or _own_measure(group, pending)
-    else:
-        _refuse_unknown(group, rivals, wanted)
-        measure = wanted
-    return (measure, _alike(group, complete, measure)) if measure else None
 
 
 def why_apart(view: RunView, measure: str) -> str:
@@ -318,16 +309,8 @@ def is_merit(measure: Measure) -> bool:
     return measure.failure_value is not None and measure.counts_failures and not measure.labels
 
 
-def _alike(group: Group, places: Sequence[int], measure: str) -> list[int]:
-    """The largest group of these runs that was scored in the same way."""
-    views = group.views
-    able = [
-        place for place in places if has_values(views[place], measure) and not why_apart(views[place], measure)
-    ]
-    return _with_one_way(group, able, measure)
-
-
 def _with_one_way(group: Group, places: Sequence[int], measure: str) -> list[int]:
+    """The largest group of these runs that was scored in the same way."""
     ways: dict[str, list[int]] = {}
     for place in places:
         if has_values(group.views[place], measure):

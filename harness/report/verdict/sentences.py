@@ -177,7 +177,7 @@ def _costs(verdict: Verdict) -> str:
     worth = sorted(found, key=lambda one: one.status != "recommended")[:2]
     dollars = [(one, one.usd_per_1000) for one in worth if one.usd_per_1000 is not None]
     if any(cost.value for _, cost in dollars):
-        shown = " and ".join(f"{money(cost)} with {name(one.system)}" for one, cost in dollars)
+        shown = " and ".join(f"{number(cost, '$')} with {name(one.system)}" for one, cost in dollars)
         return f"1,000 questions cost {shown}."
     timed = [(one, one.seconds) for one in worth if one.seconds is not None]
     shown = " and ".join(f"{number(cost)} s with {name(one.system)}" for one, cost in timed)
@@ -249,14 +249,9 @@ def amount(verdict: Verdict, difference: float) -> str:
     return f"{shown} point{'' if shown == '1' else 's'}"
 
 
-def number(cost: Number) -> str:
-    """`≥ 3.1`."""
-    return f"≥ {short_number(cost.value)}" if cost.at_least else short_number(cost.value)
-
-
-def money(cost: Number) -> str:
-    """`$4.1`."""
-    return f"≥ ${short_number(cost.value)}" if cost.at_least else f"${short_number(cost.value)}"
+def number(cost: Number, unit: str = "") -> str:
+    """`≥ 3.1`, `$4.1`."""
+    return f"{'≥ ' if cost.at_least else ''}{unit}{short_number(cost.value)}"
 
 
 def duration(minutes: float) -> str:
