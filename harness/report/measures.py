@@ -47,8 +47,6 @@ def known_ranges(evaluations: Iterable[EvaluationRecord]) -> dict[str, tuple[flo
 
 @dataclass(frozen=True)
 class RankingChoice:
-    """The measure that is to rank runs."""
-
     name: str
     """Empty: none is named."""
     named: str

@@ -36,7 +36,6 @@ _FEWER_TOKENS = (
     "tokens (docs/models.md)."
 )
 _MOST_QUESTIONS = 200
-"""Enough to tell their language."""
 
 
 def run_notes(
@@ -66,7 +65,6 @@ def most_harmful_first(notes: Iterable[str]) -> list[str]:
 
 
 def resource_notes(resources: Resources | None) -> list[str]:
-    """What resources.csv lost."""
     if resources is None or not resources.n_damaged:
         return []
     return [f"{counted(resources.n_damaged, 'sample')} of CPU and RAM lost to an interruption."]
@@ -272,7 +270,6 @@ def _token_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
 
 
 def share_notes(evaluations: Iterable[EvaluationRecord], scores: ScoresOrColumns) -> Iterator[str]:
-    """Notes on evaluators of a run whose judge did not see all of the contexts."""
     owner = {name: one.evaluator for one in evaluations for name in one.measures}
     shares: dict[str, list[float]] = {}
     for measure, column in in_columns(scores).by_measure.items():

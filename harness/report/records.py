@@ -165,9 +165,7 @@ class RecordCounts:
     """(query, repeat) pairs of the frame that have one."""
     n_asked_failed: int = 0
     failures: Counter[str] = field(default_factory=Counter)
-    """By kind."""
     first_failure: str = ""
-    """Its message."""
     n_retried: int = 0
     n_failed: int = 0
     n_timeouts: int = 0
@@ -197,7 +195,6 @@ class RecordCounts:
 
     @property
     def why_failed(self) -> str:
-        """The most frequent kinds of failures and the message of the first; empty if none failed."""
         kinds = self.failures.most_common(_MOST_KINDS)
         shown = ", ".join(f"{printable(kind)} {count:,}" for kind, count in kinds)
         first = printable(self.first_failure, _LONGEST_REASON)

@@ -77,7 +77,6 @@ class RunView:
     notes: tuple[str, ...]
     resources: Resources | None
     evaluations: tuple[EvaluationRecord, ...]
-    """What made the scores, by the evaluator's name."""
     twins: tuple[TwinCorrelation, ...]
     """Correlations of metrics with those that stand in for them."""
     judged: Spreads
@@ -93,7 +92,6 @@ class RunView:
     n_errors: int
     """Those of them that failed."""
     why_failed: str
-    """Kinds of their failures and the message of the first."""
     unscored: frozenset[str]
     """Measures that were scored before every answer was there."""
     briefs: Briefs = field(repr=False)
@@ -191,7 +189,6 @@ class RunView:
 
     @property
     def shown(self) -> str:
-        """Its label, marked if the run is not finished."""
         return self.label if self.is_complete else f"{self.label} (not finished)"
 
     @property
@@ -214,7 +211,6 @@ class Group:
     views: tuple[RunView, ...]
     notes: tuple[str, ...]
     known: Mapping[str, Measure]
-    """Known metrics by name."""
     ranking: RankingChoice
     """What ranks, if runs have it."""
     margin: float = DEFAULT_MARGIN
@@ -241,7 +237,6 @@ class Group:
         return max(self.views, key=lambda view: len(view.frame.query_types))
 
     def spoken(self, measure: str) -> str:
-        """What a sentence calls a metric or a cost."""
         known = self.known.get(measure)
         return printable(known.spoken if known else COSTS.get(measure, measure))
 
@@ -253,7 +248,6 @@ class Group:
         return sorted(found, key=lambda measure: not measure.ranks_where_answers_cannot)
 
     def owner(self, measure: str) -> str:
-        """The evaluator of a metric; empty if unknown."""
         return next((one.evaluator for one in self.evaluations if measure in one.measures), "")
 
     @property
@@ -277,7 +271,6 @@ class Group:
 
     @cached_property
     def _otherwise(self) -> dict[str, frozenset[str]]:
-        """Cache by metric."""
         return {}
 
     @property

@@ -47,10 +47,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came out."""
-
     title: str
-    """Of the data set."""
     query_type: str | None
     against: int | None
     """Its position among the runs."""
@@ -58,7 +55,6 @@ class Comparison:
     shared: SharedQueries
     measures: tuple[MeasureComparison, ...]
     notes: tuple[str, ...]
-    """What to know before believing a number."""
     margin: float
     """In points: a run that is worse by less counts as good."""
     main: tuple[str, ...] = ()
@@ -67,18 +63,6 @@ class Comparison:
     """
     apart: tuple[MeasureComparison, ...] = ()
     """The pairs with a baseline, corrected as a family of their own and without ranks."""
-
-    @property
-    def samples_differ(self) -> bool:
-        """Whether any two runs were asked different queries; then only their common queries are compared."""
-        first = self.runs[0].sample
-        return any(one.sample is not first and one.sample != first for one in self.runs)
-
-    @property
-    def documents_differ(self) -> bool:
-        """Whether any two runs searched different documents."""
-        digests = {one.manifest.dataset.get("corpus_digest") for one in self.runs}
-        return len(digests) > 1
 
     def label(self, position: int) -> str:
         return self.runs[position].label
@@ -124,7 +108,7 @@ def compare_loaded(runs: Sequence[RunView], choice: Choice) -> Comparison:
         _with_means_of(held.get(one.measure.name), one)
         for one in _compared(runs, competing, chosen, wanted=bool(choice.measures))
     )
-    notes = comparison_notes(runs, shared, measures, [measure.name for measure in chosen], with_baselines)
+    notes = comparison_notes(runs, shared, competing, measures, [measure.name for measure in chosen])
     beside = [*baseline_notes(runs, with_baselines), *unpaired_pairs(runs, with_baselines, apart)]
     return Comparison(
         title=dataset_title(runs[0].manifest),
@@ -228,7 +212,6 @@ def _same(one: PairedMeasure, other: PairedMeasure) -> bool:
 
 
 def paired(name: str, values: Sequence[QueryValues], known: Mapping[str, Measure]) -> PairedMeasure:
-    """A metric with its values in each run."""
     if name in known:
         measure = known[name]
         return PairedMeasure(

@@ -134,14 +134,13 @@ def _matching_types(samples: Iterable[Sample], wanted: str | None) -> set[str]:
 def comparison_notes(
     runs: Sequence[RunView],
     shared: SharedQueries,
+    competing: SharedQueries,
     measures: Sequence[MeasureComparison],
     chosen: Collection[str],
-    apart: Collection[PairPlaces] = (),
 ) -> Iterator[str]:
-    """One sentence each: about all runs, then about pairs, then about single runs. `chosen`: the metrics that
-    should be compared, some of which may be missing in `measures`; `apart`: pairs with a baseline.
+    """One sentence each: about all runs, then pairs, then single runs. `competing`: the pairs without a
+    baseline; `chosen`: the metrics that should be compared, some of which may be missing in `measures`.
     """
-    competing = {place: queries for place, queries in shared.items() if place not in apart}
     yield from group_notes([run.manifest for run in runs])
     yield from judge_notes([[made for made in one.evaluations if {*chosen} & {*made.measures}] for one in runs])
     yield from _sample_notes(runs, shared)

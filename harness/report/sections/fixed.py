@@ -40,7 +40,7 @@ def _notes(reported: Reported) -> Content:
 
 def _significance(reported: Reported) -> Content:
     group, findings = reported.group, reported.findings
-    return Content(items=statistics_lines(group, findings), tables=statistics_tables(group, findings))
+    return Content(items=statistics_lines(group, findings), tables=statistics_tables(findings))
 
 
 def _judges(reported: Reported) -> Content:

@@ -93,17 +93,15 @@ def _refusals_of(group: Group, names: Sequence[str]) -> dict[str, _Refusals]:
     """By metric: those that read answers, and that have no value for some answer of a run."""
     found = {}
     for name in names:
-        measure = group.known.get(name)
-        views = [view for view in group.views if view.is_complete and name in view.values]
-        others = group.scored_otherwise(name) if views else frozenset()
-        views = [view for view in views if view.values[name].values and view.run.run_id not in others]
-        if measure is None or "answer" not in measure.reads or not views:
+        measure, others = group.known.get(name), group.scored_otherwise(name)
+        complete = [view for view in group.views if view.is_complete and name in view.values]
+        views = [view for view in complete if view.values[name].values and view.run.run_id not in others]
+        if measure is None or "answer" not in measure.reads:
             continue
-        if all(len(view.values[name].expected) == len(view.frame.query_types) for view in views):
-            continue
-        one = _refusals(measure, views, (row.reference for row in group.widest.sample.values()))
-        if any(one.applies - view.values[name].expected for view in views):
-            found[name] = one
+        if any(len(view.values[name].expected) < len(view.frame.query_types) for view in views):
+            one = _refusals(measure, views, (row.reference for row in group.widest.sample.values()))
+            if any(one.applies - view.values[name].expected for view in views):
+                found[name] = one
     return found
 
 
@@ -144,7 +142,6 @@ def _on_alike_queries(group: Group, found: _Refusals) -> Iterator[tuple[Entry, .
 
 
 def _means(group: Group, measure: Measure, values: Mapping[str, Mapping[str, float]]) -> Iterator[Quantity | None]:
-    """Of each run; `values`: by run id."""
     for view in group.views:
         own = values.get(view.run.run_id)
         rows = () if own is None else means_over(view.frame, measure.name, measure.ends, own, frozenset(own))
@@ -230,7 +227,6 @@ def kinds_table(group: Group, measure: Measure) -> Table:
 
 
 def advice(group: Group, measures: Sequence[Measure]) -> list[str]:
-    """What to try against each kind that any run has: what most answers suffer from comes first."""
     found: dict[tuple[str, str], int] = {}
     for measure in measures:
         for label in found_labels(group, measure):
@@ -254,7 +250,6 @@ def count_of(view: RunView, measure: Measure, label: ScoreLabel) -> int:
 
 
 def judge_table(group: Group) -> Table | None:
-    """Calls and cost of the judges; None if there were none."""
     header: tuple[str, ...] = ("system", "evaluator", "models", "scores", "model calls", "paid before")
     header += ("input tokens", "output tokens", "USD", "seconds")
     rows = tuple(row for view in group.views for row in _judged(view))

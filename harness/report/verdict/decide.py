@@ -11,9 +11,9 @@ from harness.report.labels import shortened
 from harness.report.notes import UNFINISHED as UNFINISHED_NOTE
 from harness.report.verdict.baselines import Baseline, Baselines, lead_over
 from harness.report.verdict.races_and_looks import anytime_p_of, race_of
-from harness.report.verdict.ranking import Ranking, is_only_described, is_scored, was_evaluated
+from harness.report.verdict.ranking import Ranking, is_only_described, is_scored
 from harness.report.verdict.sentences import headline, sentences
-from harness.report.verdict.standings import Line, standing_of, standings
+from harness.report.verdict.standings import Line, standings
 from harness.report.verdict.types import UNFINISHED, Cheaper, Choice, MoreQueries, Outcome, Verdict
 from harness.report.view import Group, RunView
 from harness.statistics.confidence_intervals import ENOUGH
@@ -22,14 +22,12 @@ from harness.statistics.non_inferior import as_good, at_most_worse, cheapest_as_
 from harness.statistics.paired_comparison import MeasureComparison
 from harness.statistics.power import MOST_QUERIES, most_discordant, queries_needed, rounded_up
 from harness.statistics.query_values import COSTS
-from harness.statistics.recommendation import Lead, probability_within
+from harness.statistics.recommendation import MISSING_MATTERS, Lead, probability_within
 
 MUCH_CHEAPER = 2.0
 """A run is named as a cheaper alternative if the recommended one costs so many times as much."""
 _CHEAPER = 0.9
 """A run counts as cheaper below this part of the cost of another."""
-_MOSTLY_KNOWN = 0.05
-"""Share of missing values from which on they, and not chance, are named as the reason."""
 
 
 def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bounded: str) -> Verdict:
@@ -40,15 +38,11 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
     if said := _all_failed(group):
         return without_ranking(group, Outcome.NOTHING_ANSWERED, said, lines)
     choice = _choice(ranking, baselines)
-    place, view = choice.place, ranking.view(choice.place)
-    verdict = Verdict(
-        dataset=group.title,
-        digest=printable(group.digest),
-        n_queries=len(group.widest.frame.query_types),
-        n_questions=_n_questions(group),
-        outcome=choice.outcome,
-        headline="",
-        sentences=(),
+    view = ranking.view(choice.place) if choice.recommends else None
+    probability, worst = _risk(ranking, choice)
+    is_bounded = bounded == ranking.measure
+    verdict = replace(
+        without_ranking(group, choice.outcome, ""),
         metric=ranking.measure,
         metric_title=ranking.spoken,
         metric_reason=ranking.reason.removeprefix(", ").removeprefix(": "),
@@ -56,34 +50,31 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
         higher_is_better=compared is None or compared.measure.higher_is_better is not False,
         is_by_evidence=bool(ranking.instead_of),
         margin=ranking.margin,
-        lower_baseline=baselines.lower.label if baselines.lower and bounded == ranking.measure else "",
-        upper_baseline=baselines.upper.label if baselines.upper and bounded == ranking.measure else "",
-        recommended=view.label,
-        recommended_run=view.run.run_id,
-        probability=_probability(ranking, place),
-        at_most_worse=None if compared is None else _worst_case(ranking, place),
+        lower_baseline=baselines.lower.label if baselines.lower and is_bounded else "",
+        upper_baseline=baselines.upper.label if baselines.upper and is_bounded else "",
+        recommended=view.label if view else None,
+        recommended_run=view.run.run_id if view else None,
+        probability=probability,
+        at_most_worse=worst,
         cheaper=_much_cheaper(ranking, choice),
         cost=ranking.costs[0],
         more=_more_queries(ranking, choice),
-        standings=tuple(standings(ranking, choice, lines)),
+        standings=tuple(standings(group, lines, ranking, choice)),
     )
-    if not choice.recommends:
-        verdict = replace(verdict, recommended=None, recommended_run=None, probability=None, at_most_worse=None)
     verdict = replace(verdict, caveats=tuple(_caveats(ranking, verdict)))
     return replace(verdict, headline=headline(verdict), sentences=sentences(verdict))
 
 
 def without_ranking(group: Group, outcome: Outcome, said: str, lines: Sequence[Line] = ()) -> Verdict:
-    """The verdict where nothing ranks the runs."""
     return Verdict(
         dataset=group.title,
         digest=printable(group.digest),
         n_queries=len(group.widest.frame.query_types),
-        n_questions=_n_questions(group),
+        n_questions=len(group.widest.frame.query_types) - len(group.widest.frame.repeated),
         outcome=outcome,
         headline=said,
         sentences=(),
-        standings=tuple(standing_of(group, line) for line in lines if line.view),
+        standings=tuple(standings(group, [line for line in lines if line.view])),
         caveats=(*weaknesses(group), *_other_notes(group)),
     )
 
@@ -96,7 +87,6 @@ def _all_failed(group: Group) -> str:
 
 
 def why_nothing_ranks(group: Group) -> tuple[Outcome, str]:
-    """Why no run has a score that ranks, and what to do."""
     views = group.views
     if said := _all_failed(group):
         return Outcome.NOTHING_ANSWERED, said
@@ -107,13 +97,12 @@ def why_nothing_ranks(group: Group) -> tuple[Outcome, str]:
         return Outcome.NOT_SCORED, f"No metric can rank these runs: {_without_gold(competing)}."
     if any(is_scored(view) for view in competing):
         return Outcome.NOT_SCORED, "No metric can rank these runs: which values are good is not known here."
-    if any(was_evaluated(view) for view in competing):
+    if any(measure not in COSTS for view in competing for measure in view.values):
         return Outcome.NOT_SCORED, "No score has a value: the notes say why."
     return Outcome.NOT_SCORED, "Not evaluated yet. Run: rag-harness evaluate"
 
 
 def why_no_entrant(ranking: Ranking) -> str:
-    """Why no run is ranked although there are scores."""
     views = [view for view in ranking.group.views if not view.is_baseline] or [*ranking.group.views]
     pending = [view for view in views if not view.is_complete]
     if len(pending) < len(views):
@@ -219,7 +208,7 @@ def _cheaper_as_good(ranking: Ranking, compared: MeasureComparison) -> Choice | 
 
 
 def _why_unsettled(ranking: Ranking, compared: MeasureComparison) -> Outcome:
-    most = _MOSTLY_KNOWN * compared.n_common
+    most = MISSING_MATTERS * compared.n_common
     if any(lead.n_missing > most for lead in ranking.open_leads):
         return Outcome.INCONCLUSIVE
     return Outcome.TOO_FEW if compared.n_common < ENOUGH else Outcome.LEADING
@@ -257,21 +246,16 @@ def _cheapest(places: Sequence[int], costs: Sequence[float | None], best: int) -
     return place if own is not None and low <= _CHEAPER * own else best
 
 
-def _probability(ranking: Ranking, place: int) -> float | None:
-    """The probability that the run is within the margin of the best; None after a race, which stops by results."""
-    compared, margin = ranking.ranked, ranking.margin_value
-    if compared is None or margin is None or race_of(ranking) is not None:
-        return None
-    return probability_within(compared, place, margin)
-
-
-def _worst_case(ranking: Ranking, place: int) -> float | None:
-    """How far the run may be behind another one that differs from it on any query."""
-    compared = ranking.ranked
-    if compared is None or race_of(ranking) is not None:
-        return None
+def _risk(ranking: Ranking, choice: Choice) -> tuple[float | None, float | None]:
+    """The probability that the run is within the margin of the best, and how far it may be behind another one that
+    differs from it on any query; both unknown after a race, which stops by results.
+    """
+    compared, margin, place = ranking.ranked, ranking.margin_value, choice.place
+    if compared is None or not choice.recommends or race_of(ranking) is not None:
+        return None, None
     worst = at_most_worse(compared, place, ranking.identical(place))
-    return worst if worst is not None and worst > 0 else None
+    probability = None if margin is None else probability_within(compared, place, margin)
+    return probability, worst if worst is not None and worst > 0 else None
 
 
 def _much_cheaper(ranking: Ranking, choice: Choice) -> Cheaper | None:
@@ -329,7 +313,6 @@ def _needed(ranking: Ranking, lead: Lead, difference: float) -> int | None:
 
 
 def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
-    """What weakens the verdict, the most harmful first."""
     group, compared = ranking.group, ranking.ranked
     yield from weaknesses(group)
     if compared is not None:
@@ -359,12 +342,6 @@ def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
 def _other_notes(group: Group) -> list[str]:
     """The notes of the group without those that `weaknesses` repeats."""
     return [note for note in group.note_lines if UNFINISHED_NOTE not in note]
-
-
-def _n_questions(group: Group) -> int:
-    """Queries with different texts."""
-    frame = group.widest.frame
-    return len(frame.query_types) - len(frame.repeated)
 
 
 def _without_gold(views: Sequence[RunView]) -> str:

@@ -35,22 +35,18 @@ class Findings:
 
     @property
     def measure(self) -> str | None:
-        """The metric that ranks."""
         return self.ranking.measure if self.ranking else None
 
     @property
     def comparison(self) -> Comparison | None:
-        """All pairs of the ranked runs by the main metrics; None for fewer than two."""
         return self.ranking.comparison if self.ranking else None
 
     @property
     def entrants(self) -> tuple[int, ...]:
-        """Positions of the ranked runs, in the order of `comparison`."""
         return self.ranking.entrants if self.ranking else ()
 
     @property
     def ranked(self) -> MeasureComparison | None:
-        """The comparison by the metric that ranks."""
         return self.ranking.ranked if self.ranking else None
 
     @property
@@ -72,7 +68,6 @@ class Findings:
 
     @property
     def weighed(self) -> str:
-        """How query types count in `rows`."""
         return "types weighed as in the whole data set" if self.is_natural else "each query counting the same"
 
     @property

@@ -34,7 +34,6 @@ def race_of(ranking: Ranking) -> RaceRecord | None:
 
 
 def race_lines(group: Group, race: RaceRecord) -> Iterator[str]:
-    """Which systems were eliminated, how the others differ, and how sure that is."""
     after = f"{race.n_queries:,} of {counted(race.n_drawn, 'query', 'queries')}"
     if race.ended == "decided":
         yield f"The race was decided after {after}."

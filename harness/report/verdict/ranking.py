@@ -54,7 +54,6 @@ class Ranking:
 
     @property
     def is_share(self) -> bool:
-        """Whether the metric is shown in per cent."""
         if self.measure in self.group.known:
             return self.group.known[self.measure].is_share
         return any(self.measure in one.binary for one in self.group.evaluations)
@@ -63,13 +62,11 @@ class Ranking:
         return self.group.views[self.entrants[place]]
 
     def by(self, measure: str) -> MeasureComparison | None:
-        """The comparison by a metric, if there is one."""
         measures = self.comparison.measures if self.comparison else ()
         return next((one for one in measures if one.measure.name == measure and one.pairs), None)
 
     @property
     def ranked(self) -> MeasureComparison | None:
-        """The comparison by the metric that ranks."""
         return self.by(self.measure)
 
     @cached_property
@@ -94,7 +91,6 @@ class Ranking:
 
     @cached_property
     def is_won(self) -> bool:
-        """Whether the best run is significantly better than every other one."""
         return bool(self.leads) and all(lead.is_shown for lead in self.leads)
 
     @cached_property
@@ -247,7 +243,6 @@ def has_values(view: RunView, measure: str) -> bool:
 
 
 def is_scored(view: RunView) -> bool:
-    """Whether any measure of an evaluator has a value."""
     return any(has_values(view, measure) for measure in view.values if measure not in COSTS)
 
 
@@ -258,11 +253,6 @@ def is_only_described(group: Group, view: RunView) -> bool:
         for name in view.values
         if name not in COSTS
     )
-
-
-def was_evaluated(view: RunView) -> bool:
-    """Whether any evaluator scored it, with any outcome."""
-    return any(measure not in COSTS for measure in view.values)
 
 
 def ranking_evidence(views: Sequence[RunView], known: Mapping[str, Measure]) -> list[Measure]:

@@ -105,7 +105,6 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
 
 
 def _failing(verdict: Verdict) -> str:
-    """The run that fails most, if it fails often."""
     found = [one for one in verdict.standings if one.why != UNFINISHED and (one.failed or 0.0) >= _OFTEN]
     if not found:
         return ""
@@ -158,7 +157,6 @@ def _difference(verdict: Verdict) -> str:
 
 
 def _risk(verdict: Verdict) -> str:
-    """The probability of a good choice, and the worst case."""
     if verdict.outcome not in _UNSETTLED:
         return ""
     best, worst = name(verdict.recommended or ""), verdict.at_most_worse
@@ -172,7 +170,6 @@ def _risk(verdict: Verdict) -> str:
 
 
 def _costs(verdict: Verdict) -> str:
-    """The cost of the runs worth choosing."""
     found = [one for one in verdict.standings if one.status in {"recommended", "as good", "tied"}]
     worth = sorted(found, key=lambda one: one.status != "recommended")[:2]
     dollars = [(one, one.usd_per_1000) for one in worth if one.usd_per_1000 is not None]
@@ -185,7 +182,6 @@ def _costs(verdict: Verdict) -> str:
 
 
 def _more(verdict: Verdict) -> str:
-    """What would settle it."""
     if verdict.outcome == Outcome.INCONCLUSIVE:
         whose = max(verdict.standings, key=lambda one: one.n_missing)
         return f"Score the missing values of {name(whose.system)} first."
