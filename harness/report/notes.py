@@ -39,10 +39,16 @@ _MOST_QUESTIONS = 200
 
 
 def run_notes(
-    run: RunDir, frame: Frame, scores: ScoreColumns, records: Records, counts: RecordCounts, prices: Prices
+    run: RunDir,
+    frame: Frame,
+    scores: ScoreColumns,
+    records: Records,
+    counts: RecordCounts,
+    prices: Prices,
+    resources: Resources | None,
 ) -> list[str]:
     """One sentence for each thing; empty for a run without any of them. `records`: those that count."""
-    manifest = run.manifest()
+    manifest, damaged = run.manifest(), resources.n_damaged if resources else 0
     gold = lacks_evidence(run.sample()) if sees_gold(manifest) else ""
     return [
         *(printable(note, _LONGEST_REASON) for note in (manifest.baseline, *manifest.notes) if note),
@@ -56,18 +62,13 @@ def run_notes(
         *(f"Data set: {printable(str(note), _LONGEST_REASON)}" for note in manifest.dataset.get("notes") or ()),
         *share_notes(run.evaluations(), scores),
         *_unused_notes(scores),
+        *([f"{counted(damaged, 'sample')} of CPU and RAM lost to an interruption."] if damaged else []),
     ]
 
 
 def most_harmful_first(notes: Iterable[str]) -> list[str]:
     """The notes on which run built an index last: they weaken no number."""
     return sorted(notes, key=lambda note: _INDEX_BUILT in note)
-
-
-def resource_notes(resources: Resources | None) -> list[str]:
-    if resources is None or not resources.n_damaged:
-        return []
-    return [f"{counted(resources.n_damaged, 'sample')} of CPU and RAM lost to an interruption."]
 
 
 def _progress_notes(run: RunDir, frame: Frame, counts: RecordCounts) -> Iterator[str]:

@@ -27,11 +27,10 @@ from harness.report.measures import (
     DEFAULT_MARGIN,
     RankingChoice,
     known_measures,
-    known_ranges,
     margin_choice,
     ranking_choice,
 )
-from harness.report.notes import most_harmful_first, resource_notes, run_notes
+from harness.report.notes import most_harmful_first, run_notes
 from harness.report.records import (
     ABSTAINED,
     ERROR,
@@ -162,12 +161,14 @@ class RunView:
             return "refused most answerable queries, so that its costs are not those of answers"
         return ""
 
-    def may_be_compared(self, measure: str) -> bool:
-        """Whether it has a value for most of its queries and, for costs, answered most of them."""
-        values = self.values.get(measure)
-        return (
-            values is not None and values.is_comparable(measure) and not (measure in COSTS and self.why_unpriced)
-        )
+    def why_not_compared(self, measure: str) -> str:
+        """Why it cannot be compared by a metric, as words to follow its name; empty if it can."""
+        if measure in COSTS and self.why_unpriced:
+            return self.why_unpriced
+        found = self.values.get(measure, QueryValues({}, frozenset()))
+        if found.values and found.is_comparable(measure):
+            return ""
+        return f"has a value for {len(found.values):,} of {len(found.expected):,} queries only"
 
     def over(self, sample: Sample) -> RunView:
         """The values and failures of a part of its queries; the means are still over all of them."""
@@ -279,15 +280,19 @@ class Group:
 
     @property
     def note_lines(self) -> list[str]:
-        """Every note of the group: those that apply to every run once, those of a single run with its label."""
-        first, *others = self.views
-        shared = [note for note in first.notes if others and all(note in view.notes for view in others)]
-        own = ((view.label, note) for view in self.views for note in view.notes if note not in shared)
-        return most_harmful_first([*self.notes, *shared, *(f"{printable(label)}: {note}" for label, note in own)])
+        return most_harmful_first([*self.notes, *notes_on(self.views)])
 
     @property
     def measures(self) -> list[str]:
         return sorted({name for view in self.views for name in view.scored})
+
+
+def notes_on(views: Sequence[RunView]) -> list[str]:
+    """The notes that apply to every run once, those of a single run with its label."""
+    first, *others = views
+    shared = [note for note in first.notes if others and all(note in view.notes for view in others)]
+    own = ((view.label, note) for view in views for note in view.notes if note not in shared)
+    return [*shared, *(f"{printable(label)}: {note}" for label, note in own)]
 
 
 def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
@@ -354,7 +359,9 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunVi
     path = run.resources_path()
     resources = load_resources(path) if path else None
     evaluations = run.evaluations()
-    aggregates = aggregate_scores(frame, scores, ranges=known_ranges(evaluations))
+    known = known_measures(evaluations).values()
+    ranges = {measure.name: measure.ends for measure in known if measure.ends is not None}
+    aggregates = aggregate_scores(frame, scores, ranges=ranges)
     manifest = run.manifest()
     models = manifest.identity.get("models", {})
     costs = query_scores(answers.values(), models, prices, frame.query_limit_s)
@@ -374,7 +381,7 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunVi
         rows=rows,
         scored=tuple(dict.fromkeys(row.measure for row in aggregates)),
         scores=read,
-        notes=(*run_notes(run, frame, scores, answers, counts, prices), *resource_notes(resources)),
+        notes=tuple(run_notes(run, frame, scores, answers, counts, prices, resources)),
         resources=resources,
         evaluations=tuple(evaluations),
         twins=twin_correlations(frame, scores, evaluations),

@@ -12,7 +12,7 @@ from harness.report.group_notes import group_notes, judge_notes
 from harness.report.labels import dataset_name
 from harness.report.notes import most_harmful_first
 from harness.report.records import Sample
-from harness.report.view import RunView, load_views
+from harness.report.view import RunView, load_views, notes_on
 from harness.statistics import Prices
 from harness.statistics.paired_comparison import MeasureComparison, PairPlaces, SharedQueries
 from harness.statistics.query_values import COSTS
@@ -101,7 +101,7 @@ def comparable_pairs(runs: Sequence[RunView], measure: str, shared: SharedQuerie
     several ways of scoring, the most common one: scores of two judges cannot be ranked together.
     """
     ways = [run.way(measure) for run in runs]
-    able = [run.may_be_compared(measure) for run in runs]
+    able = [not run.why_not_compared(measure) for run in runs]
     found: dict[str, dict[PairPlaces, frozenset[str]]] = {}
     for (a, b), queries in shared.items():
         if ways[a] == ways[b] and able[a] and able[b]:
@@ -148,10 +148,7 @@ def comparison_notes(
         yield from (f"{run.label} {run.why_unpriced}." for run in runs if run.why_unpriced)
     yield from _unpaired_notes(runs, competing, measures)
     yield from unpaired_pairs(runs, competing, measures)
-    # The notes on each run; those that apply to all runs once.
-    on_all = [note for note in runs[0].notes if all(note in one.notes for one in runs)]
-    own = (f"{one.label}: {note}" for one in runs for note in one.notes if note not in on_all)
-    yield from most_harmful_first([*on_all, *own])
+    yield from most_harmful_first(notes_on(runs))
 
 
 def baseline_notes(runs: Sequence[RunView], apart: SharedQueries) -> Iterator[str]:

@@ -10,7 +10,7 @@ from harness.display.types import NumberForm
 from harness.report.comparison import tables
 from harness.report.labels import shortened
 from harness.report.verdict.findings import Findings
-from harness.report.verdict.races_and_looks import anytime_p_of, earlier_looks, race_lines, race_of
+from harness.report.verdict.races_and_looks import anytime_p_of, earlier_looks, race_lines
 from harness.report.verdict.ranking import Ranking
 from harness.report.view import Group
 from harness.statistics.paired_comparison import MeasureComparison
@@ -74,7 +74,7 @@ def statistics_lines(group: Group, findings: Findings) -> list[str]:
     compared = ranking.ranked
     queries = counted(compared.n_common, "query", "queries")
     metric = f"Ranked by {ranking.spoken}{ranking.reason}. {_TESTS[compared.test]}, paired over {queries}."
-    lines, race = [metric, *_headroom(findings)], race_of(ranking)
+    lines, race = [metric, *_headroom(findings)], ranking.race
     if race is not None:
         return [*lines, *race_lines(group, race)]
     return [*lines, *_mix(ranking, compared), *_power(ranking, compared), *_looks(ranking)]

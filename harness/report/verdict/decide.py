@@ -10,7 +10,7 @@ from harness.evaluators.score_preconditions import stated_answers
 from harness.report.labels import shortened
 from harness.report.notes import UNFINISHED as UNFINISHED_NOTE
 from harness.report.verdict.baselines import Baseline, Baselines, lead_over
-from harness.report.verdict.races_and_looks import anytime_p_of, race_of
+from harness.report.verdict.races_and_looks import anytime_p_of
 from harness.report.verdict.ranking import Ranking, is_only_described, is_scored
 from harness.report.verdict.sentences import headline, sentences
 from harness.report.verdict.standings import Line, standings
@@ -127,7 +127,7 @@ def weaknesses(group: Group) -> Iterator[str]:
 
 def _choice(ranking: Ranking, baselines: Baselines) -> Choice:
     """Which run to choose: see docs/decisions/0017-how-a-run-is-recommended.md."""
-    compared, race = ranking.ranked, race_of(ranking)
+    compared, race = ranking.ranked, ranking.race
     best = ranking.order[0]
     if all(ranking.view(place).is_baseline for place in ranking.order):
         return Choice(best, Outcome.ONLY_BASELINES, recommends=False)
@@ -215,7 +215,7 @@ def _why_unsettled(ranking: Ranking, compared: MeasureComparison) -> Outcome:
 
 
 def _choice_of_race(ranking: Ranking) -> Choice:
-    race = race_of(ranking)
+    race = ranking.race
     runs = [ranking.view(place).manifest.run_id for place in range(len(ranking.entrants))]
     left = [runs.index(run_id) for run_id in race.left if run_id in runs] if race else []
     if race is None or not left:
@@ -251,7 +251,7 @@ def _risk(ranking: Ranking, choice: Choice) -> tuple[float | None, float | None]
     differs from it on any query; both unknown after a race, which stops by results.
     """
     compared, margin, place = ranking.ranked, ranking.margin_value, choice.place
-    if compared is None or not choice.recommends or race_of(ranking) is not None:
+    if compared is None or not choice.recommends or ranking.race is not None:
         return None, None
     worst = at_most_worse(compared, place, ranking.identical(place))
     probability = None if margin is None else probability_within(compared, place, margin)
@@ -262,7 +262,7 @@ def _much_cheaper(ranking: Ranking, choice: Choice) -> Cheaper | None:
     """The cheapest run that is not significantly worse, if it is much cheaper than the recommended one."""
     unit, costs = ranking.costs
     own = costs[choice.place]
-    if not own or race_of(ranking) is not None or choice.outcome in {Outcome.CHEAPER, Outcome.EQUALLY_GOOD}:
+    if not own or ranking.race is not None or choice.outcome in {Outcome.CHEAPER, Outcome.EQUALLY_GOOD}:
         return None
     tied = [lead.place for lead in ranking.open_leads if lead.place != choice.place]
     known = [(cost, place) for place in tied if (cost := costs[place])]
@@ -276,7 +276,7 @@ def _more_queries(ranking: Ranking, choice: Choice) -> MoreQueries | None:
     """How many more queries would distinguish the leading runs if they differ by the margin, and their cost."""
     compared, margin = ranking.ranked, ranking.margin_value
     unsettled = {Outcome.LEADING, Outcome.TOO_FEW, Outcome.MODEL_CANNOT_ANSWER}
-    if compared is None or margin is None or choice.outcome not in unsettled or race_of(ranking) is not None:
+    if compared is None or margin is None or choice.outcome not in unsettled or ranking.race is not None:
         return None
     open_leads = ranking.open_leads
     needed = [_needed(ranking, lead, max(margin, lead.difference)) for lead in open_leads]

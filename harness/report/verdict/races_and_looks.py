@@ -25,14 +25,6 @@ _ENDS = {
 }
 
 
-def race_of(ranking: Ranking) -> RaceRecord | None:
-    """The race of the runs that are ranked, by the metric that ranks them; None: they were not all in one."""
-    races = [ranking.group.views[place].race for place in ranking.entrants]
-    first = races[0] if races else None
-    fits = first is not None and first.measure == ranking.measure and all(race == first for race in races)
-    return first if fits else None
-
-
 def race_lines(group: Group, race: RaceRecord) -> Iterator[str]:
     after = f"{race.n_queries:,} of {counted(race.n_drawn, 'query', 'queries')}"
     if race.ended == "decided":

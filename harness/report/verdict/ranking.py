@@ -8,6 +8,7 @@ from functools import cached_property
 from math import inf
 
 from harness.core.errors import ConfigError, nearest
+from harness.core.records import RaceRecord
 from harness.display import printable
 from harness.protocols import Measure
 from harness.report.comparison.compare import SHOWN_COSTS, Choice, Comparison, compare_loaded
@@ -68,6 +69,14 @@ class Ranking:
     @property
     def ranked(self) -> MeasureComparison | None:
         return self.by(self.measure)
+
+    @property
+    def race(self) -> RaceRecord | None:
+        """The race of the runs that are ranked, by the metric that ranks them; None: they were not all in one."""
+        races = [self.group.views[place].race for place in self.entrants]
+        first = races[0] if races else None
+        fits = first is not None and first.measure == self.measure and all(race == first for race in races)
+        return first if fits else None
 
     @cached_property
     def order(self) -> list[int]:
@@ -230,12 +239,7 @@ def why_apart(view: RunView, measure: str) -> str:
         return "is not finished" if after is None else f"left the race after {after:,} queries"
     if measure in view.unscored:
         return "was scored before every answer was there: run rag-harness evaluate"
-    if measure in COSTS and view.why_unpriced:
-        return view.why_unpriced
-    found = view.values[measure]
-    if not found.is_comparable(measure):
-        return f"has a value for {len(found.values):,} of {len(found.expected):,} queries only"
-    return ""
+    return view.why_not_compared(measure)
 
 
 def has_values(view: RunView, measure: str) -> bool:

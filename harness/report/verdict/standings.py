@@ -9,15 +9,14 @@ from math import inf
 from typing import NamedTuple
 
 from harness.display import printable
-from harness.report.quantities import cost_quantity, self_reported_mark
+from harness.report.quantities import self_reported_mark
 from harness.report.records import TIMEOUT
 from harness.report.verdict.baselines import Baseline, means_over
-from harness.report.verdict.races_and_looks import race_of
 from harness.report.verdict.ranking import Ranking, has_values, why_apart
 from harness.report.verdict.types import UNFINISHED, Choice, Number, Standing, Status
 from harness.report.view import Group, RunView
 from harness.statistics import NATURAL, OVERALL, Aggregate
-from harness.statistics.cost import TIMES
+from harness.statistics.cost import TIMES, is_lower_bound
 from harness.statistics.query_values import COSTS
 
 NOT_FINISHED = "not finished"
@@ -87,7 +86,7 @@ def standings(
     group: Group, lines: Sequence[Line], ranking: Ranking | None = None, choice: Choice | None = None
 ) -> Iterator[Standing]:
     """In the order of the lines; without a choice nothing is ranked."""
-    leads = {lead.place: lead for lead in ranking.leads} if ranking and race_of(ranking) is None else {}
+    leads = {lead.place: lead for lead in ranking.leads} if ranking and ranking.race is None else {}
     for line in lines:
         position = group.views.index(line.view) if line.view else -1
         if ranking is None or choice is None or position not in ranking.entrants:
@@ -110,7 +109,7 @@ def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
         return "baseline"
     if place in choice.as_good:
         return "as good"
-    return "worse" if place in ranking.beaten and race_of(ranking) is None else "tied"
+    return "worse" if place in ranking.beaten and ranking.race is None else "tied"
 
 
 def _why_unranked(line: Line, ranking: Ranking | None) -> tuple[Status, str]:
@@ -150,7 +149,6 @@ def _standing(group: Group, line: Line, status: Status, why: str = "") -> Standi
 
 
 def _number(row: Aggregate | None, scale: float = 1.0, mark: str = "") -> Number | None:
-    found = cost_quantity(row, scale)
-    return (
-        None if found is None or found.value is None else Number(found.value, at_least=found.at_least, mark=mark)
-    )
+    if row is None or row.mean is None:
+        return None
+    return Number(row.mean * scale, at_least=is_lower_bound(row), mark=mark)
