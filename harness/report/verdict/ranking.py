@@ -275,7 +275,7 @@ def _refuse_unknown(group: Group, places: Sequence[int], wanted: str) -> None:
         raise ConfigError(what, "choose a measure of answers or of evidence")
     if wanted in group.known and not group.known[wanted].counts_failures:
         what = f"'{printable(wanted)}' cannot rank: it leaves out failed queries, so that failing would win"
-        raise ConfigError(what, "choose a measure that counts them, such as accuracy")
+        raise ConfigError(what, "choose a measure that counts them as wrong")
     if wanted not in group.known and wanted not in COSTS:
         what = f"'{printable(wanted)}' cannot rank: it has no known direction"
         raise ConfigError(what, "install its evaluator, or choose another measure")
