@@ -8,7 +8,8 @@ exception: where the reference is yes or no, an answer that begins with a yes or
 A *null query* is one whose reference answers are all abstentions: the corpus does not hold the answer.
 hallucination_rate = null queries answered / null queries; false_abstention_rate = answerable queries refused /
 answerable queries, where an answer refuses that abstains and states no answer besides
-(`harness.evaluators.abstention`). An empty answer refuses nothing: on a null query it counts as answered.
+(`harness.evaluators.abstention`). An empty answer refuses nothing: on a null query it counts as answered. A failed
+query is no abstention, so it is in neither number of false_abstention_rate.
 
 `em`, `token_f1` (SQuAD's), `contains` and `accuracy_multihop_compat` (MultiHop-RAG's) are defined in
 `harness.evaluators.token_overlap`. Like accuracy they apply to null queries too, whose reference is a text such as
@@ -65,6 +66,7 @@ FALSE_ABSTENTION = replace(
     section=_REFUSED,
     queries="answerable",
     failure_value=1.0,
+    counts_failures=False,
     higher_is_better=False,
     column=True,
 )
@@ -123,7 +125,7 @@ class AnswerEvaluator:
 
 SPEC = EvaluatorSpec(
     name="answer",
-    version="8",
+    version="9",
     summary="is the answer right, and does the system know when it does not know (no model call)",
     params=Params,
     measures=lambda _params: MEASURES,

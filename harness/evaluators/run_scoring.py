@@ -16,12 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.core.errors import HarnessError, ModelUnavailable, RunInterrupted
-from harness.core.records import NO_ROW, Reference, RunRecord, Score, ScoreStatus
+from harness.core.records import NO_ROW, Reference, RunRecord, Score
 from harness.evaluators.scores import make_score
 from harness.protocols import Evaluator, Measure, RetrievalTrace, RunFacts, ScoringInput
 from harness.store import Records, SampleRow
 
 NO_RECORD = "no record: the run is unfinished"
+QUERY_FAILED = "the query failed"
 NAMES_EVIDENCE = "the reference names its evidence"
 """Why a stand-in for evidence does not apply; a report needs no note about it."""
 NO_GENERATOR = "the run has no generator"
@@ -87,12 +88,13 @@ def _without_evaluator(
         elif record.prediction is None:
             failure = record.failure
             reason = f"{failure.kind}: {failure.message}" if failure else record.status
-            status: ScoreStatus = "not_applicable" if measure.failure_value is None else "imputed"
-            if failure and failure.kind == NO_ROW and status == "imputed":
+            if failure and failure.kind == NO_ROW and measure.failure_value is not None:
                 settled.append(make_score(key, "failed", reason))
-                continue
-            label = measure.failure_label if status == "imputed" else ""
-            settled.append(make_score(key, status, reason, measure.failure_value, label))
+            elif measure.failure_value is None or not measure.counts_failures:
+                settled.append(make_score(key, "not_applicable", QUERY_FAILED))
+            else:
+                imputed = measure.failure_value, measure.failure_label
+                settled.append(make_score(key, "imputed", reason, *imputed))
     return settled
 
 

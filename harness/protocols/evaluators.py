@@ -79,6 +79,9 @@ class Measure:
     """The value of a failed query: the worst value, so that failures stay in the denominator. It may be 0 if
     values are signed, such as cosines. None: the metric describes the retrieval without judging it, such as its
     length, and does not apply to a failed query."""
+    counts_failures: bool = True
+    """False: it does not apply to a failed query either, as a crash is no abstention. Such a metric cannot rank,
+    because failing would be an advantage."""
     title: str = ""
     """Name in sentences and on axes; empty: `name`."""
     section: str = ""

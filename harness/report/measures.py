@@ -39,16 +39,8 @@ def known_measures(evaluations: Iterable[EvaluationRecord]) -> dict[str, Measure
     return found
 
 
-def known_ranges(evaluations: Iterable[EvaluationRecord]) -> dict[str, tuple[float, float]]:
-    """Lowest and highest possible value of each metric with a bounded range."""
-    known = known_measures(evaluations).values()
-    return {measure.name: measure.ends for measure in known if measure.ends is not None}
-
-
 @dataclass(frozen=True)
 class RankingChoice:
-    """The measure that is to rank runs."""
-
     name: str
     """Empty: none is named."""
     named: str

@@ -8,7 +8,7 @@ from statistics import mean
 
 from harness.core.errors import HarnessError
 from harness.core.languages import UNDERSTOOD, foreign_language
-from harness.core.records import OWN_MODELS, EvaluationRecord, IndexRecord
+from harness.core.records import OWN_MODELS, EvaluationRecord
 from harness.display import counted, printable
 from harness.evaluators.run_scoring import NAMES_EVIDENCE, NO_GENERATOR
 from harness.evaluators.score_preconditions import is_null
@@ -21,6 +21,7 @@ from harness.store import Manifest, Records, RunDir, SampleRow
 
 UNFINISHED = "Unfinished"
 """The note on a run that is not finished begins with it."""
+_INDEX_BUILT = "The index was built"
 _LONGEST_REASON = 160
 _MOST_MEASURES = 7
 _WHOLE = 0.9995
@@ -35,15 +36,19 @@ _FEWER_TOKENS = (
     "tokens (docs/models.md)."
 )
 _MOST_QUESTIONS = 200
-"""Enough to tell their language."""
-Answers = tuple[Records, RecordCounts]
-"""The records that count, and what became of them."""
 
 
-def run_notes(run: RunDir, frame: Frame, scores: ScoreColumns, answers: Answers, prices: Prices) -> list[str]:
-    """One sentence for each thing; empty for a run that finished without any of them."""
-    records, counts = answers
-    manifest = run.manifest()
+def run_notes(
+    run: RunDir,
+    frame: Frame,
+    scores: ScoreColumns,
+    records: Records,
+    counts: RecordCounts,
+    prices: Prices,
+    resources: Resources | None,
+) -> list[str]:
+    """One sentence for each thing; empty for a run without any of them. `records`: those that count."""
+    manifest, damaged = run.manifest(), resources.n_damaged if resources else 0
     gold = lacks_evidence(run.sample()) if sees_gold(manifest) else ""
     return [
         *(printable(note, _LONGEST_REASON) for note in (manifest.baseline, *manifest.notes) if note),
@@ -57,14 +62,13 @@ def run_notes(run: RunDir, frame: Frame, scores: ScoreColumns, answers: Answers,
         *(f"Data set: {printable(str(note), _LONGEST_REASON)}" for note in manifest.dataset.get("notes") or ()),
         *share_notes(run.evaluations(), scores),
         *_unused_notes(scores),
+        *([f"{counted(damaged, 'sample')} of CPU and RAM lost to an interruption."] if damaged else []),
     ]
 
 
-def resource_notes(resources: Resources | None) -> list[str]:
-    """What resources.csv lost."""
-    if resources is None or not resources.n_damaged:
-        return []
-    return [f"{counted(resources.n_damaged, 'sample')} of CPU and RAM lost to an interruption."]
+def most_harmful_first(notes: Iterable[str]) -> list[str]:
+    """The notes on which run built an index last: they weaken no number."""
+    return sorted(notes, key=lambda note: _INDEX_BUILT in note)
 
 
 def _progress_notes(run: RunDir, frame: Frame, counts: RecordCounts) -> Iterator[str]:
@@ -156,16 +160,14 @@ def _index_notes(run: RunDir) -> Iterator[str]:
         builder = printable(index.reused_from, 200)
         # Whether another run than its builder paid for calls or vectors that the build found.
         if (index.cost.replayed_from.keys() | index.cost.cached_from.keys()) - {index.built_by, ""}:
-            yield f"The index was built by run {builder}; part of its cost was paid by other runs."
+            yield f"{_INDEX_BUILT} by run {builder}; part of its cost was paid by other runs."
         else:
-            yield f"The index was built, and its cost paid, by run {builder}."
+            yield f"{_INDEX_BUILT}, and its cost paid, by run {builder}."
     if index.cost.replayed_calls or index.cost.cached_texts:
-        saved = [
-            counted(index.cost.replayed_calls, "model call") if index.cost.replayed_calls else "",
-            counted(index.cost.cached_texts, "vector") if index.cost.cached_texts else "",
-        ]
+        saved = ((index.cost.replayed_calls, "model call"), (index.cost.cached_texts, "vector"))
+        shown = " and ".join(counted(n, noun) for n, noun in saved if n)
         what = "a lower bound" if index.cost.saved_s is None else "reconstructed from stored times"
-        yield f"Index seconds are {what}: {' and '.join(filter(None, saved))} came from an earlier build."
+        yield f"Index seconds are {what}: {shown} came from an earlier build."
     cut = sum(usage.cut_prompts for usage in index.cost.usage.values())
     if cut:
         yield f"In {counted(cut, 'call')} for the index {_FEWER_TOKENS}"
@@ -191,15 +193,42 @@ def _cost_notes(run: RunDir, counts: RecordCounts, prices: Prices) -> Iterator[s
     identity = run.manifest().identity
     models = identity.get("models", {})
     index = run.index()
-    yield from _own_notes(counts, index)
+    if counts.n_own:
+        what = "as reported by the pipeline itself" if counts.any_own_token else "unknown"
+        yield (
+            f"It answered {counted(counts.n_own, 'query', 'queries')} with models of its own, which are not "
+            f"metered: tokens are {what}, dollars unknown, and neither is compared."
+        )
+    if index and not index.stats.is_elsewhere and OWN_MODELS in index.cost.usage:
+        yield "Its index was built with models of its own, which are not metered: their cost is unknown."
     roles = counts.roles | (called_roles(index.cost) if index else set())
     for role in without_price(roles - {OWN_MODELS}, models, prices):
         played_by = models.get(role) or {}
         name = printable(f"{played_by.get('provider', '')}/{played_by.get('model', '')}")
         yield f"No price is known for the {printable(role)} {name}, so no dollars are given (configs/prices.yaml)."
     yield from _token_notes(run, counts)
-    yield from _failure_notes(run, counts)
-    yield from _helped_notes(counts)
+    limit_s = identity.get("limits", {}).get("query_timeout_s")
+    if counts.n_timeouts and limit_s:
+        yield (
+            f"{counted(counts.n_timeouts, 'query', 'queries')} timed out: latency and wall time count "
+            f"{limit_s:g} s for each, so that quantiles among them are lower bounds (≥)."
+        )
+    if fails_too_often(counts.n_failed, counts.n):
+        yield (
+            f"Fails {100 * counts.n_failed / counts.n:.3g} % of its queries. Failing is cheap, so its costs are "
+            "not compared."
+        )
+    yield from _latency_notes(run, counts)
+
+
+def _latency_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
+    """Latencies that are missing, or that something else than the system makes shorter or longer."""
+    for n, why in (
+        (counts.n_replayed, "calls were replayed after an interruption"),
+        (counts.n_cached, "vectors came from an earlier query, attempt or run"),
+    ):
+        if n:
+            yield f"{counted(n, 'latency', 'latencies')} left out: {why}."
     if counts.n_unsplit and not run.manifest().is_imported:
         yield (
             f"{counted(counts.n_unsplit, 'latency is', 'latencies are')} wall time, because throttling was not "
@@ -211,44 +240,18 @@ def _cost_notes(run: RunDir, counts: RecordCounts, prices: Prices) -> Iterator[s
             "the network and the load of the other workers, and CPU and RAM were not sampled. Do not compare "
             "seconds with runs on one machine."
         )
-    concurrency = identity.get("limits", {}).get("concurrency", 1)
+    concurrency = run.manifest().identity.get("limits", {}).get("concurrency", 1)
     if concurrency != 1:
         yield f"{concurrency} queries were answered at once: each latency includes the load of the others."
-
-
-def _helped_notes(counts: RecordCounts) -> Iterator[str]:
-    """Answers that were faster than they would be alone."""
-    if counts.n_replayed:
-        what = counted(counts.n_replayed, "latency", "latencies")
-        yield f"{what} left out: calls were replayed after an interruption."
-    if counts.n_cached:
-        what = counted(counts.n_cached, "latency", "latencies")
-        yield f"{what} left out: vectors came from an earlier query, attempt or run."
-
-
-def _own_notes(counts: RecordCounts, index: IndexRecord | None) -> Iterator[str]:
-    """Models of a pipeline that the harness does not meter."""
-    if counts.n_own:
-        what = "as reported by the pipeline itself" if counts.any_own_token else "unknown"
-        yield (
-            f"It answered {counted(counts.n_own, 'query', 'queries')} with models of its own, which are not "
-            f"metered: tokens are {what}, dollars unknown, and neither is compared."
-        )
-    if index and not index.stats.is_elsewhere and OWN_MODELS in index.cost.usage:
-        yield "Its index was built with models of its own, which are not metered: their cost is unknown."
 
 
 def _token_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
     """Tokens that were not counted, and parts of prompts that the server cut off."""
     if counts.n_unmetered:
-        is_imported = run.manifest().is_imported
-        why = (
-            "the imported file does not give them"
-            if is_imported
-            else "the server did not count them or was cut off"
-        )
-        lower = "not all known, so that tokens and dollars are lower bounds"
-        what = lower if counts.any_token else "unknown"
+        why = "the server did not count them or was cut off"
+        if run.manifest().is_imported:
+            why = "the imported file does not give them"
+        what = "not all known, so that tokens and dollars are lower bounds" if counts.any_token else "unknown"
         yield f"Tokens of {counted(counts.n_unmetered, 'query', 'queries')} are {what}: {why}."
     if counts.n_cut:
         yield (
@@ -267,22 +270,7 @@ def _token_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
         )
 
 
-def _failure_notes(run: RunDir, counts: RecordCounts) -> Iterator[str]:
-    limit_s = run.manifest().identity.get("limits", {}).get("query_timeout_s")
-    if counts.n_timeouts and limit_s:
-        yield (
-            f"{counted(counts.n_timeouts, 'query', 'queries')} timed out: latency and wall time count "
-            f"{limit_s:g} s for each, so that quantiles among them are lower bounds (≥)."
-        )
-    if fails_too_often(counts.n_failed, counts.n):
-        yield (
-            f"Fails {100 * counts.n_failed / counts.n:.3g} % of its queries. Failing is cheap, so its costs are "
-            "not compared."
-        )
-
-
 def share_notes(evaluations: Iterable[EvaluationRecord], scores: ScoresOrColumns) -> Iterator[str]:
-    """Notes on evaluators of a run whose judge did not see all of the contexts."""
     owner = {name: one.evaluator for one in evaluations for name in one.measures}
     shares: dict[str, list[float]] = {}
     for measure, column in in_columns(scores).by_measure.items():

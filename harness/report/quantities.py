@@ -28,7 +28,6 @@ def share(row: Aggregate | None, *, with_n: bool = False) -> Quantity | None:
 
 
 def amount(row: Aggregate | None) -> Quantity | None:
-    """A mean of any size with its interval."""
     return None if row is None else Quantity(row.mean, row.ci_low, row.ci_high)
 
 
@@ -71,7 +70,6 @@ def population(row: Aggregate | None) -> Quantity:
 
 
 def values_in(row: Aggregate) -> int:
-    """How many values the mean is over."""
     return row.n_scored + row.n_imputed
 
 

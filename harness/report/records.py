@@ -13,9 +13,8 @@ from typing import NamedTuple, overload
 from harness.core.records import OWN_MODELS, REASONING, Cost, Prediction, Reference, RunRecord, Step
 from harness.display import printable
 from harness.evaluators.answer_normalisation import abstains
-from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.statistics import Frame
-from harness.statistics.cost import called_roles, fails_too_often
+from harness.statistics.cost import called_roles
 from harness.store import CompressedByKey, RecordKey, Records, RunDir, SampleRow
 from harness.store.compressed_records import CompressedRecords
 
@@ -157,36 +156,6 @@ def _status(record: RunRecord) -> int:
     return ABSTAINED if record.prediction.answer and abstains(record.prediction.answer) else ANSWERED
 
 
-def became(briefs: Briefs, query_id: str, repeats: int, status: int) -> bool:
-    """Whether that is what became of a query in any repeat."""
-    return any(briefs.status((query_id, repeat)) == status for repeat in range(repeats))
-
-
-def refused_of(sample: Sample, briefs: Briefs, repeats: int) -> tuple[int, int]:
-    """Answerable queries of the sample that were refused, in any repeat, and how many there are."""
-    references = (row.reference for row in sample.values())
-    answerable = [one.query_id for one in references if stated_answers(one) and not is_null(one)]
-    return sum(became(briefs, query_id, repeats, ABSTAINED) for query_id in answerable), len(answerable)
-
-
-def refuses_most(refused: tuple[int, int]) -> bool:
-    """Whether more than half of the answerable queries were refused, so that costs are those of refusals."""
-    n_refused, n_answerable = refused
-    return 2 * n_refused > n_answerable
-
-
-def why_unpriced(failed: tuple[int, int], refused: tuple[int, int]) -> str:
-    """Why the cost of an answer cannot be compared, as words to follow the name of the run; empty if it can.
-
-    `failed`: number of failed answers, and of all; `refused`: see `refused_of`.
-    """
-    if fails_too_often(*failed):
-        return "failed too often for its costs to be compared"
-    if refuses_most(refused):
-        return "refused most answerable queries, so that its costs are not those of answers"
-    return ""
-
-
 @dataclass
 class RecordCounts:
     """Of the records that count."""
@@ -196,9 +165,7 @@ class RecordCounts:
     """(query, repeat) pairs of the frame that have one."""
     n_asked_failed: int = 0
     failures: Counter[str] = field(default_factory=Counter)
-    """By kind."""
     first_failure: str = ""
-    """Its message."""
     n_retried: int = 0
     n_failed: int = 0
     n_timeouts: int = 0
@@ -228,7 +195,6 @@ class RecordCounts:
 
     @property
     def why_failed(self) -> str:
-        """The most frequent kinds of failures and the message of the first; empty if none failed."""
         kinds = self.failures.most_common(_MOST_KINDS)
         shown = ", ".join(f"{printable(kind)} {count:,}" for kind, count in kinds)
         first = printable(self.first_failure, _LONGEST_REASON)

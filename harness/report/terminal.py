@@ -65,7 +65,6 @@ def _narrowed(table: Table, width: int) -> Table:
 
 
 def _print_next(chapters: Sequence[Chapter], console: Console) -> None:
-    """The command that somebody most likely needs next."""
     for chapter in chapters[:1]:
         verdict = chapter.findings.verdict
         ids = [

@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.core.records import EvaluationRecord, RaceRecord
 from harness.display import printable
+from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.protocols import Measure
 from harness.report.group_notes import (
     apart_note,
@@ -26,21 +27,19 @@ from harness.report.measures import (
     DEFAULT_MARGIN,
     RankingChoice,
     known_measures,
-    known_ranges,
     margin_choice,
     ranking_choice,
 )
-from harness.report.notes import resource_notes, run_notes
+from harness.report.notes import most_harmful_first, run_notes
 from harness.report.records import (
+    ABSTAINED,
+    ERROR,
+    TIMEOUT,
     Briefs,
     RecordCounts,
     Sample,
-    became,
     read_briefly,
-    refused_of,
-    refuses_most,
     samples_of,
-    why_unpriced,
 )
 from harness.statistics import (
     OVERALL,
@@ -77,7 +76,6 @@ class RunView:
     notes: tuple[str, ...]
     resources: Resources | None
     evaluations: tuple[EvaluationRecord, ...]
-    """What made the scores, by the evaluator's name."""
     twins: tuple[TwinCorrelation, ...]
     """Correlations of metrics with those that stand in for them."""
     judged: Spreads
@@ -93,7 +91,6 @@ class RunView:
     n_errors: int
     """Those of them that failed."""
     why_failed: str
-    """Kinds of their failures and the message of the first."""
     unscored: frozenset[str]
     """Measures that were scored before every answer was there."""
     briefs: Briefs = field(repr=False)
@@ -139,27 +136,52 @@ class RunView:
         """Whether it fails so many queries that it is called neither the cheapest nor the fastest."""
         return fails_too_often(self.n_errors, self.n_answered)
 
-    @cached_property
-    def refused(self) -> tuple[int, int]:
-        """Answerable queries that it refused, and how many there are."""
-        return refused_of(self.sample, self.briefs, self.frame.repeats)
-
     def became(self, query_id: str, status: int) -> bool:
         """Whether that is what became of the query in any repeat."""
-        return became(self.briefs, query_id, self.frame.repeats, status)
+        return any(self.briefs.status((query_id, repeat)) == status for repeat in range(self.frame.repeats))
 
     def has_answer(self, query_id: str) -> bool:
         return any(self.briefs.has_answer((query_id, repeat)) for repeat in range(self.frame.repeats))
 
-    @property
+    @cached_property
     def refuses_most(self) -> bool:
-        """Whether it refuses most answerable queries, so that its costs are those of refusals."""
-        return refuses_most(self.refused)
+        """Whether it refuses, in any repeat, more than half of the answerable queries, so that its costs are those
+        of refusals.
+        """
+        references = (row.reference for row in self.sample.values())
+        answerable = [one.query_id for one in references if stated_answers(one) and not is_null(one)]
+        return 2 * sum(self.became(query_id, ABSTAINED) for query_id in answerable) > len(answerable)
 
     @property
     def why_unpriced(self) -> str:
         """Why the cost of its answers cannot be compared, as words to follow its name; empty if it can."""
-        return why_unpriced((self.n_errors, self.n_answered), self.refused)
+        if self.fails_too_often:
+            return "failed too often for its costs to be compared"
+        if self.refuses_most:
+            return "refused most answerable queries, so that its costs are not those of answers"
+        return ""
+
+    def why_not_compared(self, measure: str) -> str:
+        """Why it cannot be compared by a metric, as words to follow its name; empty if it can."""
+        if measure in COSTS and self.why_unpriced:
+            return self.why_unpriced
+        found = self.values.get(measure, QueryValues({}, frozenset()))
+        if found.values and found.is_comparable(measure):
+            return ""
+        return f"has a value for {len(found.values):,} of {len(found.expected):,} queries only"
+
+    def over(self, sample: Sample) -> RunView:
+        """The values and failures of a part of its queries; the means are still over all of them."""
+        if len(sample) == len(self.sample):
+            return self
+        statuses = [self.briefs.status(key) for key in self.briefs if key[0] in sample]
+        return replace(
+            self,
+            sample=sample,
+            values={name: own.only(sample) for name, own in self.values.items()},
+            n_answered=len(statuses),
+            n_errors=sum(status in {ERROR, TIMEOUT} for status in statuses),
+        )
 
     @property
     def is_complete(self) -> bool:
@@ -168,7 +190,6 @@ class RunView:
 
     @property
     def shown(self) -> str:
-        """Its label, marked if the run is not finished."""
         return self.label if self.is_complete else f"{self.label} (not finished)"
 
     @property
@@ -191,7 +212,6 @@ class Group:
     views: tuple[RunView, ...]
     notes: tuple[str, ...]
     known: Mapping[str, Measure]
-    """Known metrics by name."""
     ranking: RankingChoice
     """What ranks, if runs have it."""
     margin: float = DEFAULT_MARGIN
@@ -215,10 +235,9 @@ class Group:
     @property
     def widest(self) -> RunView:
         """The run with the most queries; a run that left a race has fewer of them."""
-        return _widest(self.views)
+        return max(self.views, key=lambda view: len(view.frame.query_types))
 
     def spoken(self, measure: str) -> str:
-        """What a sentence calls a metric or a cost."""
         known = self.known.get(measure)
         return printable(known.spoken if known else COSTS.get(measure, measure))
 
@@ -230,7 +249,6 @@ class Group:
         return sorted(found, key=lambda measure: not measure.ranks_where_answers_cannot)
 
     def owner(self, measure: str) -> str:
-        """The evaluator of a metric; empty if unknown."""
         return next((one.evaluator for one in self.evaluations if measure in one.measures), "")
 
     @property
@@ -254,7 +272,6 @@ class Group:
 
     @cached_property
     def _otherwise(self) -> dict[str, frozenset[str]]:
-        """Cache by metric."""
         return {}
 
     @property
@@ -263,15 +280,19 @@ class Group:
 
     @property
     def note_lines(self) -> list[str]:
-        """Every note of the group: those that apply to every run once, those of a single run with its label."""
-        first, *others = self.views
-        shared = [note for note in first.notes if others and all(note in view.notes for view in others)]
-        own = ((view.label, note) for view in self.views for note in view.notes if note not in shared)
-        return [*self.notes, *shared, *(f"{printable(label)}: {note}" for label, note in own)]
+        return most_harmful_first([*self.notes, *notes_on(self.views)])
 
     @property
     def measures(self) -> list[str]:
         return sorted({name for view in self.views for name in view.scored})
+
+
+def notes_on(views: Sequence[RunView]) -> list[str]:
+    """The notes that apply to every run once, those of a single run with its label."""
+    first, *others = views
+    shared = [note for note in first.notes if others and all(note in view.notes for view in others)]
+    own = ((view.label, note) for view in views for note in view.notes if note not in shared)
+    return [*shared, *(f"{printable(label)}: {note}" for label, note in own)]
 
 
 def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
@@ -294,25 +315,27 @@ def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
     return whole
 
 
-def _widest(views: Sequence[RunView]) -> RunView:
-    return max(views, key=lambda view: len(view.frame.query_types))
-
-
 def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
-    manifests = [run.manifest() for run in runs]
-    named = labels([manifest.identity for manifest in manifests])
-    with collector_paused():
-        samples = samples_of(runs)
-        views = tuple(_load_view(*one, prices) for one in zip(runs, named, samples, strict=True))
+    views = load_views(runs, prices)
+    manifests = [view.manifest for view in views]
     known = known_measures(one for view in views for one in view.evaluations)
+    title, ranks_by = dataset_title(manifests[0]), ranking_choice(manifests)
+    group = Group(title, digest, views, (), known, ranks_by, margin_choice(manifests))
     notes = (
         *group_notes(manifests),
-        *document_notes(_widest(views).frame),
+        *document_notes(group.widest.frame),
         *judge_notes([view.evaluations for view in views]),
         *constant_notes([view.judged for view in views]),
     )
-    title, ranks_by = dataset_title(manifests[0]), ranking_choice(manifests)
-    return Group(title, digest, views, notes, known, ranks_by, margin_choice(manifests))
+    return replace(group, notes=notes)
+
+
+def load_views(runs: Sequence[RunDir], prices: Prices) -> tuple[RunView, ...]:
+    """With labels that tell them from each other."""
+    named = labels([run.manifest().identity for run in runs])
+    with collector_paused():
+        samples = samples_of(runs)
+        return tuple(_load_view(*one, prices) for one in zip(runs, named, samples, strict=True))
 
 
 @contextmanager
@@ -336,7 +359,9 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunVi
     path = run.resources_path()
     resources = load_resources(path) if path else None
     evaluations = run.evaluations()
-    aggregates = aggregate_scores(frame, scores, ranges=known_ranges(evaluations))
+    known = known_measures(evaluations).values()
+    ranges = {measure.name: measure.ends for measure in known if measure.ends is not None}
+    aggregates = aggregate_scores(frame, scores, ranges=ranges)
     manifest = run.manifest()
     models = manifest.identity.get("models", {})
     costs = query_scores(answers.values(), models, prices, frame.query_limit_s)
@@ -356,7 +381,7 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunVi
         rows=rows,
         scored=tuple(dict.fromkeys(row.measure for row in aggregates)),
         scores=read,
-        notes=(*run_notes(run, frame, scores, (answers, counts), prices), *resource_notes(resources)),
+        notes=tuple(run_notes(run, frame, scores, answers, counts, prices, resources)),
         resources=resources,
         evaluations=tuple(evaluations),
         twins=twin_correlations(frame, scores, evaluations),

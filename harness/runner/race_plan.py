@@ -82,6 +82,9 @@ def _measured(config: BenchConfig, cell: Cell, plan: EvaluationPlan) -> tuple[Pl
     if name not in known:
         what = f"'{name}' is not a metric of these evaluators, and a race needs its score after every query"
         raise ConfigError(what, f"{nearest(name, known)} (--measure, or add its evaluator to `evaluators`)")
+    if not known[name][1].counts_failures:
+        what = f"'{name}' leaves out failed queries, so that a system could win a race by failing"
+        raise ConfigError(what, f"choose another metric: {_able(plan)}")
     return known[name]
 
 
@@ -104,6 +107,6 @@ def _able(plan: EvaluationPlan) -> str:
         for planned in plan.evaluators
         if not planned.spec.roles
         for measure in planned.measures
-        if _span(measure) is not None and measure.failure_value is not None
+        if _span(measure) is not None and measure.failure_value is not None and measure.counts_failures
     ]
     return ", ".join(names[:8]) or "these evaluators have no such metric"

@@ -66,6 +66,8 @@ class PairedMeasure:
     """Tokens, seconds, dollars: never a proportion."""
     range: Bounds | None = None
     """Lowest and highest possible value; None: unknown."""
+    is_of_answered: bool = False
+    """It leaves out failed queries, so it is compared over the queries to which it applies in every run."""
 
     @cached_property
     def is_binary(self) -> bool:
@@ -261,7 +263,10 @@ def compare_measure(
     drawn = drawn or SamplingDesign()
     compared = {place for pair in shared for place in pair}
     asked = frozenset.intersection(*shared.values()) if shared else frozenset()
-    applying = frozenset().union(*(measure.runs[place].expected for place in compared))
+    expected = [measure.runs[place].expected for place in compared]
+    applying = frozenset().union(*expected)
+    if measure.is_of_answered and expected:
+        applying = applying.intersection(*expected)
     known = [measure.runs[place].values.keys() for place in compared]
     # Without a range, nothing can replace a missing value.
     ids = sorted(asked & applying & set().union(*known) if measure.counts_missing else asked.intersection(*known))

@@ -25,6 +25,8 @@ from harness.statistics.paired_comparison import MeasureComparison
 
 PRIOR_SD = 0.10
 """Scale of the half-normal prior for the scatter of true means, as a part of the largest possible difference."""
+MISSING_MATTERS = 0.05
+"""Share of missing values from which on they, and not chance, are named as the reason."""
 _SCATTERS = np.array([0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.18, 0.25])
 """Grid for that scatter, in the same unit."""
 _DRAWS = 4000
@@ -48,6 +50,13 @@ class Lead:
     """Whether it is significantly better on these documents."""
     n_missing: int
     """Queries for which one of the two runs has no value."""
+
+    def gap(self, compared: MeasureComparison) -> tuple[float, float | None, float | None]:
+        """The mean of the other run minus that of this one, with its interval, in the unit of the metric."""
+        low, high = self.interval
+        if compared.measure.higher_is_better is False:
+            return self.difference, low, high
+        return -self.difference, None if high is None else -high, None if low is None else -low
 
 
 def leads_of(compared: MeasureComparison, place: int) -> list[Lead]:

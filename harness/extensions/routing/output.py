@@ -20,11 +20,11 @@ from harness.extensions.routing.study import LABELS, RULES, RouteChoice, RouteSt
 from harness.extensions.routing.tables import gains_of, named_gains, route_json, route_sections, verdict
 from harness.llm_utils.query_classifier import known_type
 from harness.registry import SYSTEMS
-from harness.report.comparison.runs import ComparedRun
 from harness.report.figures.marks import wrapped
 from harness.report.folder import files_together
 from harness.report.render.markdown import prose, section_lines
 from harness.report.render.terminal import WIDTH, plain, print_table
+from harness.report.view import RunView
 from harness.store import find_runs
 from harness.store.atomic_files import write_atomic
 
@@ -189,12 +189,12 @@ def write_policy(study: RouteStudy, path: Path) -> Path:
     return path
 
 
-def _route(run: ComparedRun) -> dict[str, Any]:
+def _route(run: RunView) -> dict[str, Any]:
     system = run.manifest.identity.get("system", {})
     return {"system": system.get("name", ""), "index": system.get("index", {}), "answer": system.get("answer", {})}
 
 
-def _refuse_unlike_models(runs: list[ComparedRun]) -> None:
+def _refuse_unlike_models(runs: list[RunView]) -> None:
     first, *others = runs
     models = first.manifest.identity.get("models")
     for one in others:
@@ -203,7 +203,7 @@ def _refuse_unlike_models(runs: list[ComparedRun]) -> None:
             raise ConfigError(what, "name runs with the same models, or omit --policy")
 
 
-def _refuse_unroutable(runs: list[ComparedRun]) -> None:
+def _refuse_unroutable(runs: list[RunView]) -> None:
     known = {spec.name: spec for spec in SYSTEMS.load_all()[0]}
     for one in runs:
         name = str(one.manifest.identity.get("system", {}).get("name", ""))

@@ -20,7 +20,6 @@ from harness.extensions.routing.gains import (
 from harness.llm_utils.query_classifier import type_by_rules
 from harness.report.comparison.compare import paired
 from harness.report.comparison.runs import (
-    ComparedRun,
     comparable_pairs,
     comparison_notes,
     drawn_queries,
@@ -30,6 +29,7 @@ from harness.report.comparison.runs import (
 )
 from harness.report.labels import dataset_title
 from harness.report.measures import known_measures, ranking_choice
+from harness.report.view import RunView
 from harness.statistics import Prices
 from harness.statistics.confidence_intervals import Array
 from harness.statistics.cost import fails_too_often
@@ -64,7 +64,7 @@ class RouteStudy:
 
     title: str
     choice: RouteChoice
-    runs: tuple[ComparedRun, ...]
+    runs: tuple[RunView, ...]
     compared: MeasureComparison
     """Over the queries for which all systems have a value."""
     values: Array
@@ -111,7 +111,7 @@ def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) ->
     values = np.stack([compared.values(at) for at in order], axis=1)
     costs = None if costs is None else costs[:, order]
     weights = np.ones(len(ids)) if compared.weights is None else compared.weights
-    rows = entrants[0].rows.at(ids)
+    rows = entrants[0].sample.at(ids)
     told: dict[str, Sequence[str]] = {
         LABELS: [row.reference.query_type for row in rows],
         RULES: [type_by_rules(row.query.text) for row in rows],
@@ -137,9 +137,7 @@ def study_routes(runs: Sequence[RunDir], prices: Prices, choice: RouteChoice) ->
     )
 
 
-def _compared(
-    runs: Sequence[ComparedRun], choice: RouteChoice
-) -> tuple[list[ComparedRun], MeasureComparison, list[str]]:
+def _compared(runs: Sequence[RunView], choice: RouteChoice) -> tuple[list[RunView], MeasureComparison, list[str]]:
     """The eligible runs, their values over common queries, and notes."""
     known = known_measures(evaluation for run in runs for evaluation in run.evaluations)
     name = choice.measure or ranking_choice([run.manifest for run in runs]).name
@@ -166,10 +164,10 @@ def _compared(
         for one in runs
         if one not in entrants
     ]
-    return entrants, compared, [*notes, *comparison_notes(entrants, again, [compared], [name])]
+    return entrants, compared, [*notes, *comparison_notes(entrants, again, again, [compared], [name])]
 
 
-def _costs(runs: Sequence[ComparedRun], compared: MeasureComparison, cost: str) -> Array | None:
+def _costs(runs: Sequence[RunView], compared: MeasureComparison, cost: str) -> Array | None:
     """Costs, queries x runs; None if any of them is unknown."""
     columns = []
     for run in runs:
@@ -181,7 +179,7 @@ def _costs(runs: Sequence[ComparedRun], compared: MeasureComparison, cost: str) 
     return found if found.any() else None
 
 
-def _required(runs: Sequence[ComparedRun], costs: Array | None, cost: str) -> Array:
+def _required(runs: Sequence[RunView], costs: Array | None, cost: str) -> Array:
     """The costs. ConfigError if any is unknown, or if a run failed too often to know its costs."""
     for run in runs:
         endings = run.run.latest_attempts().values()
@@ -192,7 +190,7 @@ def _required(runs: Sequence[ComparedRun], costs: Array | None, cost: str) -> Ar
             )
     if costs is None:
         without = [
-            one.label for one in runs if cost not in one.values or len(one.values[cost].values) < len(one.rows)
+            one.label for one in runs if cost not in one.values or len(one.values[cost].values) < len(one.sample)
         ]
         unknown = ", ".join(without) or "any of these runs"
         raise ConfigError(

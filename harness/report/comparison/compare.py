@@ -11,7 +11,6 @@ from harness.core.errors import ConfigError, nearest
 from harness.display import printable
 from harness.protocols import Measure
 from harness.report.comparison.runs import (
-    ComparedRun,
     baseline_notes,
     beside_baselines,
     comparable_pairs,
@@ -24,6 +23,7 @@ from harness.report.comparison.runs import (
 )
 from harness.report.labels import dataset_title
 from harness.report.measures import known_measures, margin_choice, ranking_choice
+from harness.report.view import RunView
 from harness.statistics import Prices
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
 from harness.statistics.query_values import COSTS, QueryValues
@@ -47,18 +47,14 @@ class Choice:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came out."""
-
     title: str
-    """Of the data set."""
     query_type: str | None
     against: int | None
     """Its position among the runs."""
-    runs: tuple[ComparedRun, ...]
+    runs: tuple[RunView, ...]
     shared: SharedQueries
     measures: tuple[MeasureComparison, ...]
     notes: tuple[str, ...]
-    """What to know before believing a number."""
     margin: float
     """In points: a run that is worse by less counts as good."""
     main: tuple[str, ...] = ()
@@ -67,17 +63,6 @@ class Comparison:
     """
     apart: tuple[MeasureComparison, ...] = ()
     """The pairs with a baseline, corrected as a family of their own and without ranks."""
-
-    @property
-    def samples_differ(self) -> bool:
-        """Whether any two runs were asked different queries; then only their common queries are compared."""
-        return any(one.rows is not self.runs[0].rows and one.rows != self.runs[0].rows for one in self.runs)
-
-    @property
-    def documents_differ(self) -> bool:
-        """Whether any two runs searched different documents."""
-        digests = {one.manifest.dataset.get("corpus_digest") for one in self.runs}
-        return len(digests) > 1
 
     def label(self, position: int) -> str:
         return self.runs[position].label
@@ -103,7 +88,7 @@ def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: Choice | None =
     return replace(found, notes=(*(f"{label} is unfinished and not compared." for label in left), *found.notes))
 
 
-def compare_loaded(runs: Sequence[ComparedRun], choice: Choice) -> Comparison:
+def compare_loaded(runs: Sequence[RunView], choice: Choice) -> Comparison:
     """`compare_runs` for runs in memory, `choice.against` among them, over the queries they hold."""
     against = None
     if choice.against is not None:
@@ -123,7 +108,7 @@ def compare_loaded(runs: Sequence[ComparedRun], choice: Choice) -> Comparison:
         _with_means_of(held.get(one.measure.name), one)
         for one in _compared(runs, competing, chosen, wanted=bool(choice.measures))
     )
-    notes = comparison_notes(runs, shared, measures, [measure.name for measure in chosen], with_baselines)
+    notes = comparison_notes(runs, shared, competing, measures, [measure.name for measure in chosen])
     beside = [*baseline_notes(runs, with_baselines), *unpaired_pairs(runs, with_baselines, apart)]
     return Comparison(
         title=dataset_title(runs[0].manifest),
@@ -154,7 +139,7 @@ def _with_means_of(apart: MeasureComparison | None, competing: MeasureComparison
 
 
 def _compared(
-    runs: Sequence[ComparedRun], shared: SharedQueries, chosen: Sequence[PairedMeasure], *, wanted: bool
+    runs: Sequence[RunView], shared: SharedQueries, chosen: Sequence[PairedMeasure], *, wanted: bool
 ) -> Iterator[MeasureComparison]:
     """Each metric between the runs that may be compared by it, if there are at least two."""
     drawn = drawn_queries(runs)
@@ -166,7 +151,7 @@ def _compared(
             raise _incomparable(runs, measure.name)
 
 
-def _incomparable(runs: Sequence[ComparedRun], measure: str) -> ConfigError:
+def _incomparable(runs: Sequence[RunView], measure: str) -> ConfigError:
     unpriced = [f"{run.label} {run.why_unpriced}" for run in runs if run.why_unpriced]
     if measure in COSTS and unpriced:
         return ConfigError(f"'{printable(measure)}': {'; '.join(unpriced)}", "leave it out of --measures")
@@ -177,7 +162,7 @@ def _incomparable(runs: Sequence[ComparedRun], measure: str) -> ConfigError:
 
 
 def _select_measures(
-    runs: Sequence[ComparedRun], wanted: Sequence[str], known: Mapping[str, Measure], first: str
+    runs: Sequence[RunView], wanted: Sequence[str], known: Mapping[str, Measure], first: str
 ) -> tuple[list[PairedMeasure], list[str]]:
     """The metrics to compare, and notes on those that repeat another one. `first`: the metric that ranks.
 
@@ -216,7 +201,7 @@ def _select_measures(
     ]
 
 
-def _has(run: ComparedRun, name: str) -> bool:
+def _has(run: RunView, name: str) -> bool:
     return name in run.values and bool(run.values[name].values)
 
 
@@ -227,7 +212,6 @@ def _same(one: PairedMeasure, other: PairedMeasure) -> bool:
 
 
 def paired(name: str, values: Sequence[QueryValues], known: Mapping[str, Measure]) -> PairedMeasure:
-    """A metric with its values in each run."""
     if name in known:
         measure = known[name]
         return PairedMeasure(
@@ -238,6 +222,7 @@ def paired(name: str, values: Sequence[QueryValues], known: Mapping[str, Measure
             title=measure.spoken,
             share=measure.is_share,
             range=measure.range,
+            is_of_answered=not measure.counts_failures,
         )
     is_cost = name in COSTS
     title = COSTS.get(name, name)

@@ -60,18 +60,10 @@ def differences_csv(comparison: Comparison) -> str:
     """A row for each query on which the two runs of a pair have different values, without costs. Inspect one with
     `rag-harness show RUN QUERY_ID`.
     """
-    rows = (
-        row
-        for compared in (*comparison.measures, *comparison.apart)
-        for pair in compared.pairs
-        if not compared.measure.is_cost
-        for row in _differing(comparison, compared, pair)
-    )
-    return _csv((DIFFERENCE_COLUMNS, *rows))
+    return _csv((DIFFERENCE_COLUMNS, *_differences(comparison)))
 
 
 def comparison_json(comparison: Comparison) -> dict[str, object]:
-    """Everything in comparison.csv, the rankings and the notes."""
     return {
         "dataset": comparison.title,
         "query_type": comparison.query_type,
@@ -134,17 +126,16 @@ def _names(comparison: Comparison, pair: ComparedPair) -> list[str]:
     return [name for one in runs for name in (printable(one.run.run_id, 200), one.label)]
 
 
-def _differing(comparison: Comparison, compared: MeasureComparison, pair: ComparedPair) -> Iterator[list[object]]:
-    place = (pair.a, pair.b)
-    first, second = (compared.measure.runs[position].values for position in place)
-    way = compared.measure.higher_is_better
-    for query_id in differing_queries(compared.measure, place, comparison.shared[place]):
-        better = "" if way is None else "a" if (first[query_id] > second[query_id]) == way else "b"
-        query_type = comparison.runs[pair.a].frame.query_types[query_id]
-        yield [
-            *(compared.measure.name, *_names(comparison, pair), query_id, query_type),
-            *(first[query_id], second[query_id], better),
-        ]
+def _differences(comparison: Comparison) -> Iterator[list[object]]:
+    for compared in (*comparison.measures, *comparison.apart):
+        measure, way = compared.measure, compared.measure.higher_is_better
+        for pair in compared.pairs if not measure.is_cost else ():
+            first, second = (measure.runs[position].values for position in (pair.a, pair.b))
+            types, names = comparison.runs[pair.a].frame.query_types, _names(comparison, pair)
+            for query_id in differing_queries(measure, (pair.a, pair.b), comparison.shared[pair.a, pair.b]):
+                a, b = first[query_id], second[query_id]
+                better = "" if way is None else "a" if (a > b) == way else "b"
+                yield [measure.name, *names, query_id, types[query_id], a, b, better]
 
 
 def _csv(lines: Iterable[Iterable[object]]) -> str:

@@ -3,61 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from harness.core.errors import ConfigError, nearest
-from harness.core.records import EvaluationRecord
 from harness.display import counted, printable
 from harness.display.text_format import type_name
-from harness.report.group_notes import group_notes, judge_notes, way_of
-from harness.report.labels import dataset_name, labels
-from harness.report.notes import run_notes
-from harness.report.records import (
-    ERROR,
-    TIMEOUT,
-    RecordCounts,
-    Sample,
-    read_briefly,
-    refused_of,
-    samples_of,
-    why_unpriced,
-)
-from harness.statistics import Frame, Prices
-from harness.statistics.columnar_scores import ScoreColumns
-from harness.statistics.cost import query_scores
+from harness.report.group_notes import group_notes, judge_notes
+from harness.report.labels import dataset_name
+from harness.report.notes import most_harmful_first
+from harness.report.records import Sample
+from harness.report.view import RunView, load_views, notes_on
+from harness.statistics import Prices
 from harness.statistics.paired_comparison import MeasureComparison, PairPlaces, SharedQueries
-from harness.statistics.query_values import COSTS, QueryValues, values_of
+from harness.statistics.query_values import COSTS
 from harness.statistics.sampling_design import SamplingDesign
-from harness.store import Manifest, RunDir, rows_by_id
+from harness.store import RunDir, rows_by_id
 
 
-@dataclass(frozen=True)
-class ComparedRun:
-    run: RunDir
-    label: str
-    manifest: Manifest
-    rows: Sample = field(repr=False)
-    """The queries of the chosen type; runs over the same queries share one object."""
-    values: Mapping[str, QueryValues] = field(repr=False)
-    """Measure -> its values, over `rows`."""
-    evaluations: tuple[EvaluationRecord, ...]
-    notes: tuple[str, ...]
-    """The notes on this run that every report prints."""
-    frame: Frame
-    """Query types, their mix in the whole data set, and shared documents."""
-    why_unpriced: str = ""
-    """Why the cost of its answers cannot be compared; empty if it can."""
-
-    def may_be_compared(self, measure: str) -> bool:
-        """Whether it has a value for most of its queries and, for costs, answered most of them."""
-        values = self.values.get(measure)
-        return (
-            values is not None and values.is_comparable(measure) and not (measure in COSTS and self.why_unpriced)
-        )
-
-
-def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices) -> list[ComparedRun]:
+def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices) -> list[RunView]:
     """The runs, a run named twice once.
 
     ConfigError for fewer than two, for different data sets, and for a query type that no query has.
@@ -65,42 +28,21 @@ def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices
     unique = list({run.path.resolve(): run for run in runs}.values())
     if len(unique) < 2:
         raise ConfigError("a comparison takes at least two different runs", "name another RUN")
-    manifests = [run.manifest() for run in unique]
-    _refuse_other_datasets(unique, manifests)
-    samples = samples_of(unique)
-    types = _matching_types(samples, query_type)
+    _refuse_other_datasets(unique)
+    views = load_views(unique, prices)
+    samples = {id(view.sample): view.sample for view in views}
+    types = _matching_types(samples.values(), query_type)
     chosen = {
-        id(sample): rows_by_id(row for row in sample.values() if row.reference.query_type in types)
-        for sample in samples
+        key: rows_by_id(row for row in sample.values() if row.reference.query_type in types)
+        for key, sample in samples.items()
     }
-    named = labels([manifest.identity for manifest in manifests])
-    return [
-        _compared(run, label, (sample, chosen[id(sample)]), prices)
-        for run, label, sample in zip(unique, named, samples, strict=True)
-    ]
+    return [view.over(chosen[id(view.sample)]) for view in views]
 
 
-def _compared(run: RunDir, label: str, asked: tuple[Sample, Sample], prices: Prices) -> ComparedRun:
-    """`asked`: all of its queries, and those of the chosen type."""
-    sample, rows = asked
-    manifest, frame, (answers, briefs) = run.manifest(), Frame.of(run, sample.values()), read_briefly(run)
-    scores = ScoreColumns.read(run.score_lines()).fitting(briefs.is_answered)
-    models = manifest.identity.get("models", {})
-    costs = query_scores(answers.values(), models, prices, frame.query_limit_s)
-    values = values_of(frame, scores, costs)
-    if len(rows) < len(sample):
-        values = {name: own.only(rows) for name, own in values.items()}
-    notes = tuple(run_notes(run, frame, scores, (answers, RecordCounts.of(answers, frame)), prices))
-    ended = [briefs.status(key) for key in answers if key[0] in rows]
-    failed = sum(status in {ERROR, TIMEOUT} for status in ended), len(ended)
-    unpriced = why_unpriced(failed, refused_of(rows, briefs, frame.repeats))
-    return ComparedRun(run, label, manifest, rows, values, tuple(run.evaluations()), notes, frame, unpriced)
-
-
-def finished_runs(runs: Sequence[ComparedRun], against: RunDir | None) -> list[ComparedRun]:
+def finished_runs(runs: Sequence[RunView], against: RunDir | None) -> list[RunView]:
     """Those that have answered every query. ConfigError: fewer than two have, or `against` has not."""
-    finished = [one for one in runs if one.run.done() is not None]
-    others = [one for one in runs if one.run.done() is None]
+    finished = [one for one in runs if one.is_finished]
+    others = [one for one in runs if not one.is_finished]
     needed = [one for one in others if against is not None and one.run.path.resolve() == against.path.resolve()]
     if others and (needed or len(finished) < 2):
         label = (needed or others)[0].label
@@ -113,7 +55,7 @@ def finished_runs(runs: Sequence[ComparedRun], against: RunDir | None) -> list[C
     return finished
 
 
-def shared_queries(runs: Sequence[ComparedRun], against: int | None) -> SharedQueries:
+def shared_queries(runs: Sequence[RunView], against: int | None) -> SharedQueries:
     """The pairs to compare (with `against`: every other run with it), each with the queries that both runs were
     asked in the same words and with the same reference. Raises ConfigError if there are none.
     """
@@ -123,7 +65,7 @@ def shared_queries(runs: Sequence[ComparedRun], against: int | None) -> SharedQu
         places = [(other, against) for other in numbers if other != against]
     shared = {}
     for a, b in places:
-        rows, others = runs[a].rows, runs[b].rows
+        rows, others = runs[a].sample, runs[b].sample
         same = frozenset(rows if rows is others else (one for one, row in rows.items() if others.get(one) == row))
         if not same:
             what = f"{runs[a].label} and {runs[b].label} have no query in common"
@@ -132,7 +74,7 @@ def shared_queries(runs: Sequence[ComparedRun], against: int | None) -> SharedQu
     return shared
 
 
-def beside_baselines(runs: Sequence[ComparedRun], shared: SharedQueries) -> tuple[SharedQueries, SharedQueries]:
+def beside_baselines(runs: Sequence[RunView], shared: SharedQueries) -> tuple[SharedQueries, SharedQueries]:
     """The pairs of systems, and the pairs with a baseline. If every pair has a baseline, all count as pairs of
     systems.
     """
@@ -142,10 +84,10 @@ def beside_baselines(runs: Sequence[ComparedRun], shared: SharedQueries) -> tupl
     return {place: ids for place, ids in shared.items() if place not in apart}, apart
 
 
-def drawn_queries(runs: Sequence[ComparedRun]) -> SamplingDesign:
+def drawn_queries(runs: Sequence[RunView]) -> SamplingDesign:
     """How the queries of these runs came about. Of a part of the types, the mix is that of the part."""
     first = runs[0].frame
-    kept = {row.reference.query_type for run in runs for row in run.rows.values()}
+    kept = {row.reference.query_type for run in runs for row in run.sample.values()}
     clusters = {query_id: name for run in reversed(runs) for query_id, name in run.frame.clusters.items()}
     types = {query_id: name for run in runs for query_id, name in run.frame.query_types.items()}
     sampled = set(types.values())
@@ -154,12 +96,12 @@ def drawn_queries(runs: Sequence[ComparedRun]) -> SamplingDesign:
     return SamplingDesign(types, mix, clusters, repeated)
 
 
-def comparable_pairs(runs: Sequence[ComparedRun], measure: str, shared: SharedQueries) -> SharedQueries:
+def comparable_pairs(runs: Sequence[RunView], measure: str, shared: SharedQueries) -> SharedQueries:
     """The pairs that were scored in the same way (see `way_of`) and may be compared by the metric. If there are
     several ways of scoring, the most common one: scores of two judges cannot be ranked together.
     """
-    ways = [way_of(run.evaluations, measure) for run in runs]
-    able = [run.may_be_compared(measure) for run in runs]
+    ways = [run.way(measure) for run in runs]
+    able = [not run.why_not_compared(measure) for run in runs]
     found: dict[str, dict[PairPlaces, frozenset[str]]] = {}
     for (a, b), queries in shared.items():
         if ways[a] == ways[b] and able[a] and able[b]:
@@ -167,13 +109,14 @@ def comparable_pairs(runs: Sequence[ComparedRun], measure: str, shared: SharedQu
     return max(found.values(), key=len, default={})
 
 
-def _refuse_other_datasets(runs: Sequence[RunDir], manifests: Sequence[Manifest]) -> None:
-    first = dataset_name(manifests[0])
-    for run, manifest in zip(runs, manifests, strict=True):
-        if dataset_name(manifest) != first:
+def _refuse_other_datasets(runs: Sequence[RunDir]) -> None:
+    first = dataset_name(runs[0].manifest())
+    for run in runs:
+        own = dataset_name(run.manifest())
+        if own != first:
             names = [printable(one.run_id, 200) for one in (runs[0], run)]
             raise ConfigError(
-                f"{names[0]} is over {first}, {names[1]} over {dataset_name(manifest)}: they cannot be compared",
+                f"{names[0]} is over {first}, {names[1]} over {own}: they cannot be compared",
                 "name runs over one data set",
             )
 
@@ -189,16 +132,15 @@ def _matching_types(samples: Iterable[Sample], wanted: str | None) -> set[str]:
 
 
 def comparison_notes(
-    runs: Sequence[ComparedRun],
+    runs: Sequence[RunView],
     shared: SharedQueries,
+    competing: SharedQueries,
     measures: Sequence[MeasureComparison],
     chosen: Collection[str],
-    apart: Collection[PairPlaces] = (),
 ) -> Iterator[str]:
-    """One sentence each: about all runs, then about pairs, then about single runs. `chosen`: the metrics that
-    should be compared, some of which may be missing in `measures`; `apart`: pairs with a baseline.
+    """One sentence each: about all runs, then pairs, then single runs. `competing`: the pairs without a
+    baseline; `chosen`: the metrics that should be compared, some of which may be missing in `measures`.
     """
-    competing = {place: queries for place, queries in shared.items() if place not in apart}
     yield from group_notes([run.manifest for run in runs])
     yield from judge_notes([[made for made in one.evaluations if {*chosen} & {*made.measures}] for one in runs])
     yield from _sample_notes(runs, shared)
@@ -206,14 +148,10 @@ def comparison_notes(
         yield from (f"{run.label} {run.why_unpriced}." for run in runs if run.why_unpriced)
     yield from _unpaired_notes(runs, competing, measures)
     yield from unpaired_pairs(runs, competing, measures)
-    # The notes on each run; those that apply to all runs once.
-    on_all = [note for note in runs[0].notes if all(note in one.notes for one in runs)]
-    yield from on_all
-    for one in runs:
-        yield from (f"{one.label}: {note}" for note in one.notes if note not in on_all)
+    yield from most_harmful_first(notes_on(runs))
 
 
-def baseline_notes(runs: Sequence[ComparedRun], apart: SharedQueries) -> Iterator[str]:
+def baseline_notes(runs: Sequence[RunView], apart: SharedQueries) -> Iterator[str]:
     """Names the baselines whose pairs are a separate family."""
     places = sorted({place for pair in apart for place in pair})
     names = [runs[place].label for place in places if runs[place].manifest.baseline]
@@ -225,22 +163,22 @@ def baseline_notes(runs: Sequence[ComparedRun], apart: SharedQueries) -> Iterato
         )
 
 
-def _sample_notes(runs: Sequence[ComparedRun], shared: SharedQueries) -> Iterator[str]:
+def _sample_notes(runs: Sequence[RunView], shared: SharedQueries) -> Iterator[str]:
     for (a, b), queries in shared.items():
         one, other = runs[a], runs[b]
         digest, other_digest = (run.manifest.identity.get("dataset", {}).get("digest") for run in (one, other))
         if digest == other_digest:
             continue
-        changed = len(one.rows.keys() & other.rows.keys()) - len(queries)
+        changed = len(one.sample.keys() & other.sample.keys()) - len(queries)
         left = f" ({counted(changed, 'more has', 'more have')} another text or reference)" if changed else ""
         yield (
-            f"{one.label} and {other.label} were made over other samples or documents: of {len(one.rows):,} and "
-            f"{len(other.rows):,} queries they are compared over the {len(queries):,} of both{left}."
+            f"{one.label} and {other.label} were made over other samples or documents: of {len(one.sample):,} and "
+            f"{len(other.sample):,} queries they are compared over the {len(queries):,} of both{left}."
         )
 
 
 def _unpaired_notes(
-    runs: Sequence[ComparedRun], shared: SharedQueries, measures: Sequence[MeasureComparison]
+    runs: Sequence[RunView], shared: SharedQueries, measures: Sequence[MeasureComparison]
 ) -> Iterator[str]:
     competitors = {place for pair in shared for place in pair}
     for compared in measures:
@@ -251,7 +189,7 @@ def _unpaired_notes(
                 held = f"{len(values.values):,} of {counted(len(values.expected), 'query', 'queries')}"
                 yield f"{named}: {run.label} has a value on {held} only, and is not compared."
         comparable = comparable_pairs(runs, compared.measure.name, shared)
-        ways = [way_of(run.evaluations, compared.measure.name) for run in runs]
+        ways = [run.way(compared.measure.name) for run in runs]
         chosen = {ways[place] for pair in comparable for place in pair}
         for place, (run, way) in enumerate(zip(runs, ways, strict=True)):
             is_other = chosen and way not in chosen and place in competitors
@@ -260,7 +198,7 @@ def _unpaired_notes(
 
 
 def unpaired_pairs(
-    runs: Sequence[ComparedRun], shared: SharedQueries, measures: Sequence[MeasureComparison]
+    runs: Sequence[RunView], shared: SharedQueries, measures: Sequence[MeasureComparison]
 ) -> Iterator[str]:
     """Pairs that might be compared by a measure, and share no query with a value."""
     for compared in measures:

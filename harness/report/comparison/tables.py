@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 from harness.display import Entry, Quantity, Rank, Table, ValueGroup, counted, file_name, printable
 from harness.display.types import NumberForm
 from harness.report.comparison.compare import Comparison
-from harness.report.quantities import count
+from harness.report.quantities import count, plain
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison, PairPlaces
 
 WhichAsGood = Literal["a", "b", "both", "neither"]
@@ -17,44 +18,24 @@ TESTS = {"mcnemar": "McNemar's exact test", "flips": "flips of signs"}
 SIGNS = {"a": ">", "b": "<", "tie": "~", "differ": "≠"}
 RESULTS = {"a": "A is better", "b": "B is better", "tie": "tie", "differ": "they differ"}
 ON = {"documents": "on these documents", "new documents": "also on new documents", "queries": ""}
-PAIR_HEADER = (
-    *("n", "A", "B", "A - B [CI]", "balanced", "A / B", "better/equal/worse", "p", "p (Holm)"),
-    *("p by document", "detectable", "result"),
-)
 LEFT_TO_FILES = frozenset({"A", "B", "balanced", "A / B", "p", "p by document", "result"})
 """Columns that a terminal does without: the sign behind a difference tells the result."""
-
-
 BESIDES = " (not the metric that ranks)"
+_AS_GOOD = {"a": "A", "b": "B", "both": "both", "neither": "neither", None: None}
+_Column = tuple[str, Callable[[ComparedPair], Entry]]
 
 
 def described(compared: MeasureComparison) -> str:
     """Direction, test, family, mix and n of a measure."""
-    way = {True: "higher is better", False: "lower is better", None: "no direction known"}
+    way = {True: "Higher is better", False: "Lower is better", None: "No direction known"}
     pairs = len(compared.pairs)
     family = f"Holm over {pairs:,} pairs" if pairs > 1 else "one pair"
     mix = "; types as they are mixed in the data set" if compared.weights is not None else ""
-    return f"{way[compared.measure.higher_is_better]}; {TESTS[compared.test]}; {family}{mix}"
+    return f"{way[compared.measure.higher_is_better]}; {TESTS[compared.test]}; {family}{mix}."
 
 
-def ranking(compared: MeasureComparison) -> list[int]:
-    """Positions of the runs, the best mean first if the metric has a direction."""
-    way = compared.measure.higher_is_better
-    places = list(range(len(compared.means)))
-    sign = -1 if way else 1
-    if way is None:
-        return places
-    return sorted(places, key=lambda at: (compared.means[at] is None, sign * (compared.means[at] or 0.0)))
-
-
-def rank(compared: MeasureComparison, position: int) -> Rank | None:
-    """The ranks that a run may have; None if it was not compared or the metric has no direction."""
-    places = compared.ranks[position] if compared.ranks else None
-    return Rank(*places) if places else None
-
-
-def mean(compared: MeasureComparison, quantity: float | None) -> Quantity | None:
-    return None if quantity is None else Quantity(quantity, unit=_unit(compared))
+def mean(compared: MeasureComparison, value: float | None) -> Quantity | None:
+    return None if value is None else Quantity(value, unit=_unit(compared))
 
 
 def difference(compared: MeasureComparison, pair: ComparedPair) -> Quantity:
@@ -76,25 +57,6 @@ def which_as_good(compared: MeasureComparison, pair: ComparedPair, margin: float
     return "both" if a and b else "a" if a else "b" if b else "neither"
 
 
-def pair_entries(compared: MeasureComparison, pair: ComparedPair) -> tuple[Entry, ...]:
-    """The cells below `PAIR_HEADER`; the last is such as `A is better, on these documents`."""
-    result, on = RESULTS[compared.verdict(pair)], ON[pair.population]
-    return (
-        Quantity(pair.n, of=pair.n_expected, unit="count"),
-        mean(compared, pair.mean_a),
-        mean(compared, pair.mean_b),
-        difference(compared, pair),
-        None if pair.balanced is None else difference(compared, pair.balanced),
-        None if pair.ratio is None else Quantity(pair.ratio),
-        ValueGroup(tuple(map(count, compared.outcomes(pair))), "/"),
-        Quantity(pair.p, unit="p"),
-        Quantity(pair.p_holm, unit="p"),
-        None if pair.p_clusters is None else Quantity(pair.p_clusters, unit="p"),
-        mean(compared, pair.detectable),
-        f"{result}, {on}" if on and pair.significant else result,
-    )
-
-
 def _unit(compared: MeasureComparison) -> NumberForm:
     """Three decimals for values within -1 and 1; three significant digits for others and for costs."""
     small = all(one is None or abs(one) <= 1 for one in compared.means)
@@ -114,8 +76,15 @@ def comparison_tables(comparison: Comparison) -> Iterator[Table]:
 
 
 def ranking_table(names: Sequence[str], compared: MeasureComparison) -> Table:
+    """The best mean first if the metric has a direction."""
+    places, way = list(range(len(names))), compared.measure.higher_is_better
+    if way is not None:
+        sign = -1 if way else 1
+        places.sort(key=lambda at: (compared.means[at] is None, sign * (compared.means[at] or 0.0)))
+    ranks = compared.ranks or (None,) * len(names)
     rows = tuple(
-        (names[place], rank(compared, place), mean(compared, compared.means[place])) for place in ranking(compared)
+        (names[at], Rank(*own) if (own := ranks[at]) else None, mean(compared, compared.means[at]))
+        for at in places
     )
     title = f"{printable(compared.measure.name)}: ranks"
     note = f"Means over {counted(compared.n_common, 'query', 'queries')} with a value in every run."
@@ -124,39 +93,43 @@ def ranking_table(names: Sequence[str], compared: MeasureComparison) -> Table:
 
 def pair_table(names: Sequence[str], compared: MeasureComparison, margin: float | None = None) -> Table:
     """Every pair of runs by one measure; with a margin in points, which of the two is as good as the other."""
-    within = () if margin is None else (f"within {margin:g} points",)
-    rows = tuple(
-        (
-            f"{names[pair.a]}, {names[pair.b]}",
-            *pair_entries(compared, pair),
-            *(() if margin is None else (_as_good(compared, pair, margin),)),
-        )
-        for pair in compared.pairs
+    columns = list(_pair_columns(names, compared))
+    note = (
+        f"{described(compared)} CI: at the level at which Holm's correction decided the pair, at least 95 %. "
+        "Detectable: the true difference that so many queries would show four times out of five after Holm."
     )
-    detectable = (
-        "CI: at the level at which Holm's correction decided the pair, at least 95 %. Detectable: the true "
-        "difference that so many queries would show four times out of five after Holm."
-    )
+    as_good = partial(which_as_good, compared, margin=margin or 0.0)
+    if margin is not None and any(map(as_good, compared.pairs)):
+        columns.append((f"within {margin:g} points", lambda pair: _AS_GOOD[as_good(pair)]))
+        note += f" Within {margin:g} points: whose interval rules out more of a disadvantage."
+    header = tuple(title for title, _ in columns)
+    rows = tuple(tuple(of(pair) for _, of in columns) for pair in compared.pairs)
     title = f"Pairs: {printable(compared.measure.name)}"
-    header, rows = _without_empty(("A, B", *PAIR_HEADER, *within), rows, {"balanced", "p by document", *within})
-    shown = [f"{name.capitalize()}: whose interval rules out more of a disadvantage." for name in within]
-    note = " ".join([_sentence(described(compared)), detectable, *(shown if header[-1:] == within else [])])
     return Table(_name("pairs", compared), title, header, rows, note=note, details=LEFT_TO_FILES & {*header})
 
 
-def _without_empty(
-    header: tuple[str, ...], rows: tuple[tuple[Entry, ...], ...], optional: Collection[str]
-) -> tuple[tuple[str, ...], tuple[tuple[Entry, ...], ...]]:
-    """The table without optional columns that are empty."""
-    kept = [
-        at for at, name in enumerate(header) if name not in optional or any(row[at] is not None for row in rows)
-    ]
-    return tuple(header[at] for at in kept), tuple(tuple(row[at] for at in kept) for row in rows)
+def _pair_columns(names: Sequence[str], compared: MeasureComparison) -> Iterator[_Column]:
+    yield "A, B", lambda pair: f"{names[pair.a]}, {names[pair.b]}"
+    yield "n", lambda pair: Quantity(pair.n, of=pair.n_expected, unit="count")
+    yield "A", lambda pair: mean(compared, pair.mean_a)
+    yield "B", lambda pair: mean(compared, pair.mean_b)
+    yield "A - B [CI]", lambda pair: difference(compared, pair)
+    if any(pair.balanced for pair in compared.pairs):
+        yield "balanced", lambda pair: None if pair.balanced is None else difference(compared, pair.balanced)
+    yield "A / B", lambda pair: plain(pair.ratio)
+    yield "better/equal/worse", lambda pair: ValueGroup(tuple(map(count, compared.outcomes(pair))), "/")
+    yield "p", lambda pair: Quantity(pair.p, unit="p")
+    yield "p (Holm)", lambda pair: Quantity(pair.p_holm, unit="p")
+    if any(pair.p_clusters is not None for pair in compared.pairs):
+        yield "p by document", lambda pair: Quantity(pair.p_clusters, unit="p")
+    yield "detectable", lambda pair: mean(compared, pair.detectable)
+    yield "result", lambda pair: _result(compared, pair)
 
 
-def _as_good(compared: MeasureComparison, pair: ComparedPair, margin: float) -> Entry:
-    found = which_as_good(compared, pair, margin)
-    return None if found is None else {"a": "A", "b": "B"}.get(found, found)
+def _result(compared: MeasureComparison, pair: ComparedPair) -> str:
+    """Such as `A is better, on these documents`."""
+    result, on = RESULTS[compared.verdict(pair)], ON[pair.population]
+    return f"{result}, {on}" if on and pair.significant else result
 
 
 def matrix_table(names: Sequence[str], order: Sequence[int], compared: MeasureComparison) -> Table:
@@ -166,7 +139,7 @@ def matrix_table(names: Sequence[str], order: Sequence[int], compared: MeasureCo
     measure = printable(compared.measure.name)
     note = (
         f"Row minus column, {measure}, with its interval (95 % or more, see the pairs). "
-        f"{_sentence(described(compared))} "
+        f"{described(compared)} "
         "> the row is better, < the column is, ~ no more than chance (which is no proof of equality)."
     )
     header = ("system", *[names[place] for place in order])
@@ -181,7 +154,3 @@ def _against(compared: MeasureComparison, place: PairPlaces, pairs: dict[PairPla
 
 def _name(kind: str, compared: MeasureComparison) -> str:
     return f"{kind}-{file_name(printable(compared.measure.name))}"
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}."

@@ -13,12 +13,10 @@ from harness.report.comparison.tables import comparison_tables, which_as_good
 from harness.report.labels import shortened
 from harness.report.render.terminal import WIDTH, plain, print_notes, print_table
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
-from harness.statistics.recommendation import Lead, leads_of, ranked_places
+from harness.statistics.recommendation import MISSING_MATTERS, Lead, leads_of, ranked_places
 
 _BRIEF_WIDTH = 80
 _MOST_ROWS = 10
-_MISSING_MATTERS = 0.05
-"""Share of missing values from which on they, and not chance, are named as the reason."""
 _LEGEND = (
     "> better, < worse: p (Holm) of all pairs of the table is at most 0.05; ~ is a tie, which is no proof of "
     "equality. A - B with an interval that excludes 0 exactly then (at least 95 %). better/equal/worse: queries "
@@ -57,11 +55,11 @@ def headline(comparison: Comparison) -> str:
     found = [one for one in comparison.measures if one.pairs and one.measure.higher_is_better is not None]
     if not found:
         return "No metric that the runs share says which one is better."
-    compared = found[0]
-    if comparison.samples_differ:
-        counts = " and ".join(f"{len(run.rows):,}" for run in comparison.runs[:2])
+    compared, first = found[0], comparison.runs[0]
+    if any(one.sample is not first.sample and one.sample != first.sample for one in comparison.runs):
+        counts = " and ".join(f"{len(run.sample):,}" for run in comparison.runs[:2])
         return f"Inconclusive: the runs were asked different queries ({counts}, {compared.n_common:,} in common)."
-    if comparison.documents_differ:
+    if len({one.manifest.dataset.get("corpus_digest") for one in comparison.runs}) > 1:
         return "Inconclusive: the runs searched different documents."
     if comparison.against is not None and len(comparison.runs) > 2:
         against = comparison.against
@@ -82,7 +80,7 @@ def _of_leads(comparison: Comparison, compared: MeasureComparison, best: int, le
     if all(one.is_shown for one in leads):
         whom = second if len(leads) == 1 else "every other run"
         return f"{first} is significantly better than {whom}: {by}, ahead of {second}."
-    if lead.n_missing > _MISSING_MATTERS * compared.n_common:
+    if lead.n_missing > MISSING_MATTERS * compared.n_common:
         known = [place for place, mean in enumerate(compared.means) if mean is not None]
         most = max(known, key=lambda place: (compared.n_missing[place], place))
         queries = f"{compared.n_missing[most]:,} of {counted(compared.n_common, 'query', 'queries')}"
@@ -148,10 +146,7 @@ def _row(compared: MeasureComparison, pair: ComparedPair) -> tuple[Entry, ...]:
 def _against(compared: MeasureComparison, lead: Lead | None) -> Entry:
     if lead is None:
         return ""
-    low, high = lead.interval
-    sign = -1.0 if compared.measure.higher_is_better else 1.0
-    ends = [None if end is None else sign * end for end in ((high, low) if sign < 0 else (low, high))]
-    return Quantity(sign * lead.difference, ends[0], ends[1], unit=_difference_unit(compared), signed=True)
+    return Quantity(*lead.gap(compared), unit=_difference_unit(compared), signed=True)
 
 
 def _value(compared: MeasureComparison, mean: float | None) -> Entry:

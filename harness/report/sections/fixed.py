@@ -16,7 +16,6 @@ from harness.report.leaderboard import leaderboard
 from harness.report.sections import ANSWER, NOTES, Reported, SectionSpec
 from harness.report.tables import costs, runs, scores
 from harness.report.tables.break_even import break_even_tables
-from harness.report.tables.estimates import estimate_tables
 from harness.report.tables.statistics import statistics_lines, statistics_tables
 from harness.report.tables.sweeps import sweep_tables
 from harness.report.view import Group
@@ -41,7 +40,7 @@ def _notes(reported: Reported) -> Content:
 
 def _significance(reported: Reported) -> Content:
     group, findings = reported.group, reported.findings
-    return Content(items=statistics_lines(group, findings), tables=statistics_tables(group, findings))
+    return Content(items=statistics_lines(group, findings), tables=statistics_tables(findings))
 
 
 def _judges(reported: Reported) -> Content:
@@ -122,13 +121,6 @@ AFTER_MEASURES = (
         in_terminal=False,
     ),
     SectionSpec("judges", "Judges", _judges, question="trust", in_terminal=False),
-    SectionSpec(
-        "estimates",
-        "Estimated and measured",
-        lambda reported: Content(tables=estimate_tables(reported.group)),
-        question="cost",
-        in_terminal=False,
-    ),
     SectionSpec(
         "runs",
         "What was run",

@@ -173,7 +173,6 @@ def index_seconds(view: RunView) -> Quantity | None:
 
 
 def ledger_table(group: Group) -> Table | None:
-    """Model calls of the index, which run built it, and how much another run had paid."""
     header: tuple[str, ...] = ("system", "built by", "model calls", "input tokens", "output tokens", "USD")
     header += ("calls another run paid", "texts embedded", "from another run")
     rows = []

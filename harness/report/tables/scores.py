@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.core.records import Reference
@@ -12,7 +12,7 @@ from harness.evaluators.score_preconditions import is_null, why_not
 from harness.protocols import Measure, RunFacts, ScoreLabel
 from harness.registry import EVALUATORS
 from harness.report.quantities import count, part, plain, population, share, values_in
-from harness.report.records import ABSTAINED, References
+from harness.report.records import ABSTAINED
 from harness.report.verdict.baselines import means_over
 from harness.report.verdict.standings import SCORED_OTHERWISE
 from harness.report.view import Group, RunView
@@ -93,21 +93,19 @@ def _refusals_of(group: Group, names: Sequence[str]) -> dict[str, _Refusals]:
     """By metric: those that read answers, and that have no value for some answer of a run."""
     found = {}
     for name in names:
-        measure = group.known.get(name)
-        views = [view for view in group.views if view.is_complete and name in view.values]
-        others = group.scored_otherwise(name) if views else frozenset()
-        views = [view for view in views if view.values[name].values and view.run.run_id not in others]
-        if measure is None or "answer" not in measure.reads or not views:
+        measure, others = group.known.get(name), group.scored_otherwise(name)
+        complete = [view for view in group.views if view.is_complete and name in view.values]
+        views = [view for view in complete if view.values[name].values and view.run.run_id not in others]
+        if measure is None or "answer" not in measure.reads:
             continue
-        if all(len(view.values[name].expected) == len(view.frame.query_types) for view in views):
-            continue
-        one = _refusals(measure, views, References(group.widest.sample, list(group.widest.sample)))
-        if any(one.applies - view.values[name].expected for view in views):
-            found[name] = one
+        if any(len(view.values[name].expected) < len(view.frame.query_types) for view in views):
+            one = _refusals(measure, views, (row.reference for row in group.widest.sample.values()))
+            if any(one.applies - view.values[name].expected for view in views):
+                found[name] = one
     return found
 
 
-def _refusals(measure: Measure, views: Sequence[RunView], references: Sequence[Reference]) -> _Refusals:
+def _refusals(measure: Measure, views: Sequence[RunView], references: Iterable[Reference]) -> _Refusals:
     # Query id -> whether it has an answer.
     about = {one.query_id: not is_null(one) for one in references if not why_not(measure, one, RunFacts())}
     refused, answerable = {}, {query_id for query_id, has_answer in about.items() if has_answer}
@@ -144,7 +142,6 @@ def _on_alike_queries(group: Group, found: _Refusals) -> Iterator[tuple[Entry, .
 
 
 def _means(group: Group, measure: Measure, values: Mapping[str, Mapping[str, float]]) -> Iterator[Quantity | None]:
-    """Of each run; `values`: by run id."""
     for view in group.views:
         own = values.get(view.run.run_id)
         rows = () if own is None else means_over(view.frame, measure.name, measure.ends, own, frozenset(own))
@@ -230,7 +227,6 @@ def kinds_table(group: Group, measure: Measure) -> Table:
 
 
 def advice(group: Group, measures: Sequence[Measure]) -> list[str]:
-    """What to try against each kind that any run has: what most answers suffer from comes first."""
     found: dict[tuple[str, str], int] = {}
     for measure in measures:
         for label in found_labels(group, measure):
@@ -254,7 +250,6 @@ def count_of(view: RunView, measure: Measure, label: ScoreLabel) -> int:
 
 
 def judge_table(group: Group) -> Table | None:
-    """Calls and cost of the judges; None if there were none."""
     header: tuple[str, ...] = ("system", "evaluator", "models", "scores", "model calls", "paid before")
     header += ("input tokens", "output tokens", "USD", "seconds")
     rows = tuple(row for view in group.views for row in _judged(view))

@@ -8,10 +8,9 @@ from dataclasses import replace
 from harness.display import Quantity, Table, counted, printable, short_number
 from harness.display.types import NumberForm
 from harness.report.comparison import tables
-from harness.report.comparison.compare import Comparison
 from harness.report.labels import shortened
 from harness.report.verdict.findings import Findings
-from harness.report.verdict.races_and_looks import anytime_p_of, earlier_looks, race_lines, race_of
+from harness.report.verdict.races_and_looks import anytime_p_of, earlier_looks, race_lines
 from harness.report.verdict.ranking import Ranking
 from harness.report.view import Group
 from harness.statistics.paired_comparison import MeasureComparison
@@ -24,14 +23,14 @@ _HOLDS = {
 }
 
 
-def statistics_tables(group: Group, findings: Findings) -> list[Table]:
+def statistics_tables(findings: Findings) -> list[Table]:
     """The best run against each other one, all differences by the metric that ranks, and every pair by each
     measure; without those of which nothing was compared.
     """
     found = [_leads_table(findings.ranking)] if findings.ranking else []
     comparison = findings.comparison
     if comparison is not None:
-        names = _names(group, comparison)
+        names = [printable(one.label) for one in comparison.runs]
         if findings.ranked is not None:
             found.append(tables.matrix_table(names, findings.compared_order, findings.ranked))
         for compared in comparison.measures:
@@ -42,12 +41,6 @@ def statistics_tables(group: Group, findings: Findings) -> list[Table]:
                 besides = " (the metric that ranks)" if is_first else tables.BESIDES
                 found.append(replace(table, title=f"{table.title}{besides}"))
     return [table for table in found if table]
-
-
-def _names(group: Group, comparison: Comparison) -> list[str]:
-    """The label of each run compared, as in the rest of the report."""
-    labels = {view.run.run_id: view.label for view in group.views}
-    return [printable(labels.get(one.run.run_id, one.label)) for one in comparison.runs]
 
 
 def _leads_table(ranking: Ranking) -> Table | None:
@@ -81,7 +74,7 @@ def statistics_lines(group: Group, findings: Findings) -> list[str]:
     compared = ranking.ranked
     queries = counted(compared.n_common, "query", "queries")
     metric = f"Ranked by {ranking.spoken}{ranking.reason}. {_TESTS[compared.test]}, paired over {queries}."
-    lines, race = [metric, *_headroom(findings)], race_of(ranking)
+    lines, race = [metric, *_headroom(findings)], ranking.race
     if race is not None:
         return [*lines, *race_lines(group, race)]
     return [*lines, *_mix(ranking, compared), *_power(ranking, compared), *_looks(ranking)]

@@ -61,7 +61,6 @@ class Sweep:
 
     @property
     def values(self) -> list[float]:
-        """Every value of any line, ascending."""
         return sorted({point.value for line in self.lines for point in line.points})
 
 
@@ -88,7 +87,6 @@ def _lines(group: Group, flat: Sequence[Flat], key: str) -> tuple[SweepLine, ...
 
 
 def _without(tree: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
-    """An identity without the swept parameter: it names the line."""
     head, *rest = path
     if not rest:
         return {key: value for key, value in tree.items() if key != head}

@@ -152,7 +152,6 @@ def _best(group: Group, measure: str, baselines: Sequence[Baseline]) -> Baseline
 
 
 def lead_over(group: Group, measure: str, view: RunView, baseline: Baseline) -> Lead | None:
-    """How far a run is ahead of a baseline; None without values."""
     return _lead(group, measure, view.values[measure], baseline.values) if measure in view.values else None
 
 

@@ -10,10 +10,10 @@ from harness.evaluators.score_preconditions import stated_answers
 from harness.report.labels import shortened
 from harness.report.notes import UNFINISHED as UNFINISHED_NOTE
 from harness.report.verdict.baselines import Baseline, Baselines, lead_over
-from harness.report.verdict.races_and_looks import anytime_p_of, race_of
-from harness.report.verdict.ranking import Ranking, is_only_described, is_scored, was_evaluated
+from harness.report.verdict.races_and_looks import anytime_p_of
+from harness.report.verdict.ranking import Ranking, is_only_described, is_scored
 from harness.report.verdict.sentences import headline, sentences
-from harness.report.verdict.standings import Line, standing_of, standings
+from harness.report.verdict.standings import Line, standings
 from harness.report.verdict.types import UNFINISHED, Cheaper, Choice, MoreQueries, Outcome, Verdict
 from harness.report.view import Group, RunView
 from harness.statistics.confidence_intervals import ENOUGH
@@ -22,14 +22,12 @@ from harness.statistics.non_inferior import as_good, at_most_worse, cheapest_as_
 from harness.statistics.paired_comparison import MeasureComparison
 from harness.statistics.power import MOST_QUERIES, most_discordant, queries_needed, rounded_up
 from harness.statistics.query_values import COSTS
-from harness.statistics.recommendation import Lead, probability_within
+from harness.statistics.recommendation import MISSING_MATTERS, Lead, probability_within
 
 MUCH_CHEAPER = 2.0
 """A run is named as a cheaper alternative if the recommended one costs so many times as much."""
 _CHEAPER = 0.9
 """A run counts as cheaper below this part of the cost of another."""
-_MOSTLY_KNOWN = 0.05
-"""Share of missing values from which on they, and not chance, are named as the reason."""
 
 
 def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bounded: str) -> Verdict:
@@ -37,20 +35,14 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
     `baselines`.
     """
     group, compared = ranking.group, ranking.ranked
-    if all(view.n_answered and view.n_errors == view.n_answered for view in group.views):
-        failed = sum(view.n_errors for view in group.views)
-        said = f"No system answered a query: all {counted(failed, 'answer')} failed."
+    if said := _all_failed(group):
         return without_ranking(group, Outcome.NOTHING_ANSWERED, said, lines)
     choice = _choice(ranking, baselines)
-    place, view = choice.place, ranking.view(choice.place)
-    verdict = Verdict(
-        dataset=group.title,
-        digest=printable(group.digest),
-        n_queries=len(group.widest.frame.query_types),
-        n_questions=_n_questions(group),
-        outcome=choice.outcome,
-        headline="",
-        sentences=(),
+    view = ranking.view(choice.place) if choice.recommends else None
+    probability, worst = _risk(ranking, choice)
+    is_bounded = bounded == ranking.measure
+    verdict = replace(
+        without_ranking(group, choice.outcome, ""),
         metric=ranking.measure,
         metric_title=ranking.spoken,
         metric_reason=ranking.reason.removeprefix(", ").removeprefix(": "),
@@ -58,44 +50,46 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
         higher_is_better=compared is None or compared.measure.higher_is_better is not False,
         is_by_evidence=bool(ranking.instead_of),
         margin=ranking.margin,
-        lower_baseline=baselines.lower.label if baselines.lower and bounded == ranking.measure else "",
-        upper_baseline=baselines.upper.label if baselines.upper and bounded == ranking.measure else "",
-        recommended=view.label,
-        recommended_run=view.run.run_id,
-        probability=_probability(ranking, place),
-        at_most_worse=None if compared is None else _worst_case(ranking, place),
+        lower_baseline=baselines.lower.label if baselines.lower and is_bounded else "",
+        upper_baseline=baselines.upper.label if baselines.upper and is_bounded else "",
+        recommended=view.label if view else None,
+        recommended_run=view.run.run_id if view else None,
+        probability=probability,
+        at_most_worse=worst,
         cheaper=_much_cheaper(ranking, choice),
         cost=ranking.costs[0],
         more=_more_queries(ranking, choice),
-        standings=tuple(standings(ranking, choice, lines)),
+        standings=tuple(standings(group, lines, ranking, choice)),
     )
-    if not choice.recommends:
-        verdict = replace(verdict, recommended=None, recommended_run=None, probability=None, at_most_worse=None)
     verdict = replace(verdict, caveats=tuple(_caveats(ranking, verdict)))
     return replace(verdict, headline=headline(verdict), sentences=sentences(verdict))
 
 
 def without_ranking(group: Group, outcome: Outcome, said: str, lines: Sequence[Line] = ()) -> Verdict:
-    """The verdict where nothing ranks the runs."""
     return Verdict(
         dataset=group.title,
         digest=printable(group.digest),
         n_queries=len(group.widest.frame.query_types),
-        n_questions=_n_questions(group),
+        n_questions=len(group.widest.frame.query_types) - len(group.widest.frame.repeated),
         outcome=outcome,
         headline=said,
         sentences=(),
-        standings=tuple(standing_of(group, line) for line in lines if line.view),
+        standings=tuple(standings(group, [line for line in lines if line.view])),
         caveats=(*weaknesses(group), *_other_notes(group)),
     )
 
 
+def _all_failed(group: Group) -> str:
+    if all(view.n_answered and view.n_errors == view.n_answered for view in group.views):
+        failed = sum(view.n_errors for view in group.views)
+        return f"No system answered a query: all {counted(failed, 'answer')} failed."
+    return ""
+
+
 def why_nothing_ranks(group: Group) -> tuple[Outcome, str]:
-    """Why no run has a score that ranks, and what to do."""
     views = group.views
-    if all(view.n_answered and view.n_errors == view.n_answered for view in views):
-        failed = sum(view.n_errors for view in views)
-        return Outcome.NOTHING_ANSWERED, f"No system answered a query: all {counted(failed, 'answer')} failed."
+    if said := _all_failed(group):
+        return Outcome.NOTHING_ANSWERED, said
     if not any(view.n_answered for view in views):
         return Outcome.NOTHING_ANSWERED, "No query was answered yet."
     competing = [view for view in views if not view.is_baseline] or [*views]
@@ -103,13 +97,12 @@ def why_nothing_ranks(group: Group) -> tuple[Outcome, str]:
         return Outcome.NOT_SCORED, f"No metric can rank these runs: {_without_gold(competing)}."
     if any(is_scored(view) for view in competing):
         return Outcome.NOT_SCORED, "No metric can rank these runs: which values are good is not known here."
-    if any(was_evaluated(view) for view in competing):
+    if any(measure not in COSTS for view in competing for measure in view.values):
         return Outcome.NOT_SCORED, "No score has a value: the notes say why."
     return Outcome.NOT_SCORED, "Not evaluated yet. Run: rag-harness evaluate"
 
 
 def why_no_entrant(ranking: Ranking) -> str:
-    """Why no run is ranked although there are scores."""
     views = [view for view in ranking.group.views if not view.is_baseline] or [*ranking.group.views]
     pending = [view for view in views if not view.is_complete]
     if len(pending) < len(views):
@@ -134,7 +127,7 @@ def weaknesses(group: Group) -> Iterator[str]:
 
 def _choice(ranking: Ranking, baselines: Baselines) -> Choice:
     """Which run to choose: see docs/decisions/0017-how-a-run-is-recommended.md."""
-    compared, race = ranking.ranked, race_of(ranking)
+    compared, race = ranking.ranked, ranking.race
     best = ranking.order[0]
     if all(ranking.view(place).is_baseline for place in ranking.order):
         return Choice(best, Outcome.ONLY_BASELINES, recommends=False)
@@ -215,14 +208,14 @@ def _cheaper_as_good(ranking: Ranking, compared: MeasureComparison) -> Choice | 
 
 
 def _why_unsettled(ranking: Ranking, compared: MeasureComparison) -> Outcome:
-    most = _MOSTLY_KNOWN * compared.n_common
+    most = MISSING_MATTERS * compared.n_common
     if any(lead.n_missing > most for lead in ranking.open_leads):
         return Outcome.INCONCLUSIVE
     return Outcome.TOO_FEW if compared.n_common < ENOUGH else Outcome.LEADING
 
 
 def _choice_of_race(ranking: Ranking) -> Choice:
-    race = race_of(ranking)
+    race = ranking.race
     runs = [ranking.view(place).manifest.run_id for place in range(len(ranking.entrants))]
     left = [runs.index(run_id) for run_id in race.left if run_id in runs] if race else []
     if race is None or not left:
@@ -253,28 +246,23 @@ def _cheapest(places: Sequence[int], costs: Sequence[float | None], best: int) -
     return place if own is not None and low <= _CHEAPER * own else best
 
 
-def _probability(ranking: Ranking, place: int) -> float | None:
-    """The probability that the run is within the margin of the best; None after a race, which stops by results."""
-    compared, margin = ranking.ranked, ranking.margin_value
-    if compared is None or margin is None or race_of(ranking) is not None:
-        return None
-    return probability_within(compared, place, margin)
-
-
-def _worst_case(ranking: Ranking, place: int) -> float | None:
-    """How far the run may be behind another one that differs from it on any query."""
-    compared = ranking.ranked
-    if compared is None or race_of(ranking) is not None:
-        return None
+def _risk(ranking: Ranking, choice: Choice) -> tuple[float | None, float | None]:
+    """The probability that the run is within the margin of the best, and how far it may be behind another one that
+    differs from it on any query; both unknown after a race, which stops by results.
+    """
+    compared, margin, place = ranking.ranked, ranking.margin_value, choice.place
+    if compared is None or not choice.recommends or ranking.race is not None:
+        return None, None
     worst = at_most_worse(compared, place, ranking.identical(place))
-    return worst if worst is not None and worst > 0 else None
+    probability = None if margin is None else probability_within(compared, place, margin)
+    return probability, worst if worst is not None and worst > 0 else None
 
 
 def _much_cheaper(ranking: Ranking, choice: Choice) -> Cheaper | None:
     """The cheapest run that is not significantly worse, if it is much cheaper than the recommended one."""
     unit, costs = ranking.costs
     own = costs[choice.place]
-    if not own or race_of(ranking) is not None or choice.outcome in {Outcome.CHEAPER, Outcome.EQUALLY_GOOD}:
+    if not own or ranking.race is not None or choice.outcome in {Outcome.CHEAPER, Outcome.EQUALLY_GOOD}:
         return None
     tied = [lead.place for lead in ranking.open_leads if lead.place != choice.place]
     known = [(cost, place) for place in tied if (cost := costs[place])]
@@ -288,7 +276,7 @@ def _more_queries(ranking: Ranking, choice: Choice) -> MoreQueries | None:
     """How many more queries would distinguish the leading runs if they differ by the margin, and their cost."""
     compared, margin = ranking.ranked, ranking.margin_value
     unsettled = {Outcome.LEADING, Outcome.TOO_FEW, Outcome.MODEL_CANNOT_ANSWER}
-    if compared is None or margin is None or choice.outcome not in unsettled or race_of(ranking) is not None:
+    if compared is None or margin is None or choice.outcome not in unsettled or ranking.race is not None:
         return None
     open_leads = ranking.open_leads
     needed = [_needed(ranking, lead, max(margin, lead.difference)) for lead in open_leads]
@@ -325,7 +313,6 @@ def _needed(ranking: Ranking, lead: Lead, difference: float) -> int | None:
 
 
 def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
-    """What weakens the verdict, the most harmful first."""
     group, compared = ranking.group, ranking.ranked
     yield from weaknesses(group)
     if compared is not None:
@@ -355,12 +342,6 @@ def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
 def _other_notes(group: Group) -> list[str]:
     """The notes of the group without those that `weaknesses` repeats."""
     return [note for note in group.note_lines if UNFINISHED_NOTE not in note]
-
-
-def _n_questions(group: Group) -> int:
-    """Queries with different texts."""
-    frame = group.widest.frame
-    return len(frame.query_types) - len(frame.repeated)
 
 
 def _without_gold(views: Sequence[RunView]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.report.comparison.compare import Comparison
-from harness.report.verdict.baselines import NO_BASELINES, Baselines, baselines_of
+from harness.report.verdict.baselines import NO_BASELINES, Baseline, Baselines, baselines_of
 from harness.report.verdict.decide import verdict_of, why_no_entrant, why_nothing_ranks, without_ranking
 from harness.report.verdict.ranking import Ranking, rank_runs, ranking_evidence
 from harness.report.verdict.sentences import margin_of
@@ -35,22 +35,18 @@ class Findings:
 
     @property
     def measure(self) -> str | None:
-        """The metric that ranks."""
         return self.ranking.measure if self.ranking else None
 
     @property
     def comparison(self) -> Comparison | None:
-        """All pairs of the ranked runs by the main metrics; None for fewer than two."""
         return self.ranking.comparison if self.ranking else None
 
     @property
     def entrants(self) -> tuple[int, ...]:
-        """Positions of the ranked runs, in the order of `comparison`."""
         return self.ranking.entrants if self.ranking else ()
 
     @property
     def ranked(self) -> MeasureComparison | None:
-        """The comparison by the metric that ranks."""
         return self.ranking.ranked if self.ranking else None
 
     @property
@@ -72,26 +68,12 @@ class Findings:
 
     @property
     def weighed(self) -> str:
-        """How query types count in `rows`."""
         return "types weighed as in the whole data set" if self.is_natural else "each query counting the same"
 
     @property
     def compared_order(self) -> list[int]:
         """Places in the comparison, the best run first."""
         return [self.entrants.index(position) for position in self.order if position in self.entrants]
-
-    def lines(self, group: Group) -> list[Line]:
-        """The leaderboard: ranked runs, runs that could not be ranked, baselines, and unfinished runs."""
-        others = group.scored_otherwise(self.measure) if self.measure else frozenset()
-        views = [group.views[position] for position in self.order]
-        rows = [self.rows[position] if self.rows else None for position in self.order]
-        found = [Line(view.label, view, row) for view, row in zip(views, rows, strict=True)]
-        constant = self.baselines.constant
-        if constant is not None and self.bounded == self.measure:
-            row = baseline_row(constant, natural=self.is_natural)
-            place = next((at for at, view in enumerate(views) if aside_of(view, others)), len(found))
-            found.insert(place, Line(constant.label, None, row))
-        return found
 
     def row_of(self, group: Group, position: int, measure: str) -> Aggregate | None:
         """The mean of a run by any metric, in the same mix of types as `rows`."""
@@ -117,30 +99,36 @@ def find(group: Group, measure: str | None = None, margin: float | None = None) 
     """
     first = rank_runs(group, measure, group.margin if margin is None else margin)
     if first is None:
-        outcome, said = why_nothing_ranks(group)
-        found = Findings(without_ranking(group, outcome, said), _order(group, []))
-        return replace(found, verdict=without_ranking(group, outcome, said, found.lines(group)))
+        order = _order(group, [])
+        lines = [Line(view.label, view, None) for view in (group.views[position] for position in order)]
+        return Findings(without_ranking(group, *why_nothing_ranks(group), lines), order)
     baselines = baselines_of(group, first.measure, first.entrants)
     ranking = _able_to_rank(first, baselines) if measure is None else first
-    found = Findings(
-        verdict=without_ranking(group, Outcome.NOT_SCORED, ""),
-        order=_order(group, [ranking.entrants[place] for place in ranking.order]),
-        ranking=ranking,
-        baselines=baselines,
-        bounded=first.measure,
-        rows=shown_rows(ranking),
-    )
-    return replace(found, verdict=_verdict(group, ranking, found))
-
-
-def _verdict(group: Group, ranking: Ranking, found: Findings) -> Verdict:
-    lines = found.lines(group)
+    order = _order(group, [ranking.entrants[place] for place in ranking.order])
+    rows = shown_rows(ranking)
+    lines = _lines(ranking, order, rows, baselines.constant if ranking.measure == first.measure else None)
     if not ranking.entrants:
-        return without_ranking(group, Outcome.NOT_SCORED, why_no_entrant(ranking), lines)
-    if ranking.ranked is None and len(ranking.entrants) > 1:
+        verdict = without_ranking(group, Outcome.NOT_SCORED, why_no_entrant(ranking), lines)
+    elif ranking.ranked is None and len(ranking.entrants) > 1:
         said = f"No query has a value of {ranking.spoken} in two runs."
-        return without_ranking(group, Outcome.NOT_SCORED, said, lines)
-    return verdict_of(ranking, found.baselines, lines, found.bounded or "")
+        verdict = without_ranking(group, Outcome.NOT_SCORED, said, lines)
+    else:
+        verdict = verdict_of(ranking, baselines, lines, first.measure)
+    return Findings(verdict, order, ranking, baselines, first.measure, rows)
+
+
+def _lines(
+    ranking: Ranking, order: Sequence[int], rows: Sequence[Aggregate | None], constant: Baseline | None
+) -> list[Line]:
+    """The leaderboard: ranked runs, runs that could not be ranked, baselines, and unfinished runs."""
+    group, others = ranking.group, ranking.group.scored_otherwise(ranking.measure)
+    views = [group.views[position] for position in order]
+    found = [Line(view.label, view, rows[position]) for view, position in zip(views, order, strict=True)]
+    if constant is not None:
+        row = baseline_row(constant, natural=natural_mix(ranking))
+        place = next((at for at, view in enumerate(views) if aside_of(view, others)), len(found))
+        found.insert(place, Line(constant.label, None, row))
+    return found
 
 
 def _able_to_rank(first: Ranking, baselines: Baselines) -> Ranking:

@@ -25,16 +25,7 @@ _ENDS = {
 }
 
 
-def race_of(ranking: Ranking) -> RaceRecord | None:
-    """The race of the runs that are ranked, by the metric that ranks them; None: they were not all in one."""
-    races = [ranking.group.views[place].race for place in ranking.entrants]
-    first = races[0] if races else None
-    fits = first is not None and first.measure == ranking.measure and all(race == first for race in races)
-    return first if fits else None
-
-
 def race_lines(group: Group, race: RaceRecord) -> Iterator[str]:
-    """Which systems were eliminated, how the others differ, and how sure that is."""
     after = f"{race.n_queries:,} of {counted(race.n_drawn, 'query', 'queries')}"
     if race.ended == "decided":
         yield f"The race was decided after {after}."
@@ -102,7 +93,7 @@ def _earlier(run: RunDir, views: Sequence[RunView]) -> Iterator[tuple[str, str, 
     """System, digest and size of a finished run of one of these systems on a part of the queries."""
     try:
         manifest = run.manifest()
-        fitting = [view for view in views if _is_same(manifest, view.manifest)]
+        fitting = [view for view in views if _what_ran(manifest) == _what_ran(view.manifest)]
         if not fitting or run.done() is None:
             return
         rows = run.sample()
@@ -115,13 +106,7 @@ def _earlier(run: RunDir, views: Sequence[RunView]) -> Iterator[tuple[str, str, 
             yield view.run.run_id, str(manifest.identity["dataset"].get("digest")), len(rows)
 
 
-def _is_same(one: Manifest, other: Manifest) -> bool:
-    """The same system with the same parameters and models, over the same data set."""
-    if _dataset(one) != _dataset(other):
-        return False
-    return all(one.identity.get(key) == other.identity.get(key) for key in _SAME)
-
-
-def _dataset(manifest: Manifest) -> tuple[Any, Any]:
+def _what_ran(manifest: Manifest) -> list[Any]:
+    """Equal for the same system with the same parameters and models over the same data set."""
     dataset = manifest.identity.get("dataset", {})
-    return dataset.get("name"), dataset.get("subset")
+    return [dataset.get("name"), dataset.get("subset"), *map(manifest.identity.get, _SAME)]

@@ -8,10 +8,10 @@ from functools import cached_property
 from math import inf
 
 from harness.core.errors import ConfigError, nearest
+from harness.core.records import RaceRecord
 from harness.display import printable
 from harness.protocols import Measure
 from harness.report.comparison.compare import SHOWN_COSTS, Choice, Comparison, compare_loaded
-from harness.report.comparison.runs import ComparedRun
 from harness.report.measures import DEFAULT_MARGIN
 from harness.report.quantities import why_no_price
 from harness.report.view import Group, RunView
@@ -55,7 +55,6 @@ class Ranking:
 
     @property
     def is_share(self) -> bool:
-        """Whether the metric is shown in per cent."""
         if self.measure in self.group.known:
             return self.group.known[self.measure].is_share
         return any(self.measure in one.binary for one in self.group.evaluations)
@@ -64,14 +63,20 @@ class Ranking:
         return self.group.views[self.entrants[place]]
 
     def by(self, measure: str) -> MeasureComparison | None:
-        """The comparison by a metric, if there is one."""
         measures = self.comparison.measures if self.comparison else ()
         return next((one for one in measures if one.measure.name == measure and one.pairs), None)
 
     @property
     def ranked(self) -> MeasureComparison | None:
-        """The comparison by the metric that ranks."""
         return self.by(self.measure)
+
+    @property
+    def race(self) -> RaceRecord | None:
+        """The race of the runs that are ranked, by the metric that ranks them; None: they were not all in one."""
+        races = [self.group.views[place].race for place in self.entrants]
+        first = races[0] if races else None
+        fits = first is not None and first.measure == self.measure and all(race == first for race in races)
+        return first if fits else None
 
     @cached_property
     def order(self) -> list[int]:
@@ -95,7 +100,6 @@ class Ranking:
 
     @cached_property
     def is_won(self) -> bool:
-        """Whether the best run is significantly better than every other one."""
         return bool(self.leads) and all(lead.is_shown for lead in self.leads)
 
     @cached_property
@@ -159,19 +163,31 @@ class Ranking:
 
 def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_MARGIN) -> Ranking | None:
     """The ranking of a group by `measure`; None: by the metric that its configs or its data set name, if two runs
-    have it. None if no run has a score; ConfigError if no run has the metric that was asked for.
+    have it; else evidence within the contexts of all runs; else the first one that all runs have; else any.
+
+    Ranked are complete runs that were scored in the same way; baselines only if there is nothing else. None if no
+    run has a score; ConfigError for a metric that no run has or that has no direction.
     """
-    found = _choose(group, measure)
-    if found is None:
-        return None
-    ranks_by, entrants = found
-    reason = _reason(group, ranks_by, measure)
-    if len(entrants) < 2:
-        return Ranking(group, ranks_by, reason, tuple(entrants), None, margin=margin)
-    views = [group.views[place] for place in entrants]
-    measures = [ranks_by, *_main_measures(views, ranks_by, group.known), *_shown_costs(views)]
-    comparison = compare_loaded(_compared(views), Choice(tuple(dict.fromkeys(measures))))
-    return Ranking(group, ranks_by, reason, tuple(entrants), comparison, margin=margin)
+    views = group.views
+    rivals = [place for place, view in enumerate(views) if not view.is_baseline] or [*range(len(views))]
+    complete = [place for place in rivals if views[place].is_complete]
+    if measure is None:
+        pending = [place for place in rivals if not views[place].is_complete]
+        ranks_by = _own_measure(group, complete) or _own_measure(group, pending)
+        if ranks_by is None:
+            return None
+    else:
+        _refuse_unknown(group, rivals, measure)
+        ranks_by = measure
+    able = [place for place in complete if has_values(views[place], ranks_by)]
+    able = [place for place in able if not why_apart(views[place], ranks_by)]
+    entrants = _with_one_way(group, able, ranks_by)
+    comparison = None
+    if len(entrants) > 1:
+        ranked = [views[place] for place in entrants]
+        measures = [ranks_by, *_main_measures(ranked, ranks_by, group.known), *_shown_costs(ranked)]
+        comparison = compare_loaded(ranked, Choice(tuple(dict.fromkeys(measures))))
+    return Ranking(group, ranks_by, _reason(group, ranks_by, measure), tuple(entrants), comparison, margin=margin)
 
 
 def _reason(group: Group, measure: str, wanted: str | None) -> str:
@@ -216,44 +232,6 @@ def _fits(views: Sequence[RunView], measure: str) -> bool:
     return all(has_values(view, measure) for view in views) and len(set(ways)) < len(ways)
 
 
-def _compared(views: Sequence[RunView]) -> list[ComparedRun]:
-    return [
-        ComparedRun(
-            view.run,
-            view.label,
-            view.manifest,
-            view.sample,
-            view.values,
-            view.evaluations,
-            view.notes,
-            view.frame,
-            view.why_unpriced,
-        )
-        for view in views
-    ]
-
-
-def _choose(group: Group, wanted: str | None) -> tuple[str, list[int]] | None:
-    """The metric that ranks, and the positions of the runs that it ranks: complete ones that were scored in the
-    same way; baselines only if there is nothing else. No positions if no complete run has a value; None if no run
-    has one.
-
-    The metric is `wanted`; else that of the group if two runs have it; else evidence within the contexts of all
-    runs; else the first one that all runs have; else any. Raises ConfigError for a wanted metric that no run has
-    or that has no direction.
-    """
-    views = group.views
-    rivals = [place for place, view in enumerate(views) if not view.is_baseline] or [*range(len(views))]
-    complete = [place for place in rivals if views[place].is_complete]
-    pending = [place for place in rivals if not views[place].is_complete]
-    if wanted is None:
-        measure = _own_measure(group, complete) or _own_measure(group, pending)
-    else:
-        _refuse_unknown(group, rivals, wanted)
-        measure = wanted
-    return (measure, _alike(group, complete, measure)) if measure else None
-
-
 def why_apart(view: RunView, measure: str) -> str:
     """Why a run with values of a metric is not ranked, as words to follow its name; empty if it is."""
     after = view.left_race_after
@@ -261,12 +239,7 @@ def why_apart(view: RunView, measure: str) -> str:
         return "is not finished" if after is None else f"left the race after {after:,} queries"
     if measure in view.unscored:
         return "was scored before every answer was there: run rag-harness evaluate"
-    if measure in COSTS and view.why_unpriced:
-        return view.why_unpriced
-    found = view.values[measure]
-    if not found.is_comparable(measure):
-        return f"has a value for {len(found.values):,} of {len(found.expected):,} queries only"
-    return ""
+    return view.why_not_compared(measure)
 
 
 def has_values(view: RunView, measure: str) -> bool:
@@ -274,7 +247,6 @@ def has_values(view: RunView, measure: str) -> bool:
 
 
 def is_scored(view: RunView) -> bool:
-    """Whether any measure of an evaluator has a value."""
     return any(has_values(view, measure) for measure in view.values if measure not in COSTS)
 
 
@@ -285,11 +257,6 @@ def is_only_described(group: Group, view: RunView) -> bool:
         for name in view.values
         if name not in COSTS
     )
-
-
-def was_evaluated(view: RunView) -> bool:
-    """Whether any evaluator scored it, with any outcome."""
-    return any(measure not in COSTS for measure in view.values)
 
 
 def ranking_evidence(views: Sequence[RunView], known: Mapping[str, Measure]) -> list[Measure]:
@@ -306,6 +273,9 @@ def _refuse_unknown(group: Group, places: Sequence[int], wanted: str) -> None:
     if wanted in group.known and group.known[wanted].failure_value is None:
         what = f"'{printable(wanted)}' cannot rank: it describes contexts, and more is not better"
         raise ConfigError(what, "choose a measure of answers or of evidence")
+    if wanted in group.known and not group.known[wanted].counts_failures:
+        what = f"'{printable(wanted)}' cannot rank: it leaves out failed queries, so that failing would win"
+        raise ConfigError(what, "choose a measure that counts them as wrong")
     if wanted not in group.known and wanted not in COSTS:
         what = f"'{printable(wanted)}' cannot rank: it has no known direction"
         raise ConfigError(what, "install its evaluator, or choose another measure")
@@ -327,20 +297,14 @@ def _own_measure(group: Group, places: Sequence[int]) -> str | None:
 
 
 def is_merit(measure: Measure) -> bool:
-    """Whether the metric can rank if none is named. Descriptive metrics (length of contexts) and labels cannot."""
-    return measure.failure_value is not None and not measure.labels
-
-
-def _alike(group: Group, places: Sequence[int], measure: str) -> list[int]:
-    """The largest group of these runs that was scored in the same way."""
-    views = group.views
-    able = [
-        place for place in places if has_values(views[place], measure) and not why_apart(views[place], measure)
-    ]
-    return _with_one_way(group, able, measure)
+    """Whether the metric can rank if none is named. Descriptive metrics (length of contexts), those without failed
+    queries and labels cannot.
+    """
+    return measure.failure_value is not None and measure.counts_failures and not measure.labels
 
 
 def _with_one_way(group: Group, places: Sequence[int], measure: str) -> list[int]:
+    """The largest group of these runs that was scored in the same way."""
     ways: dict[str, list[int]] = {}
     for place in places:
         if has_values(group.views[place], measure):

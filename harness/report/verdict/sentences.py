@@ -105,7 +105,6 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
 
 
 def _failing(verdict: Verdict) -> str:
-    """The run that fails most, if it fails often."""
     found = [one for one in verdict.standings if one.why != UNFINISHED and (one.failed or 0.0) >= _OFTEN]
     if not found:
         return ""
@@ -158,7 +157,6 @@ def _difference(verdict: Verdict) -> str:
 
 
 def _risk(verdict: Verdict) -> str:
-    """The probability of a good choice, and the worst case."""
     if verdict.outcome not in _UNSETTLED:
         return ""
     best, worst = name(verdict.recommended or ""), verdict.at_most_worse
@@ -172,12 +170,11 @@ def _risk(verdict: Verdict) -> str:
 
 
 def _costs(verdict: Verdict) -> str:
-    """The cost of the runs worth choosing."""
     found = [one for one in verdict.standings if one.status in {"recommended", "as good", "tied"}]
     worth = sorted(found, key=lambda one: one.status != "recommended")[:2]
     dollars = [(one, one.usd_per_1000) for one in worth if one.usd_per_1000 is not None]
     if any(cost.value for _, cost in dollars):
-        shown = " and ".join(f"{money(cost)} with {name(one.system)}" for one, cost in dollars)
+        shown = " and ".join(f"{number(cost, '$')} with {name(one.system)}" for one, cost in dollars)
         return f"1,000 questions cost {shown}."
     timed = [(one, one.seconds) for one in worth if one.seconds is not None]
     shown = " and ".join(f"{number(cost)} s with {name(one.system)}" for one, cost in timed)
@@ -185,7 +182,6 @@ def _costs(verdict: Verdict) -> str:
 
 
 def _more(verdict: Verdict) -> str:
-    """What would settle it."""
     if verdict.outcome == Outcome.INCONCLUSIVE:
         whose = max(verdict.standings, key=lambda one: one.n_missing)
         return f"Score the missing values of {name(whose.system)} first."
@@ -249,14 +245,9 @@ def amount(verdict: Verdict, difference: float) -> str:
     return f"{shown} point{'' if shown == '1' else 's'}"
 
 
-def number(cost: Number) -> str:
-    """`≥ 3.1`."""
-    return f"≥ {short_number(cost.value)}" if cost.at_least else short_number(cost.value)
-
-
-def money(cost: Number) -> str:
-    """`$4.1`."""
-    return f"≥ ${short_number(cost.value)}" if cost.at_least else f"${short_number(cost.value)}"
+def number(cost: Number, unit: str = "") -> str:
+    """`≥ 3.1`, `$4.1`."""
+    return f"{'≥ ' if cost.at_least else ''}{unit}{short_number(cost.value)}"
 
 
 def duration(minutes: float) -> str:

@@ -9,17 +9,15 @@ from math import inf
 from typing import NamedTuple
 
 from harness.display import printable
-from harness.report.quantities import cost_quantity, self_reported_mark
+from harness.report.quantities import self_reported_mark
 from harness.report.records import TIMEOUT
 from harness.report.verdict.baselines import Baseline, means_over
-from harness.report.verdict.races_and_looks import race_of
 from harness.report.verdict.ranking import Ranking, has_values, why_apart
 from harness.report.verdict.types import UNFINISHED, Choice, Number, Standing, Status
 from harness.report.view import Group, RunView
 from harness.statistics import NATURAL, OVERALL, Aggregate
-from harness.statistics.cost import TIMES
+from harness.statistics.cost import TIMES, is_lower_bound
 from harness.statistics.query_values import COSTS
-from harness.statistics.recommendation import Lead
 
 NOT_FINISHED = "not finished"
 BASELINE = "baseline"
@@ -27,13 +25,10 @@ SCORED_OTHERWISE = "scored otherwise"
 
 
 class Line(NamedTuple):
-    """A line of the leaderboard."""
-
     label: str
     view: RunView | None
     """None: a constant answer."""
     row: Aggregate | None
-    """Its mean."""
 
 
 def natural_mix(ranking: Ranking) -> bool:
@@ -87,32 +82,24 @@ def aside_of(view: RunView, others: Collection[str] = ()) -> str:
     return SCORED_OTHERWISE if view.run.run_id in others else ""
 
 
-def standings(ranking: Ranking, choice: Choice, lines: Sequence[Line]) -> Iterator[Standing]:
-    """A standing for each line, in order."""
-    group, compared = ranking.group, ranking.ranked
-    leads = {lead.place: lead for lead in ranking.leads}
+def standings(
+    group: Group, lines: Sequence[Line], ranking: Ranking | None = None, choice: Choice | None = None
+) -> Iterator[Standing]:
+    """In the order of the lines; without a choice nothing is ranked."""
+    leads = {lead.place: lead for lead in ranking.leads} if ranking and ranking.race is None else {}
     for line in lines:
         position = group.views.index(line.view) if line.view else -1
-        if position not in ranking.entrants:
-            yield standing_of(group, line, ranking)
+        if ranking is None or choice is None or position not in ranking.entrants:
+            yield _standing(group, line, *_why_unranked(line, ranking))
             continue
-        place = ranking.entrants.index(position)
-        found = replace(
-            _standing(group, line, (_status(place, choice, ranking), "")),
-            n_missing=compared.n_missing[place] if compared else 0,
-        )
-        if place in leads and race_of(ranking) is None:
-            found = replace(found, behind=_behind(ranking, leads[place]))
+        place, compared = ranking.entrants.index(position), ranking.ranked
+        found = _standing(group, line, _status(place, choice, ranking))
+        if compared is not None:
+            found = replace(found, n_missing=compared.n_missing[place])
+            if place in leads:
+                is_same = place in ranking.identical(ranking.order[0])
+                found = replace(found, behind=Number(0.0) if is_same else Number(*leads[place].gap(compared)))
         yield found
-
-
-def _behind(ranking: Ranking, lead: Lead) -> Number:
-    compared, (low, high) = ranking.ranked, lead.interval
-    if lead.place in ranking.identical(ranking.order[0]):
-        return Number(0.0)
-    if compared is not None and compared.measure.higher_is_better is False:
-        return Number(lead.difference, low, high)
-    return Number(-lead.difference, None if high is None else -high, None if low is None else -low)
 
 
 def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
@@ -122,11 +109,10 @@ def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
         return "baseline"
     if place in choice.as_good:
         return "as good"
-    return "worse" if place in ranking.beaten and race_of(ranking) is None else "tied"
+    return "worse" if place in ranking.beaten and ranking.race is None else "tied"
 
 
 def _why_unranked(line: Line, ranking: Ranking | None) -> tuple[Status, str]:
-    """Status of a line that is not ranked, and why."""
     view = line.view
     if view is None or view.is_baseline:
         return "baseline", "constant answer" if view is None else ""
@@ -137,15 +123,10 @@ def _why_unranked(line: Line, ranking: Ranking | None) -> tuple[Status, str]:
     return "not ranked", why_apart(view, ranking.measure) or "scored in another way"
 
 
-def standing_of(group: Group, line: Line, ranking: Ranking | None = None) -> Standing:
-    """Of a line that is not ranked."""
-    return _standing(group, line, _why_unranked(line, ranking))
-
-
-def _standing(group: Group, line: Line, status: tuple[Status, str]) -> Standing:
+def _standing(group: Group, line: Line, status: Status, why: str = "") -> Standing:
     row, view = line.row, line.view
     score = None if row is None or row.mean is None else Number(row.mean, row.ci_low, row.ci_high)
-    base = Standing(line.label, view.run.run_id if view else "", *status, score=score)
+    base = Standing(line.label, view.run.run_id if view else "", status, why, score=score)
     n = 0 if row is None else row.n_expected // max(1, view.frame.repeats if view else 1)
     if view is None:
         return replace(base, n=n)
@@ -168,7 +149,6 @@ def _standing(group: Group, line: Line, status: tuple[Status, str]) -> Standing:
 
 
 def _number(row: Aggregate | None, scale: float = 1.0, mark: str = "") -> Number | None:
-    found = cost_quantity(row, scale)
-    return (
-        None if found is None or found.value is None else Number(found.value, at_least=found.at_least, mark=mark)
-    )
+    if row is None or row.mean is None:
+        return None
+    return Number(row.mean * scale, at_least=is_lower_bound(row), mark=mark)

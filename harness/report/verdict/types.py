@@ -45,8 +45,6 @@ Status = Literal["recommended", "as good", "tied", "worse", "baseline", "not ran
 
 @dataclass(frozen=True)
 class Choice:
-    """The recommended entrant of a ranking, and why."""
-
     place: int
     """In the comparison."""
     outcome: Outcome
@@ -88,7 +86,6 @@ class Standing:
     columns: dict[str, float | None] = field(default_factory=dict)
     """Title -> mean of other metrics, such as evidence found."""
     failed: float | None = None
-    """Share of queries that failed."""
     is_imported: bool = False
     """Whether the answers come from another tool."""
     seconds: Number | None = None
@@ -127,8 +124,6 @@ class MoreQueries:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What to do, and why."""
-
     dataset: str
     digest: str
     n_queries: int
@@ -142,7 +137,6 @@ class Verdict:
     metric_title: str = ""
     metric_reason: str = ""
     is_share: bool = False
-    """Whether the metric is shown in per cent."""
     higher_is_better: bool = True
     is_by_evidence: bool = False
     """Whether retrieval ranks the runs because answers cannot."""
@@ -173,5 +167,4 @@ class Verdict:
         return [one.system for one in self.standings if one.status in statuses]
 
     def to_json(self) -> dict[str, Any]:
-        """As `verdict.json` holds it."""
         return asdict(self)

@@ -82,8 +82,8 @@ def test_the_overlap_of_one_answer_of_an_answerable_or_a_null_query(
     assert values(score(references, answer), OVERLAP) == pytest.approx(expected)
 
 
-def test_a_failed_query_gets_the_worst_value_of_every_measure_that_applies_to_it(score: Scored) -> None:
-    assert values(score(("Google",), None, "boom")) == (0.0, None, 1.0)
+def test_a_failed_query_gets_the_worst_value_of_every_measure_but_is_no_abstention(score: Scored) -> None:
+    assert values(score(("Google",), None, "boom")) == (0.0, None, None)
     assert values(score(NULL, None, "boom")) == (0.0, 1.0, None)
     assert values(score(NULL, None, "boom"), OVERLAP) == (0.0, 0.0, 0.0, 0.0)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from harness.report import load_chapters
 from harness.report.group_notes import group_notes
 from harness.report.tables.costs import latency_table
 from harness.report.view import load_groups
@@ -40,6 +41,19 @@ def test_of_a_run_over_a_cluster_it_is_said_that_its_seconds_compare_with_no_oth
     [group] = load_groups([run], load_prices())
     [note] = [note for view in group.views for note in view.notes if "cluster" in note]
     assert "by up to 6 workers at once" in note
+
+
+def test_who_built_an_index_is_noted_after_what_weakens_a_number(make_run: MakeRun) -> None:
+    plans: list[dict[str, Any]] = [
+        {"system": "kg", "reused_from": "demo--other"},
+        {"notes": ("Rows are missing.",)},
+    ]
+    for runs in ([make_run(**plan) for plan in plans], [make_run(**plans[0], failing=3)]):
+        [chapter] = load_chapters(runs, load_prices())
+        *harmful, last = chapter.findings.verdict.caveats
+        assert "demo--other" in last
+        assert harmful
+        assert not [note for note in harmful if "demo--other" in note]
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,20 @@ import pytest
 from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write_run
 from report_groups import group_of, right, written
 
+from harness.core.errors import ConfigError
 from harness.core.records import Cost, EvaluationRecord, Usage
+from harness.display import NOTHING, format_value
+from harness.report import load_chapters
+from harness.report.comparison import compare_runs
 from harness.report.verdict.findings import find
 from harness.report.verdict.types import Outcome, Verdict
+from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
 MakeRun = Callable[..., RunDir]
 GOLD = "It is given the gold evidence: an upper baseline."
 BLIND = "It sees no document: a lower baseline."
+ABSTAINED = "abstained although answerable"
 NAMES = (*(f"name {number}" for number in range(98)), "Yes", "Yes")
 """Reference answers of which none is right more than twice in a hundred."""
 OWN = tuple(f"d{number}" for number in range(200))
@@ -285,6 +291,24 @@ def test_where_everything_failed_nobody_wins(make_run: MakeRun) -> None:
     runs = [make_run(system="naive", failing=20), make_run(system="kg", failing=20)]
     found = find(group_of(*runs)).verdict
     assert (found.outcome, found.recommended) == (Outcome.NOTHING_ANSWERED, None)
+
+
+@pytest.mark.parametrize(("failing", "rate"), [(20, None), (4, 0.0), (0, 0.0)])
+def test_a_crash_is_in_no_rate_of_abstentions(make_run: MakeRun, failing: int, rate: float | None) -> None:
+    runs = [make_run(system="naive", failing=failing), make_run(system="kg")]
+    (chapter,) = load_chapters(runs, load_prices())
+    rates = {one.system: one.columns[ABSTAINED] for one in chapter.findings.verdict.standings if one.run_id}
+    assert rates == {"naive": rate, "kg": 0.0}
+    (table,) = [table for table in chapter.tables() if table.name == "leaderboard"]
+    assert {format_value(row[table.header.index(ABSTAINED)]) for row in table.rows} <= {"0 %", NOTHING}
+    compared = {one.measure.name: one.means for one in compare_runs(runs, load_prices()).measures}
+    assert compared.get("false_abstention_rate", ()) == (() if rate is None else (0.0, 0.0))
+
+
+def test_a_system_cannot_win_by_failing_where_it_would_abstain(make_run: MakeRun) -> None:
+    runs = [make_run(system="naive", failing=4), make_run(system="kg")]
+    with pytest.raises(ConfigError, match="false_abstention_rate"):
+        load_chapters(runs, load_prices(), "false_abstention_rate")
 
 
 def test_where_every_run_scores_nothing_none_is_chosen(tmp_path: Path) -> None:
