@@ -103,6 +103,7 @@ def page_html(chapters: Sequence[Chapter], explorers: Mapping[str, Explorer]) ->
         .render(
             parts=parts,
             explorers=used,
+            opens_on=opening_group([chapter.group for chapter in chapters]),
             style=_inline("\n".join(styles), "style"),
             early_js=_inline(_asset("early.js"), "script"),
             page_js=_inline(_asset("page.js"), "script"),
@@ -110,6 +111,20 @@ def page_html(chapters: Sequence[Chapter], explorers: Mapping[str, Explorer]) ->
             policy=_policy(scripts),
         )
     )
+
+
+def opening_group(groups: Sequence[Group]) -> Group | None:
+    """The group whose verdict to act on, among those over the data set of the first one: answers, if all systems
+    answered one query at least; otherwise retrieval.
+    """
+
+    def usefulness(group: Group) -> int:
+        if not any(view.manifest.has_generator for view in group.views):
+            return 1
+        systems = [view for view in group.views if not view.is_baseline] or group.views
+        return 2 * any(all(view.has_answer(query_id) for view in systems) for query_id in group.widest.sample)
+
+    return max((group for group in groups if group.dataset == groups[0].dataset), key=usefulness, default=None)
 
 
 def explorer_script() -> str:
