@@ -33,7 +33,8 @@ def write_report(chapters: Sequence[Chapter], out: Path, formats: Sequence[str] 
     anything else is a ConfigError. See `report_folder`. `key`: identifies the input, for `is_current`.
     """
     with report_folder(out, key) as folder:
-        ends = _ends(chapters)
+        # What tells the files of each chapter from those of others.
+        ends = [f"--{file_name(one.group.key)}" if len(chapters) > 1 else "" for one in chapters]
         whole = [
             chapter.illustrated(_draw_pictures(chapter, folder, end, formats))
             for chapter, end in zip(chapters, ends, strict=True)
@@ -55,11 +56,6 @@ def _page(chapters: Sequence[Chapter]) -> str:
         for number, chapter in enumerate(chapters)
     }
     return page_html(chapters, explorers)
-
-
-def _ends(chapters: Sequence[Chapter]) -> list[str]:
-    """What tells the files of each chapter from those of others."""
-    return [f"--{file_name(one.group.key)}" if len(chapters) > 1 else "" for one in chapters]
 
 
 def _draw_pictures(

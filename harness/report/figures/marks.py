@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from harness.display import NOTHING, format_value
 from harness.display.number_format import bare
-from harness.display.plotting import LIGHT, PALETTE, tell
+from harness.display.plotting import LIGHT, PALETTE, WIDTH_IN, NewFigure, tell
 from harness.display.text_format import number, printable
 from harness.report.quantities import amount, rare, share, values_in
 from harness.report.view import Group, RunView
@@ -27,6 +27,7 @@ _COLORS = PALETTE[:-1]
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 _HATCHES = ("", "///", "\\\\\\", "---", "xxx")
 _LINESTYLES = ("-", "--", ":", "-.")
+LETTERS_PT = 7
 _LONGEST_ALT = 270
 _QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 
@@ -94,12 +95,47 @@ def dress_rows(axes: Axes, n_rows: int, *, grid: Literal["x", "both"] = "x", bel
     axes.tick_params(axis="y", length=0)
 
 
-def key_above(figure: Figure, looks: Mapping[str, Mapping[str, Any]], columns: int, **style: Any) -> None:
+def names_of(views: Iterable[RunView], width: int = 28) -> list[str]:
+    """The names of rows."""
+    return [wrapped(name_of(view), width) for view in views]
+
+
+def row_figure(
+    new_figure: NewFigure,
+    names: Sequence[str],
+    *,
+    besides_in: float,
+    row_in: float = 0.0,
+    width_in: float = WIDTH_IN,
+    ratios: Sequence[float] = (1.0,),
+    **rows: Any,
+) -> tuple[Figure, list[Axes]]:
+    """A figure with a named row for each run or pair, at least `row_in` high, and panels side by side. `rows`: as
+    in `dress_rows`.
+    """
+    height = besides_in + max(row_in, row_height(names)) * len(names)
+    figure = new_figure(figsize=(width_in, height), layout="constrained")
+    panels = list(figure.subplots(1, len(ratios), sharey=True, squeeze=False, width_ratios=ratios)[0])
+    for axes in panels:
+        dress_rows(axes, len(names), **rows)
+    panels[0].set_yticks(range(len(names)), names, fontsize=LETTERS_PT)
+    return figure, panels
+
+
+def key_above(figure: Figure, looks: Mapping[str, Mapping[str, Any]], letters: int = 105, **style: Any) -> None:
     """A legend of patches: name -> how it is drawn."""
     from matplotlib.patches import Patch
 
-    handles = [Patch(**look) for look in looks.values()]
-    figure.legend(handles, legend_names(looks), loc="outside upper left", ncols=columns, **style)
+    legend(figure, [Patch(**look) for look in looks.values()], [*looks], letters, **style)
+
+
+def legend(figure: Figure, handles: Sequence[Any], names: Sequence[str], letters: int, **style: Any) -> None:
+    """Beside the panels, in as many columns as `letters` allow. matplotlib leaves names out that begin with an
+    underscore.
+    """
+    shown = [f" {name}" if name.startswith("_") else name for name in names]
+    place = {"loc": "outside upper left", "ncols": columns_of(names, letters)}
+    figure.legend(handles, shown, **{**place, **style})
 
 
 def interval_of(row: Aggregate) -> tuple[float, float] | None:
@@ -140,11 +176,6 @@ def dot(axes: Axes, row: Aggregate, height: float, look: RunStyle) -> None:
 def tip_of(row: Aggregate) -> str:
     """`0.533 [0.42, 0.64], n = 40`: the tooltip of a mean."""
     return f"{format_value(amount(row))}, n = {n_of([row])}"
-
-
-def legend_names(names: Iterable[str]) -> list[str]:
-    """Names that a legend shows: matplotlib leaves those out that begin with an underscore."""
-    return [f" {name}" if name.startswith("_") else name for name in names]
 
 
 def columns_of(names: Sequence[str], letters: int) -> int:

@@ -10,25 +10,9 @@ from harness.display import Drawing, printable
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, tell
 from harness.display.text_format import number
 from harness.protocols import Measure, Panel, PanelFigure, ScoreLabel
-from harness.report.figures.marks import (
-    DrawnRuns,
-    alt_of,
-    columns_of,
-    dress_rows,
-    interval_of,
-    key_above,
-    legend_names,
-    n_of,
-    name_of,
-    queries_of,
-    row_height,
-    runs_with,
-    style_of,
-    tip_of,
-    wrapped,
-)
+from harness.report.figures import marks
+from harness.report.figures.marks import LETTERS_PT, DrawnRuns
 from harness.report.figures.panels import (
-    LETTERS_PT,
     VALUE,
     Subplot,
     draw_panels,
@@ -57,6 +41,7 @@ _CURVES_BESIDE = 3
 _SPREAD = 0.3
 """Part of the distance between two points over which the dots of the runs are spread."""
 _BAR = 0.66
+_KEY_LETTERS = 95
 _ROOM = 0.055
 """Share of the width that a count needs to fit into its segment."""
 # Without black, which hatches use. The last kind (unknown) is grey.
@@ -86,7 +71,7 @@ def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigu
     for measure, _ in placed:
         if measure.labels:
             return _draw_kinds(group, figure, measure, new_figure)
-    runs = runs_with(group, [measure.name for measure, _ in placed])
+    runs = marks.runs_with(group, [measure.name for measure, _ in placed])
     # A metric without values would be an empty panel, or an end of a curve without a point.
     placed = [one for one in placed if any(view.value(one[0].name) is not None for _, view in runs)]
     every = _subplots(runs, placed)
@@ -98,7 +83,7 @@ def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigu
         drawn = _draw_curves(new_figure, runs, curves, printable(figure.along))
         shown, subplots = curved, _subplots(runs, curved)
         rows = [view.row(curve.points[-1][1]) for curve in curves for _, view in runs]
-        how = f"Marker: mean; upright line: 95 % interval; {queries_of((view for _, view in runs), rows)}."
+        how = f"Marker: mean; upright line: 95 % interval; {marks.queries_of((view for _, view in runs), rows)}."
     else:
         subplots = every
         headings = list(dict.fromkeys(subplot.row for subplot in every))
@@ -114,7 +99,7 @@ def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigu
     ways = {measure.higher_is_better for measure, _ in shown}
     better = "higher is better" if ways == {True} else "lower is better" if ways == {False} else "see each measure"
     caption = f"{figure.says}; {better}. {how}"
-    return Drawing(figure.stem, figure.title, caption, alt_of(sentences(runs, subplots)), drawn)
+    return Drawing(figure.stem, figure.title, caption, marks.alt_of(sentences(runs, subplots)), drawn)
 
 
 def _subplots(runs: DrawnRuns, placed: Placed) -> list[Subplot]:
@@ -159,10 +144,8 @@ def _draw_curves(new_figure: NewFigure, runs: DrawnRuns, curves: Sequence[Curve]
         lines_of = _draw_curve(axes, runs, curves[place])
         handles = handles or lines_of
         rows = [view.row(measure) for _, view in runs for _, measure in curves[place].points]
-        axes.set_title(f"{curves[place].title}, n = {n_of(rows)}", fontsize=8)
-    names = legend_names(name_of(view) for _, view in runs)
-    place_of: dict[str, Any] = {"loc": "outside upper left", "ncols": columns_of(names, 105), "handlelength": 2.4}
-    figure.legend(handles, names, **place_of)
+        axes.set_title(f"{curves[place].title}, n = {marks.n_of(rows)}", fontsize=8)
+    marks.legend(figure, handles, [marks.name_of(view) for _, view in runs], 105, handlelength=2.4)
     figure.supxlabel(along, fontsize=8)
     figure.supylabel(VALUE, fontsize=8)
     return figure
@@ -172,12 +155,12 @@ def _draw_curve(axes: Axes, runs: DrawnRuns, curve: Curve) -> list[Line2D]:
     """One line per run, points evenly spaced; the dots of the runs are shifted slightly."""
     lines = []
     for place, (number_of_run, view) in enumerate(runs):
-        look = style_of(number_of_run)
+        look = marks.style_of(number_of_run)
         shift = min(0.09, _SPREAD / len(runs)) * (place - (len(runs) - 1) / 2)
         rows = [(at + shift, view.row(measure)) for at, (_, measure) in enumerate(curve.points)]
         known = [(x, row, row.mean) for x, row in rows if row is not None and row.mean is not None]
         for x, row, _ in known:
-            limits = interval_of(row)
+            limits = marks.interval_of(row)
             if limits:
                 axes.plot([x, x], limits, color=look.color, linewidth=0.8)
         style: dict[str, Any] = {"color": look.color, "linestyle": look.linestyle, "marker": look.marker}
@@ -186,7 +169,10 @@ def _draw_curve(axes: Axes, runs: DrawnRuns, curve: Curve) -> list[Line2D]:
         # A line without a point is nowhere, and would take all the room there is.
         line.set_in_layout(bool(xs))
         points = zip((at for at, _ in curve.points), (row for _, row in rows), strict=True)
-        tell(line, f"{name_of(view)}: {'; '.join(f'{at:g}: {tip_of(row)}' for at, row in points if row)}")
+        tell(
+            line,
+            f"{marks.name_of(view)}: {'; '.join(f'{at:g}: {marks.tip_of(row)}' for at, row in points if row)}",
+        )
         lines.append(line)
     axes.set_xticks(range(len(curve.points)), [f"{at:g}" for at, _ in curve.points])
     axes.set_xlim(-0.4, len(curve.points) - 0.6)
@@ -202,35 +188,33 @@ def _draw_kinds(group: Group, figure: PanelFigure, measure: Measure, new_figure:
     """A bar for each run that has a value, a segment for each kind; None if no answer has a label."""
     from matplotlib.ticker import PercentFormatter
 
-    runs = runs_with(group, [measure.name])
+    runs = marks.runs_with(group, [measure.name])
     labels = found_labels(group, measure)
     if not runs or not labels:
         return None
-    names = [wrapped(name_of(view), 28) for _, view in runs]
-    columns = columns_of([printable(label.title) for label in labels], 95)
-    height = 0.75 + row_height(names) * 1.5 * len(runs) + 0.17 * -(-len(labels) // columns)
-    drawn = new_figure(figsize=(WIDTH_IN, height), layout="constrained")
-    axes = drawn.subplots()
+    names = marks.names_of(view for _, view in runs)
+    looks = {printable(label.title): _style(measure, label) for label in labels}
+    besides_in = 0.75 + 0.17 * -(-len(labels) // marks.columns_of([*looks], _KEY_LETTERS))
+    drawn, (axes,) = marks.row_figure(
+        new_figure, names, besides_in=besides_in, row_in=1.5 * marks.row_height(names)
+    )
     for place, (_, view) in enumerate(runs):
         _kinds_bar(axes, place, view, measure, labels)
-    axes.set_yticks(range(len(names)), names, fontsize=LETTERS_PT)
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=""))
     axes.set_xlabel(f"{printable(measure.spoken)}, %")
-    dress_rows(axes, len(names))
-    looks = {printable(label.title): _style(measure, label) for label in labels}
-    key_above(drawn, looks, columns, fontsize=LETTERS_PT, columnspacing=1.2, handlelength=1.5)
+    marks.key_above(drawn, looks, _KEY_LETTERS, fontsize=LETTERS_PT, columnspacing=1.2, handlelength=1.5)
     rows = [view.row(measure.name) for _, view in runs]
     caption = (
-        f"{figure.says}, in % of all judged answers; {queries_of((view for _, view in runs), rows)}. Numbers are "
-        "counts of answers. What to try against each cause is above."
+        f"{figure.says}, in % of all judged answers; {marks.queries_of((view for _, view in runs), rows)}. "
+        "Numbers are counts of answers. What to try against each cause is above."
     )
     spoken = []
     for _, view in runs:
         counts = [(count_of(view, measure, label), printable(label.title)) for label in labels]
         said = ", ".join(f"{count:,} {title}" for count, title in counts if count)
         spoken.append(f"{printable(view.label, 40)}: {said or 'none'}.")
-    return Drawing(figure.stem, figure.title, caption, alt_of(spoken), drawn)
+    return Drawing(figure.stem, figure.title, caption, marks.alt_of(spoken), drawn)
 
 
 def _kinds_bar(axes: Axes, place: int, view: RunView, measure: Measure, labels: Sequence[ScoreLabel]) -> None:
@@ -245,7 +229,7 @@ def _kinds_bar(axes: Axes, place: int, view: RunView, measure: Measure, labels: 
             continue
         width = count / n
         (segment,) = axes.barh(place, width, _BAR, left=start, **_style(measure, label))
-        tell(segment, f"{name_of(view)}, {label.title}: {count:,} of {n:,} ({number(100 * width)} %)")
+        tell(segment, f"{marks.name_of(view)}, {label.title}: {count:,} of {n:,} ({number(100 * width)} %)")
         if width >= _ROOM:
             box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
             text = axes.text(start + width / 2, place, f"{count:,}", ha="center", va="center", bbox=box)

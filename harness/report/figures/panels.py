@@ -5,24 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.display import NOTHING, format_value
 from harness.display.number_format import bare
 from harness.display.plotting import GREY, HALF_IN, WIDTH_IN
-from harness.report.figures.marks import (
-    DrawnRuns,
-    cells,
-    dot,
-    dress_rows,
-    extremes,
-    interval_of,
-    name_of,
-    queries_of,
-    row_height,
-    style_of,
-    wrapped,
-)
+from harness.report.figures import marks
+from harness.report.figures.marks import LETTERS_PT, DrawnRuns
 from harness.report.quantities import cost_of, population
 from harness.report.view import RunView
 from harness.statistics import Aggregate
@@ -34,14 +23,12 @@ if TYPE_CHECKING:
     from harness.display.plotting import NewFigure
 
 Limits = tuple[float, float]
-LETTERS_PT = 7
 UNIT: Limits = (0.0, 1.0)
 VALUE = "value (95 % CI)"
 _NAME_LETTER_IN, _TITLE_LETTER_IN = 0.056, 0.067
 _COUNT_IN = 0.65
 """Width of "145 of 150" beside a panel."""
 _NARROWEST_IN = 1.0
-_NAME_LETTERS = 26
 _SIZES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _LETTER_IN = 0.065
 """How wide a figure of `LETTERS_PT` is."""
@@ -74,10 +61,10 @@ def draw_panels(
     """
     if len(runs) == 1:
         return _one_run(new_figure, runs[0], panels, limits)
-    names = [wrapped(name_of(view), 28) for _, view in runs]
-    columns, letters = _fitting(runs, panels, beside, max(map(cells, names)))
+    names = marks.names_of(view for _, view in runs)
+    columns, letters = _fitting(runs, panels, beside, max(map(marks.cells, names)))
     lines = -(-len(panels) // columns)
-    height = 0.3 + lines * (0.62 + row_height(names) * len(runs))
+    height = 0.3 + lines * (0.62 + marks.row_height(names) * len(runs))
     figure = new_figure(figsize=(WIDTH_IN, height), layout="constrained")
     grid = figure.subplots(lines, columns, squeeze=False)
     for place, axes in enumerate(grid.flat):
@@ -110,12 +97,12 @@ def from_zero(runs: DrawnRuns, panels: Sequence[Subplot]) -> Limits:
 def _ends(runs: DrawnRuns, panels: Sequence[Subplot]) -> list[float]:
     """The limits of every interval; of a mean without one, itself."""
     rows = [row for _, view in runs for panel in panels if (row := view.row(panel.measure))]
-    return [end for row in rows if row.mean is not None for end in (interval_of(row) or (row.mean,))]
+    return [end for row in rows if row.mean is not None for end in (marks.interval_of(row) or (row.mean,))]
 
 
 def sentences(runs: DrawnRuns, panels: Sequence[Subplot]) -> list[str]:
     """For an alt text: the lowest and the highest value of each panel."""
-    return [extremes(panel.named, runs, panel.measure) for panel in panels]
+    return [marks.extremes(panel.named, runs, panel.measure) for panel in panels]
 
 
 def how_to_read(runs: DrawnRuns, panels: Sequence[Subplot]) -> str:
@@ -123,7 +110,7 @@ def how_to_read(runs: DrawnRuns, panels: Sequence[Subplot]) -> str:
     rows = [view.row(panel.measure) for _, view in runs for panel in panels]
     failed = any(row is not None and row.n_failed for row in rows)
     covered = " “a of b”: only a of b scores have a value." if failed else ""
-    return f"Dot: mean; line: 95 % interval; {queries_of((view for _, view in runs), rows)}.{covered}"
+    return f"Dot: mean; line: 95 % interval; {marks.queries_of((view for _, view in runs), rows)}.{covered}"
 
 
 def _panel(axes: Axes, runs: DrawnRuns, panel: Subplot, limits: Limits, letters: int) -> None:
@@ -134,7 +121,7 @@ def _panel(axes: Axes, runs: DrawnRuns, panel: Subplot, limits: Limits, letters:
         if row is None or row.mean is None:
             axes.text(0.5, height, NOTHING, transform=across, ha="center", va="center", fontsize=7, color=GREY)
             continue
-        dot(axes, row, height, style_of(number))
+        marks.dot(axes, row, height, marks.style_of(number))
         if not same:
             _beside(axes, row, height)
     if not same:
@@ -151,17 +138,14 @@ def _same_n(rows: Sequence[Aggregate | None]) -> bool:
 def _one_run(new_figure: NewFigure, run: tuple[int, RunView], panels: Sequence[Subplot], limits: Limits) -> Figure:
     number, view = run
     names = [textwrap.fill(panel.named, 40) for panel in panels]
-    height = 0.85 + row_height(names) * len(panels)
-    figure = new_figure(figsize=(HALF_IN, height), layout="constrained")
-    axes = figure.subplots()
+    figure, (axes,) = marks.row_figure(new_figure, names, besides_in=0.85, width_in=HALF_IN)
     for place, panel in enumerate(panels):
         row = view.row(panel.measure)
         if row is not None:
-            dot(axes, row, place, style_of(number))
+            marks.dot(axes, row, place, marks.style_of(number))
             _beside(axes, row, place)
     _n_above(axes)
-    axes.set_title(wrapped(name_of(view), 48), fontsize=8)
-    axes.set_yticks(range(len(panels)), names, fontsize=7)
+    axes.set_title(marks.wrapped(marks.name_of(view), 48), fontsize=8)
     axes.set_xlabel(VALUE)
     _dress(axes, len(panels), limits)
     return figure
@@ -174,7 +158,7 @@ def _dress(axes: Axes, n_rows: int, limits: Limits) -> None:
     else:
         axes.set_xlim(*limits)
         axes.locator_params(axis="x", nbins=4)
-    dress_rows(axes, n_rows, grid="both", below=0.5)
+    marks.dress_rows(axes, n_rows, grid="both", below=0.5)
 
 
 def _beside(axes: Axes, row: Aggregate, height: float) -> None:
@@ -198,51 +182,30 @@ def _fitting(runs: DrawnRuns, panels: Sequence[Subplot], beside: int, longest: i
         columns = columns // 2 if beside else columns - 1
 
 
-def row_panels(
-    new_figure: NewFigure, views: Sequence[RunView], ratios: Sequence[float] = (1.0,), row_in: float = 0.26
-) -> tuple[Figure, list[Axes]]:
-    """A figure as wide as a page with panels side by side, rows named by run from the top; `row_in` at least."""
-    names = [wrapped(name_of(view), _NAME_LETTERS) for view in views]
-    height = 0.95 + len(views) * max(row_in, row_height(names))
-    figure = new_figure(figsize=(WIDTH_IN, height), layout="constrained")
-    panels = list(figure.subplots(1, len(ratios), sharey=True, squeeze=False, width_ratios=ratios)[0])
-    for axes in panels:
-        axes.tick_params(axis="both", labelsize=LETTERS_PT)
-        dress_rows(axes, len(views))
-    panels[0].set_yticks(range(len(views)), names)
-    return figure, panels
-
-
 def print_nothing(axes: Axes, row: float) -> None:
     """A dash at the left edge for a value that was not measured."""
-    axes.annotate(
-        NOTHING,
-        (0, row),
-        (3, 0),
-        xycoords=("axes fraction", "data"),
-        textcoords="offset points",
-        va="center",
-        color=GREY,
-    )
+    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    axes.annotate(NOTHING, (0, row), (3, 0), va="center", color=GREY, **place)
 
 
 def leave_room(axes: Axes, highest: float, share: float, letters: int) -> None:
     """Limits from 0 so that `letters` fit right of `highest`; `share`: of the figure's width, the panel's."""
     width_in = (WIDTH_IN - _NAMES_IN) * share
     axes.set_xlim(0, highest / max(0.3, 1 - (letters + 1) * _LETTER_IN / width_in) if highest > 0 else 1)
+    name_ticks(axes)
     if highest > 0:
         axes.locator_params(axis="x", nbins=max(2, round(width_in * 2)))
-        name_ticks(axes)
     else:
         axes.set_xticks([0])
 
 
 def name_ticks(axes: Axes) -> None:
     """Numbers in words of few letters, and no offset that a reader would have to multiply with."""
-    from matplotlib.ticker import FuncFormatter, NullFormatter
+    from matplotlib.ticker import NullFormatter
 
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: compact(value)))
+    axes.xaxis.set_major_formatter(lambda value, _: compact(value))
     axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.tick_params(axis="x", labelsize=LETTERS_PT)
 
 
 def compact(value: float) -> str:

@@ -122,6 +122,6 @@ def test_bars_of_small_costs_are_as_wide_as_the_largest_of_them(tmp_path: Path) 
     runs = [write_run(tmp_path, plan) for plan in plans]
     (chapter,) = load_chapters(runs, load_prices(), "latency_s")
     board = board_of(chapter.findings.verdict)
-    bars = {row.standing.system: row.bar.mean for row in board.rows if row.bar}
+    bars = {one.system: board.width(one.score.value) for one, _, _ in board.rows if one.score}
     assert bars == {"naive": 25.0, "kg": 100.0}
     assert board.metric == "latency"

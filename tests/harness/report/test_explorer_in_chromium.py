@@ -1,4 +1,4 @@
-"""What a reader sees first of two selections, and in the explorer of repeats and of seconds that are no latency."""
+"""Two selections on one page, and in the explorer repeats and seconds that are no latency."""
 
 from collections.abc import Callable
 from pathlib import Path
