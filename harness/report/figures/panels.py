@@ -116,19 +116,20 @@ def how_to_read(runs: DrawnRuns, panels: Sequence[Subplot]) -> str:
 def _panel(axes: Axes, runs: DrawnRuns, panel: Subplot, limits: Limits, letters: int) -> None:
     """n is in the title unless it is shown for each row."""
     rows = [view.row(panel.measure) for _, view in runs]
-    same, across = _same_n(rows), axes.get_yaxis_transform()
-    for height, ((number, _), row) in enumerate(zip(runs, rows, strict=True)):
-        if row is None or row.mean is None:
-            axes.text(0.5, height, NOTHING, transform=across, ha="center", va="center", fontsize=7, color=GREY)
-            continue
-        marks.dot(axes, row, height, marks.style_of(number))
-        if not same:
-            _beside(axes, row, height)
-    if not same:
-        _n_above(axes)
-    _dress(axes, len(runs), limits)
+    numbered = [(row, number) for row, (number, _) in zip(rows, runs, strict=True)]
     title = "\n".join(textwrap.fill(line, letters) for line in panel.headings)
-    axes.set_title(f"{title}\nn = {format_value(population(rows[0]))}" if same else title, fontsize=8)
+    if _same_n(rows):
+        title += f"\nn = {format_value(population(rows[0]))}"
+        marks.dot_rows(axes, numbered)
+    else:
+        _counted_rows(axes, numbered)
+    _dress(axes, len(runs), limits)
+    axes.set_title(title, fontsize=8)
+
+
+def _counted_rows(axes: Axes, rows: Sequence[tuple[Aggregate | None, int]]) -> None:
+    marks.dot_rows(axes, rows, lambda row: format_value(population(row)), color=GREY)
+    axes.text(1.03, 1.02, "n", transform=axes.transAxes, fontsize=LETTERS_PT, color=GREY)
 
 
 def _same_n(rows: Sequence[Aggregate | None]) -> bool:
@@ -139,12 +140,7 @@ def _one_run(new_figure: NewFigure, run: tuple[int, RunView], panels: Sequence[S
     number, view = run
     names = [textwrap.fill(panel.named, 40) for panel in panels]
     figure, (axes,) = marks.row_figure(new_figure, names, besides_in=0.85, width_in=HALF_IN)
-    for place, panel in enumerate(panels):
-        row = view.row(panel.measure)
-        if row is not None:
-            marks.dot(axes, row, place, marks.style_of(number))
-            _beside(axes, row, place)
-    _n_above(axes)
+    _counted_rows(axes, [(view.row(panel.measure), number) for panel in panels])
     axes.set_title(marks.wrapped(marks.name_of(view), 48), fontsize=8)
     axes.set_xlabel(VALUE)
     _dress(axes, len(panels), limits)
@@ -159,15 +155,6 @@ def _dress(axes: Axes, n_rows: int, limits: Limits) -> None:
         axes.set_xlim(*limits)
         axes.locator_params(axis="x", nbins=4)
     marks.dress_rows(axes, n_rows, grid="both", below=0.5)
-
-
-def _beside(axes: Axes, row: Aggregate, height: float) -> None:
-    place = axes.get_yaxis_transform()
-    axes.text(1.03, height, format_value(population(row)), transform=place, va="center", fontsize=7, color=GREY)
-
-
-def _n_above(axes: Axes) -> None:
-    axes.text(1.03, 1.02, "n", transform=axes.transAxes, fontsize=7, color=GREY)
 
 
 def _fitting(runs: DrawnRuns, panels: Sequence[Subplot], beside: int, longest: int) -> tuple[int, int]:
