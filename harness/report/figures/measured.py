@@ -16,10 +16,9 @@ from harness.report.figures.panels import (
     VALUE,
     Subplot,
     draw_panels,
-    from_zero,
     how_to_read,
+    limits_of,
     sentences,
-    tight,
 )
 from harness.report.quantities import values_in
 from harness.report.tables.scores import count_of, found_labels
@@ -91,7 +90,7 @@ def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigu
             subplots = [subplot for subplot in every if subplot.row in headings[:_MAIN_ROWS]]
         shown = [(measure, panel) for measure, panel in placed if measure.name in {s.measure for s in subplots}]
         lengths = [sum(subplot.row == row for subplot in subplots) for row in headings]
-        limits = tight(runs, subplots) if figure.zoomed else from_zero(runs, subplots)
+        limits = limits_of(runs, subplots, zoomed=figure.zoomed)
         drawn = draw_panels(new_figure, runs, subplots, limits, max(lengths) if subplots[0].row else 0)
         how = how_to_read(runs, subplots)
         how += " The axis begins where the values do, not at 0." if figure.zoomed else ""
@@ -104,7 +103,11 @@ def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigu
 
 def _subplots(runs: DrawnRuns, placed: Placed) -> list[Subplot]:
     """Row by row; of one run all points of a curve, of several the farthest."""
-    kept = [(measure, panel) for measure, panel in placed if not _is_repeated(runs, measure, panel)]
+    kept = [
+        (measure, panel)
+        for measure, panel in placed
+        if not panel.repeats or any(view.value(measure.name) != view.value(panel.repeats) for _, view in runs)
+    ]
     if len(runs) > 1:
         ends = {(panel.row, panel.curve): panel.at for _, panel in sorted(kept, key=lambda one: one[1].at)}
         kept = [(m, panel) for m, panel in kept if not panel.curve or panel.at == ends[panel.row, panel.curve]]
@@ -115,10 +118,6 @@ def _subplots(runs: DrawnRuns, placed: Placed) -> list[Subplot]:
         for measure, panel in kept
         if panel.row == row
     ]
-
-
-def _is_repeated(runs: DrawnRuns, measure: Measure, panel: Panel) -> bool:
-    return bool(panel.repeats) and all(view.value(measure.name) == view.value(panel.repeats) for _, view in runs)
 
 
 def _curves(placed: Placed) -> list[Curve]:

@@ -77,27 +77,20 @@ def draw_panels(
     return figure
 
 
-def tight(runs: DrawnRuns, panels: Sequence[Subplot]) -> Limits:
-    """From just below the lowest to just above the highest limit of any interval."""
-    ends = _ends(runs, panels)
-    room = 0.05 * max(max(ends) - min(ends), 0.05)
-    return min(ends) - room, max(ends) + room
-
-
-def from_zero(runs: DrawnRuns, panels: Sequence[Subplot]) -> Limits:
-    """From 0 to 1 where everything lies there, else as far as the values go."""
-    ends = [0.0, *_ends(runs, panels)]
-    low, high = min(ends), max(ends)
+def limits_of(runs: DrawnRuns, panels: Sequence[Subplot], *, zoomed: bool) -> Limits:
+    """From just below the lowest to just above the highest limit of any interval; not `zoomed`: from 0 to 1 where
+    everything lies there, otherwise from 0.
+    """
+    rows = [row for _, view in runs for panel in panels if (row := view.row(panel.measure))]
+    ends = [end for row in rows if row.mean is not None for end in (marks.interval_of(row) or (row.mean,))]
+    if zoomed:
+        room = 0.05 * max(max(ends) - min(ends), 0.05)
+        return min(ends) - room, max(ends) + room
+    low, high = min(0.0, *ends), max(0.0, *ends)
     if low == 0 and high <= 1:
         return UNIT
     room = 0.03 * (high - low)
     return low - room, high + room
-
-
-def _ends(runs: DrawnRuns, panels: Sequence[Subplot]) -> list[float]:
-    """The limits of every interval; of a mean without one, itself."""
-    rows = [row for _, view in runs for panel in panels if (row := view.row(panel.measure))]
-    return [end for row in rows if row.mean is not None for end in (marks.interval_of(row) or (row.mean,))]
 
 
 def sentences(runs: DrawnRuns, panels: Sequence[Subplot]) -> list[str]:
