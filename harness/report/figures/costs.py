@@ -10,11 +10,10 @@ import numpy as np
 
 from harness.display import NOTHING, Drawing, format_value, printable
 from harness.display.number_format import bare
-from harness.display.plotting import GREY, PALETTE, tell
+from harness.display.plotting import GREY, PALETTE, WIDTH_IN, tell
 from harness.display.text_format import number
 from harness.report.figures import marks
 from harness.report.figures.marks import LETTERS_PT, RunStyle
-from harness.report.figures.panels import leave_room, name_ticks, print_nothing, spoken
 from harness.report.quantities import cost_of, cost_quantity, population, self_reported_note
 from harness.report.tables.costs import THROTTLED, restricted
 from harness.report.view import Group, RunView
@@ -32,6 +31,11 @@ _SHORTEST_S = 1e-3
 _WORTH_SHOWING_S = 0.01
 _BAR = 0.62
 _NAME_LETTERS = 26
+_SIZES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_LETTER_IN = 0.065
+"""How wide a figure of `LETTERS_PT` is."""
+_NAMES_IN = 1.5
+"""Approximate width of the names and the gaps between panels."""
 _EDGE: Mapping[str, Any] = {"edgecolor": "white", "linewidth": 0.3}
 _PANELS = (1.5, 1.0)
 _SHARES = tuple(wide / sum(_PANELS) for wide in _PANELS)
@@ -58,7 +62,7 @@ def draw_latency(group: Group, new_figure: NewFigure) -> list[Drawing]:
         f"of queries. {'Light dots: single queries. ' if has_dots else ''}"
         f"{_waiting(group, is_drawn=bool(waited))}{restricted(group)}"
     )
-    alt = marks.alt_of(["Median latency of a query:", *spoken(group.views, "latency_s_p50", "s")])
+    alt = marks.alt_of(["Median latency of a query:", *_spoken(group.views, "latency_s_p50", "s")])
     return [Drawing("latency", "Latency", caption, alt, figure)]
 
 
@@ -87,7 +91,7 @@ def _distributions(
     for place, view in enumerate(views):
         values, look = [max(value, _SHORTEST_S) for value in timed[place]], marks.style_of(place)
         if not values:
-            print_nothing(axes, place)
+            _print_nothing(axes, place)
             continue
         if has_dots:
             # Below the line at three alternating heights, so that they do not overlap.
@@ -130,7 +134,7 @@ def _limits(axes: Axes, values: Sequence[float]) -> None:
     few_decades = high / low < 300
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if few_decades else (1,)))
     axes.xaxis.set_minor_locator(NullLocator())
-    name_ticks(axes)
+    _name_ticks(axes)
 
 
 def _throttling(axes: Axes, views: Sequence[RunView]) -> None:
@@ -138,11 +142,11 @@ def _throttling(axes: Axes, views: Sequence[RunView]) -> None:
     for place, view in enumerate(views):
         row = view.row("throttled_s")
         if row is None or row.mean is None:
-            print_nothing(axes, place)
+            _print_nothing(axes, place)
             continue
         marks.dot(axes, row, place, marks.style_of(place))
         highest = max(highest, row.mean, row.ci_high or 0.0)
-    leave_room(axes, highest, 0.29, letters=1)
+    _leave_room(axes, highest, 0.29, letters=1)
     axes.set_xlabel("throttled, s a query\n(mean, 95 % CI)", fontsize=8)
 
 
@@ -209,7 +213,7 @@ def _n(group: Group, measure: str) -> str:
 
 
 def _alt(group: Group, measure: str, unit: str) -> str:
-    per_query, once = (spoken(group.views, name, unit) for name in (measure, f"index_{measure}"))
+    per_query, once = (_spoken(group.views, name, unit) for name in (measure, f"index_{measure}"))
     return marks.alt_of(["A query:", *per_query, "The index:", *once])
 
 
@@ -237,7 +241,7 @@ def _bars(axes: Axes, share: float, views: Sequence[RunView], parts: Sequence[_P
     for place, view in enumerate(views):
         row, end = view.row(total), 0.0
         if row is None or row.mean is None:
-            print_nothing(axes, place)
+            _print_nothing(axes, place)
             continue
         for part in parts:
             if value := part.of(view):
@@ -253,5 +257,48 @@ def _bars(axes: Axes, share: float, views: Sequence[RunView], parts: Sequence[_P
         beside: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": LETTERS_PT}
         axes.annotate(text, (right, place), (3, 0), **beside).set_in_layout(False)
         highest, letters = max(highest, right), max(letters, len(text))
-    leave_room(axes, highest, share, letters)
+    _leave_room(axes, highest, share, letters)
     return used
+
+
+def _print_nothing(axes: Axes, row: float) -> None:
+    """A dash at the left edge for a value that was not measured."""
+    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    axes.annotate(NOTHING, (0, row), (3, 0), va="center", color=GREY, **place)
+
+
+def _leave_room(axes: Axes, highest: float, share: float, letters: int) -> None:
+    """Limits from 0 so that `letters` fit right of `highest`; `share`: of the figure's width, the panel's."""
+    width_in = (WIDTH_IN - _NAMES_IN) * share
+    axes.set_xlim(0, highest / max(0.3, 1 - (letters + 1) * _LETTER_IN / width_in) if highest > 0 else 1)
+    _name_ticks(axes)
+    if highest > 0:
+        axes.locator_params(axis="x", nbins=max(2, round(width_in * 2)))
+    else:
+        axes.set_xticks([0])
+
+
+def _name_ticks(axes: Axes) -> None:
+    """Numbers in words of few letters, and no offset that a reader would have to multiply with."""
+    from matplotlib.ticker import NullFormatter
+
+    axes.xaxis.set_major_formatter(lambda value, _: compact(value))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.tick_params(axis="x", labelsize=LETTERS_PT)
+
+
+def compact(value: float) -> str:
+    """`9,500`, `12.5k`, `3M`: for an axis; a table holds the number itself."""
+    if 0 < abs(value) < 1e-4:
+        return f"{value:.0e}"
+    if abs(value) < 1e4:
+        return f"{value:,.4g}" if abs(value) < 1e3 else f"{value:,.0f}"
+    size, letter = next((size, letter) for size, letter in _SIZES if abs(value) >= size)
+    return f"{value / size:.4g}{letter}"
+
+
+def _spoken(views: Sequence[RunView], measure: str, unit: str) -> list[str]:
+    """`kg 2,208 tokens.`, `kg ≥ 2,208 tokens as reported.` of each run, for an alt text."""
+    costs = [(view.label, cost_of(view, measure)) for view in views]
+    said = [(label, f"{bare(one)} {unit} {one.mark}".rstrip() if one else "not measured") for label, one in costs]
+    return [f"{label} {amount}." for label, amount in said]

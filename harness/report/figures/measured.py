@@ -3,26 +3,21 @@ cutoff k), and bars of kinds where a metric sorts answers."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.display import Drawing, printable
-from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, tell
+from harness.display import Drawing, format_value, printable
+from harness.display.plotting import GREY, HALF_IN, LIGHT, PALETTE, WIDTH_IN, tell
 from harness.display.text_format import number
 from harness.protocols import Measure, Panel, PanelFigure, ScoreLabel
 from harness.report.figures import marks
 from harness.report.figures.marks import LETTERS_PT, DrawnRuns
-from harness.report.figures.panels import (
-    VALUE,
-    Subplot,
-    draw_panels,
-    how_to_read,
-    limits_of,
-    sentences,
-)
-from harness.report.quantities import values_in
+from harness.report.quantities import population, values_in
 from harness.report.tables.scores import count_of, found_labels
 from harness.report.view import Group, RunView
+from harness.statistics import Aggregate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +42,32 @@ _ROOM = 0.055
 _COLORS = tuple(colour for colour in PALETTE if colour != "#000000")
 _HATCHES = ("", "////")
 
+_VALUE = "value (95 % CI)"
+_UNIT = (0.0, 1.0)
+_NAME_LETTER_IN, _TITLE_LETTER_IN = 0.056, 0.067
+_COUNT_IN = 0.65
+"""Width of "145 of 150" beside a panel."""
+_NARROWEST_IN = 1.0
+
 Placed = Sequence[tuple[Measure, Panel]]
+Limits = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class _Subplot:
+    title: str
+    measure: str
+    row: str = ""
+    """Heading of the row of panels that it belongs to."""
+
+    @property
+    def headings(self) -> list[str]:
+        """The heading of its row, if any, and its title."""
+        return [self.row, self.title] if self.row else [self.title]
+
+    @property
+    def named(self) -> str:
+        return ": ".join(self.headings)
 
 
 class Curve(NamedTuple):
@@ -90,18 +110,18 @@ def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigu
             subplots = [subplot for subplot in every if subplot.row in headings[:_MAIN_ROWS]]
         shown = [(measure, panel) for measure, panel in placed if measure.name in {s.measure for s in subplots}]
         lengths = [sum(subplot.row == row for subplot in subplots) for row in headings]
-        limits = limits_of(runs, subplots, zoomed=figure.zoomed)
-        drawn = draw_panels(new_figure, runs, subplots, limits, max(lengths) if subplots[0].row else 0)
-        how = how_to_read(runs, subplots)
+        limits = _limits_of(runs, subplots, zoomed=figure.zoomed)
+        drawn = _draw_panels(new_figure, runs, subplots, limits, max(lengths) if subplots[0].row else 0)
+        how = _how_to_read(runs, subplots)
         how += " The axis begins where the values do, not at 0." if figure.zoomed else ""
         how += "" if len(subplots) == len(every) else " The other scores are in the table."
     ways = {measure.higher_is_better for measure, _ in shown}
     better = "higher is better" if ways == {True} else "lower is better" if ways == {False} else "see each measure"
     caption = f"{figure.says}; {better}. {how}"
-    return Drawing(figure.stem, figure.title, caption, marks.alt_of(sentences(runs, subplots)), drawn)
+    return Drawing(figure.stem, figure.title, caption, marks.alt_of(_sentences(runs, subplots)), drawn)
 
 
-def _subplots(runs: DrawnRuns, placed: Placed) -> list[Subplot]:
+def _subplots(runs: DrawnRuns, placed: Placed) -> list[_Subplot]:
     """Row by row; of one run all points of a curve, of several the farthest."""
     kept = [
         (measure, panel)
@@ -113,7 +133,7 @@ def _subplots(runs: DrawnRuns, placed: Placed) -> list[Subplot]:
         kept = [(m, panel) for m, panel in kept if not panel.curve or panel.at == ends[panel.row, panel.curve]]
     rows = list(dict.fromkeys(panel.row for _, panel in kept))
     return [
-        Subplot(printable(panel.title or measure.spoken), measure.name, printable(row))
+        _Subplot(printable(panel.title or measure.spoken), measure.name, printable(row))
         for row in rows
         for measure, panel in kept
         if panel.row == row
@@ -146,7 +166,7 @@ def _draw_curves(new_figure: NewFigure, runs: DrawnRuns, curves: Sequence[Curve]
         axes.set_title(f"{curves[place].title}, n = {marks.n_of(rows)}", fontsize=8)
     marks.legend(figure, handles, [marks.name_of(view) for _, view in runs], 105, handlelength=2.4)
     figure.supxlabel(along, fontsize=8)
-    figure.supylabel(VALUE, fontsize=8)
+    figure.supylabel(_VALUE, fontsize=8)
     return figure
 
 
@@ -244,3 +264,114 @@ def _style(measure: Measure, label: ScoreLabel) -> dict[str, Any]:
     colour = GREY if last else _COLORS[place % len(_COLORS)]
     hatch = "" if last else _HATCHES[place // len(_COLORS) % len(_HATCHES)]
     return {"facecolor": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.5}
+
+
+def _draw_panels(
+    new_figure: NewFigure, runs: DrawnRuns, panels: Sequence[_Subplot], limits: Limits, beside: int
+) -> Figure:
+    """Of one run, one panel with a row for each measure; of several, a panel for each measure, so many beside each
+    other (0: as many as suit their number).
+    """
+    if len(runs) == 1:
+        return _one_run(new_figure, runs[0], panels, limits)
+    names = marks.names_of(view for _, view in runs)
+    columns, letters = _fitting(runs, panels, beside, max(map(marks.cells, names)))
+    lines = -(-len(panels) // columns)
+    height = 0.3 + lines * (0.62 + marks.row_height(names) * len(runs))
+    figure = new_figure(figsize=(WIDTH_IN, height), layout="constrained")
+    grid = figure.subplots(lines, columns, squeeze=False)
+    for place, axes in enumerate(grid.flat):
+        if place >= len(panels):
+            axes.remove()
+            continue
+        _panel(axes, runs, panels[place], limits, letters)
+        axes.set_yticks(range(len(runs)), names if place % columns == 0 else [""] * len(runs), fontsize=7)
+    figure.supxlabel(_VALUE, fontsize=8)
+    return figure
+
+
+def _limits_of(runs: DrawnRuns, panels: Sequence[_Subplot], *, zoomed: bool) -> Limits:
+    """From just below the lowest to just above the highest limit of any interval; not `zoomed`: from 0 to 1 where
+    everything lies there, otherwise from 0.
+    """
+    rows = [row for _, view in runs for panel in panels if (row := view.row(panel.measure))]
+    ends = [end for row in rows if row.mean is not None for end in (marks.interval_of(row) or (row.mean,))]
+    if zoomed:
+        room = 0.05 * max(max(ends) - min(ends), 0.05)
+        return min(ends) - room, max(ends) + room
+    low, high = min(0.0, *ends), max(0.0, *ends)
+    if low == 0 and high <= 1:
+        return _UNIT
+    room = 0.03 * (high - low)
+    return low - room, high + room
+
+
+def _sentences(runs: DrawnRuns, panels: Sequence[_Subplot]) -> list[str]:
+    """For an alt text: the lowest and the highest value of each panel."""
+    return [marks.extremes(panel.named, runs, panel.measure) for panel in panels]
+
+
+def _how_to_read(runs: DrawnRuns, panels: Sequence[_Subplot]) -> str:
+    """The end of a caption: the meaning of dots and lines, and n."""
+    rows = [view.row(panel.measure) for _, view in runs for panel in panels]
+    failed = any(row is not None and row.n_failed for row in rows)
+    covered = " “a of b”: only a of b scores have a value." if failed else ""
+    return f"Dot: mean; line: 95 % interval; {marks.queries_of((view for _, view in runs), rows)}.{covered}"
+
+
+def _panel(axes: Axes, runs: DrawnRuns, panel: _Subplot, limits: Limits, letters: int) -> None:
+    """n is in the title unless it is shown for each row."""
+    rows = [view.row(panel.measure) for _, view in runs]
+    numbered = [(row, number) for row, (number, _) in zip(rows, runs, strict=True)]
+    title = "\n".join(textwrap.fill(line, letters) for line in panel.headings)
+    if _same_n(rows):
+        title += f"\nn = {format_value(population(rows[0]))}"
+        marks.dot_rows(axes, numbered)
+    else:
+        _counted_rows(axes, numbered)
+    _dress(axes, len(runs), limits)
+    axes.set_title(title, fontsize=8)
+
+
+def _counted_rows(axes: Axes, rows: Sequence[tuple[Aggregate | None, int]]) -> None:
+    marks.dot_rows(axes, rows, lambda row: format_value(population(row)), color=GREY)
+    axes.text(1.03, 1.02, "n", transform=axes.transAxes, fontsize=LETTERS_PT, color=GREY)
+
+
+def _same_n(rows: Sequence[Aggregate | None]) -> bool:
+    return all(rows) and len({population(row) for row in rows}) == 1
+
+
+def _one_run(
+    new_figure: NewFigure, run: tuple[int, RunView], panels: Sequence[_Subplot], limits: Limits
+) -> Figure:
+    number, view = run
+    names = [textwrap.fill(panel.named, 40) for panel in panels]
+    figure, (axes,) = marks.row_figure(new_figure, names, besides_in=0.85, width_in=HALF_IN)
+    _counted_rows(axes, [(view.row(panel.measure), number) for panel in panels])
+    axes.set_title(marks.wrapped(marks.name_of(view), 48), fontsize=8)
+    axes.set_xlabel(_VALUE)
+    _dress(axes, len(panels), limits)
+    return figure
+
+
+def _dress(axes: Axes, n_rows: int, limits: Limits) -> None:
+    if limits == _UNIT:
+        axes.set_xlim(-0.03, 1.03)
+        axes.set_xticks((0, 0.5, 1), ("0", "0.5", "1"))
+    else:
+        axes.set_xlim(*limits)
+        axes.locator_params(axis="x", nbins=4)
+    marks.dress_rows(axes, n_rows, grid="both", below=0.5)
+
+
+def _fitting(runs: DrawnRuns, panels: Sequence[_Subplot], beside: int, longest: int) -> tuple[int, int]:
+    """Into how many columns panels go beside names of `longest` letters, and how many letters a title has."""
+    counted = any(not _same_n([view.row(panel.measure) for _, view in runs]) for panel in panels)
+    suiting = 2 if len(panels) in {2, 4} else 4 if len(panels) > 6 else min(len(panels), 3)
+    columns = beside or suiting
+    while True:
+        width = (WIDTH_IN - longest * _NAME_LETTER_IN) / columns - 0.1 - counted * _COUNT_IN / 2
+        if width >= _NARROWEST_IN or columns <= 2:
+            return columns, max(10, int(width / _TITLE_LETTER_IN))
+        columns = columns // 2 if beside else columns - 1
