@@ -127,7 +127,6 @@ class Board:
 
 
 def board_of(verdict: Verdict) -> Board:
-    """The leaderboard of the page."""
     table = leaderboard(verdict, brief=True)
     first = _FIRST_OTHER if verdict.metric else _SCORE
     ends = [end for one in verdict.standings if one.score for end in (one.score.value, one.score.high) if end]

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING
 
 from harness.display import Drawing, file_name, format_value, printable
-from harness.display.plotting import HALF_IN
+from harness.display.plotting import HALF_IN, NewFigure
 from harness.display.text_format import type_name
 from harness.report.figures import marks
 from harness.report.figures.marks import DrawnRuns, Scale
 from harness.report.quantities import population, values_in
 from harness.report.view import Group
 from harness.statistics import OVERALL, Aggregate
-
-if TYPE_CHECKING:
-    from harness.display.plotting import NewFigure
 
 
 def draw_by_type(group: Group, measure: str, new_figure: NewFigure) -> list[Drawing]:

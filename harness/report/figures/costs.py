@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.display import NOTHING, Drawing, format_value, printable
 from harness.display.number_format import bare
-from harness.display.plotting import GREY, PALETTE, WIDTH_IN, tell
+from harness.display.plotting import GREY, PALETTE, WIDTH_IN, NewFigure, tell
 from harness.display.text_format import number
 from harness.report.figures import marks
 from harness.report.figures.marks import LETTERS_PT, RunStyle
@@ -21,8 +21,6 @@ from harness.report.view import Group, RunView
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from harness.display.plotting import NewFigure
 
 _SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
 _MOST_DOTS = 600

@@ -94,7 +94,6 @@ def dress_rows(axes: Axes, n_rows: int, *, grid: Literal["x", "both"] = "x", bel
 
 
 def names_of(views: Iterable[RunView], width: int = 28) -> list[str]:
-    """The names of rows."""
     return [wrapped(name_of(view), width) for view in views]
 
 

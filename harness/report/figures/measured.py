@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harness.display import Drawing, format_value, printable
-from harness.display.plotting import GREY, HALF_IN, LIGHT, PALETTE, WIDTH_IN, tell
+from harness.display.plotting import GREY, HALF_IN, LIGHT, PALETTE, WIDTH_IN, NewFigure, tell
 from harness.display.text_format import number
 from harness.protocols import Measure, Panel, PanelFigure, ScoreLabel
 from harness.report.figures import marks
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
-
-    from harness.display.plotting import NewFigure
 
 _MOST_CURVES = 6
 """Runs in one panel."""

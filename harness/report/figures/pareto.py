@@ -13,7 +13,7 @@ import numpy as np
 
 from harness.display import Drawing, Quantity, format_value, printable
 from harness.display.number_format import bare
-from harness.display.plotting import GREY, LIGHT, settle, tell
+from harness.display.plotting import GREY, LIGHT, NewFigure, settle, tell
 from harness.report.figures import marks
 from harness.report.figures.marks import Scale
 from harness.report.quantities import listed_apart, self_reported_mark, self_reported_note, why_no_price
@@ -26,8 +26,6 @@ from harness.statistics.query_values import COSTS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from harness.display.plotting import NewFigure
 
 _WIDTH_IN = 3.9
 """So that a phone shows it whole with letters of 9 pixels."""
@@ -85,7 +83,6 @@ class Extent(NamedTuple):
     low: float
     high: float
     at_least: bool = False
-    """It is a lower bound."""
 
     @property
     def shown(self) -> Quantity:

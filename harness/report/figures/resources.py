@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.display import Drawing
-from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN
+from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure
 from harness.display.text_format import counted, file_name, number
 from harness.report.figures.marks import alt_of, name_of, wrapped
 from harness.report.view import Group, RunView
@@ -16,8 +16,6 @@ from harness.statistics.resource_usage import QUANTITIES, ResourceSample
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from harness.display.plotting import NewFigure
 
 _MOST_POINTS = 600
 """Of a line: a point for each of 18,000 samples would be no more to see, and a page of a megabyte."""

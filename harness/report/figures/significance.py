@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.display import Drawing
-from harness.display.plotting import GREY, PALETTE
+from harness.display.plotting import GREY, PALETTE, NewFigure
 from harness.display.text_format import number, printable
 from harness.report.comparison.compare import Comparison
 from harness.report.figures.marks import alt_of, row_figure, wrapped
@@ -17,8 +17,6 @@ from harness.statistics.paired_comparison import MeasureComparison, PairPlaces
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from harness.display.plotting import NewFigure
 
 _MOST_PAIRS = 28
 """As many rows as a page holds."""

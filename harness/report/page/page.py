@@ -152,7 +152,6 @@ def _part(chapter: Chapter, prefix: str, explorer: Explorer | None) -> _Part:
 
 
 def _questions(chapter: Chapter, *, has_explorer: bool) -> list[_Question]:
-    """The questions to which there is anything to show."""
     asked = {spec.name: spec.question for spec in chapter.specs}
     found = []
     for key, title in QUESTIONS.items():
@@ -216,7 +215,6 @@ def _environment() -> Environment:
 
 
 def _widths(picture: Picture) -> str:
-    """The least and the largest width of a picture, as CSS."""
     least = picture.width_pt * _READABLE_PX / picture.smallest_letters_pt
     largest = max(picture.width_pt * _LARGEST_PX, least)
     return f"min-width:{least:.0f}px;max-width:{largest:.0f}px"
