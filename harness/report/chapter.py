@@ -138,7 +138,11 @@ def _guarded(spec: SectionSpec) -> SectionSpec:
                 drawing.figure.draw_without_rendering()
             return drawings
         except Exception as error:
-            return [_failed_drawing(spec, f"{type(error).__name__}: {error}", new_figure)]
+            why = f"{type(error).__name__}: {error}"
+            said = printable(f"The figures of the plug-in '{spec.name}' could not be drawn ({why}).", 300)
+            figure = new_figure(figsize=(WIDTH_IN, 0.6))
+            figure.text(0.01, 0.5, textwrap.fill(said, 130), va="center")
+            return [Drawing(spec.name, "Not drawn", said, said, figure)]
 
     return replace(spec, content=content, draw=draw)
 
@@ -157,11 +161,3 @@ def _checked(content: Content) -> Content:
         raise ValueError("a row of a table is not as long as its header")
     paragraphs, items, code = words
     return Content(paragraphs, items, tables, code)
-
-
-def _failed_drawing(spec: SectionSpec, why: str, new_figure: NewFigure) -> Drawing:
-    """Shown in place of figures that a plug-in failed to draw."""
-    said = printable(f"The figures of the plug-in '{spec.name}' could not be drawn ({why}).", 300)
-    figure = new_figure(figsize=(WIDTH_IN, 0.6))
-    figure.text(0.01, 0.5, textwrap.fill(said, 130), va="center")
-    return Drawing(spec.name, "Not drawn", said, said, figure)

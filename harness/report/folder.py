@@ -65,7 +65,10 @@ def _own_folder(out: Path) -> Iterator[Path]:
     with explained_io("write in", out), ExitStack() as stack:
         out.mkdir(parents=True, exist_ok=True)
         with _locked(out):
-            _remove_unfinished(out)
+            for folder in out.glob(_UNFINISHED):
+                if folder.is_dir() and not folder.is_symlink():
+                    with suppress(StoreError), exclusive(folder / _LOCK, wait_s=0.0):
+                        shutil.rmtree(folder, ignore_errors=True)
             own = Path(tempfile.mkdtemp(dir=out, prefix=".report.", suffix=".partial"))
             stack.callback(shutil.rmtree, own, ignore_errors=True)
             stack.enter_context(exclusive(own / _LOCK))
@@ -74,13 +77,6 @@ def _own_folder(out: Path) -> Iterator[Path]:
 
 def _locked(out: Path) -> AbstractContextManager[int]:
     return exclusive(out / _LOCK, wait_s=_PUBLISHING_S)
-
-
-def _remove_unfinished(out: Path) -> None:
-    for folder in out.glob(_UNFINISHED):
-        if folder.is_dir() and not folder.is_symlink():
-            with suppress(StoreError), exclusive(folder / _LOCK, wait_s=0.0):
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _files_in(own: Path) -> set[str]:

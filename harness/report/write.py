@@ -33,7 +33,8 @@ def write_report(chapters: Sequence[Chapter], out: Path, formats: Sequence[str] 
     anything else is a ConfigError. See `report_folder`. `key`: identifies the input, for `is_current`.
     """
     with report_folder(out, key) as folder:
-        ends = _ends(chapters)
+        # What tells the files of each chapter from those of others.
+        ends = [f"--{file_name(one.group.key)}" if len(chapters) > 1 else "" for one in chapters]
         whole = [
             chapter.illustrated(_draw_pictures(chapter, folder, end, formats))
             for chapter, end in zip(chapters, ends, strict=True)
@@ -41,7 +42,12 @@ def write_report(chapters: Sequence[Chapter], out: Path, formats: Sequence[str] 
         verdicts = [chapter.findings.verdict.to_json() for chapter in whole]
         (folder / "verdict.json").write_text(json.dumps(verdicts, indent=1, allow_nan=False), encoding="utf-8")
         (folder / "summary.csv").write_text(summary_csv([chapter.group for chapter in whole]), encoding="utf-8")
-        _write_tables(whole, ends, folder / "tables")
+        (folder / "tables").mkdir()
+        for chapter, end in zip(whole, ends, strict=True):
+            for table in chapter.tables():
+                for ending, render in _RENDERERS.items():
+                    path = folder / "tables" / f"{table.name}{end}.{ending}"
+                    path.write_text(render(table), encoding="utf-8")
         (folder / PAGE).write_text(_page(whole), encoding="utf-8", newline="\n")
         (folder / "summary.md").write_text(summary_markdown(whole), encoding="utf-8")
     return out / PAGE
@@ -55,11 +61,6 @@ def _page(chapters: Sequence[Chapter]) -> str:
         for number, chapter in enumerate(chapters)
     }
     return page_html(chapters, explorers)
-
-
-def _ends(chapters: Sequence[Chapter]) -> list[str]:
-    """What tells the files of each chapter from those of others."""
-    return [f"--{file_name(one.group.key)}" if len(chapters) > 1 else "" for one in chapters]
 
 
 def _draw_pictures(
@@ -76,11 +77,3 @@ def _draw_pictures(
                 named = replace(drawing, stem=f"{stem}{end}")
                 pictures.setdefault(spec.name, []).append(publish(named, out, formats))
     return pictures
-
-
-def _write_tables(chapters: Sequence[Chapter], ends: Sequence[str], folder: Path) -> None:
-    for chapter, end in zip(chapters, ends, strict=True):
-        for table in chapter.tables():
-            folder.mkdir(exist_ok=True)
-            for ending, render in _RENDERERS.items():
-                (folder / f"{table.name}{end}.{ending}").write_text(render(table), encoding="utf-8")

@@ -11,8 +11,8 @@ import numpy as np
 from benching import print_table
 
 from harness.display.plotting import WIDTH_IN, plotting, save
+from harness.report.figures.costs import compact
 from harness.report.figures.marks import style_of
-from harness.report.figures.panels import compact
 
 FAR = 1_000_000
 """Documents for which costs are extrapolated."""

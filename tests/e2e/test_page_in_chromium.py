@@ -58,6 +58,18 @@ def test_the_first_screen_holds_the_answer_the_leaderboard_and_the_picture(
     assert headline == max(sizes) > 20
 
 
+def test_the_first_screen_of_twelve_systems_still_has_the_plot_and_the_way_to_failed_questions(
+    open_file: Open, tmp_path: Path
+) -> None:
+    one = chapter(tmp_path, {f"system-{number}": (1, 0) for number in range(12)})
+    page = open_file(written(tmp_path, page_html([one], {one.group.key: build_explorer(one.group, "g0")})))
+    for part in (".headline", ".sentences", ".board tbody tr", "figure .drawing", "a.button"):
+        box = page.locator(f"article {part}").first.bounding_box()
+        assert box, part
+        assert box["y"] + box["height"] < 800, part
+    assert (page.locator("a.button").first.get_attribute("href") or "").endswith("#failed")
+
+
 def test_a_phone_scrolls_down_only_and_no_letter_of_a_picture_is_tiny(open_file: Open, report: Path) -> None:
     page = open_file(report, **PHONE)
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")

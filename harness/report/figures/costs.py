@@ -10,10 +10,10 @@ import numpy as np
 
 from harness.display import NOTHING, Drawing, format_value, printable
 from harness.display.number_format import bare
-from harness.display.plotting import GREY, PALETTE, tell
+from harness.display.plotting import GREY, PALETTE, WIDTH_IN, NewFigure, tell
 from harness.display.text_format import number
-from harness.report.figures.marks import RunStyle, alt_of, dot, interval_of, key_above, n_of, name_of, style_of
-from harness.report.figures.panels import LETTERS_PT, leave_room, name_ticks, print_nothing, row_panels, spoken
+from harness.report.figures import marks
+from harness.report.figures.marks import LETTERS_PT, RunStyle
 from harness.report.quantities import cost_of, cost_quantity, population, self_reported_note
 from harness.report.tables.costs import THROTTLED, restricted
 from harness.report.view import Group, RunView
@@ -22,14 +22,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from harness.display.plotting import NewFigure
-
 _SHOWN = (0.05, 0.25, 0.5, 0.75, 0.95)
 _MOST_DOTS = 600
 """In one figure: beyond that they are a smear, and a page's worth of bytes."""
 _SHORTEST_S = 1e-3
 _WORTH_SHOWING_S = 0.01
 _BAR = 0.62
+_NAME_LETTERS = 26
+_SIZES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_LETTER_IN = 0.065
+"""How wide a figure of `LETTERS_PT` is."""
+_NAMES_IN = 1.5
+"""Approximate width of the names and the gaps between panels."""
 _EDGE: Mapping[str, Any] = {"edgecolor": "white", "linewidth": 0.3}
 _PANELS = (1.5, 1.0)
 _SHARES = tuple(wide / sum(_PANELS) for wide in _PANELS)
@@ -43,19 +47,20 @@ def draw_latency(group: Group, new_figure: NewFigure) -> list[Drawing]:
     waited = [
         row for view in group.views if (row := view.row("throttled_s")) and (row.mean or 0) > _WORTH_SHOWING_S
     ]
-    figure, panels = row_panels(new_figure, group.views, (2.2, 1.0) if waited else (1.0,), row_in=0.3)
+    names, ratios = marks.names_of(group.views, _NAME_LETTERS), (2.2, 1.0) if waited else (1.0,)
+    figure, panels = marks.row_figure(new_figure, names, besides_in=0.95, row_in=0.3, ratios=ratios)
     has_dots = sum(map(len, timed.values())) <= _MOST_DOTS
     _distributions(panels[0], group.views, timed, has_dots=has_dots)
     if waited:
         _throttling(panels[1], group.views)
-    n = n_of(view.row("latency_s") for view in group.views)
+    n = marks.n_of(view.row("latency_s") for view in group.views)
     caption = (
         f"Seconds per query without throttling (n = {n}, answered live or timed out; log scale). Thin line: 5th "
         "to 95th percentile; thick line: the middle half; mark: median, printed with its 95 % CI and the number "
         f"of queries. {'Light dots: single queries. ' if has_dots else ''}"
         f"{_waiting(group, is_drawn=bool(waited))}{restricted(group)}"
     )
-    alt = alt_of(["Median latency of a query:", *spoken(group.views, "latency_s_p50", "s")])
+    alt = marks.alt_of(["Median latency of a query:", *_spoken(group.views, "latency_s_p50", "s")])
     return [Drawing("latency", "Latency", caption, alt, figure)]
 
 
@@ -82,16 +87,16 @@ def _distributions(
 ) -> None:
     axes.set_xscale("log")
     for place, view in enumerate(views):
-        values, look = [max(value, _SHORTEST_S) for value in timed[place]], style_of(place)
+        values, look = [max(value, _SHORTEST_S) for value in timed[place]], marks.style_of(place)
         if not values:
-            print_nothing(axes, place)
+            _print_nothing(axes, place)
             continue
         if has_dots:
             # Below the line at three alternating heights, so that they do not overlap.
             heights = [place + 0.2 + 0.07 * (number % 3) for number in range(len(values))]
             style: dict[str, Any] = {"marker": ".", "markersize": 3, "markeredgewidth": 0}
             axes.plot(values, heights, linestyle="", color=look.color, alpha=0.5, **style)
-        _quantiles(axes, values, place, look, name_of(view))
+        _quantiles(axes, values, place, look, marks.name_of(view))
         row = view.row("latency_s_p50")
         axes.annotate(
             f"{format_value(cost_quantity(row, interval=True))}, {format_value(population(row) if row else None)}",
@@ -102,9 +107,8 @@ def _distributions(
         )
     _limits(axes, [max(value, _SHORTEST_S) for values in timed.values() for value in values])
     axes.set_xlabel("seconds per query without throttling", fontsize=8)
-    axes.annotate(
-        "median [95 % CI], n", (1.01, 1), xycoords="axes fraction", va="bottom", fontsize=LETTERS_PT, color=GREY
-    )
+    small: dict[str, Any] = {"va": "bottom", "fontsize": LETTERS_PT, "color": GREY}
+    axes.annotate("median [95 % CI], n", (1.01, 1), xycoords="axes fraction", **small)
 
 
 def _quantiles(axes: Axes, values: Sequence[float], place: int, look: RunStyle, name: str) -> None:
@@ -128,7 +132,7 @@ def _limits(axes: Axes, values: Sequence[float]) -> None:
     few_decades = high / low < 300
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if few_decades else (1,)))
     axes.xaxis.set_minor_locator(NullLocator())
-    name_ticks(axes)
+    _name_ticks(axes)
 
 
 def _throttling(axes: Axes, views: Sequence[RunView]) -> None:
@@ -136,11 +140,11 @@ def _throttling(axes: Axes, views: Sequence[RunView]) -> None:
     for place, view in enumerate(views):
         row = view.row("throttled_s")
         if row is None or row.mean is None:
-            print_nothing(axes, place)
+            _print_nothing(axes, place)
             continue
-        dot(axes, row, place, style_of(place))
+        marks.dot(axes, row, place, marks.style_of(place))
         highest = max(highest, row.mean, row.ci_high or 0.0)
-    leave_room(axes, highest, 0.29, letters=1)
+    _leave_room(axes, highest, 0.29, letters=1)
     axes.set_xlabel("throttled, s a query\n(mean, 95 % CI)", fontsize=8)
 
 
@@ -203,12 +207,12 @@ def draw_tokens(group: Group, new_figure: NewFigure) -> list[Drawing]:
 
 
 def _n(group: Group, measure: str) -> str:
-    return f"n = {n_of(view.row(measure) for view in group.views)}"
+    return f"n = {marks.n_of(view.row(measure) for view in group.views)}"
 
 
 def _alt(group: Group, measure: str, unit: str) -> str:
-    per_query, once = (spoken(group.views, name, unit) for name in (measure, f"index_{measure}"))
-    return alt_of(["A query:", *per_query, "The index:", *once])
+    per_query, once = (_spoken(group.views, name, unit) for name in (measure, f"index_{measure}"))
+    return marks.alt_of(["A query:", *per_query, "The index:", *once])
 
 
 def _two_panels(
@@ -217,12 +221,13 @@ def _two_panels(
     """Bars of a query and of the index, with a key of what they consist of; None if nothing was used."""
     if not any(view.value(name) for view in group.views for name in (measure, f"index_{measure}")):
         return None
-    figure, panels = row_panels(new_figure, group.views, _PANELS)
+    names = marks.names_of(group.views, _NAME_LETTERS)
+    figure, panels = marks.row_figure(new_figure, names, besides_in=0.95, row_in=0.26, ratios=_PANELS)
     used = _bars(panels[0], _SHARES[0], group.views, of_query, measure)
     used += _bars(panels[1], _SHARES[1], group.views, of_index, f"index_{measure}")
     if len(of_query) > 1:
         looks = {part.name: {"facecolor": part.color, "hatch": part.hatch, **_EDGE} for part in used}
-        key_above(figure, looks, len(looks), handlelength=1.5, fontsize=7.5)
+        marks.key_above(figure, looks, handlelength=1.5, fontsize=7.5)
     return figure
 
 
@@ -234,15 +239,15 @@ def _bars(axes: Axes, share: float, views: Sequence[RunView], parts: Sequence[_P
     for place, view in enumerate(views):
         row, end = view.row(total), 0.0
         if row is None or row.mean is None:
-            print_nothing(axes, place)
+            _print_nothing(axes, place)
             continue
         for part in parts:
             if value := part.of(view):
                 (bar,) = axes.barh(place, value, _BAR, left=end, color=part.color, hatch=part.hatch, **_EDGE)
-                tell(bar, f"{name_of(view)}, {part.name}: {part.said(view)}")
+                tell(bar, f"{marks.name_of(view)}, {part.name}: {part.said(view)}")
                 used.append(part)
                 end += value
-        limits = interval_of(row)
+        limits = marks.interval_of(row)
         if limits:
             axes.plot(limits, [place, place], color="black", linewidth=0.9, marker="|", markersize=4)
         right = max(row.mean, limits[1] if limits else 0.0)
@@ -250,5 +255,48 @@ def _bars(axes: Axes, share: float, views: Sequence[RunView], parts: Sequence[_P
         beside: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": LETTERS_PT}
         axes.annotate(text, (right, place), (3, 0), **beside).set_in_layout(False)
         highest, letters = max(highest, right), max(letters, len(text))
-    leave_room(axes, highest, share, letters)
+    _leave_room(axes, highest, share, letters)
     return used
+
+
+def _print_nothing(axes: Axes, row: float) -> None:
+    """A dash at the left edge for a value that was not measured."""
+    place: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+    axes.annotate(NOTHING, (0, row), (3, 0), va="center", color=GREY, **place)
+
+
+def _leave_room(axes: Axes, highest: float, share: float, letters: int) -> None:
+    """Limits from 0 so that `letters` fit right of `highest`; `share`: of the figure's width, the panel's."""
+    width_in = (WIDTH_IN - _NAMES_IN) * share
+    axes.set_xlim(0, highest / max(0.3, 1 - (letters + 1) * _LETTER_IN / width_in) if highest > 0 else 1)
+    _name_ticks(axes)
+    if highest > 0:
+        axes.locator_params(axis="x", nbins=max(2, round(width_in * 2)))
+    else:
+        axes.set_xticks([0])
+
+
+def _name_ticks(axes: Axes) -> None:
+    """Numbers in words of few letters, and no offset that a reader would have to multiply with."""
+    from matplotlib.ticker import NullFormatter
+
+    axes.xaxis.set_major_formatter(lambda value, _: compact(value))
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.tick_params(axis="x", labelsize=LETTERS_PT)
+
+
+def compact(value: float) -> str:
+    """`9,500`, `12.5k`, `3M`: for an axis; a table holds the number itself."""
+    if 0 < abs(value) < 1e-4:
+        return f"{value:.0e}"
+    if abs(value) < 1e4:
+        return f"{value:,.4g}" if abs(value) < 1e3 else f"{value:,.0f}"
+    size, letter = next((size, letter) for size, letter in _SIZES if abs(value) >= size)
+    return f"{value / size:.4g}{letter}"
+
+
+def _spoken(views: Sequence[RunView], measure: str, unit: str) -> list[str]:
+    """`kg 2,208 tokens.`, `kg ≥ 2,208 tokens as reported.` of each run, for an alt text."""
+    costs = [(view.label, cost_of(view, measure)) for view in views]
+    said = [(label, f"{bare(one)} {unit} {one.mark}".rstrip() if one else "not measured") for label, one in costs]
+    return [f"{label} {amount}." for label, amount in said]

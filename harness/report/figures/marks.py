@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.display import NOTHING, format_value
 from harness.display.number_format import bare
-from harness.display.plotting import LIGHT, PALETTE, tell
+from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure, tell
 from harness.display.text_format import number, printable
 from harness.report.quantities import amount, rare, share, values_in
 from harness.report.view import Group, RunView
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 # Yellow is too weak on white for a dot or a line.
 _COLORS = PALETTE[:-1]
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
-_HATCHES = ("", "///", "\\\\\\", "---", "xxx")
 _LINESTYLES = ("-", "--", ":", "-.")
+LETTERS_PT = 7
 _LONGEST_ALT = 270
 _QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 
@@ -36,17 +36,16 @@ DrawnRuns = Sequence[tuple[int, RunView]]
 
 @dataclass(frozen=True)
 class RunStyle:
-    """How a run is drawn; marker, hatch and line style distinguish it without colours."""
+    """How a run is drawn; marker and line style distinguish it without colours."""
 
     color: str
     marker: str
-    hatch: str
     linestyle: str
 
 
 def style_of(place: int) -> RunStyle:
     """Of the run at that place of its group, 0 first; colour and marker together first repeat after 63 runs."""
-    looks = (_COLORS, _MARKERS, _HATCHES, _LINESTYLES)
+    looks = (_COLORS, _MARKERS, _LINESTYLES)
     return RunStyle(*(kind[place % len(kind)] for kind in looks))
 
 
@@ -94,12 +93,46 @@ def dress_rows(axes: Axes, n_rows: int, *, grid: Literal["x", "both"] = "x", bel
     axes.tick_params(axis="y", length=0)
 
 
-def key_above(figure: Figure, looks: Mapping[str, Mapping[str, Any]], columns: int, **style: Any) -> None:
+def names_of(views: Iterable[RunView], width: int = 28) -> list[str]:
+    return [wrapped(name_of(view), width) for view in views]
+
+
+def row_figure(
+    new_figure: NewFigure,
+    names: Sequence[str],
+    *,
+    besides_in: float,
+    row_in: float = 0.0,
+    width_in: float = WIDTH_IN,
+    ratios: Sequence[float] = (1.0,),
+    **rows: Any,
+) -> tuple[Figure, list[Axes]]:
+    """A figure with a named row for each run or pair, at least `row_in` high, and panels side by side. `rows`: as
+    in `dress_rows`.
+    """
+    height = besides_in + max(row_in, row_height(names)) * len(names)
+    figure = new_figure(figsize=(width_in, height), layout="constrained")
+    panels = list(figure.subplots(1, len(ratios), sharey=True, squeeze=False, width_ratios=ratios)[0])
+    for axes in panels:
+        dress_rows(axes, len(names), **rows)
+    panels[0].set_yticks(range(len(names)), names, fontsize=LETTERS_PT)
+    return figure, panels
+
+
+def key_above(figure: Figure, looks: Mapping[str, Mapping[str, Any]], letters: int = 105, **style: Any) -> None:
     """A legend of patches: name -> how it is drawn."""
     from matplotlib.patches import Patch
 
-    handles = [Patch(**look) for look in looks.values()]
-    figure.legend(handles, legend_names(looks), loc="outside upper left", ncols=columns, **style)
+    legend(figure, [Patch(**look) for look in looks.values()], [*looks], letters, **style)
+
+
+def legend(figure: Figure, handles: Sequence[Any], names: Sequence[str], letters: int, **style: Any) -> None:
+    """Beside the panels, in as many columns as `letters` allow. matplotlib leaves names out that begin with an
+    underscore.
+    """
+    shown = [f" {name}" if name.startswith("_") else name for name in names]
+    place = {"loc": "outside upper left", "ncols": columns_of(names, letters)}
+    figure.legend(handles, shown, **{**place, **style})
 
 
 def interval_of(row: Aggregate) -> tuple[float, float] | None:
@@ -137,14 +170,28 @@ def dot(axes: Axes, row: Aggregate, height: float, look: RunStyle) -> None:
     tell(marker, tip_of(row))
 
 
+def dot_rows(
+    axes: Axes,
+    rows: Iterable[tuple[Aggregate | None, int]],
+    beside: Callable[[Aggregate], str] | None = None,
+    **style: Any,
+) -> None:
+    """From the top the mean of each row, drawn as the run of that place, or a dash; `beside`: the text at the
+    right end.
+    """
+    of_row: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": LETTERS_PT}
+    for height, (row, place) in enumerate(rows):
+        if row is None or row.mean is None:
+            axes.text(0.5, height, NOTHING, ha="center", color=GREY, **of_row)
+            continue
+        dot(axes, row, height, style_of(place))
+        if beside:
+            axes.text(1.03, height, beside(row), **of_row, **style)
+
+
 def tip_of(row: Aggregate) -> str:
     """`0.533 [0.42, 0.64], n = 40`: the tooltip of a mean."""
     return f"{format_value(amount(row))}, n = {n_of([row])}"
-
-
-def legend_names(names: Iterable[str]) -> list[str]:
-    """Names that a legend shows: matplotlib leaves those out that begin with an underscore."""
-    return [f" {name}" if name.startswith("_") else name for name in names]
 
 
 def columns_of(names: Sequence[str], letters: int) -> int:
@@ -220,15 +267,15 @@ class Scale:
             return f"{100 * row.mean:.1f}"
         return f"{100 * row.mean:.1f} [{100 * row.ci_low:.1f}, {100 * row.ci_high:.1f}]"
 
-    def short(self, mean: float) -> str:
-        """A mean above a bar, short: `75`, `66.7`, `0.532`."""
-        return f"{round(100 * mean, 1):g}" if self.is_share else number(mean)
+    def short(self, row: Aggregate) -> str:
+        """A mean as few letters: `75`, `66.7`, `0.532`."""
+        return f"{round(100 * (row.mean or 0.0), 1):g}" if self.is_share else number(row.mean)
 
-    def dress(self, axes: Axes, which: Literal["x", "y"], every: int = 1) -> None:
-        """Limits and ticks of the x or the y axis."""
+    def dress(self, axes: Axes, every: int = 1) -> None:
+        """Limits and ticks of the x axis."""
         if not self.is_unit:
-            axes.locator_params(axis=which, nbins=5)
+            axes.locator_params(axis="x", nbins=5)
             return
-        places = list(_QUARTERS[::every])
-        names = [f"{100 * place:.0f}" if self.is_share else f"{place:g}" for place in places]
-        axes.set(**{f"{which}lim": (-0.03, 1.03), f"{which}ticks": places, f"{which}ticklabels": names})
+        places = _QUARTERS[::every]
+        axes.set_xlim(-0.03, 1.03)
+        axes.set_xticks(places, [f"{100 * place:.0f}" if self.is_share else f"{place:g}" for place in places])

@@ -3,50 +3,26 @@ cutoff k), and bars of kinds where a metric sorts answers."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harness.display import Drawing, printable
-from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, tell
+from harness.display import Drawing, format_value, printable
+from harness.display.plotting import GREY, HALF_IN, LIGHT, PALETTE, WIDTH_IN, NewFigure, tell
 from harness.display.text_format import number
 from harness.protocols import Measure, Panel, PanelFigure, ScoreLabel
-from harness.report.figures.marks import (
-    DrawnRuns,
-    alt_of,
-    columns_of,
-    dress_rows,
-    interval_of,
-    key_above,
-    legend_names,
-    n_of,
-    name_of,
-    queries_of,
-    row_height,
-    runs_with,
-    style_of,
-    tip_of,
-    wrapped,
-)
-from harness.report.figures.panels import (
-    LETTERS_PT,
-    VALUE,
-    Subplot,
-    draw_panels,
-    from_zero,
-    how_to_read,
-    sentences,
-    tight,
-)
-from harness.report.quantities import values_in
+from harness.report.figures import marks
+from harness.report.figures.marks import LETTERS_PT, DrawnRuns
+from harness.report.quantities import population, values_in
 from harness.report.tables.scores import count_of, found_labels
 from harness.report.view import Group, RunView
+from harness.statistics import Aggregate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
-
-    from harness.display.plotting import NewFigure
 
 _MOST_CURVES = 6
 """Runs in one panel."""
@@ -57,13 +33,39 @@ _CURVES_BESIDE = 3
 _SPREAD = 0.3
 """Part of the distance between two points over which the dots of the runs are spread."""
 _BAR = 0.66
+_KEY_LETTERS = 95
 _ROOM = 0.055
 """Share of the width that a count needs to fit into its segment."""
 # Without black, which hatches use. The last kind (unknown) is grey.
 _COLORS = tuple(colour for colour in PALETTE if colour != "#000000")
 _HATCHES = ("", "////")
 
+_VALUE = "value (95 % CI)"
+_UNIT = (0.0, 1.0)
+_NAME_LETTER_IN, _TITLE_LETTER_IN = 0.056, 0.067
+_COUNT_IN = 0.65
+"""Width of "145 of 150" beside a panel."""
+_NARROWEST_IN = 1.0
+
 Placed = Sequence[tuple[Measure, Panel]]
+Limits = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class _Subplot:
+    title: str
+    measure: str
+    row: str = ""
+    """Heading of the row of panels that it belongs to."""
+
+    @property
+    def headings(self) -> list[str]:
+        """The heading of its row, if any, and its title."""
+        return [self.row, self.title] if self.row else [self.title]
+
+    @property
+    def named(self) -> str:
+        return ": ".join(self.headings)
 
 
 class Curve(NamedTuple):
@@ -86,7 +88,7 @@ def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigu
     for measure, _ in placed:
         if measure.labels:
             return _draw_kinds(group, figure, measure, new_figure)
-    runs = runs_with(group, [measure.name for measure, _ in placed])
+    runs = marks.runs_with(group, [measure.name for measure, _ in placed])
     # A metric without values would be an empty panel, or an end of a curve without a point.
     placed = [one for one in placed if any(view.value(one[0].name) is not None for _, view in runs)]
     every = _subplots(runs, placed)
@@ -98,7 +100,7 @@ def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigu
         drawn = _draw_curves(new_figure, runs, curves, printable(figure.along))
         shown, subplots = curved, _subplots(runs, curved)
         rows = [view.row(curve.points[-1][1]) for curve in curves for _, view in runs]
-        how = f"Marker: mean; upright line: 95 % interval; {queries_of((view for _, view in runs), rows)}."
+        how = f"Marker: mean; upright line: 95 % interval; {marks.queries_of((view for _, view in runs), rows)}."
     else:
         subplots = every
         headings = list(dict.fromkeys(subplot.row for subplot in every))
@@ -106,34 +108,34 @@ def _draw(group: Group, figure: PanelFigure, placed: Placed, new_figure: NewFigu
             subplots = [subplot for subplot in every if subplot.row in headings[:_MAIN_ROWS]]
         shown = [(measure, panel) for measure, panel in placed if measure.name in {s.measure for s in subplots}]
         lengths = [sum(subplot.row == row for subplot in subplots) for row in headings]
-        limits = tight(runs, subplots) if figure.zoomed else from_zero(runs, subplots)
-        drawn = draw_panels(new_figure, runs, subplots, limits, max(lengths) if subplots[0].row else 0)
-        how = how_to_read(runs, subplots)
+        limits = _limits_of(runs, subplots, zoomed=figure.zoomed)
+        drawn = _draw_panels(new_figure, runs, subplots, limits, max(lengths) if subplots[0].row else 0)
+        how = _how_to_read(runs, subplots)
         how += " The axis begins where the values do, not at 0." if figure.zoomed else ""
         how += "" if len(subplots) == len(every) else " The other scores are in the table."
     ways = {measure.higher_is_better for measure, _ in shown}
     better = "higher is better" if ways == {True} else "lower is better" if ways == {False} else "see each measure"
     caption = f"{figure.says}; {better}. {how}"
-    return Drawing(figure.stem, figure.title, caption, alt_of(sentences(runs, subplots)), drawn)
+    return Drawing(figure.stem, figure.title, caption, marks.alt_of(_sentences(runs, subplots)), drawn)
 
 
-def _subplots(runs: DrawnRuns, placed: Placed) -> list[Subplot]:
+def _subplots(runs: DrawnRuns, placed: Placed) -> list[_Subplot]:
     """Row by row; of one run all points of a curve, of several the farthest."""
-    kept = [(measure, panel) for measure, panel in placed if not _is_repeated(runs, measure, panel)]
+    kept = [
+        (measure, panel)
+        for measure, panel in placed
+        if not panel.repeats or any(view.value(measure.name) != view.value(panel.repeats) for _, view in runs)
+    ]
     if len(runs) > 1:
         ends = {(panel.row, panel.curve): panel.at for _, panel in sorted(kept, key=lambda one: one[1].at)}
         kept = [(m, panel) for m, panel in kept if not panel.curve or panel.at == ends[panel.row, panel.curve]]
     rows = list(dict.fromkeys(panel.row for _, panel in kept))
     return [
-        Subplot(printable(panel.title or measure.spoken), measure.name, printable(row))
+        _Subplot(printable(panel.title or measure.spoken), measure.name, printable(row))
         for row in rows
         for measure, panel in kept
         if panel.row == row
     ]
-
-
-def _is_repeated(runs: DrawnRuns, measure: Measure, panel: Panel) -> bool:
-    return bool(panel.repeats) and all(view.value(measure.name) == view.value(panel.repeats) for _, view in runs)
 
 
 def _curves(placed: Placed) -> list[Curve]:
@@ -159,12 +161,10 @@ def _draw_curves(new_figure: NewFigure, runs: DrawnRuns, curves: Sequence[Curve]
         lines_of = _draw_curve(axes, runs, curves[place])
         handles = handles or lines_of
         rows = [view.row(measure) for _, view in runs for _, measure in curves[place].points]
-        axes.set_title(f"{curves[place].title}, n = {n_of(rows)}", fontsize=8)
-    names = legend_names(name_of(view) for _, view in runs)
-    place_of: dict[str, Any] = {"loc": "outside upper left", "ncols": columns_of(names, 105), "handlelength": 2.4}
-    figure.legend(handles, names, **place_of)
+        axes.set_title(f"{curves[place].title}, n = {marks.n_of(rows)}", fontsize=8)
+    marks.legend(figure, handles, [marks.name_of(view) for _, view in runs], 105, handlelength=2.4)
     figure.supxlabel(along, fontsize=8)
-    figure.supylabel(VALUE, fontsize=8)
+    figure.supylabel(_VALUE, fontsize=8)
     return figure
 
 
@@ -172,12 +172,12 @@ def _draw_curve(axes: Axes, runs: DrawnRuns, curve: Curve) -> list[Line2D]:
     """One line per run, points evenly spaced; the dots of the runs are shifted slightly."""
     lines = []
     for place, (number_of_run, view) in enumerate(runs):
-        look = style_of(number_of_run)
+        look = marks.style_of(number_of_run)
         shift = min(0.09, _SPREAD / len(runs)) * (place - (len(runs) - 1) / 2)
         rows = [(at + shift, view.row(measure)) for at, (_, measure) in enumerate(curve.points)]
         known = [(x, row, row.mean) for x, row in rows if row is not None and row.mean is not None]
         for x, row, _ in known:
-            limits = interval_of(row)
+            limits = marks.interval_of(row)
             if limits:
                 axes.plot([x, x], limits, color=look.color, linewidth=0.8)
         style: dict[str, Any] = {"color": look.color, "linestyle": look.linestyle, "marker": look.marker}
@@ -186,7 +186,10 @@ def _draw_curve(axes: Axes, runs: DrawnRuns, curve: Curve) -> list[Line2D]:
         # A line without a point is nowhere, and would take all the room there is.
         line.set_in_layout(bool(xs))
         points = zip((at for at, _ in curve.points), (row for _, row in rows), strict=True)
-        tell(line, f"{name_of(view)}: {'; '.join(f'{at:g}: {tip_of(row)}' for at, row in points if row)}")
+        tell(
+            line,
+            f"{marks.name_of(view)}: {'; '.join(f'{at:g}: {marks.tip_of(row)}' for at, row in points if row)}",
+        )
         lines.append(line)
     axes.set_xticks(range(len(curve.points)), [f"{at:g}" for at, _ in curve.points])
     axes.set_xlim(-0.4, len(curve.points) - 0.6)
@@ -202,35 +205,33 @@ def _draw_kinds(group: Group, figure: PanelFigure, measure: Measure, new_figure:
     """A bar for each run that has a value, a segment for each kind; None if no answer has a label."""
     from matplotlib.ticker import PercentFormatter
 
-    runs = runs_with(group, [measure.name])
+    runs = marks.runs_with(group, [measure.name])
     labels = found_labels(group, measure)
     if not runs or not labels:
         return None
-    names = [wrapped(name_of(view), 28) for _, view in runs]
-    columns = columns_of([printable(label.title) for label in labels], 95)
-    height = 0.75 + row_height(names) * 1.5 * len(runs) + 0.17 * -(-len(labels) // columns)
-    drawn = new_figure(figsize=(WIDTH_IN, height), layout="constrained")
-    axes = drawn.subplots()
+    names = marks.names_of(view for _, view in runs)
+    looks = {printable(label.title): _style(measure, label) for label in labels}
+    besides_in = 0.75 + 0.17 * -(-len(labels) // marks.columns_of([*looks], _KEY_LETTERS))
+    drawn, (axes,) = marks.row_figure(
+        new_figure, names, besides_in=besides_in, row_in=1.5 * marks.row_height(names)
+    )
     for place, (_, view) in enumerate(runs):
         _kinds_bar(axes, place, view, measure, labels)
-    axes.set_yticks(range(len(names)), names, fontsize=LETTERS_PT)
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=""))
     axes.set_xlabel(f"{printable(measure.spoken)}, %")
-    dress_rows(axes, len(names))
-    looks = {printable(label.title): _style(measure, label) for label in labels}
-    key_above(drawn, looks, columns, fontsize=LETTERS_PT, columnspacing=1.2, handlelength=1.5)
+    marks.key_above(drawn, looks, _KEY_LETTERS, fontsize=LETTERS_PT, columnspacing=1.2, handlelength=1.5)
     rows = [view.row(measure.name) for _, view in runs]
     caption = (
-        f"{figure.says}, in % of all judged answers; {queries_of((view for _, view in runs), rows)}. Numbers are "
-        "counts of answers. What to try against each cause is above."
+        f"{figure.says}, in % of all judged answers; {marks.queries_of((view for _, view in runs), rows)}. "
+        "Numbers are counts of answers. What to try against each cause is above."
     )
     spoken = []
     for _, view in runs:
         counts = [(count_of(view, measure, label), printable(label.title)) for label in labels]
         said = ", ".join(f"{count:,} {title}" for count, title in counts if count)
         spoken.append(f"{printable(view.label, 40)}: {said or 'none'}.")
-    return Drawing(figure.stem, figure.title, caption, alt_of(spoken), drawn)
+    return Drawing(figure.stem, figure.title, caption, marks.alt_of(spoken), drawn)
 
 
 def _kinds_bar(axes: Axes, place: int, view: RunView, measure: Measure, labels: Sequence[ScoreLabel]) -> None:
@@ -245,7 +246,7 @@ def _kinds_bar(axes: Axes, place: int, view: RunView, measure: Measure, labels: 
             continue
         width = count / n
         (segment,) = axes.barh(place, width, _BAR, left=start, **_style(measure, label))
-        tell(segment, f"{name_of(view)}, {label.title}: {count:,} of {n:,} ({number(100 * width)} %)")
+        tell(segment, f"{marks.name_of(view)}, {label.title}: {count:,} of {n:,} ({number(100 * width)} %)")
         if width >= _ROOM:
             box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
             text = axes.text(start + width / 2, place, f"{count:,}", ha="center", va="center", bbox=box)
@@ -261,3 +262,114 @@ def _style(measure: Measure, label: ScoreLabel) -> dict[str, Any]:
     colour = GREY if last else _COLORS[place % len(_COLORS)]
     hatch = "" if last else _HATCHES[place // len(_COLORS) % len(_HATCHES)]
     return {"facecolor": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0.5}
+
+
+def _draw_panels(
+    new_figure: NewFigure, runs: DrawnRuns, panels: Sequence[_Subplot], limits: Limits, beside: int
+) -> Figure:
+    """Of one run, one panel with a row for each measure; of several, a panel for each measure, so many beside each
+    other (0: as many as suit their number).
+    """
+    if len(runs) == 1:
+        return _one_run(new_figure, runs[0], panels, limits)
+    names = marks.names_of(view for _, view in runs)
+    columns, letters = _fitting(runs, panels, beside, max(map(marks.cells, names)))
+    lines = -(-len(panels) // columns)
+    height = 0.3 + lines * (0.62 + marks.row_height(names) * len(runs))
+    figure = new_figure(figsize=(WIDTH_IN, height), layout="constrained")
+    grid = figure.subplots(lines, columns, squeeze=False)
+    for place, axes in enumerate(grid.flat):
+        if place >= len(panels):
+            axes.remove()
+            continue
+        _panel(axes, runs, panels[place], limits, letters)
+        axes.set_yticks(range(len(runs)), names if place % columns == 0 else [""] * len(runs), fontsize=7)
+    figure.supxlabel(_VALUE, fontsize=8)
+    return figure
+
+
+def _limits_of(runs: DrawnRuns, panels: Sequence[_Subplot], *, zoomed: bool) -> Limits:
+    """From just below the lowest to just above the highest limit of any interval; not `zoomed`: from 0 to 1 where
+    everything lies there, otherwise from 0.
+    """
+    rows = [row for _, view in runs for panel in panels if (row := view.row(panel.measure))]
+    ends = [end for row in rows if row.mean is not None for end in (marks.interval_of(row) or (row.mean,))]
+    if zoomed:
+        room = 0.05 * max(max(ends) - min(ends), 0.05)
+        return min(ends) - room, max(ends) + room
+    low, high = min(0.0, *ends), max(0.0, *ends)
+    if low == 0 and high <= 1:
+        return _UNIT
+    room = 0.03 * (high - low)
+    return low - room, high + room
+
+
+def _sentences(runs: DrawnRuns, panels: Sequence[_Subplot]) -> list[str]:
+    """For an alt text: the lowest and the highest value of each panel."""
+    return [marks.extremes(panel.named, runs, panel.measure) for panel in panels]
+
+
+def _how_to_read(runs: DrawnRuns, panels: Sequence[_Subplot]) -> str:
+    """The end of a caption: the meaning of dots and lines, and n."""
+    rows = [view.row(panel.measure) for _, view in runs for panel in panels]
+    failed = any(row is not None and row.n_failed for row in rows)
+    covered = " “a of b”: only a of b scores have a value." if failed else ""
+    return f"Dot: mean; line: 95 % interval; {marks.queries_of((view for _, view in runs), rows)}.{covered}"
+
+
+def _panel(axes: Axes, runs: DrawnRuns, panel: _Subplot, limits: Limits, letters: int) -> None:
+    """n is in the title unless it is shown for each row."""
+    rows = [view.row(panel.measure) for _, view in runs]
+    numbered = [(row, number) for row, (number, _) in zip(rows, runs, strict=True)]
+    title = "\n".join(textwrap.fill(line, letters) for line in panel.headings)
+    if _same_n(rows):
+        title += f"\nn = {format_value(population(rows[0]))}"
+        marks.dot_rows(axes, numbered)
+    else:
+        _counted_rows(axes, numbered)
+    _dress(axes, len(runs), limits)
+    axes.set_title(title, fontsize=8)
+
+
+def _counted_rows(axes: Axes, rows: Sequence[tuple[Aggregate | None, int]]) -> None:
+    marks.dot_rows(axes, rows, lambda row: format_value(population(row)), color=GREY)
+    axes.text(1.03, 1.02, "n", transform=axes.transAxes, fontsize=LETTERS_PT, color=GREY)
+
+
+def _same_n(rows: Sequence[Aggregate | None]) -> bool:
+    return all(rows) and len({population(row) for row in rows}) == 1
+
+
+def _one_run(
+    new_figure: NewFigure, run: tuple[int, RunView], panels: Sequence[_Subplot], limits: Limits
+) -> Figure:
+    number, view = run
+    names = [textwrap.fill(panel.named, 40) for panel in panels]
+    figure, (axes,) = marks.row_figure(new_figure, names, besides_in=0.85, width_in=HALF_IN)
+    _counted_rows(axes, [(view.row(panel.measure), number) for panel in panels])
+    axes.set_title(marks.wrapped(marks.name_of(view), 48), fontsize=8)
+    axes.set_xlabel(_VALUE)
+    _dress(axes, len(panels), limits)
+    return figure
+
+
+def _dress(axes: Axes, n_rows: int, limits: Limits) -> None:
+    if limits == _UNIT:
+        axes.set_xlim(-0.03, 1.03)
+        axes.set_xticks((0, 0.5, 1), ("0", "0.5", "1"))
+    else:
+        axes.set_xlim(*limits)
+        axes.locator_params(axis="x", nbins=4)
+    marks.dress_rows(axes, n_rows, grid="both", below=0.5)
+
+
+def _fitting(runs: DrawnRuns, panels: Sequence[_Subplot], beside: int, longest: int) -> tuple[int, int]:
+    """Into how many columns panels go beside names of `longest` letters, and how many letters a title has."""
+    counted = any(not _same_n([view.row(panel.measure) for _, view in runs]) for panel in panels)
+    suiting = 2 if len(panels) in {2, 4} else 4 if len(panels) > 6 else min(len(panels), 3)
+    columns = beside or suiting
+    while True:
+        width = (WIDTH_IN - longest * _NAME_LETTER_IN) / columns - 0.1 - counted * _COUNT_IN / 2
+        if width >= _NARROWEST_IN or columns <= 2:
+            return columns, max(10, int(width / _TITLE_LETTER_IN))
+        columns = columns // 2 if beside else columns - 1

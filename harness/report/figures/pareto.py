@@ -5,25 +5,17 @@ from __future__ import annotations
 
 import itertools
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from harness.display import Drawing, Quantity, format_value, printable
 from harness.display.number_format import bare
-from harness.display.plotting import GREY, LIGHT, settle, tell
-from harness.report.figures.marks import (
-    Scale,
-    alt_of,
-    cells,
-    columns_of,
-    interval_of,
-    legend_names,
-    name_of,
-    queries_of,
-    style_of,
-    wrapped,
-)
+from harness.display.plotting import GREY, LIGHT, NewFigure, settle, tell
+from harness.report.figures import marks
+from harness.report.figures.marks import Scale
 from harness.report.quantities import listed_apart, self_reported_mark, self_reported_note, why_no_price
 from harness.report.verdict.standings import SCORED_OTHERWISE
 from harness.report.view import Group, RunView
@@ -35,8 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from harness.display.plotting import NewFigure
-
 _WIDTH_IN = 3.9
 """So that a phone shows it whole with letters of 9 pixels."""
 _NARROWEST = 5.0
@@ -46,7 +36,7 @@ _LONGEST_NAME = 26
 _LETTERS_WIDE = 58
 """Letters of a key beside each other in a figure of HALF_IN."""
 _DIRECTIONS = tuple(
-    (dx, dy)
+    np.array((dx, dy))
     for dx, dy in itertools.product((1, -1, 0.5, -0.5, 0), (0, 1, -1, 0.5, -0.5))
     if max(abs(dx), abs(dy)) == 1
 )
@@ -93,7 +83,6 @@ class Extent(NamedTuple):
     low: float
     high: float
     at_least: bool = False
-    """It is a lower bound."""
 
     @property
     def shown(self) -> Quantity:
@@ -112,7 +101,7 @@ class ScatterPoint:
 
     @property
     def name(self) -> str:
-        return f"{name_of(self.view)} ({self.remark})" if self.remark else name_of(self.view)
+        return f"{marks.name_of(self.view)} ({self.remark})" if self.remark else marks.name_of(self.view)
 
     @property
     def place(self) -> tuple[float, float]:
@@ -159,9 +148,11 @@ def _draw(
         return None
     known = group.known.get(scale.measure)
     lower = known is not None and not known.higher_is_better
-    names = [f"{number}  {wrapped(point.name, 56)}" for number, point in enumerate(points, start=1)]
-    needs_key = len(points) > _MOST_NAMES or any(cells(point.name) > _LONGEST_NAME for point in points)
-    lines = -(-len(names) // columns_of(names, _LETTERS_WIDE)) * (1 + max(name.count("\n") for name in names))
+    names = [f"{number}  {marks.wrapped(point.name, 56)}" for number, point in enumerate(points, start=1)]
+    needs_key = len(points) > _MOST_NAMES or any(marks.cells(point.name) > _LONGEST_NAME for point in points)
+    lines = -(-len(names) // marks.columns_of(names, _LETTERS_WIDE)) * (
+        1 + max(name.count("\n") for name in names)
+    )
     height = 3.0 + (0.1 + 0.14 * lines if needs_key else 0.0)
     figure = new_figure(figsize=(_WIDTH_IN, height), layout="constrained")
     axes = figure.subplots()
@@ -174,7 +165,7 @@ def _draw(
     title = f"{scale.title} against {price.name}"
     outside = listed_apart({point.view.label: apart[point.number] for point in points if point.number in apart})
     caption = (
-        f"{scale.title} against {price.says}, with 95 % intervals; {queries_of(group.views, rows)}. "
+        f"{scale.title} against {price.says}, with 95 % intervals; {marks.queries_of(group.views, rows)}. "
         f"{'Lower' if lower else 'Upper'} left is best. Dashed: no run has a better mean at a lower cost; whether "
         f"two runs differ is in the verdict.{f' Outside the frontier: {outside}.' if outside else ''}"
         f"{self_reported_note(group.views) if price.measure == 'tokens' else ''}"
@@ -185,13 +176,13 @@ def _draw(
         f"{' %' if scale.is_share else ''} at {bare(point.x.shown)}."
         for point in sorted(points, key=lambda one: (sign * one.y.value, one.x.value, one.number))
     ]
-    return Drawing(price.stem, title, caption, alt_of([f"{title}.", *spoken]), figure)
+    return Drawing(price.stem, title, caption, marks.alt_of([f"{title}.", *spoken]), figure)
 
 
 def _stretch(row: Aggregate | None, *, is_cost: bool = False) -> Extent | None:
     if row is None or row.mean is None:
         return None
-    return Extent(row.mean, *(interval_of(row) or (row.mean, row.mean)), is_cost and is_lower_bound(row))
+    return Extent(row.mean, *(marks.interval_of(row) or (row.mean, row.mean)), is_cost and is_lower_bound(row))
 
 
 def _why_apart(
@@ -211,7 +202,7 @@ def _why_apart(
 
 
 def _dress(axes: Axes, points: Sequence[ScatterPoint], scale: Scale, price: _Price) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, PercentFormatter
+    from matplotlib.ticker import LogLocator, NullFormatter, PercentFormatter
 
     lows, highs = [point.x.low for point in points], [point.x.high for point in points]
     if min(lows) > 0:
@@ -221,7 +212,7 @@ def _dress(axes: Axes, points: Sequence[ScatterPoint], scale: Scale, price: _Pri
         axes.set_xlim(min(lows) / spread, max(highs) * spread)
         axes.xaxis.set_major_locator(LogLocator(base=10, subs=(1,) if wide else (1, 2, 5)))
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
         axes.set_xlabel(f"{price.label}, log scale")
     else:
         axes.set_xlim(-0.06 * max(highs), 1.06 * max(highs))
@@ -253,7 +244,7 @@ def _draw_frontier(axes: Axes, best: Sequence[ScatterPoint], *, lower: bool) -> 
 def _draw_points(axes: Axes, points: Sequence[ScatterPoint]) -> None:
     """A marker at each point, its intervals as a cross; of several at one place, the first is the largest."""
     for at, point in enumerate(points):
-        look = style_of(point.number)
+        look = marks.style_of(point.number)
         above = min(3, sum(other.place == point.place for other in points[at + 1 :]))
         for (left, bottom), (right, top) in _cross(point):
             axes.plot((left, right), (bottom, top), color=look.color, linewidth=0.9, alpha=0.75)
@@ -293,68 +284,36 @@ def _name_points(
 def _draw_key(figure: Figure, points: Sequence[ScatterPoint], key: Sequence[str]) -> None:
     from matplotlib.lines import Line2D
 
-    looks = [style_of(point.number) for point in points]
+    looks = [marks.style_of(point.number) for point in points]
     style: dict[str, Any] = {"linestyle": "", "markersize": 4.5}
     handles = [Line2D([], [], color=look.color, marker=look.marker, **style) for look in looks]
-    place: dict[str, Any] = {"loc": "outside lower left", "ncols": columns_of(key, _LETTERS_WIDE), "fontsize": 8}
-    figure.legend(handles, legend_names(key), handlelength=1.0, columnspacing=1.2, **place)
-
-
-class _Box(NamedTuple):
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-    def meets(self, other: _Box) -> bool:
-        beside = self.left < other.right and other.left < self.right
-        return beside and self.bottom < other.top and other.bottom < self.top
-
-    def inside(self, other: _Box) -> bool:
-        across = self.left >= other.left and self.right <= other.right
-        return across and self.bottom >= other.bottom and self.top <= other.top
+    place: dict[str, Any] = {"loc": "outside lower left", "handlelength": 1.0, "columnspacing": 1.2, "fontsize": 8}
+    marks.legend(figure, handles, key, _LETTERS_WIDE, **place)
 
 
 def _write_names(axes: Axes, names: Mapping[tuple[float, float], str], lines: Sequence[Segment]) -> None:
+    """Each at the nearest free place beside its point, in points of the page."""
+    from matplotlib.transforms import Bbox
+
     to_pt = 72 / axes.figure.dpi
-    room = _Box(*(to_pt * end for end in axes.get_window_extent().extents))
-    centers = {place: [to_pt * end for end in axes.transData.transform(place)] for place in names}
-    taken = [_around(center, (2 * _MARKER_PT, 2 * _MARKER_PT)) for center in centers.values()]
-    thin = [_thin(*(to_pt * axes.transData.transform(line))) for line in lines]
+    room = Bbox(to_pt * axes.get_window_extent().get_points())
+    centers = {place: np.asarray(axes.transData.transform(place)) * to_pt for place in names}
+    taken = [Bbox([center, center]).padded(_MARKER_PT) for center in centers.values()]
+    thin = [Bbox(np.sort(axes.transData.transform(line), axis=0) * to_pt).padded(0.5) for line in lines]
     for place, text in names.items():
         probe = axes.text(0, 0, text, fontsize=8)
-        extent = probe.get_window_extent()
+        size = np.asarray(probe.get_window_extent().size) * to_pt + 1
         probe.remove()
-        center, size = centers[place], (to_pt * extent.width + 1, to_pt * extent.height + 1)
-        shift = _shift(center, size, room, taken, thin)
-        taken.append(_around((center[0] + shift[0], center[1] + shift[1]), size))
-        far = max(abs(shift[0]) - size[0] / 2, abs(shift[1]) - size[1] / 2) > _LEADER_FROM_PT
+        least = float("inf")
+        for gap, direction in itertools.product(_GAPS_PT, _DIRECTIONS):
+            offset = direction * (size / 2 + gap)
+            box = Bbox.from_bounds(*(centers[place] + offset - size / 2), *size)
+            cost = gap + 1000 * box.count_overlaps(taken) + 12 * box.count_overlaps(thin)
+            cost += 0 if all(room.contains(*corner) for corner in box.get_points()) else 5000
+            if cost < least:
+                least, shift, best = cost, offset, box
+        taken.append(best)
+        far = max(abs(shift) - size / 2) > _LEADER_FROM_PT
         line: dict[str, Any] = {"arrowstyle": "-", "color": GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3}
         style: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "va": "center", "fontsize": 8}
         axes.annotate(text, place, shift, arrowprops=line if far else None, zorder=4, **style)
-
-
-def _shift(
-    center: Sequence[float], size: tuple[float, float], room: _Box, taken: Collection[_Box], thin: Collection[_Box]
-) -> tuple[float, float]:
-    """Offset of the name's centre from its point: the nearest free place."""
-    best, least = (0.0, 0.0), float("inf")
-    for gap, (dx, dy) in itertools.product(_GAPS_PT, _DIRECTIONS):
-        shift = (dx * (size[0] / 2 + gap), dy * (size[1] / 2 + gap))
-        box = _around((center[0] + shift[0], center[1] + shift[1]), size)
-        price = gap + 1000 * sum(box.meets(other) for other in taken) + 12 * sum(box.meets(one) for one in thin)
-        price += 0 if box.inside(room) else 5000
-        if price < least:
-            best, least = shift, price
-    return best
-
-
-def _around(center: Sequence[float], size: tuple[float, float]) -> _Box:
-    (x, y), (width, height) = center, size
-    return _Box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
-
-
-def _thin(start: Sequence[float], end: Sequence[float]) -> _Box:
-    left, right = sorted((start[0], end[0]))
-    bottom, top = sorted((start[1], end[1]))
-    return _Box(left - 0.5, bottom - 0.5, right + 0.5, top + 0.5)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.display import Drawing
-from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN
+from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure
 from harness.display.text_format import counted, file_name, number
 from harness.report.figures.marks import alt_of, name_of, wrapped
 from harness.report.view import Group, RunView
@@ -17,23 +17,15 @@ from harness.statistics.resource_usage import QUANTITIES, ResourceSample
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from harness.display.plotting import NewFigure
-
 _MOST_POINTS = 600
 """Of a line: a point for each of 18,000 samples would be no more to see, and a page of a megabyte."""
 _WHOSE = {
-    "machine": "whole machine",
-    "system": "system's processes",
-    "server": "model server",
-    "database": "database",
+    "machine": ("whole machine", GREY, ":"),
+    "system": ("system's processes", PALETTE[0], "-"),
+    "server": ("model server", PALETTE[5], "--"),
+    "database": ("database", PALETTE[3], "-."),
 }
-_LOOKS = {
-    "machine": (GREY, ":"),
-    "system": (PALETTE[0], "-"),
-    "server": (PALETTE[5], "--"),
-    "database": (PALETTE[3], "-."),
-}
-
+"""What is sampled -> its name and how it is drawn."""
 _TINTS = {"index": "blue tint: the index is built", "answer": "yellow tint: queries are answered"}
 
 
@@ -117,7 +109,7 @@ def _draw(view: RunView, new_figure: NewFigure) -> Drawing:
 def _not_sampled(view: RunView) -> str:
     """A sentence, preceded by a space, about processes that the run used and that could not be sampled."""
     unseen = view.resources.not_sampled if view.resources else ()
-    names = [title for key, title in _WHOSE.items() if any(quantity.startswith(key) for quantity in unseen)]
+    names = [title for key, (title, *_) in _WHOSE.items() if any(quantity.startswith(key) for quantity in unseen)]
     return f" Not sampled, because it runs elsewhere or is not visible: {' and '.join(names)}." if names else ""
 
 
@@ -158,8 +150,8 @@ def _means(session: Sequence[ResourceSample], stretch_s: float) -> list[Resource
 
 def _lines(axes: Axes, timeline: _Timeline, column: int, whose: str, scale: float) -> None:
     """One quantity, one line for each phase of each session: every phase is a process of its own."""
-    color, linestyle = _LOOKS[whose]
-    named: str | None = _WHOSE[whose]
+    named: str | None
+    named, color, linestyle = _WHOSE[whose]
     for number_, session in enumerate(timeline.sessions):
         for _, samples in itertools.groupby(session, key=lambda sample: sample.phase):
             points = [

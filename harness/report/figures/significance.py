@@ -7,18 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.display import Drawing
-from harness.display.plotting import GREY, PALETTE, WIDTH_IN
+from harness.display.plotting import GREY, PALETTE, NewFigure
 from harness.display.text_format import number, printable
 from harness.report.comparison.compare import Comparison
-from harness.report.figures.marks import alt_of, dress_rows, wrapped
+from harness.report.figures.marks import alt_of, row_figure, wrapped
 from harness.report.verdict.findings import Findings
 from harness.statistics.paired_comparison import MeasureComparison, PairPlaces
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from harness.display.plotting import NewFigure
 
 _MOST_PAIRS = 28
 """As many rows as a page holds."""
@@ -99,12 +97,10 @@ def _forest(
     """A panel for each of `measures`, a row for each of their pairs; `first`: the A of every pair, named once."""
     places = _pairs_of(measures)
     names = [_pair_name("" if a == first else comparison.label(a), comparison.label(b)) for a, b in places]
-    row_in = max(0.27, 0.08 + 0.125 * max(name.count("\n") + 1 for name in names))
-    figure = new_figure(figsize=(WIDTH_IN, 1.1 + row_in * len(places)), layout="constrained")
-    panels = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
+    ratios = [1.0] * len(measures)
+    figure, panels = row_figure(new_figure, names, besides_in=1.1, row_in=0.27, ratios=ratios, below=0.5)
     for axes, compared in zip(panels, measures, strict=True):
         _panel(axes, compared, places)
-    panels[0].set_yticks(range(len(places)), names, fontsize=7)
     figure.supxlabel(
         "difference of means with its CI (at least 95 %); filled: more than chance (Holm)", fontsize=8
     )
@@ -134,5 +130,4 @@ def _panel(axes: Axes, compared: MeasureComparison, places: Sequence[PairPlaces]
     lines = wrapped(compared.measure.name.replace("_", " "), 22)
     name = lines.replace("\n", "_\n").replace(" ", "_")
     axes.set_title(f"{name}\n{better[compared.measure.higher_is_better]}", fontsize=7)
-    dress_rows(axes, len(places), below=0.5)
     axes.locator_params(axis="x", nbins=3)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.display import Drawing, format_value
-from harness.display.plotting import GREY, LIGHT, WIDTH_IN, tell
+from harness.display.plotting import GREY, LIGHT, WIDTH_IN, NewFigure, tell
 from harness.display.text_format import file_name, number
 from harness.report.figures.marks import alt_of, interval_of, n_of, style_of, tip_of
 from harness.report.quantities import cost_quantity, listed_apart
@@ -19,8 +19,6 @@ from harness.statistics import Aggregate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from harness.display.plotting import NewFigure
 
 _LOG_FROM = 8.0
 """Largest over smallest value from which on a parameter is drawn by its logarithm."""

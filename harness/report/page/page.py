@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.core.errors import MissingDependency, install
 from harness.display import (
@@ -94,22 +94,36 @@ def page_html(chapters: Sequence[Chapter], explorers: Mapping[str, Explorer]) ->
         for number, chapter in enumerate(chapters)
     ]
     used = [part.explorer for part in parts if part.explorer]
-    styles = [_asset("page.css"), *([_asset("explorer.css")] if used else [])]
-    explorer_js = explorer_script() if used else ""
-    scripts = [script for script in (_asset("early.js"), _asset("page.js"), explorer_js) if script]
+    style = "\n".join([_asset("page.css"), *([_asset("explorer.css")] if used else [])])
+    scripts = {"early_js": _asset("early.js"), "page_js": _asset("page.js")}
+    if used:
+        scripts["explorer_js"] = explorer_script()
     return (
         _environment()
         .get_template("page.html")
         .render(
             parts=parts,
             explorers=used,
-            style=_inline("\n".join(styles), "style"),
-            early_js=_inline(_asset("early.js"), "script"),
-            page_js=_inline(_asset("page.js"), "script"),
-            explorer_js=_inline(explorer_js, "script"),
-            policy=_policy(scripts),
+            opens_on=opening_group([chapter.group for chapter in chapters]),
+            style=_inline(style, "style"),
+            policy=_policy(scripts.values()),
+            **{name: _inline(script, "script") for name, script in scripts.items()},
         )
     )
+
+
+def opening_group(groups: Sequence[Group]) -> Group | None:
+    """The group whose verdict to act on, among those over the data set of the first one: answers, if all systems
+    answered one query at least; otherwise retrieval.
+    """
+
+    def usefulness(group: Group) -> int:
+        if not any(view.manifest.has_generator for view in group.views):
+            return 1
+        systems = [view for view in group.views if not view.is_baseline] or group.views
+        return 2 * any(all(view.has_answer(query_id) for view in systems) for query_id in group.widest.sample)
+
+    return max((group for group in groups if group.dataset == groups[0].dataset), key=usefulness, default=None)
 
 
 def explorer_script() -> str:
@@ -121,15 +135,15 @@ def explorer_script() -> str:
 def _part(chapter: Chapter, prefix: str, explorer: Explorer | None) -> _Part:
     by_key = {section.key: section for section in chapter.sections}
     answer = by_key.get(ANSWER, Section(ANSWER, "The verdict"))
-    verdict = chapter.findings.verdict
+    group, verdict = chapter.group, chapter.findings.verdict
     said = (verdict.headline, *verdict.sentences)
     beyond = tuple(text for text in answer.content.paragraphs if text not in said)
     return _Part(
         chapter=chapter,
         prefix=prefix,
         board=board_of(verdict),
-        facts=facts(chapter.group),
-        size=size(chapter.group),
+        facts=facts(group),
+        size=f"{counted(len(group.views), 'run')}, {counted(len(group.widest.sample), 'query', 'queries')}",
         hero=answer.pictures[0] if answer.pictures else None,
         answer=replace(answer, content=replace(answer.content, paragraphs=beyond), pictures=answer.pictures[1:]),
         groups=_questions(chapter, has_explorer=explorer is not None),
@@ -138,7 +152,6 @@ def _part(chapter: Chapter, prefix: str, explorer: Explorer | None) -> _Part:
 
 
 def _questions(chapter: Chapter, *, has_explorer: bool) -> list[_Question]:
-    """The questions to which there is anything to show."""
     asked = {spec.name: spec.question for spec in chapter.specs}
     found = []
     for key, title in QUESTIONS.items():
@@ -151,7 +164,7 @@ def _questions(chapter: Chapter, *, has_explorer: bool) -> list[_Question]:
     return found
 
 
-def _policy(scripts: Sequence[str]) -> str:
+def _policy(scripts: Iterable[str]) -> str:
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
     # Pictures and bars place their parts by style attributes, which no hash can name.
@@ -165,13 +178,11 @@ def _asset(name: str) -> str:
     return (_HERE / "assets" / name).read_text(encoding="utf-8")
 
 
-def _inline(text: str, element: str) -> Any:
+def _inline(text: str, element: str) -> str:
     """Our own file as the inside of an element; it must not end it."""
-    from markupsafe import Markup
-
     if f"</{element}" in text.lower() or "<!--" in text:
         raise ValueError(f"an asset ends its own <{element}>")
-    return Markup(text)  # noqa: S704 - a file of this package
+    return text
 
 
 @lru_cache(maxsize=1)
@@ -193,7 +204,6 @@ def _environment() -> Environment:
         line=lambda text, longest=2000: printable(str(text)[: 4 * longest], longest),
         # A number and its percent sign stay on one line.
         unbroken=lambda text: text.replace(" %", "\u00a0%"),
-        drawing=_drawing,
         is_narrow=lambda picture: picture.width_pt < _NARROW_PT,
         widths=_widths,
         value=lambda entry: bare(entry) if isinstance(entry, Quantity) else format_value(entry),
@@ -204,27 +214,17 @@ def _environment() -> Environment:
     return environment
 
 
-def _drawing(picture: Picture) -> Any:
-    """The picture's own markup: drawn by this package, its texts escaped by what wrote it."""
-    from markupsafe import Markup
-
-    return Markup(picture.svg)  # noqa: S704 - see above
-
-
 def _widths(picture: Picture) -> str:
-    """The least and the largest width of a picture, as CSS."""
     least = picture.width_pt * _READABLE_PX / picture.smallest_letters_pt
     largest = max(picture.width_pt * _LARGEST_PX, least)
     return f"min-width:{least:.0f}px;max-width:{largest:.0f}px"
 
 
-def _sort_key(entry: Entry) -> Any:
-    """The attribute that holds the number to sort by; nothing for words and unknown values."""
-    from markupsafe import Markup
-
+def _sort_key(entry: Entry) -> str:
+    """The number to sort by; empty for words and unknown values."""
     first = entry.quantities[0] if isinstance(entry, ValueGroup) and entry.quantities else entry
     value = first.best if isinstance(first, Rank) else first.value if isinstance(first, Quantity) else None
-    return Markup(f' data-v="{value:.6g}"') if value is not None and isfinite(value) else ""  # noqa: S704 - a number
+    return f"{value:.6g}" if value is not None and isfinite(value) else ""
 
 
 def _csv_link(table: Table) -> str:
@@ -251,12 +251,6 @@ def facts(group: Group) -> list[tuple[str, str]]:
         found.append(("Documents", f"{documents:,}{f' (corpus: {printable(str(corpus))})' if corpus else ''}"))
     found.append(("Digest", printable(group.digest[:12]) or NOTHING))
     return found
-
-
-def size(group: Group) -> str:
-    """`4 runs, 200 queries`."""
-    queries = counted(len(group.widest.frame.query_types), "query", "queries")
-    return f"{counted(len(group.views), 'run')}, {queries}"
 
 
 def _alternatives(values: Iterable[str]) -> str:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from harness.display import Content, Drawing
+from harness.display.plotting import NewFigure
 from harness.registry import PluginKind
 from harness.report.verdict.findings import Findings
 from harness.report.view import Group
-
-if TYPE_CHECKING:
-    from harness.display.plotting import NewFigure
 
 __all__ = ["ANCHORS", "ANSWER", "NOTES", "QUESTIONS", "SECTIONS", "Reported", "SectionSpec"]
 

@@ -97,13 +97,12 @@ def test_what_is_bought_is_said_by_its_name_and_not_by_its_axis(make_run: MakeRu
     assert axes.get_xlabel().startswith("tokens per query (input + output, all roles)")
 
 
-def test_bars_have_whole_per_cents_without_a_zero_behind_the_point(tmp_path: Path) -> None:
+def test_means_by_type_have_whole_per_cents_without_a_zero_behind_the_point(tmp_path: Path) -> None:
     plans = [
         ScoredRun(system="kg", scores={"accuracy": [1, 1, 1, 0, 1, 0, 1]}, types=("a_query", "b_query", "a_query"))
     ]
     figure = drawn(chapter_of(*(write_run(tmp_path, plan) for plan in plans)), "right-answers")["accuracy_by_type"]
-    (axes,) = figure.figure.axes
-    assert [text.get_text() for text in axes.texts] == ["60", "100", "71.4"]
+    assert [text.get_text() for axes in figure.figure.axes for text in axes.texts] == ["60", "100", "71.4"]
 
 
 def test_a_sweep_of_runs_that_have_nothing_yet_draws_nothing(make_run: MakeRun) -> None:
@@ -122,6 +121,6 @@ def test_bars_of_small_costs_are_as_wide_as_the_largest_of_them(tmp_path: Path) 
     runs = [write_run(tmp_path, plan) for plan in plans]
     (chapter,) = load_chapters(runs, load_prices(), "latency_s")
     board = board_of(chapter.findings.verdict)
-    bars = {row.standing.system: row.bar.mean for row in board.rows if row.bar}
+    bars = {one.system: board.width(one.score.value) for one, _, _ in board.rows if one.score}
     assert bars == {"naive": 25.0, "kg": 100.0}
     assert board.metric == "latency"

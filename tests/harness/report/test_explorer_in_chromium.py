@@ -1,14 +1,17 @@
-"""What a reader of the explorer sees of repeats, and of seconds that are no latency."""
+"""Two selections on one page, and in the explorer repeats and seconds that are no latency."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from explorer_page import write_page
 from explorer_runs import Answers, Asked, Said, explorer_of, record, score
 
 from harness.core.records import Failure
+from harness.report import load_chapters, write_report
+from harness.statistics.prices import load_prices
+from harness.store import RunDir
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -56,3 +59,37 @@ def test_vectors_from_the_cache_are_said_to_have_shortened_a_time(tmp_path: Path
     column = page.locator(".ex-column").text_content() or ""
     assert "3 vectors from the cache: these seconds are no latency" in column
     assert "from the journal" not in column
+
+
+@pytest.mark.parametrize(
+    ("is_retrieval_first", "naive", "kg", "opens_on"),
+    [
+        (True, {"missing": 19}, {"missing": 18}, "multihop_rag"),
+        (True, {"missing": 20}, {}, "multihop_rag, without a generator"),
+        (False, {"missing": 19}, {"failing": 1, "missing": 18}, "multihop_rag, without a generator"),
+    ],
+)
+def test_a_page_of_two_steps_opens_on_answers_if_all_systems_answered_one_query(
+    tmp_path: Path,
+    open_file: OpenFile,
+    make_run: Callable[..., RunDir],
+    is_retrieval_first: bool,
+    naive: dict[str, int],
+    kg: dict[str, int],
+    opens_on: str,
+) -> None:
+    whole: dict[str, Any] = {"sessions": (), "evaluated": False}
+    retrieved = [make_run(system=system, generator={"provider": "none"}, **whole) for system in ("naive", "kg")]
+    asked = [
+        make_run(system="naive", **whole, **naive),
+        make_run(system="kg", **whole, **kg),
+        make_run(system="gold", **whole, baseline="the gold evidence", missing=20),
+    ]
+    runs = [*retrieved, *asked] if is_retrieval_first else [*asked, *retrieved]
+    page = open_file(write_report(load_chapters(runs, load_prices()), tmp_path / "out"))
+    assert page.get_by_role("tab", selected=True).all_inner_texts() == [opens_on]
+    (shown,) = [one for one in page.locator("article").all() if one.is_visible()]
+    assert shown.get_attribute("data-tab") == opens_on
+    other = next(one for one in page.get_by_role("tab").all() if one.inner_text() != opens_on)
+    other.click()
+    assert page.get_by_role("tab", selected=True).all_inner_texts() == [other.inner_text()]

@@ -98,13 +98,17 @@ def test_accuracy_is_sorted_and_each_run_keeps_its_look(group_of: Callable[..., 
     assert overall.alt.index("high 75.0") < overall.alt.index("low 25.0")
 
 
-def test_accuracy_by_type_is_bars_of_few_runs_and_rows_of_many(group_of: Callable[..., Group]) -> None:
-    few = drawn(accuracy, group_of(a={"accuracy": HALF}, b={"accuracy": HALF}))["accuracy_by_type"]
-    bars: list[Any] = list(few.figure.axes[0].patches)
-    assert [round(bar.get_height(), 2) for bar in bars] == [1.0, 0.0, 0.5] * 2
-    many = drawn(accuracy, group_of(**{f"s{n}": {"accuracy": HALF} for n in range(7)}))["accuracy_by_type"]
-    assert [axes.get_title() for axes in many.figure.axes] == ["inference\nn = 2", "null\nn = 2", "overall\nn = 4"]
-    assert not many.figure.axes[0].patches
+@pytest.mark.parametrize("n_runs", [1, 7])
+def test_accuracy_by_type_has_a_panel_for_each_type_and_a_row_for_each_run(
+    group_of: Callable[..., Group], n_runs: int
+) -> None:
+    by_type = drawn(accuracy, group_of(**{f"s{n}": {"accuracy": HALF} for n in range(n_runs)}))["accuracy_by_type"]
+    panels = by_type.figure.axes
+    assert [axes.get_title() for axes in panels] == ["inference\nn = 2", "null\nn = 2", "overall\nn = 4"]
+    for axes, mean in zip(panels, (1.0, 0.0, 0.5), strict=True):
+        assert [dots(axes, style_of(place).marker) for place in range(n_runs)] == [
+            [(mean, place)] for place in range(n_runs)
+        ]
 
 
 def test_many_points_have_numbers_and_a_key_and_no_two_texts_touch(group_of: Callable[..., Group]) -> None:

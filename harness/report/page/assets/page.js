@@ -145,7 +145,7 @@
       list.append(tab);
     }
     articles[0].before(list);
-    select(articles[0]);
+    select(articles.find((one) => "opens" in one.dataset));
   }
 
   function select(article) {
