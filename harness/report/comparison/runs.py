@@ -11,7 +11,7 @@ from harness.core.records import EvaluationRecord
 from harness.display import counted, printable
 from harness.display.text_format import type_name
 from harness.report.group_notes import group_notes, judge_notes, way_of
-from harness.report.labels import dataset_name, labels
+from harness.report.labels import dataset_name, run_labels
 from harness.report.notes import run_notes
 from harness.report.records import (
     ERROR,
@@ -73,7 +73,7 @@ def load_compared(runs: Iterable[RunDir], query_type: str | None, prices: Prices
         id(sample): rows_by_id(row for row in sample.values() if row.reference.query_type in types)
         for sample in samples
     }
-    named = labels([manifest.identity for manifest in manifests])
+    named = run_labels(manifests)
     return [
         _compared(run, label, (sample, chosen[id(sample)]), prices)
         for run, label, sample in zip(unique, named, samples, strict=True)
