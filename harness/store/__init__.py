@@ -23,7 +23,7 @@ from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow, ro
 from harness.store.model_dialects import Dialect, Dialects
 from harness.store.record_lines import AttemptStatus, RecordKey, Records, counting
 from harness.store.run_dir import RunDir
-from harness.store.run_lookup import find_runs, runs_called
+from harness.store.run_lookup import find_runs, name_for, runs_called
 from harness.store.run_state import PartialRun
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "counting",
     "find_runs",
     "indexes_of",
+    "name_for",
     "rows_by_id",
     "runs_called",
 ]

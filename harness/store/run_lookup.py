@@ -1,5 +1,6 @@
 """Finds runs by name. A copy of a run directory, such as a backup, is not a second run."""
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -42,6 +43,12 @@ def _find_run(results: Path, known: Sequence[Path], name: str) -> RunDir:
         raise ConfigError(f"'{name}' matches {len(fitting)} runs", f"name one: {listed}")
     every = [*(path.name for path in known), *filter(None, names.values())]
     raise ConfigError(f"no run '{name}' under {results}", nearest(name, every))
+
+
+def name_for(run: RunDir) -> str:
+    """What a command typed in this folder calls a run: its id, or its path if it is not in ./results."""
+    is_here = (Path("results") / run.path.name).resolve() == run.path.resolve()
+    return shlex.quote(run.path.name if is_here else str(run.path))
 
 
 def runs_called(results: Path, name: str) -> list[str]:
