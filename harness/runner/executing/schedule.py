@@ -52,9 +52,10 @@ def _announce_all(cells: Sequence[Cell], context: RunContext) -> None:
 def _announce(cells: Sequence[Cell], number: int, context: RunContext) -> None:
     """Print what a run is and what is reused, and save its estimate. Notes of a data set are printed once."""
     reporter, cell = context.reporter, cells[number - 1]
+    cited = " that these queries cite" if cell.config.dataset.corpus == "cited" else ""
     reporter.say(
         f"[{number}/{len(cells)}] {cell.run_id}: {_queries(cell)} over "
-        f"{len(cell.dataset.documents):,} documents, generator {_generator(cell)}"
+        f"{len(cell.dataset.documents):,} documents{cited}, generator {_generator(cell)}"
     )
     is_first = all(earlier.dataset.digest != cell.dataset.digest for earlier in cells[: number - 1])
     for note in cell.dataset.notes if is_first else ():
