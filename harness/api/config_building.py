@@ -56,12 +56,15 @@ def bench_config(
     systems: Sequence[str] = (),
     dataset: DatasetChoice = CONFIGURED,
     measure: str | None = None,
+    name: str | None = None,
     settings: Sequence[str] = (),
 ) -> BenchConfig:
     """Load a config file or mapping, then apply the other arguments; `settings` (`key=value`) come last."""
     chosen = [f"systems={json.dumps(list(systems))}"] if systems else []
     chosen += dataset.settings
-    chosen += [f"measure={json.dumps(measure)}"] if measure else []
+    chosen += as_settings(
+        {key: said for key, said in {"measure": measure, "name": name}.items() if said is not None}
+    )
     return load_config(source, [*chosen, *settings])
 
 
@@ -71,6 +74,7 @@ def bench_configs(
     systems: Sequence[str] = (),
     dataset: DatasetChoice = CONFIGURED,
     measure: str | None = None,
+    name: str | None = None,
     settings: Sequence[str] = (),
 ) -> list[BenchConfig]:
     """One config for each file, all with the same arguments. Without files, for a folder of documents: retrieval,
@@ -79,7 +83,7 @@ def bench_configs(
     """
 
     def config(file: Path | None, settings: Sequence[str] = settings) -> BenchConfig:
-        return bench_config(file, systems=systems, dataset=dataset, measure=measure, settings=settings)
+        return bench_config(file, systems=systems, dataset=dataset, measure=measure, name=name, settings=settings)
 
     if sources or not dataset.is_own_documents:
         return [config(file) for file in sources or (None,)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from harness.core.errors import MissingDependency, install
 from harness.core.records import Estimate, RunRecord, Usage
 from harness.report.comparison import COLUMNS, Comparison, comparison_rows
-from harness.report.labels import labels
+from harness.report.labels import run_labels
 from harness.store import Manifest, RunDir, SampleRow
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class ReadRun:
 
 def read_runs(runs: Sequence[RunDir]) -> list[ReadRun]:
     """Runs with the labels that a report of all of them would use."""
-    named = labels([run.manifest().identity for run in runs])
+    named = run_labels([run.manifest() for run in runs])
     return [ReadRun(run, label) for run, label in zip(runs, named, strict=True)]
 
 

@@ -21,7 +21,7 @@ from harness.runner.model_preflight import Preflight
 from harness.runner.plan import Cell, is_finished, left_out_lines, plan_cells
 from harness.runner.progress import Reporter, SharedBars
 from harness.runner.race_plan import PlannedRace, pace_lines, plan_race
-from harness.store import RunDir
+from harness.store import RunDir, runs_called
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,9 @@ def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Ben
     reporter = SharedBars(quiet=options.quiet) if is_remote else Reporter(quiet=options.quiet)
     benches: list[Benchmark] = []
     with Executors(configs, options.results, reporter) as executors:
-        for checked in [_checked(config, options, reporter, executors) for config in configs]:
+        all_checked = [_checked(config, options, reporter, executors) for config in configs]
+        _refuse_taken_names(all_checked, options.results)
+        for checked in all_checked:
             if benches:
                 same = [one for one in benches if one.config.budget.minutes == checked.config.budget.minutes]
                 checked.spending.begin(same[0].spending if same else None)
@@ -122,6 +124,14 @@ def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Ben
             if benches[-1].stopped:
                 break
     return benches
+
+
+def _refuse_taken_names(all_checked: Sequence["_Checked"], results: Path) -> None:
+    """A name belongs to the configurations of one command, so that it says which runs are meant."""
+    planned = {cell.run_id for checked in all_checked for cell in checked.cells}
+    for name in {checked.config.name for checked in all_checked} - {None}:
+        if others := sorted({*runs_called(results, str(name))} - planned):
+            raise ConfigError(f"the name '{name}' is taken by {others[0]}", "choose another name, or leave it out")
 
 
 def run_bench(config: BenchConfig, options: RunOptions) -> Benchmark:

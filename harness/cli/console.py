@@ -2,7 +2,9 @@
 
 import os
 import shlex
+import shutil
 import sys
+import textwrap
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -40,7 +42,17 @@ def show_bug(kind: type[BaseException], error: BaseException, trace: TracebackTy
 
 def complain(line: str) -> None:
     """Print one line to standard error, even with `--quiet`; keys and control characters are removed."""
-    sys.stderr.write(cleaned(line) + "\n")
+    shown = cleaned(line)
+    if sys.stderr.isatty() and "\n" not in shown:
+        shown = _wrapped(shown, shutil.get_terminal_size().columns)
+    sys.stderr.write(shown + "\n")
+
+
+def _wrapped(line: str, width: int) -> str:
+    """The line wrapped at its words. A command at its end stays whole, on a line of its own, to be copied."""
+    words, command, rest = line.partition(" rag-harness ")
+    lines = textwrap.wrap(words, width, break_long_words=False, break_on_hyphens=False)
+    return line if len(line) <= width else "\n".join([*lines, f"{command}{rest}".strip()] if command else lines)
 
 
 def note_usage_data() -> None:

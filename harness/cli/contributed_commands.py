@@ -1,11 +1,12 @@
-"""Commands of plug-ins, imported only when one of them may be needed."""
+"""Commands of plug-ins, added only when one of them may be needed, and the groups of all commands in `--help`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from typer.core import TyperGroup
 
 from harness.cli.console import complain, open_console
-from harness.registry import COMMANDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,6 +16,25 @@ if TYPE_CHECKING:
     import typer
 
     from harness.protocols import AnswerChoice, OpenedAnswer
+
+_JOBS = ("decide", "understand", "keep", "extend")
+"""The values of `harness.protocols.commands.Job`, repeated here because importing it would slow down `--help`."""
+
+
+class CommandsByJob(TyperGroup):
+    """Groups the commands in `--help` by job."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write one section per job; each line is the command's first sentence."""
+        commands = [command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
+        for job in _JOBS:
+            rows = [
+                (str(command.name), command.get_short_help_str(limit=200))
+                for command in commands
+                if getattr(command, "rich_help_panel", None) == job
+            ]
+            with formatter.section(f"{job.capitalize()}"):
+                formatter.write_dl(rows)
 
 
 class PluggedRuntime:
@@ -42,6 +62,7 @@ def add_plugged(app: typer.Typer, own: Sequence[str], asked: str | None) -> None
     """Add the plug-in command `asked`, or all of them if `asked` is not one (such as `--help`). A command that
     cannot be loaded, or has the name of a built-in one, is skipped with one line.
     """
+
     specs, refusals = ([COMMANDS.load(asked)], []) if asked in COMMANDS.names() else COMMANDS.load_all()
     for refusal in refusals:
         complain(f"left out: {refusal}")

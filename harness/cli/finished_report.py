@@ -11,7 +11,7 @@ def open_finished_report(*, in_browser: bool) -> None:
     """Print the path of the report and the next commands; open it in a browser, if there is one."""
     page = shipped_report()
     if not page.is_file():
-        raise ConfigError(f"the report is missing from this installation: {page}", "install rag-harness again")
+        raise ConfigError(f"the report is missing from this installation: {page}", "install the package again")
     console = open_console()
     console.print(str(page), soft_wrap=True)
     if in_browser and not webbrowser.open(page.as_uri()):

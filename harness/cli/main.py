@@ -4,66 +4,51 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from harness.cli.console import complain, note_usage_data, show_bug
-from harness.cli.option_enums import Creatable, FigureFormat, Listed, executor_settings
+from harness.cli.console import note_usage_data
+from harness.cli.contributed_commands import CommandsByJob, add_plugged
+from harness.cli.import_answers import import_command
 from harness.cli.options import (
-    NAMES,
+    AgainstOption,
     ConfigsOption,
+    Creatable,
     DatasetOption,
     DocsOption,
     EvaluatorsOption,
     ExecutorOption,
     FieldOption,
+    FiguresOption,
+    FreshIndexOption,
     FullOption,
     IncludeOption,
     JsonOption,
+    Listed,
     MarginOption,
+    MeasuresOption,
+    PathOnlyOption,
     PricesOption,
     QuestionsOption,
     QuietOption,
     RankOption,
     RayAddressOption,
+    RecordsOnlyOption,
+    ReportFolderOption,
     ResultsOption,
+    RetryOption,
+    RunNameOption,
     RunsArgument,
     SetOption,
     SystemOption,
-    parse_pairs,
+    VersionOption,
+    chosen_configs,
+    executor_settings,
     words,
 )
-from harness.cli.process_start import prepare_process
-from harness.core.errors import (
-    EXIT_CODES,
-    EXIT_INTERRUPTED,
-    EXIT_USER,
-    HarnessError,
-    RunInterrupted,
-    refusal_of_system,
-)
-
-_JOBS = ("decide", "understand", "keep", "extend")
-"""The values of `harness.protocols.commands.Job`, repeated here because importing it would slow down `--help`."""
-
-
-class CommandsByJob(TyperGroup):
-    """Groups the commands in `--help` by job."""
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write one section per job; each line is the command's first sentence."""
-        commands = [command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
-        for job in _JOBS:
-            rows = [
-                (str(command.name), command.get_short_help_str(limit=200))
-                for command in commands
-                if getattr(command, "rich_help_panel", None) == job
-            ]
-            with formatter.section(f"{job.capitalize()}"):
-                formatter.write_dl(rows)
-
+from harness.cli.process_start import errors_as_exit_codes
+from harness.core.errors import EXIT_CODES, HarnessError
 
 app = typer.Typer(
     cls=CommandsByJob,
@@ -77,19 +62,9 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version
-
-        typer.echo(f"rag-harness {version('rag-bench-harness')}")
-        raise typer.Exit
-
-
 @app.callback()
 def options(
-    version: Annotated[  # noqa: ARG001 - the callback prints it
-        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
-    ] = False,
+    version: VersionOption = False,  # noqa: ARG001 - the callback prints it
 ) -> None:
     """Compare RAG architectures on your data: accuracy, retrieval, cost, latency, CPU and RAM."""
     from harness.models.weights import cache_dir
@@ -160,11 +135,9 @@ def plan(
 
     Example: rag-harness plan --config configs/sweeps/top_k.yaml
     """
-    from harness.api.config_building import DatasetChoice, bench_configs
     from harness.cli.plan import print_plan
 
-    chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()), parse_pairs("--field", field or ()))
-    resolved = bench_configs(config, systems=system or (), dataset=chosen, settings=settings or ())
+    resolved = chosen_configs(config, system, (dataset, docs, questions, include, field), settings)
     print_plan(resolved, results, as_json=as_json)
 
 
@@ -189,11 +162,9 @@ def estimate(
 
     Example: rag-harness estimate --config configs/bench/openai.yaml
     """
-    from harness.api.config_building import DatasetChoice, bench_configs
     from harness.cli.estimate import print_estimate
 
-    chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()), parse_pairs("--field", field or ()))
-    resolved = bench_configs(config, systems=system or (), dataset=chosen, settings=settings or ())
+    resolved = chosen_configs(config, system, (dataset, docs, questions, include, field), settings)
     print_estimate(resolved, results, as_json=as_json)
 
 
@@ -208,19 +179,16 @@ def run(
     include: IncludeOption = None,
     measure: RankOption = None,
     settings: SetOption = None,
+    name: RunNameOption = None,
     results: ResultsOption = Path("results"),
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Answer failed queries again.")] = False,
-    fresh_index: Annotated[
-        bool, typer.Option("--fresh-index", help="Rebuild indexes: pays again, measures the time.")
-    ] = False,
-    records_only: Annotated[
-        bool, typer.Option("--records-only", help="Answer only; do not evaluate or report.")
-    ] = False,
+    retry_failed: RetryOption = False,
+    fresh_index: FreshIndexOption = False,
+    records_only: RecordsOnlyOption = False,
     executor: ExecutorOption = None,
     ray_address: RayAddressOption = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Folder for the report.")] = None,
+    out: ReportFolderOption = None,
     as_json: JsonOption = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the path of the report.")] = False,
+    quiet: PathOnlyOption = False,
     full: FullOption = False,
 ) -> None:
     """Run systems on sampled queries, score them, write a report.
@@ -247,96 +215,25 @@ def run(
 
       rag-harness run -c configs/bench/retrieval.yaml -c configs/bench/demo.yaml
 
+      rag-harness run -s naive --set answer.top_k=8 --name trial1    (reports and commands call it trial1)
+
       rag-harness run -c sweep.yaml --executor ray --ray-address 10.0.0.1:6379    (docs/many-machines.md)
 
       open $(rag-harness run -q -c rag-harness.yaml)
     """
-    from harness.api.config_building import DatasetChoice, bench_configs
     from harness.api.running import RunOptions
     from harness.cli.run import RunOutput, run_all
 
-    chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()), parse_pairs("--field", field or ()))
-    resolved = bench_configs(
-        config,
-        systems=system or (),
-        dataset=chosen,
-        measure=measure,
-        settings=[*(settings or ()), *executor_settings(executor, ray_address)],
-    )
+    said = [*(settings or ()), *executor_settings(executor, ray_address)]
+    chosen = (dataset, docs, questions, include, field)
+    resolved = chosen_configs(config, system, chosen, said, measure=measure, name=name)
     options = RunOptions(
         results, retry_failed=retry_failed, fresh_index=fresh_index, records_only=records_only, quiet=quiet
     )
     raise typer.Exit(run_all(resolved, options, RunOutput(out, as_json, full)))
 
 
-@app.command("import", rich_help_panel="keep")
-def import_command(
-    file: Annotated[Path, typer.Argument(help="Answers: JSON Lines, JSON, CSV or Parquet.", metavar="FILE")],
-    name: Annotated[str, typer.Option("--name", "-n", help="Name of the system that answered.")],
-    dataset: DatasetOption = None,
-    docs: DocsOption = None,
-    questions: QuestionsOption = None,
-    include: IncludeOption = None,
-    subset: Annotated[str | None, typer.Option("--subset", help="Name of a part of the data set.")] = None,
-    where: Annotated[
-        list[str] | None, typer.Option("--where", metavar="FIELD=VALUE", help="Import only rows with this value.")
-    ] = None,
-    field: Annotated[
-        list[str] | None,
-        typer.Option("--field", metavar="OURS=THEIRS", help="Map a field, e.g. answer=reply."),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option("--model", metavar="PROVIDER/NAME", help="Model for prices, e.g. openai/gpt-4o-mini."),
-    ] = None,
-    like: Annotated[
-        str | None, typer.Option("--like", metavar="RUN", help="Use the sample of this run, to compare with it.")
-    ] = None,
-    evaluators: EvaluatorsOption = None,
-    skip_unknown: Annotated[
-        bool, typer.Option("--skip-unknown", help="Skip rows whose query is not in the data set.")
-    ] = False,
-    only_answered: Annotated[
-        bool, typer.Option("--only-answered", help="The sample is the queries that the file answers.")
-    ] = False,
-    results: ResultsOption = Path("results"),
-) -> None:
-    """Import answers of another tool, to score them here.
-
-    FILE is JSON Lines, JSON, CSV or Parquet, also with .gz. Names of ragas, DeepEval, TruLens, LangSmith, AutoRAG
-    and promptfoo are known; fields that are not read are listed.
-
-    Each row has `query` (the text) or `query_id`, and `answer` or `error`. Optional: `contexts` (texts, or objects
-    with text, doc_ids, score, kind), `input_tokens`, `output_tokens`, `cached_tokens`, `model_calls`, `latency_s`,
-    `repeat` (from 0) and `started_at`. A missing number is unknown, not 0.
-
-    Examples:
-
-      rag-harness import answers.jsonl -d multihop_rag -n my-agent --field answer=reply
-
-      rag-harness import answers.jsonl --docs papers --questions asked.jsonl -n my-agent
-    """
-    from harness.cli.import_answers import import_file
-    from harness.runner.importing.imported_run import ImportRequest
-    from harness.store import find_runs
-
-    request = ImportRequest(
-        file=file,
-        label=name,
-        dataset=dataset,
-        subset=subset,
-        docs=docs,
-        questions=questions,
-        include=tuple(include or ()),
-        fields=parse_pairs("--field", field or ()),
-        where=parse_pairs("--where", where or ()),
-        model=model,
-        like=find_runs(results, [like])[0] if like else None,
-        evaluators=words(evaluators),
-        skip_unknown=skip_unknown,
-        only_answered=only_answered,
-    )
-    import_file(request, results)
+app.command("import", rich_help_panel="keep")(import_command)
 
 
 @app.command(rich_help_panel="keep")
@@ -385,13 +282,10 @@ def report(
     runs: RunsArgument,
     measure: RankOption = None,
     margin: MarginOption = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the report.")] = None,
+    out: ReportFolderOption = None,
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
-    figures: Annotated[
-        list[FigureFormat] | None,
-        typer.Option("--figures", help="Write figures in this format as well as SVG."),
-    ] = None,
+    figures: FiguresOption = None,
     full: FullOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -414,13 +308,9 @@ def report(
 @app.command(rich_help_panel="decide")
 def compare(
     runs: RunsArgument,
-    measures: Annotated[
-        list[str] | None, typer.Option("--measures", "--measure", "-m", metavar="NAMES", help=NAMES)
-    ] = None,
+    measures: MeasuresOption = None,
     query_type: Annotated[str | None, typer.Option("--query-type", help="Only queries of this type.")] = None,
-    against: Annotated[
-        str | None, typer.Option("--against", metavar="RUN", help="Compare every run with this one only.")
-    ] = None,
+    against: AgainstOption = None,
     margin: MarginOption = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for tables and query ids.")] = None,
     prices: PricesOption = None,
@@ -443,7 +333,7 @@ def compare(
 
 @app.command(rich_help_panel="understand")
 def show(
-    run: Annotated[str, typer.Argument(help="Run id, unique part of one, or path.", metavar="RUN")],
+    run: Annotated[str, typer.Argument(help="Run id, name, unique part of one, or path.", metavar="RUN")],
     query_id: Annotated[str | None, typer.Argument(help="Query id; omit it to show the whole run.")] = None,
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
@@ -490,37 +380,14 @@ def doctor(results: ResultsOption = Path("results")) -> None:
 
 def main() -> None:
     """The console script. Exit 2 with one line for errors that the user can fix, 130 when interrupted."""
-    sys.excepthook = show_bug
-    # For processes that libraries start; our own processes get it explicitly.
-    os.environ["PYTHONSAFEPATH"] = "1"
-    try:
-        prepare_process()
+    with errors_as_exit_codes():
         own = [
             command.name or command.callback.__name__ for command in app.registered_commands if command.callback
         ]
         asked = next(iter(sys.argv[1:2]), None)
         if asked not in own:
-            from harness.cli.contributed_commands import add_plugged
-
             add_plugged(app, own, asked)
-        try:
-            app()
-        finally:
-            sys.stdout.flush()  # Report a write error here, not at interpreter exit.
-    except HarnessError as error:
-        complain(f"error: {error}")
-        sys.exit(EXIT_USER)
-    except (OSError, MemoryError) as error:
-        if (refusal := refusal_of_system(error)) is None:
-            raise
-        complain(f"error: {refusal}")
-        sys.exit(EXIT_USER)
-    except RunInterrupted as interrupted:
-        complain(str(interrupted))
-        sys.exit(EXIT_INTERRUPTED)
-    except KeyboardInterrupt:
-        complain("interrupted")
-        sys.exit(EXIT_INTERRUPTED)
+        app()
 
 
 if __name__ == "__main__":

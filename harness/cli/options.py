@@ -1,12 +1,50 @@
-"""Options that several commands share."""
+"""Options of the commands, and the values that they accept."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from harness.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from harness.config import BenchConfig
+
+
+class Listed(StrEnum):
+    """Kinds of plug-ins that `list` accepts."""
+
+    systems = "systems"
+    datasets = "datasets"
+    evaluators = "evaluators"
+    measures = "measures"
+    providers = "providers"
+
+
+class Creatable(StrEnum):
+    """Kinds of plug-ins that `new` can create."""
+
+    system = "system"
+    dataset = "dataset"
+    evaluator = "evaluator"
+
+
+class FigureFormat(StrEnum):
+    """Formats of figures besides SVG."""
+
+    png = "png"
+    pdf = "pdf"
+
+
+class CostName(StrEnum):
+    """Costs of a query that a command can weigh."""
+
+    tokens = "tokens"
+    usd = "usd"
+    latency_s = "latency_s"
+
 
 ConfigsOption = Annotated[
     list[Path] | None,
@@ -60,7 +98,43 @@ MarginOption = Annotated[
     float | None,
     typer.Option("--margin", min=0.01, max=100, help="Points a run may be worse and still as good; default: 5."),
 ]
-RunsArgument = Annotated[list[str], typer.Argument(help="Run ids, unique parts of them, or paths.", metavar="RUN")]
+RunsArgument = Annotated[
+    list[str], typer.Argument(help="Run ids, names, unique parts of them, or paths.", metavar="RUN")
+]
+RunNameOption = Annotated[
+    str | None,
+    typer.Option("--name", metavar="NAME", help="Your name for these runs, used by reports and commands."),
+]
+RetryOption = Annotated[bool, typer.Option("--retry-failed", help="Answer failed queries again.")]
+FreshIndexOption = Annotated[
+    bool, typer.Option("--fresh-index", help="Rebuild indexes: pays again, measures the time.")
+]
+RecordsOnlyOption = Annotated[bool, typer.Option("--records-only", help="Answer only; do not evaluate or report.")]
+PathOnlyOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the path of the report.")]
+ReportFolderOption = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the report.")]
+FiguresOption = Annotated[
+    list[FigureFormat] | None,
+    typer.Option("--figures", help="Write figures in this format as well as SVG."),
+]
+AgainstOption = Annotated[
+    str | None, typer.Option("--against", metavar="RUN", help="Compare every run with this one only.")
+]
+MeasuresOption = Annotated[
+    list[str] | None, typer.Option("--measures", "--measure", "-m", metavar="NAMES", help=NAMES)
+]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"rag-harness {version('rag-bench-harness')}")
+        raise typer.Exit
+
+
+VersionOption = Annotated[
+    bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+]
 
 
 def words(texts: list[str] | None) -> tuple[str, ...]:
@@ -78,3 +152,30 @@ def parse_pairs(option: str, words: Sequence[str]) -> dict[str, str]:
         if pairs.setdefault(key, value) != value:
             raise ConfigError(f"{option} gives {key!r} two values", "give it once")
     return pairs
+
+
+def executor_settings(executor: str | None, ray_address: str | None) -> list[str]:
+    """The settings for `--executor` and `--ray-address`; an address alone implies `ray`."""
+    if executor is None and ray_address is not None:
+        executor = "ray"
+    named = {"executor": executor, "ray_address": ray_address}
+    return [f"runner.{key}={value}" for key, value in named.items() if value is not None]
+
+
+def chosen_configs(
+    files: list[Path] | None,
+    systems: list[str] | None,
+    data: "tuple[str | None, Path | None, Path | None, list[str] | None, list[str] | None]",
+    settings: list[str] | None,
+    *,
+    measure: str | None = None,
+    name: str | None = None,
+) -> "list[BenchConfig]":
+    """The configs of a command. `data`: --dataset, --docs, --questions, --include and --field."""
+    from harness.api.config_building import DatasetChoice, bench_configs
+
+    dataset, docs, questions, include, field = data
+    chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()), parse_pairs("--field", field or ()))
+    return bench_configs(
+        files, systems=systems or (), dataset=chosen, measure=measure, name=name, settings=settings or ()
+    )

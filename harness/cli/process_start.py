@@ -1,20 +1,59 @@
-"""Prepares the process for every command: standard streams, UTF-8 names, home folder, open files."""
+"""The frame of every command: what must be ready before it, and exit codes for its errors."""
 
 import io
 import os
 import resource
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
-from harness.core.errors import ConfigError, StoreError, refusal_of_system
+from harness.cli.console import complain, show_bug
+from harness.core.errors import (
+    EXIT_INTERRUPTED,
+    EXIT_USER,
+    ConfigError,
+    HarnessError,
+    RunInterrupted,
+    StoreError,
+    refusal_of_system,
+)
 
 _STDOUT, _STDERR = 1, 2
 _LEAST_FILES = 64
 """With fewer file descriptors, some libraries abort."""
 
 
-def prepare_process() -> None:
+@contextmanager
+def errors_as_exit_codes() -> Iterator[None]:
+    """Prepare the process for a command, and turn the command's errors into one line and an exit code."""
+    sys.excepthook = show_bug
+    # For processes that libraries start; our own processes get it explicitly.
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        _prepare_process()
+        try:
+            yield
+        finally:
+            sys.stdout.flush()  # Report a write error here, not at interpreter exit.
+    except HarnessError as error:
+        complain(f"error: {error}")
+        sys.exit(EXIT_USER)
+    except (OSError, MemoryError) as error:
+        if (refusal := refusal_of_system(error)) is None:
+            raise
+        complain(f"error: {refusal}")
+        sys.exit(EXIT_USER)
+    except RunInterrupted as interrupted:
+        complain(str(interrupted))
+        sys.exit(EXIT_INTERRUPTED)
+    except KeyboardInterrupt:
+        complain("interrupted")
+        sys.exit(EXIT_INTERRUPTED)
+
+
+def _prepare_process() -> None:
     """Make the streams usable and check the environment. Raises ConfigError before anything is done or paid."""
     _prepare_streams()
     try:

@@ -15,11 +15,11 @@ from harness.core.records import OWN_MODELS, Context, Cost, Reference, RunRecord
 from harness.display import NOTHING, Entry, Quantity, Table, counted, number, printable
 from harness.report import load_chapters, render_terminal
 from harness.report.page.explorer_reading import ContextPlaces
-from harness.report.render.terminal import WIDTH, print_table
+from harness.report.render.terminal import WIDTH, plain, print_table
 from harness.statistics import Frame, Prices
 from harness.statistics.cost import query_scores
 from harness.statistics.query_values import cost_values
-from harness.store import RunDir, SampleRow, find_runs
+from harness.store import RunDir, SampleRow, find_runs, name_for
 
 _LONGEST_CELL = 60
 _LONGEST_EXPLANATION = 300
@@ -62,7 +62,7 @@ def _show_all(run: RunDir, prices: Prices, console: Console) -> None:
     table = Table("queries", "Queries", header, tuple(rows), note=note)
     print_table(table, console, min(console.width, WIDTH), titled=False)
     render_terminal(chapters, console)
-    console.print(f"one query: rag-harness show {run.run_id} QUERY_ID")
+    console.print(plain(f"one query: rag-harness show {name_for(run)} QUERY_ID"), soft_wrap=True)
 
 
 def _latencies(frame: Frame, records: Sequence[RunRecord], prices: Prices) -> dict[str, Quantity]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -369,7 +370,16 @@ class BenchConfig(ConfigSection):
     """In points, hundredths of the metric's range: a system that is worse by less than this is as good."""
     per_evaluator: dict[str, dict[str, Any]] = {}
     """Parameters of an evaluator, by its name (`per_evaluator.bertscore.model`)."""
+    name: str | None = None
+    """Your name for the runs of this config (`--name`), in reports and for commands. Not in the run id."""
     matrix: dict[str, tuple[Any, ...]] = {}
     """Dotted key -> values. Every combination is a run (`answer.top_k: [1, 5, 10]`)."""
     exclude: tuple[dict[str, Any], ...] = ()
     """Combinations to leave out, each a set of dotted keys with their values."""
+
+    @field_validator("name")
+    @classmethod
+    def _can_be_typed(cls, name: str | None) -> str | None:
+        if name is not None and not re.fullmatch(r"\w[\w .+-]{0,39}", name):
+            raise ValueError("must be at most 40 letters, digits, spaces, and . _ + -, and begin with a letter")
+        return name

@@ -18,8 +18,11 @@ and shows its traceback, exit 1.
 import difflib
 import errno
 import os
+import shlex
+import shutil
+import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -99,8 +102,15 @@ class RunInterrupted(Exception):
 
 
 def install(extra: str) -> str:
-    """The command that installs an extra of this distribution."""
-    return f"pip install '{DISTRIBUTION}[{extra}]'"
+    """The command that installs an extra of this distribution where this process runs."""
+    own = Path(sys.prefix) / "bin" / "pip"
+    found = shutil.which("pip")
+    if not own.exists() or (found and Path(found).resolve().parent == own.parent.resolve()):
+        return f"pip install '{DISTRIBUTION}[{extra}]'"
+    # The pip of a virtual environment that is not activated: another pip would install elsewhere.
+    with suppress(OSError, ValueError):  # Of a deleted current folder, and of one elsewhere.
+        own = own.relative_to(Path.cwd())
+    return f"{shlex.quote(str(own))} install '{DISTRIBUTION}[{extra}]'"
 
 
 def need(extra: str, *modules: str) -> None:

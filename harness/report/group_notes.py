@@ -38,7 +38,7 @@ def judge_notes(evaluations: Sequence[Sequence[EvaluationRecord]]) -> list[str]:
             ways.setdefault(one.evaluator, set()).add(scored_by(one))
     return [
         f"{printable(evaluator)} scored these runs in {len(found)} ways (version, parameters or model), which "
-        "cannot be compared. Run rag-harness evaluate on all of them with the same --set."
+        "cannot be compared. Run `rag-harness evaluate` on all of them with the same --set."
         for evaluator, found in sorted(ways.items())
         if len(found) > 1
     ]
@@ -59,7 +59,7 @@ def apart_note(run: RunDir, other: RunDir) -> str:
         why.append(f"other documents ({counts[0]} here, {counts[1]} there)")
     return (
         f"Other runs of this data set are in a chapter of their own: {' and '.join(why) or 'another digest'}. "
-        "rag-harness compare compares them on the queries of both."
+        "`rag-harness compare` compares them on the queries of both."
     )
 
 
@@ -102,7 +102,7 @@ def group_notes(manifests: Sequence[Manifest]) -> list[str]:
     unnamed = [manifest for manifest in manifests if _model_is_unnamed(manifest)]
     if unnamed and len(manifests) > 1:
         notes.append(
-            "Which model gave imported answers is not named (rag-harness import --model PROVIDER/NAME): what "
+            "Which model gave imported answers is not named (--model of `rag-harness import`): what "
             "differs between these runs may not be the system alone."
         )
     weights = other_weights([manifest.identity for manifest in manifests])

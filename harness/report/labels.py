@@ -2,10 +2,11 @@
 
 import itertools
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from harness.config.yaml_limits import flatten
-from harness.display.text_format import printable
+from harness.display.text_format import counted, printable
 from harness.store import Manifest
 
 _LONGEST_VALUE = 24
@@ -18,10 +19,26 @@ _WEIGHTS = "weights."
 Identity = Mapping[str, Any]
 
 
+def run_labels(manifests: Sequence[Manifest]) -> list[str]:
+    """One label for each run, in order: the user's name for it, or else that of `labels`, or both if several runs
+    have the name. If the runs searched several versions of a folder of documents, also the version.
+    """
+    plain, names = _plain([manifest.identity for manifest in manifests]), [printable(m.name) for m in manifests]
+    found = []
+    for label, name, version in zip(plain, names, document_versions(manifests), strict=True):
+        called = name if name and names.count(name) == 1 else f"{name} {label}".strip()
+        found.append(f"{called} ({version})" if version else called)
+    return _distinct(found)
+
+
 def labels(identities: Sequence[Identity]) -> list[str]:
     """One label for each run, in order: the name of the system and, if several runs have it, the parameters that
     distinguish them (`naive top_k=4`). It shows no more parameters than necessary; `differences` has all.
     """
+    return _distinct(_plain(identities))
+
+
+def _plain(identities: Sequence[Identity]) -> list[str]:
     flat = [flatten(determining(identity)) for identity in identities]
     names = [printable(str(identity.get("system", {}).get("name", ""))) or "unnamed" for identity in identities]
     found = []
@@ -30,7 +47,7 @@ def labels(identities: Sequence[Identity]) -> list[str]:
         telling = _telling(rivals)
         shown = [f"{short}={_shown(own.get(key))}" for key, short in short_keys(telling, flat).items()]
         found.append(" ".join([name, *shown]))
-    return _distinct(found)
+    return found
 
 
 def shortened(label: str, longest: int = _LONGEST_NAME) -> str:
@@ -167,3 +184,50 @@ def dataset_title(manifest: Manifest) -> str:
     """Its own title, else its name and subset, and whether its rows differ from the published ones."""
     own = printable(str(manifest.dataset.get("title") or "")) or dataset_name(manifest)
     return f"{own}, not as published" if manifest.dataset.get("is_as_published") is False else own
+
+
+def document_versions(manifests: Sequence[Manifest]) -> list[str]:
+    """For each run, the version of its folder of documents, if runs of the same data set searched several: the day
+    of its first run, and the change since the version before (`27 Nov, 3 documents more`). Otherwise empty.
+    """
+    first: dict[str, dict[str, Manifest]] = {}
+    for manifest in sorted(manifests, key=lambda one: one.created_at):
+        if digest := _own_documents(manifest):
+            first.setdefault(dataset_name(manifest), {}).setdefault(digest, manifest)
+    texts = {name: _versions(list(own.values())) for name, own in first.items() if len(own) > 1}
+    return [texts.get(dataset_name(one), {}).get(_own_documents(one), "") for one in manifests]
+
+
+def _own_documents(manifest: Manifest) -> str:
+    """The digest of a folder of documents that the user named; empty for any other data set."""
+    data = manifest.config.get("dataset")
+    is_own = isinstance(data, Mapping) and data.get("path")
+    return str(manifest.dataset.get("corpus_digest") or "") if is_own else ""
+
+
+def _versions(manifests: Sequence[Manifest]) -> dict[str, str]:
+    """Digest of the documents -> description, for the first run of each version, in order."""
+    days = [_moment(one, "%d %b") for one in manifests]
+    if len({_moment(one, "%Y") for one in manifests}) > 1:
+        days = [_moment(one, "%d %b %Y") for one in manifests]
+    if len({*days}) < len(days):
+        days = [_moment(one, "%d %b %H:%M") for one in manifests]
+    counts = [one.dataset.get("n_documents") or 0 for one in manifests]
+    changes = ["", *(_change(now - then) for then, now in itertools.pairwise(counts))]
+    return {
+        _own_documents(one): ", ".join(filter(None, (day, change)))
+        for one, day, change in zip(manifests, days, changes, strict=True)
+    }
+
+
+def _moment(manifest: Manifest, form: str) -> str:
+    try:
+        return datetime.fromisoformat(manifest.created_at).strftime(form).lstrip("0")
+    except ValueError:
+        return printable(manifest.created_at[:10])
+
+
+def _change(more: int) -> str:
+    if not more:
+        return "documents changed"
+    return f"{counted(abs(more), 'document')} {'more' if more > 0 else 'fewer'}"

@@ -7,11 +7,12 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from harness.display import Entry, Quantity, Section, Table, counted, printable
+from harness.display import Entry, Quantity, Section, Table, counted
 from harness.report.chapter import Chapter
 from harness.report.leaderboard import leaderboard
 from harness.report.render.terminal import WIDTH, fits, plain, print_notes, print_table
 from harness.report.sections import ANSWER, NOTES
+from harness.store import name_for
 
 BRIEF_WIDTH = 80
 _LEGEND = "± and [ ]: 95 % intervals. Seconds: median of a question; tokens: mean."
@@ -66,14 +67,12 @@ def _narrowed(table: Table, width: int) -> Table:
 
 def _print_next(chapters: Sequence[Chapter], console: Console) -> None:
     for chapter in chapters[:1]:
-        verdict = chapter.findings.verdict
-        ids = [
-            one.run_id for one in verdict.standings if one.status in {"recommended", "as good", "tied", "worse"}
-        ]
-        if len(ids) > 1:
-            console.print(f"next: rag-harness compare {' '.join(map(printable, ids[:2]))}", soft_wrap=True)
-        elif ids:
-            console.print(f"next: rag-harness show {printable(ids[0])}", soft_wrap=True)
+        runs = {view.run.run_id: view.run for view in chapter.group.views}
+        ranked = {"recommended", "as good", "tied", "worse"}
+        names = [name_for(runs[one.run_id]) for one in chapter.findings.verdict.standings if one.status in ranked]
+        if names:
+            command = f"compare {' '.join(names[:2])}" if len(names) > 1 else f"show {names[0]}"
+            console.print(plain(f"next: rag-harness {command}"), soft_wrap=True)
 
 
 def _print_sections(chapter: Chapter, console: Console, width: int) -> None:

@@ -22,7 +22,7 @@ from harness.report.group_notes import (
     judge_notes,
     way_of,
 )
-from harness.report.labels import dataset_title, labels
+from harness.report.labels import dataset_title, document_versions, run_labels
 from harness.report.measures import (
     DEFAULT_MARGIN,
     RankingChoice,
@@ -306,12 +306,17 @@ def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
         digest = str(manifest.identity.get("dataset", {}).get("digest", ""))
         found.setdefault((digest, manifest.has_generator), []).append(run)
     groups = [_load_group(digest, members, prices) for (digest, _), members in found.items()]
+    views = [view for group in groups for view in group.views]
+    versions = dict(
+        zip((view.run for view in views), document_versions([view.manifest for view in views]), strict=True)
+    )
     whole = []
     for group in groups:
         # Why other runs of the same data set are not in the group.
         others = [other for other in groups if other.dataset == group.dataset and other.digest != group.digest]
         notes = [apart_note(group.views[0].run, other.views[0].run) for other in others]
-        whole.append(replace(group, notes=(*group.notes, *notes)))
+        title = ", ".join(filter(None, (group.dataset, versions[group.views[0].run])))
+        whole.append(replace(group, dataset=title, notes=(*group.notes, *notes)))
     return whole
 
 
@@ -332,7 +337,7 @@ def _load_group(digest: str, runs: Sequence[RunDir], prices: Prices) -> Group:
 
 def load_views(runs: Sequence[RunDir], prices: Prices) -> tuple[RunView, ...]:
     """With labels that tell them from each other."""
-    named = labels([run.manifest().identity for run in runs])
+    named = run_labels([run.manifest() for run in runs])
     with collector_paused():
         samples = samples_of(runs)
         return tuple(_load_view(*one, prices) for one in zip(runs, named, samples, strict=True))

@@ -143,7 +143,9 @@ def _refuse_idle(axis: str, cells: Sequence[Cell]) -> None:
     first, *others = runs.values()
     if others and all(other == first for other in others):
         what = f"matrix.{axis}: all values give the same runs, because it changes no answer"
-        raise ConfigError(what, "remove it, and score the runs with each value: rag-harness evaluate --set")
+        raise ConfigError(
+            what, f"remove it, and score the runs with each value: rag-harness evaluate RUN --set {axis}=VALUE"
+        )
 
 
 def _refuse_unknown_params(config: BenchConfig) -> None:

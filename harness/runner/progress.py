@@ -4,15 +4,20 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import timedelta
 from typing import Protocol
 
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
+from rich.table import Column
+from rich.text import Text
 
 from harness.display.safe_console import SafeConsole
 from harness.display.text_format import duration
 from harness.protocols import ReadingProgress
 
 _PLAIN_INTERVAL_S = 15.0
+_SHORTEST_BAR = 8
+"""Columns of a bar and the spaces around it."""
 _FEWEST_FOR_ETA = 3
 """Minimum finished units before the remaining time is shown."""
 
@@ -64,10 +69,7 @@ class Reporter:
         columns = (
             TextColumn("{task.description}", markup=False),
             BarColumn(),
-            TextColumn("{task.fields[count]}", markup=False),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[left]}", markup=False),
-            TextColumn("{task.fields[note]}", markup=False),
+            _FactsColumn(self.console),
         )
         return Progress(*columns, console=self.console, transient=True)
 
@@ -96,6 +98,23 @@ class Reporter:
             yield
         finally:
             shown.start()
+
+
+class _FactsColumn(ProgressColumn):
+    """Count, elapsed and remaining time, and the note of a task, without those that do not fit the terminal."""
+
+    def __init__(self, console: SafeConsole) -> None:
+        super().__init__(Column(no_wrap=True))
+        self._console = console
+
+    def render(self, task: Task) -> Text:
+        """The facts that fit beside the description and a short bar."""
+        elapsed = str(timedelta(seconds=int(task.elapsed or 0)))
+        count, left, note = (task.fields[name] for name in ("count", "left", "note"))
+        choices = [(count, elapsed, left, note), (count, left, note), (count, left), (count,)]
+        texts = [" ".join(filter(None, facts)) for facts in choices]
+        room = self._console.width - len(task.description) - _SHORTEST_BAR
+        return Text(next((text for text in texts if len(text) <= room), texts[-1]))
 
 
 class SharedBars(Reporter):

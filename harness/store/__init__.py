@@ -19,11 +19,11 @@ results/dialects.json         parameters that model servers reject or expect und
 from harness.store.compressed_records import CompressedByKey
 from harness.store.index_dir import IndexDir, indexes_of
 from harness.store.journal import CallKey, Journal, StoredCall
-from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
+from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow, rows_by_id
 from harness.store.model_dialects import Dialect, Dialects
 from harness.store.record_lines import AttemptStatus, RecordKey, Records, counting
-from harness.store.run_dir import RunDir, rows_by_id
-from harness.store.run_lookup import find_runs
+from harness.store.run_dir import RunDir
+from harness.store.run_lookup import find_runs, name_for, runs_called
 from harness.store.run_state import PartialRun
 
 __all__ = [
@@ -46,5 +46,7 @@ __all__ = [
     "counting",
     "find_runs",
     "indexes_of",
+    "name_for",
     "rows_by_id",
+    "runs_called",
 ]

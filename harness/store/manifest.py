@@ -1,11 +1,14 @@
 """The files that describe a run: manifest.json, done.json, and the rows of sample.jsonl."""
 
 import json
+from collections.abc import Iterable
+from sys import intern
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from harness.core.records import Query, Record, Reference
+from harness.store.compressed_records import CompressedByKey
 
 SCHEMA_VERSION = 7
 """Increase it when the format of a run directory changes. Other versions are not read."""
@@ -71,6 +74,11 @@ class Manifest(BaseModel):
         return self
 
     @property
+    def name(self) -> str:
+        """The user's name for the run; empty if there is none."""
+        return str(self.config.get("name") or "")
+
+    @property
     def is_imported(self) -> bool:
         """Whether the answers were imported: nothing ran here, and there is no index."""
         return "imported" in self.identity
@@ -98,3 +106,11 @@ class SampleRow(Record):
 
     query: Query
     reference: Reference
+
+
+def rows_by_id(rows: Iterable[SampleRow]) -> CompressedByKey[str, SampleRow]:
+    """Sampled queries by id, in order."""
+    found: CompressedByKey[str, SampleRow] = CompressedByKey(SampleRow)
+    for row in rows:
+        found.put(intern(row.query.query_id), row)
+    return found

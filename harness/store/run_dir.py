@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
-from sys import intern
 
 from harness.core.bounded_files import open_to_append
 from harness.core.errors import DISTRIBUTION, StoreError, explained_io
@@ -14,7 +13,7 @@ from harness.core.records import Estimate, EvaluationRecord, IndexRecord, RaceRe
 from harness.store import atomic_files, checksums, lock
 from harness.store.checksums import FileChecksum, StatCache
 from harness.store.compressed_records import CompressedByKey
-from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow
+from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow, rows_by_id
 from harness.store.model_dialects import Dialect, RunDialects
 from harness.store.record_lines import AttemptStatus, RecordKey, RecordLines, counting, latest_statuses
 from harness.store.run_state import ClusterInfoFile, CompletionMarker, PartialRun, PartialRunFile
@@ -28,10 +27,7 @@ from harness.store.score_files import (
 )
 
 _Header = tuple[Manifest, Mapping[str, FileChecksum]]
-_NEW_MANIFEST = (
-    "restore it, or delete it and run the same command again, `rag-harness run` or `import`: it is written again,"
-    " and no answer is lost"
-)
+_NEW_MANIFEST = f"restore it, or delete it and {atomic_files.RUN_AGAIN}"
 _NEW_DIALECTS = "delete it and run the same command again: rejected parameters are learnt again"
 _NEW_INDEX = "delete it and run the same command again: it is copied from the stored index"
 
@@ -349,15 +345,16 @@ class RunDir:
         hidden until the run is closed over them.
         """
         self._reach.close(tuple(reached), why)
-        closed = (self._manifest_path, self._index_path, self._lines.path, self._resources_path)
-        beside = (self._reach.path, self._race_path, self._dialects_path, self.spread.path)
-        self._closing.write(done, (*closed, *beside))
+        self._closing.write(done, (*self._closed, self._resources_path))
 
     def done(self) -> Done | None:
         """The completion marker; None if the run can be resumed. StoreError if it does not match other files."""
-        closed = (self._manifest_path, self._index_path, self._lines.path)
+        return self._closing.read(self._closed)
+
+    @property
+    def _closed(self) -> tuple[Path, ...]:
         beside = (self._reach.path, self._race_path, self._dialects_path, self.spread.path)
-        return self._closing.read((*closed, *beside))
+        return (self._manifest_path, self._index_path, self._lines.path, *beside)
 
     def records_checksum(self) -> str:
         """The checksum of records.jsonl of a closed run; empty if it is open."""
@@ -390,10 +387,13 @@ class RunDir:
         """Make a finished run resumable again, to retry its failed queries."""
         self._closing.remove()
 
-
-def rows_by_id(rows: Iterable[SampleRow]) -> CompressedByKey[str, SampleRow]:
-    """Sampled queries by id, in order."""
-    found: CompressedByKey[str, SampleRow] = CompressedByKey(SampleRow)
-    for row in rows:
-        found.put(intern(row.query.query_id), row)
-    return found
+    def rename(self, name: str) -> None:
+        """Give the run a name, also if it is finished. Hold the lock."""
+        manifest, done = self.manifest(), self.done()
+        if manifest.name == name:
+            return
+        self.reopen()
+        renamed = manifest.model_copy(update={"config": {**manifest.config, "name": name}})
+        atomic_files.write_json(self._manifest_path, renamed, [self._sample_path])
+        if done:
+            self._closing.write(done, (*self._closed, self._resources_path))

@@ -1,15 +1,16 @@
 """Finds runs by name. A copy of a run directory, such as a backup, is not a second run."""
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from harness.core.errors import ConfigError, nearest
+from harness.core.errors import ConfigError, StoreError, nearest
 from harness.core.hashing import file_digest
 from harness.store.run_dir import RunDir
 
 
 def find_runs(results: Path, names: Sequence[str]) -> list[RunDir]:
-    """The runs named by a path, a run id under `results`, or a unique part of one, such as a system.
+    """The runs named by a path, a run id or name under `results`, or a unique part of one, such as a system.
 
     Without names: all runs under `results`, and of copies only the first. ConfigError if a name matches no run or
     several, or if two named folders are copies of the same run, because a copy is not a second measurement.
@@ -29,16 +30,53 @@ def _find_run(results: Path, known: Sequence[Path], name: str) -> RunDir:
     if name and (as_path / "manifest.json").exists():
         return RunDir(as_path.resolve())
     fitting = [path for path in known if path.name == name]
+    names: dict[Path, str] = {}
     if name and not fitting:
-        ends = [path for path in known if path.name.startswith(name) or path.name.endswith(name)]
-        fitting = ends or [path for path in known if name in path.name]
+        names = {path: _name_of(path) for path in known}
+        # A whole name, system or hash says more than a part of one.
+        for fits in (_is_name, _is_part, _is_end, _is_inside):
+            fitting = fitting or [path for path in known if fits(name, path.name, names[path])]
     if len(fitting) == 1:
         return RunDir(fitting[0])
     if fitting:
-        raise ConfigError(
-            f"'{name}' matches {len(fitting)} runs", "name one: " + ", ".join(p.name for p in fitting)
-        )
-    raise ConfigError(f"no run '{name}' under {results}", nearest(name, [path.name for path in known]))
+        listed = ", ".join(f"{path.name} ({own})" if (own := names.get(path)) else path.name for path in fitting)
+        raise ConfigError(f"'{name}' matches {len(fitting)} runs", f"name one: {listed}")
+    every = [*(path.name for path in known), *filter(None, names.values())]
+    raise ConfigError(f"no run '{name}' under {results}", nearest(name, every))
+
+
+def name_for(run: RunDir) -> str:
+    """What a command typed in this folder calls a run: its id, or its path if it is not in ./results."""
+    is_here = (Path("results") / run.path.name).resolve() == run.path.resolve()
+    return shlex.quote(run.path.name if is_here else str(run.path))
+
+
+def runs_called(results: Path, name: str) -> list[str]:
+    """The ids of the runs under `results` that have this name."""
+    return [path.parent.name for path in results.glob("*/manifest.json") if _name_of(path.parent) == name]
+
+
+def _name_of(path: Path) -> str:
+    try:
+        return RunDir(path).manifest().name
+    except StoreError:  # It can still be named by its id, and is refused when it is read.
+        return ""
+
+
+def _is_name(asked: str, _run_id: str, name: str) -> bool:
+    return asked == name
+
+
+def _is_part(asked: str, run_id: str, _name: str) -> bool:
+    return asked in run_id.split("--")
+
+
+def _is_end(asked: str, run_id: str, name: str) -> bool:
+    return any(word.startswith(asked) or word.endswith(asked) for word in (run_id, name))
+
+
+def _is_inside(asked: str, run_id: str, name: str) -> bool:
+    return asked in run_id or asked in name
 
 
 def _copies(runs: Iterable[Path]) -> Iterator[tuple[Path, Path]]:

@@ -12,7 +12,7 @@ class IndexParams(Params):
 
 
 class AnswerParams(Params):
-    """The policy. `rag-harness route --policy` writes one."""
+    """The policy. `rag-harness route RUN RUN --policy FILE` writes one."""
 
     routes: Mapping[QueryType, Route] = {}
     """The system for questions of a type, with its parameters."""

@@ -22,6 +22,9 @@ class GraphPair(StrEnum):
     factual_correctness = "factual_correctness"
 
 
+_PAIR_HELP = f"Metric whose texts are compared: {', '.join(GraphPair)}."
+
+
 class GraphReader(StrEnum):
     """The extractor of the triplets."""
 
@@ -38,7 +41,7 @@ def build(runtime: CommandRuntime) -> Callable[..., None]:
     def graph(
         run: Annotated[str, typer.Argument(help="A run id, a unique part of one, or a path.", metavar="RUN")],
         query_id: Annotated[str, typer.Argument(help="Id of one of its queries.", metavar="QUERY_ID")],
-        pair: Annotated[GraphPair, typer.Option("--pair", "-p", help="The two texts to compare.")],
+        pair: Annotated[GraphPair, typer.Option("--pair", "-p", metavar="METRIC", help=_PAIR_HELP)],
         by: Annotated[
             GraphReader | None,
             typer.Option(

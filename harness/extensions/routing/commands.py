@@ -5,8 +5,7 @@ from typing import Annotated
 
 import typer
 
-from harness.cli.option_enums import CostName
-from harness.cli.options import JsonOption, PricesOption, RankOption, ResultsOption, RunsArgument
+from harness.cli.options import CostName, JsonOption, PricesOption, RankOption, ResultsOption, RunsArgument
 from harness.protocols import CommandSpec
 
 

@@ -217,7 +217,7 @@ def _said(study: RouteStudy) -> str:
     """The comment at the start of the file: the source of the table and its verdict."""
     n = counted(len(study.compared.query_ids), "query", "queries")
     lines = [
-        f"Learnt by rag-harness route from {n} of {study.title}, by {printable(study.compared.measure.name)}.",
+        f"Learnt by `rag-harness route` from {n} of {study.title}, by {printable(study.compared.measure.name)}.",
         verdict(study),
         "Models, data set and evaluators come from your command line or from another config.",
     ]

@@ -148,7 +148,8 @@ def _compared(runs: Sequence[RunView], choice: RouteChoice) -> tuple[list[RunVie
         scored = sorted(set.intersection(*(set(run.values) for run in runs)))
         what = f"'{printable(name)}' has no value in two of these runs" if name else "no primary metric is known"
         raise ConfigError(
-            what, f"{nearest(name, map(printable, scored))} (--measure NAME, or: rag-harness evaluate)"
+            what,
+            f"{nearest(name, map(printable, scored))} (--measure NAME, or: `rag-harness evaluate RUN`)",
         )
     entrants = [runs[place] for place in places]
     again = shared_queries(entrants, None)

@@ -65,7 +65,7 @@ def read_documents(
 def check_out(out: Path, folder: Path | None) -> None:
     """Raise ConfigError if the question file could not be read as one, or would be one of the documents."""
     if out.suffix != ".jsonl":
-        fix = "name it with .jsonl; `rag-harness review FILE --to-csv` makes a sheet of it"
+        fix = "name it with .jsonl; `rag-harness review FILE --to-csv SHEET` makes a sheet of it"
         raise ConfigError(f"{out}: a question file is written as JSON Lines", fix)
     if folder is not None and out.resolve().is_relative_to(folder.resolve()):
         raise ConfigError(

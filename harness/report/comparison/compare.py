@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -82,7 +83,8 @@ def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: Choice | None =
     raced = [one.label for one in finished if one.run.race() is not None]
     if raced:
         what = f"{raced[0]} was in a race, which stops by its results: no other test of it is valid"
-        raise ConfigError(what, "see the result of the race: rag-harness report")
+        names = shlex.join(one.run.run_id for one in finished)
+        raise ConfigError(what, f"see the result of the race: rag-harness report {names}")
     found = compare_loaded(finished, choice)
     left = [one.label for one in loaded if one not in finished]
     return replace(found, notes=(*(f"{label} is unfinished and not compared." for label in left), *found.notes))
@@ -157,7 +159,7 @@ def _incomparable(runs: Sequence[RunView], measure: str) -> ConfigError:
         return ConfigError(f"'{printable(measure)}': {'; '.join(unpriced)}", "leave it out of --measures")
     return ConfigError(
         f"'{printable(measure)}': no two runs were scored in one way (version, parameters, models, weights)",
-        "run: rag-harness evaluate with the same --set for all of them",
+        "run `rag-harness evaluate` on all of them with the same --set",
     )
 
 
@@ -176,12 +178,13 @@ def _select_measures(
     ordered = sorted(names, key=lambda name: (rank.get(name, last.get(name, len(rank))), name))
     common = [name for name in ordered if all(_has(run, name) for run in runs)]
     if not common:
-        raise ConfigError("the runs have no measure in common", "run: rag-harness evaluate, with all of them")
+        raise ConfigError("the runs have no measure in common", _scored_together(runs))
     for name in wanted:
         if name not in common:
             lacking = [run.label for run in runs if not _has(run, name)]
             what = f"'{printable(name)}' has no value in {lacking[0]}"
-            raise ConfigError(what, f"{nearest(name, map(printable, common))} (or run: rag-harness evaluate)")
+            near = nearest(name, map(printable, common))
+            raise ConfigError(what, f"{near} To score it, {_scored_together(runs)}")
     if wanted:
         return [paired(name, [run.values[name] for run in runs], known) for name in dict.fromkeys(wanted)], []
     shown: list[PairedMeasure] = []
@@ -199,6 +202,10 @@ def _select_measures(
     return shown, [
         f"Not repeated: {', '.join(names)} (the values of {of} in every run)." for of, names in repeated.items()
     ]
+
+
+def _scored_together(runs: Sequence[RunView]) -> str:
+    return f"run: rag-harness evaluate {shlex.join(printable(run.run.run_id, 200) for run in runs)}"
 
 
 def _has(run: RunView, name: str) -> bool:

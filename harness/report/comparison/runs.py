@@ -50,7 +50,7 @@ def finished_runs(runs: Sequence[RunView], against: RunDir | None) -> list[RunVi
             f"{label} is unfinished, and a comparison takes two finished runs"
             if not needed
             else f"{label}, the run to compare with, is unfinished, and only finished runs are compared",
-            "finish it: rag-harness run, with the same config",
+            "finish it: `rag-harness run` with the same config",
         )
     return finished
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 
 from harness.config import BenchConfig
-from harness.config.yaml_limits import flatten
 from harness.display import NOTHING, Table, printable
 from harness.report.labels import differences
 from harness.report.quantities import plain
@@ -21,6 +21,7 @@ _LONGEST_ID = 200
 _WATCHING = ("runner.", "budget.", "race.")
 """Settings that change no result are left out. So is a race: it needs several systems, and the command is for one.
 """
+_PLAIN_KEY = re.compile(r"[\w-]+")
 _YAML_WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 
 
@@ -78,7 +79,7 @@ def _told(value: object) -> str:
 
 
 def run_command(manifest: Manifest) -> str:
-    """`rag-harness run --set ...` with every key of the run's config that differs from the defaults.
+    """`rag-harness run`, with --set for every key of the run's config that differs from the defaults.
 
     A config that is not valid here, such as one of a missing plug-in, gives the command that shows it instead.
     """
@@ -86,13 +87,23 @@ def run_command(manifest: Manifest) -> str:
         config = BenchConfig.model_validate(manifest.config)
     except ValidationError:
         return shlex.join(["rag-harness", "show", printable(manifest.run_id, _LONGEST_ID)])
-    defaults = flatten(BenchConfig().model_dump(mode="json"))
+    defaults = dict(_leaves(BenchConfig().model_dump(mode="json")))
     words = ["rag-harness", "run"]
-    for key, value in flatten(_of_its_system(config, manifest).model_dump(mode="json")).items():
+    for key, value in _leaves(_of_its_system(config, manifest).model_dump(mode="json")):
         named_anyway = key in {"systems", "dataset.name"}
         if named_anyway or (not key.startswith(_WATCHING) and (key not in defaults or defaults[key] != value)):
             words += ["--set", *setting_words({key: value})]
     return shlex.join(words)
+
+
+def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted key -> value, as --set reads it: keys that are no plain words quoted, empty mappings as values."""
+    for key, value in tree.items():
+        name = prefix + (key if _PLAIN_KEY.fullmatch(key) else f'"{key}"')
+        if isinstance(value, Mapping) and value:
+            yield from _leaves(value, f"{name}.")
+        else:
+            yield name, value
 
 
 def _of_its_system(config: BenchConfig, manifest: Manifest) -> BenchConfig:

@@ -268,8 +268,8 @@ def judges_left(group: Group) -> str:
     first = printable(left[0])
     return (
         f"Not used, because they need a judge: {printable(', '.join(left))}. Each needs at least one model call "
-        f"per answer, and these runs have {answers}. To estimate the cost: rag-harness estimate --set "
-        f"evaluators=[{first}]. To use one: rag-harness evaluate RUN -e {first}."
+        f"per answer, and these runs have {answers}. To estimate the cost: `rag-harness estimate --set "
+        f"evaluators=[{first}]`. To use one: `rag-harness evaluate RUN -e {first}`."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
@@ -99,7 +100,8 @@ def why_nothing_ranks(group: Group) -> tuple[Outcome, str]:
         return Outcome.NOT_SCORED, "No metric can rank these runs: which values are good is not known here."
     if any(measure not in COSTS for view in competing for measure in view.values):
         return Outcome.NOT_SCORED, "No score has a value: the notes say why."
-    return Outcome.NOT_SCORED, "Not evaluated yet. Run: rag-harness evaluate"
+    names = shlex.join(printable(view.run.run_id, 200) for view in competing)
+    return Outcome.NOT_SCORED, f"Not evaluated yet. Run: rag-harness evaluate {names}"
 
 
 def why_no_entrant(ranking: Ranking) -> str:

@@ -238,7 +238,8 @@ def why_apart(view: RunView, measure: str) -> str:
     if not view.is_complete or after is not None:
         return "is not finished" if after is None else f"left the race after {after:,} queries"
     if measure in view.unscored:
-        return "was scored before every answer was there: run rag-harness evaluate"
+        name = printable(view.run.run_id, 200)
+        return f"was scored before every answer was there: run `rag-harness evaluate {name}`"
     return view.why_not_compared(measure)
 
 

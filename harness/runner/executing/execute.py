@@ -154,6 +154,8 @@ def begin(
     """Repair and reopen the run. The remaining queries; None if the run is finished and stays as it is."""
     for line in run.mend():
         reporter.warn(f"{run.run_id}: {line}")
+    if cell.config.name:
+        run.rename(cell.config.name)
     if is_whole(cell, run) and not (rerun.failed and _todo(cell, run, retry_failed=True)):
         return None
     run.reopen()

@@ -52,9 +52,10 @@ def _announce_all(cells: Sequence[Cell], context: RunContext) -> None:
 def _announce(cells: Sequence[Cell], number: int, context: RunContext) -> None:
     """Print what a run is and what is reused, and save its estimate. Notes of a data set are printed once."""
     reporter, cell = context.reporter, cells[number - 1]
+    cited = " that these queries cite" if cell.config.dataset.corpus == "cited" else ""
     reporter.say(
-        f"[{number}/{len(cells)}] {cell.run_id}: {len(cell.dataset.queries):,} queries over "
-        f"{len(cell.dataset.documents):,} documents, generator {_generator(cell)}"
+        f"[{number}/{len(cells)}] {cell.run_id}: {_queries(cell)} over "
+        f"{len(cell.dataset.documents):,} documents{cited}, generator {_generator(cell)}"
     )
     is_first = all(earlier.dataset.digest != cell.dataset.digest for earlier in cells[: number - 1])
     for note in cell.dataset.notes if is_first else ():
@@ -63,6 +64,14 @@ def _announce(cells: Sequence[Cell], number: int, context: RunContext) -> None:
     for line in (*changed_lines(cell, run), *reuse_lines(cell, run, context.rerun)):
         reporter.warn(f"  {line}")
     keep_estimate(cell, run, context.spending.prices, reporter)
+
+
+def _queries(cell: Cell) -> str:
+    """How many queries are asked, and of how many they are a sample."""
+    n, of, sample = len(cell.dataset.queries), sum(cell.dataset.type_mix.values()), cell.config.dataset.sample
+    if n >= of or sample == "full":
+        return f"{n:,} queries"
+    return f"a sample of {n:,} of {of:,} queries (at most {sample.per_type:,} of each type)"
 
 
 def _generator(cell: Cell) -> str:

@@ -70,3 +70,57 @@ def test_what_cannot_be_compared_is_one_line(cli: CommandLine) -> None:
     assert "at least two different runs" in cli.refused("compare", first, first)
     assert "no run ''" in cli.refused("compare", first, second, "--against", "")
     assert "'acc' has no value in s0" in cli.refused("compare", first, second, "--measures", "acc")
+
+
+RETRIEVAL = ("--set", "models.generator.provider=none", "--set", "models.embedder.provider=fake", "-q")
+
+
+@pytest.fixture
+def handbook(cli: CommandLine) -> tuple[str, ...]:
+    """The words of a run over a folder of two documents."""
+    (cli.folder / "handbook").mkdir()
+    for number in (1, 2):
+        (cli.folder / "handbook" / f"{number}.txt").write_text(f"Rule {number} gives {number} days of leave.")
+    asked = {"question": "How many days does rule 2 give?", "answer": "2 days"}
+    (cli.folder / "asked.jsonl").write_text(json.dumps(asked) + "\n")
+    return ("run", "--docs", "handbook", "--questions", "asked.jsonl", "-s", "naive", *RETRIEVAL)
+
+
+def test_runs_are_compared_by_the_names_that_they_were_given(cli: CommandLine, handbook: tuple[str, ...]) -> None:
+    assert cli.call(*handbook, "--name", "trial1").returncode == 0
+    assert "trial1" in cli.refused(*handbook, "--name", "trial1", "--set", "answer.top_k=2")
+    assert cli.call(*handbook, "--name", "trial2", "--set", "answer.top_k=2").returncode == 0
+    compared = json.loads(cli.call("compare", "trial2", "trial1", "--json").stdout)
+    assert [run["system"] for run in compared["runs"]] == ["trial2", "trial1"]
+    for words in (
+        ("compare", "trial2", "trial1"),
+        ("report", "trial1", "trial2", "--out", "named"),
+        ("show", "trial1"),
+    ):
+        assert "trial1" in cli.call(*words).stdout
+    assert "trial1" in (cli.folder / "named" / "report.html").read_text()
+    # The same command with another name renames the finished run.
+    assert cli.call(*handbook, "--name", "first trial").returncode == 0
+    assert "first trial" in cli.call("show", "first trial").stdout
+    assert cli.call("show", "trial1").returncode == 2
+    assert len(list(cli.results.glob("files--*"))) == 2
+
+
+def test_runs_over_two_versions_of_a_folder_are_told_apart_by_what_changed(
+    cli: CommandLine, handbook: tuple[str, ...]
+) -> None:
+    assert cli.call(*handbook).returncode == 0
+    (cli.folder / "handbook" / "3.txt").write_text("Rule 3 gives 3 days of leave.")
+    assert cli.call(*handbook).returncode == 0
+    (cli.folder / "handbook" / "3.txt").write_text("Rule 3 gives 4 days of leave.")
+    assert cli.call(*handbook).returncode == 0
+    runs = sorted(
+        cli.results.glob("files--*"), key=lambda run: json.loads((run / "manifest.json").read_text())["created_at"]
+    )
+    ids = [run.name for run in runs]
+    compared = json.loads(cli.call("compare", *ids, "--json").stdout)
+    labels = [run["system"] for run in compared["runs"]]
+    verdicts = json.loads(cli.call("report", *ids, "--json").stdout)
+    for texts in (labels, [verdict["dataset"] for verdict in verdicts]):
+        assert len({*texts}) == 3
+        assert ["1 document more" in text for text in texts] == [False, True, False]

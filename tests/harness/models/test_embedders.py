@@ -393,12 +393,12 @@ def test_an_optional_package_that_is_missing_is_one_line(
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "sentence_transformers", None)
     with pytest.raises(
-        MissingDependency, match=r"sentence_transformers is not installed: pip install '.*\[provider-"
+        MissingDependency, match=r"sentence_transformers is not installed: .*pip install '.*\[provider-"
     ):
         SentenceTransformerEncoder("any")
     monkeypatch.setitem(__import__("sys").modules, "openai", None)
     with pytest.raises(
-        MissingDependency, match=r"openai is not installed: pip install 'rag-bench-harness\[provider-openai\]'"
+        MissingDependency, match=r"openai is not installed: .*pip install 'rag-bench-harness\[provider-openai\]'"
     ):
         clients.open_client(EmbedderConfig(provider="fake"), call_context)
 

@@ -206,7 +206,8 @@ def test_the_server_process_says_what_to_install_where_its_library_is_missing(tm
         process.stdin.flush()
         *_, line = process.stderr.read().splitlines()
         assert process.wait() == 1
-    assert b"xllamacpp is not installed: pip install 'rag-bench-harness[provider-local]'" in line
+    assert b"xllamacpp is not installed" in line
+    assert b"pip install 'rag-bench-harness[provider-local]'" in line
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,8 @@ def imported(manifest: Manifest, name: str, model: dict[str, Any] | None = None)
 def test_what_an_import_is_called_is_no_model_in_which_runs_differ(make_run: MakeRun) -> None:
     naive = make_run().manifest()
     (note,) = group_notes([imported(naive, "alpha"), imported(naive, "bravo")])
-    assert note.startswith("Which model gave imported answers is not named (rag-harness import --model")
+    assert "--model" in note
+    assert "rag-harness import" in note
     named = [imported(naive, "alpha", {"provider": "openai", "model": model}) for model in ("large", "small")]
     assert group_notes(named)[0].startswith("The runs differ in model (large, small)")
     assert group_notes([named[0], named[0]]) == []

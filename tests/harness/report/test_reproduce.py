@@ -32,6 +32,8 @@ def unbegun(make_run: MakeRun, config: dict[str, Any]) -> RunDir:
         {"models": {"generator": {"provider": "openai", "model": "gpt-4o-mini", "seed": None}}},
         {"models": {"generator": {"provider": "fake", "options": {"script": {"a": [1, 2]}}}}},
         {"per_system": {"naive": {"index": {"chunk_size": 900}}}, "limits": {"concurrency": 4}},
+        {"dataset": {"name": "files", "path": "it's my folder", "questions": 'the "best" ones.csv'}},
+        {"models": {"generator": {"extra": {"metadata": {}, "a.b": {"c d": 1}}}}, "name": "trial 1"},
     ],
 )
 def test_the_command_gives_the_same_config(make_run: MakeRun, tree: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """What a person or a log sees of long work."""
 
 import io
+import re
 import sys
 
 import pytest
@@ -35,6 +36,35 @@ def test_a_terminal_gets_a_bar_with_eta_and_cost() -> None:
     assert "5/10" in stream.getvalue()
     assert "0 s to go" in stream.getvalue()
     assert "$0.0100" in stream.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_what_does_not_fit_a_narrow_terminal_is_left_out_and_never_cut(width: int) -> None:
+    stream, note = io.StringIO(), "$0.1234 of $20.00, 1,234,567 of 5,000,000 tokens"
+    reporter = reporter_into(stream, terminal=True)
+    reporter.console.width = width
+    with reporter.bar("answer, 12 systems in turns") as bar:
+        for done in (0, 1, 5):
+            bar.update(done, 2556, note)
+    shown = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", stream.getvalue())
+    last = [line.rstrip() for line in re.split(r"[\r\n]", shown) if "5/2,556" in line][-1]
+    assert len(last) <= width
+    assert re.search(r"5/2,556 .*\d+ \w+ to go", last)
+    assert "…" not in last
+    assert (note in last) == (width == 120)
+
+
+def test_a_long_line_is_wrapped_at_words_on_a_terminal_only_and_commands_stay_whole() -> None:
+    words, command = "some words " * 20, f"next: rag-harness compare {'run-' * 30}"
+    for terminal in (True, False):
+        stream = io.StringIO()
+        reporter = reporter_into(stream, terminal=terminal)
+        reporter.say(words)
+        reporter.say(command)
+        lines = [line.rstrip() for line in stream.getvalue().splitlines()]
+        assert lines[-1] == command
+        assert " ".join(lines[:-1]) == words.rstrip()
+        assert (len(lines) > 2) == terminal
 
 
 def test_the_time_left_is_that_of_the_pace_after_the_first_unit_and_ends_with_the_budget() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.errors import ConfigError
-from harness.store import Manifest, RunDir, find_runs
+from harness.store import Done, Manifest, RunDir, find_runs
 
 KG, NAIVE, OTHER = "demo--kg--aaaaaaaaaaaa", "demo--naive--bbbbbbbbbbbb", "ms_marco--naive--bbbbbbbbbbbc"
 
@@ -105,3 +105,30 @@ def test_a_run_named_twice_or_by_a_link_is_no_copy(results: Path, tmp_path: Path
     link = tmp_path / "link"
     link.symlink_to(results / KG)
     assert [run.path.resolve() for run in find_runs(results, [KG, KG, str(link)])] == [results / KG] * 3
+
+
+def test_the_name_of_a_run_or_a_unique_part_of_it_means_that_run(results: Path) -> None:
+    RunDir(results / NAIVE).rename("trial1")
+    RunDir(results / OTHER).rename("kg")
+    assert found(results, "trial1", "rial") == [NAIVE, NAIVE]
+    assert found(results, "kg") == [OTHER]  # A whole name means more than a part of an id.
+    RunDir(results / KG).rename("trial2")
+    line = refusal(results, "trial")
+    assert f"{NAIVE} (trial1)" in line
+    assert f"{KG} (trial2)" in line
+
+
+def test_a_system_means_the_run_of_that_system_and_not_of_one_whose_name_contains_it(
+    results: Path, make_manifest: Callable[..., Manifest]
+) -> None:
+    RunDir.create(results, make_manifest("demo--my-kg--cccccccccccc"), [])
+    assert found(results, "kg") == [KG]
+
+
+def test_a_finished_run_that_is_renamed_is_still_finished(results: Path) -> None:
+    run = RunDir(results / KG)
+    run.mark_done(Done(n_expected=0, n_ok=0, n_error=0, finished_at="2026-11-20"))
+    run.rename("trial1")
+    again = RunDir(results / KG)
+    assert again.manifest().name == "trial1"
+    assert again.done() == run.done() is not None

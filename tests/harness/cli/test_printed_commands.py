@@ -1,0 +1,121 @@
+"""A command that a page or a message tells its reader to type can be typed."""
+
+import html
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import REPOSITORY, CommandLine, CommandLineHere
+from printed_commands import Printed, commands_in, commands_of_page, commands_of_source, problem
+
+from harness.api.config_building import bench_config
+from harness.config import load_config
+from harness.report.tables.runs import run_command
+from harness.runner.executing.execute import build_manifest
+from harness.runner.plan import plan_cells
+
+SOURCES = [*REPOSITORY.glob("harness/**/*.py"), *REPOSITORY.glob("systems/**/*.py")]
+CONFIGS = sorted(REPOSITORY.glob("configs/*/*.yaml"))
+PAGES = [
+    *REPOSITORY.glob("*.md"),
+    *(page for folder in ("docs", "data", "systems") for page in REPOSITORY.glob(f"{folder}/**/*.md")),
+]
+FAKE = "models={generator: {provider: fake}, embedder: {provider: fake}}"
+
+
+def problems(found: Iterator[Printed]) -> list[str]:
+    return [why for printed in found if (why := problem(printed))]
+
+
+def test_every_command_in_a_message_of_the_source_can_be_typed() -> None:
+    found = {path: problems(commands_of_source(path)) for path in SOURCES}
+    assert {path.name: why for path, why in found.items() if why} == {}
+    assert sum(len([*commands_of_source(path)]) for path in SOURCES) > 100
+
+
+@pytest.mark.parametrize("page", [*PAGES, *CONFIGS], ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_every_command_of_a_page_or_config_can_be_typed(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert problems(commands_of_page(text) if page.suffix == ".md" else commands_in(text)) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["rag-harness run --such", "rag-harness rnu x", "rag-harness run --set no.such=1"]
+)
+@pytest.mark.parametrize("frame", ["{}", "`{}`", "next: {}    (a remark)", "open $({})"])
+def test_a_command_that_cannot_be_typed_is_found(frame: str, text: str) -> None:
+    assert len(problems(commands_in(frame.format(text)))) == 1
+
+
+def test_what_make_runs_for_each_line_of_the_readme_can_be_typed() -> None:
+    lines = re.findall(r"^make bench[^#\n]*", (REPOSITORY / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(lines) > 1
+    for line in lines:
+        printed = subprocess.run(
+            [*shlex.split(line), "-n"], cwd=REPOSITORY, capture_output=True, text=True, check=True
+        ).stdout
+        found = [*commands_in(printed)]
+        assert found
+        assert problems(iter(found)) == []
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_the_command_of_each_run_of_a_shipped_config_plans_that_run_again(path: Path) -> None:
+    """Over the demo, because the data of the config may not be here."""
+    over_demo = bench_config(path, settings=["dataset={sample: {per_type: 1}}", FAKE])
+    for cell in plan_cells(over_demo):
+        words = shlex.split(run_command(build_manifest(cell)))
+        (again,) = plan_cells(load_config(None, words[3::2]))
+        assert (again.run_id, again.index_id) == (cell.run_id, cell.index_id)
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> CommandLine:
+    folder = tmp_path / "it's here"
+    (folder / 'the "old" docs').mkdir(parents=True)
+    (folder / 'the "old" docs' / "one.txt").write_text("Rule 1 gives 10 days of leave.\n")
+    asked = {"question": "How many days does rule 1 give?", "answer": "10 days"}
+    (folder / "our questions.jsonl").write_text(json.dumps(asked) + "\n")
+    (folder / "first one.yaml").write_text("index: {chunk_size: 600}\nevaluators: [answer]\n")
+    (folder / "second.yaml").write_text("answer: {top_k: 2}\nevaluators: [answer]\n")
+    return CommandLineHere(folder, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+
+
+DOCUMENTS = ("--docs", 'the "old" docs', "--questions", "our questions.jsonl", "-s", "naive", "--set", FAKE)
+
+
+def typed(cli: CommandLine, text: str) -> list[int]:
+    """The exit codes of the commands in a text, typed in turn. One that leaves a run open is left out."""
+    codes = []
+    for printed in commands_in(text):
+        words = ["q-0001" if word == "QUERY_ID" else word for word in printed.words]
+        if "RUN" in words:
+            continue
+        done = cli.call(*words)
+        assert done.returncode != 2, (printed.text, done.stderr)
+        codes.append(done.returncode)
+    return codes
+
+
+@pytest.mark.slow
+def test_what_a_run_and_its_report_print_can_be_typed_as_it_is(cli: CommandLine) -> None:
+    done = cli.call("run", *DOCUMENTS, "-c", "first one.yaml", "-c", "second.yaml", "--results", "my results")
+    assert done.returncode == 0, done.stderr
+    assert typed(cli, done.stdout + done.stderr) == [0]
+    run = next((cli.folder / "my results").glob("files--*"))
+    assert 0 in typed(cli, cli.call("show", str(run.relative_to(cli.folder))).stdout)
+    page = next((cli.folder / "my results").glob("reports/*/report.html")).read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"<code>(.*?)</code>", page, re.DOTALL))
+    assert set(typed(cli, html.unescape(code))) == {0}
+
+
+@pytest.mark.slow
+def test_the_command_that_resumes_a_run_stopped_at_its_budget_can_be_typed(cli: CommandLine) -> None:
+    words = ("-c", "first one.yaml", "-c", "second.yaml", "--set", "budget.tokens=1")
+    done = cli.call("run", *DOCUMENTS, *words)
+    assert done.returncode == 4, done.stderr
+    assert set(typed(cli, done.stderr)) <= {0, 4}
