@@ -180,12 +180,16 @@ def estimate(
     settings: SetOption = None,
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
+    calibrate: Annotated[
+        bool,
+        typer.Option("--calibrate/--no-calibrate", help="Measure the speed of local models first, in seconds."),
+    ] = True,
 ) -> None:
     """Estimate tokens, dollars and minutes before you pay.
 
-    Lists the remaining work of each run and of its judges. No model is called.
+    Lists the remaining work of each run and of its judges, as ranges. No paid model is called.
 
-    Based on the corpus, the prompts and earlier runs under --results; without earlier runs, an upper bound.
+    Based on the corpus, the prompts, earlier runs under --results and the speed of local models.
 
     Example: rag-harness estimate --config configs/bench/openai.yaml
     """
@@ -194,7 +198,7 @@ def estimate(
 
     chosen = DatasetChoice(dataset, docs, questions, tuple(include or ()), parse_pairs("--field", field or ()))
     resolved = bench_configs(config, systems=system or (), dataset=chosen, settings=settings or ())
-    print_estimate(resolved, results, as_json=as_json)
+    print_estimate(resolved, results, as_json=as_json, calibrate=calibrate)
 
 
 @app.command(rich_help_panel="decide")

@@ -21,6 +21,7 @@ LATEST = 500
 _MOST_SPANS = 50_000
 _LONGEST_REQUEST = 1 << 22
 """Longest request in bytes; longer ones are skipped."""
+_LONGEST_MS = 1e9
 
 _TELLING = f"scope NOT LIKE '{PREFLIGHT}/%'"
 _LATEST = (
@@ -60,6 +61,10 @@ class AskedCall:
     """Time of the request in seconds since 1970; it may have waited after that."""
     wall_s: float
     paid_by: str
+    fresh_tokens: int = 0
+    """Prompt tokens that the server read in `prompt_s`, the rest being cached; 0 if it reports no seconds."""
+    prompt_s: float = 0.0
+    completion_s: float = 0.0
 
 
 def latest_calls(path: Path, most: int = LATEST) -> list[AskedCall]:
@@ -110,7 +115,20 @@ def _asked(rows: Iterable[Any]) -> Iterator[AskedCall]:
             own |= {name: operator.index(call[name]) for name in _TOKENS} | {"wall_s": float(call["wall_s"])}
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, zlib.error, RecursionError):
             continue
-        yield AskedCall(**own, characters=characters, max_tokens=limit, started_s=started_s)
+        yield AskedCall(**own, **_timings(call), characters=characters, max_tokens=limit, started_s=started_s)
+
+
+def _timings(call: dict[str, Any]) -> dict[str, Any]:
+    """The seconds that llama.cpp's server reports with a reply; empty for other servers."""
+    try:
+        timings = json.loads(_unpacked(call["response"]))["timings"]
+        milliseconds = [float(timings[f"{part}_ms"]) for part in ("prompt", "predicted")]
+        fresh = operator.index(timings["prompt_n"])
+    except (ValueError, KeyError, TypeError, zlib.error, RecursionError):
+        return {}
+    if fresh < 1 or not all(0 < value < _LONGEST_MS for value in milliseconds):
+        return {}
+    return {"fresh_tokens": fresh, "prompt_s": milliseconds[0] / 1000, "completion_s": milliseconds[1] / 1000}
 
 
 def _unpacked(packed: bytes) -> bytes:

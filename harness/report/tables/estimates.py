@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from harness.core.records import Range
 from harness.display import Quantity, Table, printable
 from harness.report.quantities import plain
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
 from harness.statistics.cost import is_lower_bound
-from harness.statistics.estimates import MeasuredCost, index_spent
-from harness.statistics.estimates.remaining_cost import totals
+from harness.statistics.estimate import MeasuredCost, index_spent, totals
 
 _NAMES = {
     "calls": "calls",
@@ -29,15 +29,24 @@ class _Compared:
     label: str
     phase: str
     basis: str
-    predicted: AmountByName
+    predicted: Mapping[str, Range | None]
     actual: AmountByName
 
     def error(self, quantity: str) -> Quantity | None:
-        """Predicted / actual - 1; None if either is unknown, or if only the actual value is 0."""
+        """Nearest bound / actual - 1, 0 within the range; None if one is unknown, or only the actual is 0."""
         predicted, actual = self.predicted[quantity], self.actual[quantity]
-        if predicted is None or actual is None or (actual == 0 and predicted != 0):
+        if predicted is None or actual is None:
             return None
-        return Quantity(predicted / actual - 1 if actual else 0.0, unit="%", signed=True)
+        nearest = min(max(actual, predicted.low), predicted.high)
+        if actual == 0 and nearest != 0:
+            return None
+        return Quantity(nearest / actual - 1 if actual else 0.0, unit="%", signed=True)
+
+    def amounts(self, quantity: str) -> tuple[Quantity | None, ...]:
+        """Both bounds, and the actual value."""
+        predicted = self.predicted[quantity]
+        bounds = (predicted.low, predicted.high) if predicted else (None, None)
+        return tuple(map(plain, (*bounds, self.actual[quantity])))
 
 
 def estimate_tables(group: Group) -> list[Table]:
@@ -46,17 +55,16 @@ def estimate_tables(group: Group) -> list[Table]:
         return []
     errors = tuple((one.label, one.phase, *map(one.error, _NAMES), one.basis) for one in compared)
     amounts = tuple(
-        (one.label, one.phase, label, plain(one.predicted[name]), plain(one.actual[name]))
-        for one in compared
-        for name, label in _NAMES.items()
+        (one.label, one.phase, label, *one.amounts(name)) for one in compared for name, label in _NAMES.items()
     )
     note = (
-        "Above 0: the estimate was too high. Estimates are made at the start of a run, as if nothing were reused; "
-        "input tokens are those of generator and embedder. Minutes are not compared for an index with reused "
-        "calls or vectors and for unfinished runs, tokens and dollars not if they were not all counted."
+        "0: within the estimated range. Above 0: the estimate was too high. Estimates are made at the start of a "
+        "run, as if nothing were reused; input tokens are those of generator and embedder. Minutes are not "
+        "compared for an index with reused calls or vectors and for unfinished runs, tokens and dollars not if "
+        "they were not all counted."
     )
     header, title = ("run", "phase", *_NAMES.values(), "estimated from"), "Estimate against actual, error in %"
-    amounts_header = ("run", "phase", "quantity", "estimated", "actual")
+    amounts_header = ("run", "phase", "quantity", "estimated from", "to", "actual")
     return [
         Table("estimate_errors", title, header, errors, note=note),
         Table("estimates", "Estimated and actual amounts", amounts_header, amounts),
@@ -73,7 +81,8 @@ def _compared(view: RunView) -> Iterator[_Compared]:
     answered = _actual(view.spent, view.row("answer_usd_total")) if finished else unknown
     for phase, predicted, actual in (("index", estimate.index, built), ("answers", estimate.answer, answered)):
         values = {name: summed.value for name, summed in totals([predicted]).items()}
-        values["minutes"] = _minutes(values["seconds"])
+        seconds = values["seconds"]
+        values["minutes"] = None if seconds is None else seconds.times(1 / 60)
         yield _Compared(view.label, phase, printable(predicted.basis), values, actual)
 
 

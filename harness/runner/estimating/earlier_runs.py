@@ -17,24 +17,22 @@ from harness.core.records import (
     EvaluationRecord,
     Expected,
     IndexRecord,
-    Phase,
     RunRecord,
 )
 from harness.models.model_identity import server_digests
 from harness.protocols import Corpus, Workload
 from harness.registry import SYSTEMS
-from harness.statistics.estimates import (
+from harness.statistics.estimate import (
+    SAME_PARAMETERS,
     Earlier,
     Rates,
     answers_spent,
     covered_seconds,
     index_spent,
-    live_span,
-    rates_of,
+    measured_range,
 )
-from harness.statistics.estimates.phase_estimate import SAME_PARAMETERS
 from harness.store import IndexDir, Manifest, RunDir, find_runs
-from harness.store.asked_calls import AskedCall, CallSpan, call_spans, latest_calls
+from harness.store.asked_calls import AskedCall, latest_calls
 from harness.store.index_dir import Corpora
 
 R = TypeVar("R")
@@ -95,17 +93,6 @@ class EarlierRun:
         return [call for call in latest_calls(self.run.journal_path) if call.role == GENERATOR]
 
     @cached_property
-    def answer_other_s(self) -> tuple[float, float] | None:
-        """(answers made live, seconds in which an answer but no model call was running); None if unknown."""
-        live = [(record, span) for record in self.records if (span := live_span(record))]
-        scopes = {f"answer/{record.query_id}/{record.repeat}/{record.attempt}" for record, _ in live}
-        spans = [span for span in call_spans(self.run.journal_path, GENERATOR) if span.scope in scopes]
-        asked = sum(record.cost.usage[GENERATOR].calls for record, _ in live if GENERATOR in record.cost.usage)
-        if not live or len(spans) < asked:
-            return None
-        return len(live), max(covered_seconds([span for _, span in live]) - _covered(spans), 0.0)
-
-    @cached_property
     def expected(self) -> Expected | None:
         """The work that its system expected: stored in the run, or computed if its corpus is available."""
         kept = self.run.estimate()
@@ -147,8 +134,7 @@ class EarlierRuns:
     def __init__(self, results: Path, *, without: Sequence[str] = ()) -> None:
         """`without`: run ids to skip."""
         self._results = results
-        self._spans: list[CallSpan] | None = None
-        self._rates: dict[tuple[str, int, Phase], Rates] = {}
+        self._rates: dict[tuple[str, int], Rates] = {}
         self._runs = [run for run in _found(results) if run.run.run_id not in without]
 
     def alike(self, wanted: SimilarityKey) -> list[EarlierRun]:
@@ -161,26 +147,40 @@ class EarlierRuns:
         own = [run for run in self._served_by(wanted) if run.index_kind == wanted.index_kind]
         return own[:_MOST_RUNS]
 
-    def rates(self, wanted: SimilarityKey, phase: Phase) -> Rates:
-        """The measured rates of the generator. The speed of a local one comes from runs on this machine, that of
-        others from runs with the same concurrency.
+    def rates(self, wanted: SimilarityKey) -> Rates:
+        """What the journals say of the generator: lengths of prompts and replies, and seconds per call. Calls of a
+        local model count on this machine only.
         """
-        key = (wanted.server, wanted.concurrency, phase)
+        key = (wanted.server, wanted.concurrency)
         if key not in self._rates:
-            self._rates[key] = self._measure(wanted, phase)
+            self._rates[key] = self._measure(wanted)
         return self._rates[key]
 
-    def _measure(self, wanted: SimilarityKey, phase: Phase) -> Rates:
+    def _measure(self, wanted: SimilarityKey) -> Rates:
         runs = self._served_by(wanted)[:_MOST_RUNS]
-        index_calls = self._index_calls({run.run.run_id for run in runs})
-        answer_calls = [run.calls for run in runs]
-        rates = rates_of([index_calls, *answer_calls])
+        journals = [self._index_calls({run.run.run_id for run in runs}), *(run.calls for run in runs)]
+        calls = [call for journal in journals for call in journal]
+        input_tokens = sum(call.input_tokens for call in calls)
+        if not input_tokens:
+            return Rates()
+        replies: dict[int, list[int]] = {}
+        for call in calls:
+            replies.setdefault(call.max_tokens, []).append(call.output_tokens)
         timed = [run.calls for run in runs if self._is_as_fast(run, wanted)]
-        if phase == "index" and not wanted.is_local:
-            timed = [index_calls] if index_calls else timed
-        elif wanted.is_local and any(self._is_as_fast(run, wanted) for run in runs):
-            timed = [index_calls, *timed]
-        return replace(rates, seconds=rates_of(timed).seconds)
+        n_timed = sum(map(len, timed))
+        if n_timed:
+            busy = sum(
+                covered_seconds((one.started_s, one.started_s + one.wall_s) for one in own) for own in timed
+            )
+            call_s = busy / n_timed
+        else:
+            call_s = sum(call.wall_s for call in calls) / len(calls) / wanted.concurrency
+        is_known = n_timed or not wanted.is_local
+        return Rates(
+            characters_per_token=sum(call.characters for call in calls) / input_tokens,
+            reply_tokens={limit: sum(tokens) / len(tokens) for limit, tokens in replies.items()},
+            call_s=measured_range(call_s, is_speed=False) if is_known else None,
+        )
 
     def index_phases(self, wanted: SimilarityKey, *, per_document: bool) -> list[Earlier]:
         """Earlier index builds, each once. `per_document`: the unit is a document instead of a whole index, for
@@ -198,7 +198,6 @@ class EarlierRuns:
             documents = record.stats.documents
             found[record.index_id] = Earlier(
                 spent=replace(spent, units=documents) if per_document else spent,
-                size=documents if per_document else spent.texts,
                 work=expected.index if expected else None,
                 closeness=_closeness(run, wanted, ("index",)),
             )
@@ -218,31 +217,8 @@ class EarlierRuns:
             if spent.units and (spent.is_metered or OWN_MODELS in spent.usage):
                 expected = _read(run, lambda one: one.expected)
                 work = expected.query if expected else None
-                phases.append(Earlier(spent, work, size=spent.units, closeness=closeness))
+                phases.append(Earlier(spent, work, closeness))
         return phases
-
-    def index_times(self, wanted: SimilarityKey, *, per_document: bool) -> list[tuple[float, float]]:
-        """(texts or documents, seconds outside of model calls) of indexes built on this machine."""
-        found: dict[str, tuple[float, float]] = {}
-        for run in self.same_kind(wanted):
-            record = _read(run, lambda one: one.index)
-            if record is None or not _is_here(run, wanted) or record.index_id in found:
-                continue
-            seconds = self._index_other_s(record)
-            size = record.stats.documents if per_document else index_spent(record).texts
-            if seconds is not None:
-                found[record.index_id] = (size, seconds)
-        return list(found.values())
-
-    def answer_times(self, wanted: SimilarityKey) -> list[tuple[float, float]]:
-        """(answers, seconds outside of model calls) of runs on this machine, of other systems only if needed."""
-        for runs in (self.alike(wanted), self._runs[:_MOST_RUNS]):
-            timed = [run for run in runs if _is_here(run, wanted)][:_MOST_READ]
-            seconds = [_read(run, lambda one: one.answer_other_s) for run in timed]
-            known = [one for one in seconds if one is not None]
-            if known:
-                return known
-        return []
 
     def judged(
         self,
@@ -276,15 +252,6 @@ class EarlierRuns:
         calls = latest_calls(IndexDir(self._results, "any").journal_path)
         return [call for call in calls if call.role == GENERATOR and call.paid_by in payers]
 
-    def _index_other_s(self, record: IndexRecord) -> float | None:
-        if self._spans is None:
-            self._spans = call_spans(IndexDir(self._results, "any").journal_path, GENERATOR)
-        paid = [span for span in self._spans if span.paid_by == record.built_by]
-        asked = index_spent(record).generator.calls - record.cost.replayed_calls
-        if record.cost.wall_s is None or len(paid) < asked:
-            return None
-        return max(record.cost.wall_s - _covered(paid), 0.0)
-
 
 def server_of(identity: Mapping[str, Any]) -> str:
     """A digest of the generator of a run: provider, model, weights and URL, without decoding parameters."""
@@ -317,10 +284,6 @@ def _closeness(run: EarlierRun, wanted: SimilarityKey, halves: Sequence[str]) ->
 
 def _is_here(run: EarlierRun, wanted: SimilarityKey) -> bool:
     return all(run.manifest.machine.get(key) == wanted.machine.get(key) for key in ("processor", "cores"))
-
-
-def _covered(spans: Sequence[CallSpan]) -> float:
-    return covered_seconds([(span.start_s, span.end_s) for span in spans])
 
 
 def _read(of: R, what: Callable[[R], T]) -> T | None:
