@@ -12,7 +12,7 @@ from harness.core.records import Estimate, EvaluationRecord, Expected, PhaseEsti
 from harness.display.text_format import duration, short_number
 from harness.models.providers import provider_of
 from harness.protocols import Corpus, Workload
-from harness.runner.estimating.earlier_runs import EarlierRuns, SimilarityKey, server_of
+from harness.runner.estimating.earlier_runs import EarlierRuns
 from harness.runner.estimating.model_speed import (
     ModelSpeed,
     calibrate,
@@ -20,7 +20,6 @@ from harness.runner.estimating.model_speed import (
     stored_speed,
 )
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
-from harness.runner.machine_info import describe_machine
 from harness.runner.plan import Cell, index_dirs
 from harness.runner.progress import Reporter
 from harness.runner.routed_systems import joined_expectation
@@ -53,11 +52,8 @@ class Estimator:
     model, starts nothing and writes nothing.
     """
 
-    def __init__(self, results: Path, prices: Prices, *, without: Sequence[str] = ()) -> None:
-        """`without`: run ids to ignore."""
-        self._results = results
-        self._prices = prices
-        self._without = without
+    def __init__(self, results: Path, prices: Prices) -> None:
+        self._results, self._prices = results, prices
 
     def estimate_all(self, cells: Sequence[Cell], paid: set[str] | None = None) -> list[Estimate]:
         """One estimate per configuration. The first configuration that uses an index pays for it. `paid` holds the
@@ -93,20 +89,15 @@ class Estimator:
 
     @cached_property
     def _earlier(self) -> EarlierRuns:
-        return EarlierRuns(self._results, without=self._without)
-
-    @cached_property
-    def _machine(self) -> dict[str, Any]:
-        return describe_machine()
+        return EarlierRuns(self._results)
 
     def _index(self, cell: Cell, expected: Expected | None) -> PhaseEstimate:
-        wanted, per_document = self._similarity_key(cell), expected is None
-        units = len(cell.dataset.documents) if per_document else 1
-        earlier = self._earlier.index_phases(wanted, per_document=per_document)
+        units = 1 if expected else len(cell.dataset.documents)
+        earlier = self._earlier.index_phases(cell, per_document=expected is None)
         return self._predicted(cell, expected, expected.index if expected else None, units, earlier)
 
     def _answers(self, cell: Cell, expected: Expected | None, n_answers: int) -> PhaseEstimate:
-        earlier = self._earlier.answer_phases(self._similarity_key(cell))
+        earlier = self._earlier.answer_phases(cell)
         return self._predicted(cell, expected, expected.query if expected else None, n_answers, earlier)
 
     def _predicted(
@@ -147,7 +138,7 @@ class Estimator:
         return rates, {role: note for role, note in assumed.items() if note}
 
     def _generator_rates(self, cell: Cell, model: ModelConfig) -> tuple[Rates, str]:
-        note, rates = "", self._earlier.rates(self._similarity_key(cell))
+        note, rates = "", self._earlier.rates(cell)
         rates = replace(
             rates, requests_per_minute=model.requests_per_minute, tokens_per_minute=model.tokens_per_minute
         )
@@ -172,20 +163,6 @@ class Estimator:
         """Seconds to start the processes of a run and to load its models, twice if both phases use them."""
         speeds = [speed for model in cell.models.values() if (speed := stored_speed(model))]
         return _PROCESS_S.times(3) + Range(low=0.0, high=2 * sum(speed.load_s for speed in speeds))
-
-    def _similarity_key(self, cell: Cell) -> SimilarityKey:
-        system = cell.identity["system"]
-        return SimilarityKey(
-            system=cell.spec.name,
-            index_kind=cell.spec.stored_index_kind,
-            index=system["index"],
-            answer=system["answer"],
-            dataset=cell.dataset.name,
-            server=server_of(cell.identity),
-            is_local=cell.generator is not None and provider_of(cell.generator).is_here,
-            concurrency=cell.config.limits.concurrency,
-            machine=self._machine,
-        )
 
     def _judging(self, cell: Cell, run: RunDir, n_answers: int, n_left: int) -> dict[str, PhaseEstimate]:
         """Estimates by evaluator, without those that already scored the finished run with the same judge and
