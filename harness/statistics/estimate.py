@@ -118,6 +118,7 @@ class Rates:
     """Passages of `PASSAGE_CHARACTERS` that the embedder embeds."""
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
+    embedder_tokens_per_minute: float | None = None
 
 
 @dataclass(frozen=True)
@@ -311,10 +312,15 @@ def _tokens_s(tokens: Range, speed: Range) -> Range:
 
 
 def _least_seconds(rates: Rates, amounts: _Amounts) -> Range:
-    """Minimum seconds under the limits of the generator per minute."""
-    requests = 60 * amounts.calls / rates.requests_per_minute if rates.requests_per_minute else 0.0
-    tokens = (amounts.read + amounts.written).times(60 / rates.tokens_per_minute if rates.tokens_per_minute else 0)
-    return Range(low=max(requests, tokens.low), high=max(requests, tokens.high))
+    """Minimum seconds under the limits per minute."""
+    requests = Range(low=amounts.calls, high=amounts.calls)
+    limits = (
+        (requests, rates.requests_per_minute),
+        (amounts.read + amounts.written, rates.tokens_per_minute),
+        (amounts.embedded, rates.embedder_tokens_per_minute),
+    )
+    least = [amount.times(60 / limit) for amount, limit in limits if limit] or [NO_TIME]
+    return Range(low=max(one.low for one in least), high=max(one.high for one in least))
 
 
 def measured_range(value: float, *, is_speed: bool) -> Range:

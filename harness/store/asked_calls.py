@@ -18,7 +18,6 @@ PREFLIGHT = "preflight"
 """Scope of calls that only test whether a model answers; excluded, because their lengths are not typical."""
 LATEST = 500
 """Most calls read from one journal; enough for estimates."""
-_MOST_SPANS = 50_000
 _LONGEST_REQUEST = 1 << 22
 """Longest request in bytes; longer ones are skipped."""
 _LONGEST_MS = 1e9
@@ -29,18 +28,6 @@ _LATEST = (
     f" WHERE metered = 1 AND {_TELLING} ORDER BY started_at DESC LIMIT ?"
 )
 _TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
-_SPANS = f"SELECT scope, paid_by, started_at, wall_s FROM calls WHERE role = ? AND {_TELLING} LIMIT ?"  # noqa: S608
-
-
-@dataclass(frozen=True)
-class CallSpan:
-    """Start and end of a call."""
-
-    scope: str
-    paid_by: str
-    start_s: float
-    """Seconds since 1970."""
-    end_s: float
 
 
 @dataclass(frozen=True)
@@ -73,18 +60,6 @@ def latest_calls(path: Path, most: int = LATEST) -> list[AskedCall]:
     Read-only, also while a run writes. Damaged rows are skipped, because the result is only used for estimates.
     """
     return list(_asked(_rows(path, _LATEST, (most,))))
-
-
-def call_spans(path: Path, role: str) -> list[CallSpan]:
-    """Start and end of the calls of `role`, unordered; empty if the journal is missing or unreadable."""
-    found = []
-    for scope, paid_by, started_at, wall_s in _rows(path, _SPANS, (role, _MOST_SPANS)):
-        try:
-            start_s = datetime.fromisoformat(started_at).timestamp()
-            found.append(CallSpan(scope, paid_by, start_s, start_s + wall_s))
-        except (ValueError, TypeError, OverflowError):
-            continue
-    return found
 
 
 def _rows(path: Path, query: str, values: tuple[object, ...]) -> list[Any]:

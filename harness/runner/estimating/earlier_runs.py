@@ -10,16 +10,19 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from harness.core.errors import HarnessError
-from harness.core.records import OWN_MODELS, EvaluationRecord, Expected
+from harness.core.records import OWN_MODELS, Expected, Usage
 from harness.models.model_identity import server_digests
 from harness.models.providers import provider_of
 from harness.registry import SYSTEMS
+from harness.runner.evaluating.plan import PlannedEvaluator
 from harness.runner.machine_info import describe_machine
 from harness.runner.plan import Cell
 from harness.statistics.estimate import (
+    EMBEDDER,
     GENERATOR,
     SAME_PARAMETERS,
     Earlier,
+    MeasuredCost,
     Rates,
     answers_spent,
     covered_seconds,
@@ -152,25 +155,25 @@ class EarlierRuns:
                 phases.append(Earlier(spent, run.expected.query if run.expected else None, closeness))
         return phases
 
-    def judged(
-        self,
-        evaluator: str,
-        models: Mapping[str, Mapping[str, Any]],
-        closeness: Callable[[EvaluationRecord, str], int],
-    ) -> list[tuple[EvaluationRecord, int]]:
-        """The latest evaluations by these models, each with its number of judged answers. Only those with the
-        highest `closeness(record, name of the evaluated system)`.
+    def judged(self, planned: PlannedEvaluator, system: str, models: Mapping[str, Any]) -> list[Earlier]:
+        """The latest evaluations by this evaluator with these models, the judge as generator. Those of the same
+        system are closer: long contexts need more judge calls.
         """
-        found: dict[int, list[tuple[EvaluationRecord, int]]] = {}
+        wanted, found = (planned.spec.version, planned.params.model_dump(mode="json")), list[Earlier]()
         for run in self._runs:
+            done = _read(run.run, RunDir.done)
             for record in _read(run.run, RunDir.evaluations) or []:
-                done = _read(run.run, RunDir.done)
-                played = record.models
+                played, cost = record.models, record.cost
                 same = all(_is_same(played.get(role) or {}, model) for role, model in models.items())
-                if record.evaluator == evaluator and same and done and done.n_ok:
-                    near = closeness(record, str(run.system.get("name", "")))
-                    found.setdefault(near, []).append((record, done.n_ok))
-        return found[max(found)][:_MOST_RUNS] if found else []
+                if record.evaluator != planned.spec.name or not same or not done or not done.n_ok:
+                    continue
+                usage = {GENERATOR: cost.usage.get("judge", Usage())}
+                usage[EMBEDDER] = cost.usage.get("judge_embedder", Usage())
+                seconds = None if cost.replayed_calls else cost.wall_s
+                near = SAME_PARAMETERS * ((record.version, record.params) == wanted)
+                near += run.system.get("name") == system
+                found.append(Earlier(MeasuredCost(done.n_ok, usage, seconds), None, near))
+        return sorted(found, key=lambda one: -one.closeness)[:_MOST_RUNS]
 
     def _served_by(self, cell: Cell, alike: Callable[[EarlierRun], bool] = lambda _: True) -> list[EarlierRun]:
         """The latest runs with the same generator."""

@@ -1,5 +1,6 @@
 """Estimates the cost of configurations from the expectations of their systems, corrected by earlier runs."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -8,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.config import ModelConfig
-from harness.core.records import Estimate, EvaluationRecord, Expected, PhaseEstimate, Range, Usage, Work
+from harness.core.records import Estimate, Expected, PhaseEstimate, Range, Work
 from harness.display.text_format import duration, short_number
+from harness.models.cpu_count import usable_cores
 from harness.models.providers import provider_of
 from harness.protocols import Corpus, Workload
 from harness.runner.estimating.earlier_runs import EarlierRuns
@@ -43,8 +45,10 @@ _SERVER_PASSAGES = Range(low=20.0, high=500.0)
 _LOCAL_PROMPT, _LOCAL_COMPLETION = Range(low=30.0, high=800.0), Range(low=4.0, high=60.0)
 _LOCAL_PASSAGES = Range(low=5.0, high=300.0)
 """Speeds that are assumed, and said, if nothing was measured: of models behind a server and on this machine."""
-_PROCESS_S = Range(low=2.0, high=15.0)
-"""To start a process: for the index, for the answers, and to score them. The upper bound is a busy machine's."""
+_PROCESS_S = Range(low=2.0, high=5.0)
+"""To start a process: for the index, for the answers, and to score them."""
+_BUSIEST = 4.0
+"""Most by which other programs slow down the start of processes."""
 
 
 class Estimator:
@@ -75,10 +79,13 @@ class Estimator:
         n_answers, expected = cell.n_answers, expected_work(cell)
         run = RunDir(self._results / cell.run_id)
         n_left = n_answers - len(run.intact_statuses())
+        units = 1 if expected else len(cell.dataset.documents)
+        indexed = self._earlier.index_phases(cell, per_document=expected is None)
+        answered = self._earlier.answer_phases(cell)
         return Estimate(
             run_id=cell.run_id,
-            index=self._index(cell, expected),
-            answer=self._answers(cell, expected, n_answers),
+            index=self._predicted(cell, expected, expected.index if expected else None, units, indexed),
+            answer=self._predicted(cell, expected, expected.query if expected else None, n_answers, answered),
             judging=self._judging(cell, run, n_answers, n_left),
             expected=expected,
             index_is_built=all(index.record() is not None for index in index_dirs(cell, self._results)),
@@ -91,15 +98,6 @@ class Estimator:
     def _earlier(self) -> EarlierRuns:
         return EarlierRuns(self._results)
 
-    def _index(self, cell: Cell, expected: Expected | None) -> PhaseEstimate:
-        units = 1 if expected else len(cell.dataset.documents)
-        earlier = self._earlier.index_phases(cell, per_document=expected is None)
-        return self._predicted(cell, expected, expected.index if expected else None, units, earlier)
-
-    def _answers(self, cell: Cell, expected: Expected | None, n_answers: int) -> PhaseEstimate:
-        earlier = self._earlier.answer_phases(cell)
-        return self._predicted(cell, expected, expected.query if expected else None, n_answers, earlier)
-
     def _predicted(
         self, cell: Cell, expected: Expected | None, work: Work | None, units: int, earlier: Sequence[Earlier]
     ) -> PhaseEstimate:
@@ -108,7 +106,7 @@ class Estimator:
         task = Task(
             units=units,
             work=work,
-            rates=rates,
+            rates=_limits(rates, cell.generator, cell.embedder),
             earlier=earlier,
             price=lambda usage: usage_usd(self._prices, cell.identity["models"], usage),
             embedder_is_metered=cell.embedder is not None and provider_of(cell.embedder).counts_tokens,
@@ -139,9 +137,6 @@ class Estimator:
 
     def _generator_rates(self, cell: Cell, model: ModelConfig) -> tuple[Rates, str]:
         note, rates = "", self._earlier.rates(cell)
-        rates = replace(
-            rates, requests_per_minute=model.requests_per_minute, tokens_per_minute=model.tokens_per_minute
-        )
         speed = stored_speed(model) or ModelSpeed()
         if speed.prompt_tokens_per_s and speed.completion_tokens_per_s:
             read, written = (
@@ -162,7 +157,8 @@ class Estimator:
     def _start(self, cell: Cell) -> Range:
         """Seconds to start the processes of a run and to load its models, twice if both phases use them."""
         speeds = [speed for model in cell.models.values() if (speed := stored_speed(model))]
-        return _PROCESS_S.times(3) + Range(low=0.0, high=2 * sum(speed.load_s for speed in speeds))
+        busy = min(max(os.getloadavg()[0] / usable_cores(), 1.0), _BUSIEST)
+        return _PROCESS_S.times(3, 3 * busy) + Range(low=0.0, high=2 * sum(speed.load_s for speed in speeds))
 
     def _judging(self, cell: Cell, run: RunDir, n_answers: int, n_left: int) -> dict[str, PhaseEstimate]:
         """Estimates by evaluator, without those that already scored the finished run with the same judge and
@@ -181,35 +177,32 @@ class Estimator:
         self, planned: PlannedEvaluator, plan: EvaluationPlan, system: str, n_answers: int
     ) -> PhaseEstimate:
         models = _called_models(planned, plan)
-        wanted = planned.spec.version, planned.params.model_dump(mode="json")
-
-        def closeness(record: EvaluationRecord, own: str) -> int:
-            """Prefers the same evaluator parameters, then the same system: long contexts need more judge calls."""
-            return 2 * ((record.version, record.params) == wanted) + (own == system)
-
-        alike = self._earlier.judged(planned.spec.name, models, closeness)
-        if not alike:
+        earlier = self._earlier.judged(planned, system, models)
+        if not earlier:
             by = " and ".join("judge" if role == "judge" else "embedder" for role in models)
             return PhaseEstimate(notes=(f"no earlier evaluation by this evaluator and {by}",))
-        share = n_answers / sum(n for _, n in alike)
-        used = {role: _scaled((record.cost.usage.get(role) for record, _ in alike), share) for role in models}
-        judge, embedder = (used.get(role, Usage()) for role in ("judge", "judge_embedder"))
-        live = [(record, n) for record, n in alike if not record.cost.replayed_calls and record.cost.wall_s]
-        seconds = sum(record.cost.wall_s or 0.0 for record, _ in live) * n_answers
-        usd = usage_usd(self._prices, plan.models, used)
-        return PhaseEstimate(
-            calls=judge.calls + embedder.calls,
-            input_tokens=_exactly(judge.input_tokens),
-            output_tokens=_exactly(judge.output_tokens),
-            embedder_tokens=_exactly(embedder.input_tokens),
-            usd=None if usd is None else _exactly(usd),
-            seconds=measured_range(seconds / sum(n for _, n in live), is_speed=True) if live else None,
-            basis=f"{len(alike)} earlier {'evaluation' if len(alike) == 1 else 'evaluations'}",
+        roles = {"generator": "judge", "embedder": "judge_embedder"}
+        task = Task(
+            units=n_answers,
+            work=None,
+            rates=_limits(Rates(), plan.judge, plan.embedder),
+            earlier=earlier,
+            price=lambda usage: usage_usd(
+                self._prices, plan.models, {roles[role]: used for role, used in usage.items()}
+            ),
+            embedder_is_metered=True,
         )
+        return predict(task)
 
 
-def _exactly(value: float) -> Range:
-    return Range(low=value, high=value)
+def _limits(rates: Rates, generator: ModelConfig | None, embedder: ModelConfig | None) -> Rates:
+    """The rates, with the limits of both models per minute."""
+    return replace(
+        rates,
+        requests_per_minute=generator.requests_per_minute if generator else None,
+        tokens_per_minute=generator.tokens_per_minute if generator else None,
+        embedder_tokens_per_minute=embedder.tokens_per_minute if embedder else None,
+    )
 
 
 def _words(span: Range) -> str:
@@ -221,11 +214,6 @@ def _called_models(planned: PlannedEvaluator, plan: EvaluationPlan) -> dict[str,
     configs: dict[str, ModelConfig] = {model.role: model for model in (plan.judge, plan.embedder)}
     models = plan.models_of(planned)
     return {role: model for role, model in models.items() if provider_of(configs[role]).encoder is None}
-
-
-def _scaled(used: Iterable[Usage | None], share: float) -> Usage:
-    total = sum(filter(None, used), Usage())
-    return Usage(**{name: round(count * share) for name, count in total.model_dump().items()})
 
 
 def expected_work(cell: Cell) -> Expected | None:

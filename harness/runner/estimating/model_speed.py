@@ -5,7 +5,6 @@ Only models that cost nothing are called: those of this process, llama.cpp's, an
 """
 
 import asyncio
-import random
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -24,6 +23,7 @@ from harness.core.network import is_this_machine
 from harness.llm_utils.event_loop import run_to_end
 from harness.models.clients import NO_URL, chat_request
 from harness.models.model_identity import model_identity, server_digests
+from harness.models.probe import random_words
 from harness.models.providers import api_key, provider_of
 from harness.models.weights import cache_dir, cached_path
 from harness.protocols import Message
@@ -35,7 +35,6 @@ from harness.store.asked_calls import AskedCall
 _VALID_S = 24 * 3600.0
 """A stored speed is measured again after a day: a machine may be busy."""
 _LONGEST_S = 60.0
-_WORDS = ("river", "stone", "apple", "garden", "paper", "window", "silver", "bridge", "coffee", "letter", "forest")
 _N_WORDS, _N_WRITTEN, _N_PASSAGES = 120, 24, 8
 _FEWEST_CALLS = 3
 """Calls of a run from which on they replace a calibration."""
@@ -153,14 +152,13 @@ async def _chat_speed(config: GeneratorConfig, url: str, key: str, began: float)
 
     headers = {"Authorization": f"Bearer {key}"}
     transport = provider_of(config).transport(config)
-    words = " ".join(random.choices(_WORDS, k=_N_WORDS))  # noqa: S311 - no secret; no server has it in its cache
     async with (
         asyncio.timeout(_LONGEST_S),
         httpx2.AsyncClient(transport=transport, timeout=_LONGEST_S) as client,
     ):
         await ask("Say yes.", 1)
         load_s = time.monotonic() - began
-        read_s, read, _ = await ask(f"Ignore these words: {words}. Say yes.", 1)
+        read_s, read, _ = await ask(f"Ignore these words: {random_words(_N_WORDS)}. Say yes.", 1)
         total_s, again, written = await ask("Write a long story about a river.", _N_WRITTEN)
     prompt_per_s = read / read_s
     return ModelSpeed(
@@ -178,9 +176,5 @@ async def _embedder_speed(config: EmbedderConfig) -> ModelSpeed:
     model = encoder(config)
     await model.embed(["yes"])
     load_s, since = time.monotonic() - began, time.monotonic()
-    await model.embed([_passage() for _ in range(_N_PASSAGES)])
+    await model.embed([random_words(PASSAGE_CHARACTERS // 6) for _ in range(_N_PASSAGES)])
     return ModelSpeed(passages_per_s=_N_PASSAGES / max(time.monotonic() - since, 1e-6), load_s=load_s)
-
-
-def _passage() -> str:
-    return " ".join(random.choices(_WORDS, k=PASSAGE_CHARACTERS // 6))[:PASSAGE_CHARACTERS]  # noqa: S311
