@@ -37,7 +37,8 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
     reporter = Reporter()
     with reporter.reading() as progress:
         planned = [(config, plan_cells(config, progress)) for config in configs]
-    left_out = calibrate_models([cell for _, cells in planned for cell in cells], reporter) if calibrate else []
+    every_cell = [cell for _, cells in planned for cell in cells]
+    left_out = calibrate_models(every_cell, reporter, measure=calibrate)
     estimated = list(_estimates(planned, results))
     estimates = [estimate for _, own in estimated for estimate in own]
     sizes = [size for _, cells in planned for size in sample_sizes(cells)]
@@ -47,8 +48,8 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
         text = json.dumps({**_as_json(estimates), "notes": left_out, "sample_sizes": sizes_json(sizes)}, indent=2)
         console.print(text, soft_wrap=True)
         return
-    table = Table(box=None, pad_edge=False)
-    table.add_column("configuration", overflow="fold", min_width=22)
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("configuration", overflow="fold", min_width=16)
     for column in _COLUMNS:
         table.add_column(column, justify="right")
     for estimate in estimates:
@@ -80,13 +81,18 @@ def _estimates(
 
 
 def _minutes(phase: PhaseEstimate) -> str:
-    return minutes_text(totals([phase])["seconds"]) or NOTHING
+    return _folded(minutes_text(totals([phase])["seconds"]))
+
+
+def _folded(text: str) -> str:
+    """A long range on two lines, broken between its bounds; a dash if it is unknown."""
+    return text.replace(" - ", " -\n") or NOTHING
 
 
 def _sums(phases: Iterable[PhaseEstimate], started: Sequence[Estimate] = ()) -> list[str]:
     summed = totals(phases, start_of(started))
     texts = (minutes_text(summed["seconds"]), tokens_of(summed), usd_text(summed["usd"]))
-    return [text or NOTHING for text in texts]
+    return [_folded(text) for text in texts]
 
 
 def _limits(config: BenchConfig, estimates: Sequence[Estimate]) -> Iterator[str]:

@@ -246,15 +246,17 @@ def _assumed(expected: Expected | None) -> tuple[str, ...]:
     return (f"at most: {expected.most}", *expected.notes) if expected.most else expected.notes
 
 
-def calibrate_models(cells: Sequence[Cell], reporter: Reporter) -> list[str]:
+def calibrate_models(cells: Sequence[Cell], reporter: Reporter, *, measure: bool) -> list[str]:
     """Measure the speed of the free models of these configurations, a few seconds each, unless done today.
 
-    Returns notes about models that were not measured. Calls no paid model and downloads nothing.
+    Returns notes about weights to download and failures. Calls no paid model and downloads nothing.
     """
     models = {repr(model): model for cell in cells for model in cell.models.values() if not model.is_none}
     notes = []
     for model in models.values():
-        if note := calibrate(model, reporter.say):
+        if size := missing_bytes(model):
+            notes.append(f"{model.label}: {size / 1e6:,.0f} MB of weights will be downloaded by the first run")
+        elif measure and (note := calibrate(model, reporter.say)):
             notes.append(note)
     return notes
 
@@ -336,14 +338,15 @@ def minutes_text(seconds: Sum) -> str:
 
 
 def tokens_of(summed: Mapping[str, Sum]) -> str:
-    """Prompt and completion tokens together, in short: `120,000-150,000`."""
+    """Prompt and completion tokens together, in short: `120,000-150,000`, `0.9-1.7 million`."""
     parts = [summed[name] for name in ("input_tokens", "output_tokens")]
     known = [one.value for one in parts if one.value is not None]
     if not known:
         return ""
     total, is_whole = sum(known, NO_TIME), all(one.is_whole for one in parts)
-    low, high = (short_number(value) if value >= 1 else "0" for value in (total.low, total.high))
-    return ("" if is_whole else "≥ ") + (low if low == high or not is_whole else f"{low}-{high}")
+    scale, unit = (1e6, " million") if total.high >= 1e6 else (1, "")
+    low, high = (short_number(value / scale) for value in (total.low, total.high))
+    return ("" if is_whole else "≥ ") + (low if low == high or not is_whole else f"{low}-{high}") + unit
 
 
 def usd_text(usd: Sum) -> str:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import httpx2
 from pydantic import BaseModel, ConfigDict
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
@@ -21,9 +20,7 @@ from harness.core.errors import HarnessError
 from harness.core.hashing import digest
 from harness.core.network import is_this_machine
 from harness.llm_utils.event_loop import run_to_end
-from harness.models.clients import NO_URL, chat_request
 from harness.models.model_identity import model_identity, server_digests
-from harness.models.probe import random_words
 from harness.models.providers import api_key, provider_of
 from harness.models.weights import cache_dir, cached_path
 from harness.protocols import Message
@@ -79,18 +76,18 @@ def stored_speed(config: ModelConfig) -> ModelSpeed | None:
 
 
 def calibrate(config: ModelConfig, say: Callable[[str], None] = lambda _: None) -> str:
-    """Measure the speed of a free model and store it, unless that was done today. Returns the reason if it was not
-    measured. Downloads nothing.
+    """Measure the speed of a free model and store it, unless that was done today. Returns the reason if that
+    failed. Its weights must be downloaded already.
     """
     path = _path(config)
     if path.is_file() and time.time() - path.stat().st_mtime < _VALID_S and stored_speed(config):
         return ""
-    if size := missing_bytes(config):
-        return f"{config.label}: {size / 1e6:,.0f} MB of weights will be downloaded by the first run"
     if not is_free(config) or (
         config.provider == "sentence-transformers" and not Path(str(config.model)).is_dir()
     ):
         return ""
+    import httpx2
+
     say(f"measuring the speed of {config.label} ...")
     try:
         with tempfile.TemporaryDirectory() as logs:
@@ -128,6 +125,8 @@ def _path(config: ModelConfig) -> Path:
 
 def _speed(config: ModelConfig, logs: Path) -> ModelSpeed:
     if isinstance(config, GeneratorConfig):
+        from harness.models.clients import NO_URL
+
         serve, began = provider_of(config).serve, time.monotonic()
         with serve(config, logs / "server.log") if serve else nullcontext() as server:
             url = (server.base_url if server else config.base_url) or NO_URL
@@ -139,6 +138,10 @@ def _speed(config: ModelConfig, logs: Path) -> ModelSpeed:
 
 async def _chat_speed(config: GeneratorConfig, url: str, key: str, began: float) -> ModelSpeed:
     """A first call loads the model; then a long prompt with the shortest reply, and a short one with a long."""
+    import httpx2
+
+    from harness.models.clients import chat_request
+    from harness.models.probe import random_words
 
     async def ask(text: str, max_tokens: int) -> tuple[float, int, int]:
         since = time.monotonic()
@@ -169,6 +172,8 @@ async def _chat_speed(config: GeneratorConfig, url: str, key: str, began: float)
 
 
 async def _embedder_speed(config: EmbedderConfig) -> ModelSpeed:
+    from harness.models.probe import random_words
+
     encoder, began = provider_of(config).encoder, time.monotonic()
     if encoder is None:
         # Its transport may be a server's; its speed is a default.
