@@ -19,6 +19,7 @@ from harness.runner.estimating.model_speed import (
     ModelSpeed,
     calibrate,
     keep_measured,
+    missing_bytes,
     stored_speed,
 )
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
