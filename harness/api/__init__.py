@@ -78,19 +78,20 @@ def estimate(
     results: str | Path = "results",
 ) -> DataFrame:
     """One row per unfinished phase of a run (`index`, `answer`) and per evaluator with a judge (`judging:
-    <name>`): expected calls, tokens, dollars, seconds, and their basis. Calls no model.
+    <name>`): expected calls, the bounds of tokens, dollars and seconds, and their basis. Calls no model: the
+    speed of models is the one that a run or `rag-harness estimate` measured.
     """
     from harness.api.config_building import price_table
     from harness.api.frames import ESTIMATE_COLUMNS, Row, data_frame, estimate_rows
     from harness.runner.estimating.estimate import Estimator
     from harness.runner.plan import plan_cells
-    from harness.statistics.estimates.remaining_cost import named_phases_left
+    from harness.statistics.estimate import phases_left
 
     resolved = _config(config, systems, (dataset, docs, questions), settings)
     rows: list[Row] = []
     for one in Estimator(Path(results), price_table(resolved.prices)).estimate_all(plan_cells(resolved)):
         judging = {f"judging: {name}": phase for name, phase in one.judging.items()}
-        rows += estimate_rows(one, named_phases_left(one) | judging)
+        rows += estimate_rows(one, phases_left(one) | judging)
     return data_frame(rows, ESTIMATE_COLUMNS)
 
 

@@ -36,9 +36,13 @@ SCORE_COLUMNS = (
     *(*_RUN, "query_id", "query_type", "repeat", "evaluator", "measure", "status", "value", "explanation"),
     *("share_read", "score_label"),
 )
+_ENDS = ("low", "high")
+RANGES = ("input_tokens", "output_tokens", "embedder_tokens", "usd", "seconds")
+"""The quantities of an estimate that have two bounds."""
 ESTIMATE_COLUMNS = (
-    *("run_id", "phase", "calls", "input_tokens", "output_tokens", "cached_tokens", "embedder_tokens", "usd"),
-    *("seconds", "basis"),
+    *("run_id", "phase", "calls"),
+    *(f"{name}_{end}" for name in RANGES for end in _ENDS),
+    "basis",
 )
 
 
@@ -181,8 +185,13 @@ def score_rows(read: ReadRun) -> Iterator[Row]:
 
 def estimate_rows(estimate: Estimate, phases: Mapping[str, Any]) -> Iterator[Row]:
     """One row per phase of an estimate."""
-    for name, phase in phases.items():
-        yield {"run_id": estimate.run_id, "phase": name, **phase.model_dump(exclude={"notes"})}
+    for phase_name, phase in phases.items():
+        yield {
+            "run_id": estimate.run_id,
+            "phase": phase_name,
+            **phase.model_dump(include={"calls", "basis"}),
+            **{f"{name}_{end}": getattr(getattr(phase, name), end, None) for name in RANGES for end in _ENDS},
+        }
 
 
 def comparison_frame(comparison: Comparison) -> DataFrame:

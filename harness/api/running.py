@@ -10,7 +10,7 @@ from harness.api.evaluating import scoring_elsewhere
 from harness.config import LOCAL_EXECUTOR, BenchConfig
 from harness.core.errors import BudgetExhausted, ConfigError, explained_io
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
-from harness.runner.estimating.estimate import Estimator, say_total
+from harness.runner.estimating.estimate import Estimator, keep_speeds, say_total
 from harness.runner.estimating.sample_size_notice import size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
@@ -162,6 +162,7 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors
         results = run_in_turns(cells, context, race, checked.evaluation)
     else:
         results = run_in_order(cells, context)
+    keep_speeds(checked.unfinished, context.results, reporter)
     for result in results:
         if result.status == "failed":
             reporter.say(_said(result))

@@ -62,6 +62,7 @@ def add_plugged(app: typer.Typer, own: Sequence[str], asked: str | None) -> None
     """Add the plug-in command `asked`, or all of them if `asked` is not one (such as `--help`). A command that
     cannot be loaded, or has the name of a built-in one, is skipped with one line.
     """
+    from harness.registry import COMMANDS
 
     specs, refusals = ([COMMANDS.load(asked)], []) if asked in COMMANDS.names() else COMMANDS.load_all()
     for refusal in refusals:

@@ -1,7 +1,7 @@
-"""`rag-harness estimate`: the expected cost of a config, before any model is called."""
+"""`rag-harness estimate`: the expected cost of a config, before any paid model is called."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,79 +11,108 @@ from harness.api.config_building import price_table
 from harness.cli.console import open_console
 from harness.config import BenchConfig
 from harness.core.records import Estimate, PhaseEstimate
-from harness.display.text_format import NOTHING
-from harness.runner.estimating.estimate import SAMPLE_FIRST, Estimator
+from harness.display.text_format import NOTHING, duration
+from harness.runner.estimating.estimate import (
+    Estimator,
+    calibrate_models,
+    minutes_text,
+    start_of,
+    tokens_of,
+    usd_text,
+)
 from harness.runner.estimating.sample_size_notice import sample_sizes, sizes_json
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.runner.race_plan import race_lines
-from harness.statistics.estimates.remaining_cost import Sum, bases, phases_left, totals
+from harness.statistics.estimate import phases_left, totals
 
-_COLUMNS = ("to answer", "index", "calls", "tokens in", "tokens out", "USD", "minutes")
+_WIDTH = 80
+_COLUMNS = ("index", "answers", "total", "tokens", "$")
 
 
-def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) -> None:
-    """Print the remaining cost of each run and of its judges, the basis of each figure, and the smallest
-    difference that the sample can detect.
+def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bool, calibrate: bool) -> None:
+    """Print the remaining cost of each run and of its judges, the total under schedule and budget, and the
+    smallest difference that the sample can detect.
     """
-    with Reporter().reading() as progress:
+    reporter = Reporter()
+    with reporter.reading() as progress:
         planned = [(config, plan_cells(config, progress)) for config in configs]
-    estimates = list(_estimates(planned, results))
+    every_cell = [cell for _, cells in planned for cell in cells]
+    left_out = calibrate_models(every_cell, reporter, measure=calibrate)
+    estimated = list(_estimates(planned, results))
+    estimates = [estimate for _, own in estimated for estimate in own]
     sizes = [size for _, cells in planned for size in sample_sizes(cells)]
     race = [line for config, cells in planned for line in race_lines(config, cells)]
     console = open_console()
     if as_json:
-        text = json.dumps({**_as_json(estimates), "sample_sizes": sizes_json(sizes)}, indent=2)
+        text = json.dumps({**_as_json(estimates), "notes": left_out, "sample_sizes": sizes_json(sizes)}, indent=2)
         console.print(text, soft_wrap=True)
         return
-    table = Table(box=None, pad_edge=False)
-    table.add_column("run id", no_wrap=True)
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("configuration", overflow="fold", min_width=16)
     for column in _COLUMNS:
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("from", overflow="fold")
+        table.add_column(column, justify="right")
     for estimate in estimates:
-        _add_cell(table, estimate)
-    phases = [phase for estimate in estimates for phase in phases_left(estimate)]
+        phases = phases_left(estimate)
+        cells = [_minutes(phases[name]) if name in phases else "done" for name in ("index", "answer")]
+        table.add_row(estimate.run_id, *cells, *_sums(phases.values(), [estimate]))
     judging = [phase for estimate in estimates for phase in estimate.judging.values()]
     for name, judged in _by_evaluator(estimates).items():
-        basis = ", ".join(dict.fromkeys(phase.basis for phase in judged))
-        table.add_row(f"judging: {name}", "", "", *_cells(judged), basis)
-    table.add_row("total", "", "", *_cells([*phases, *judging]), "", style="bold")
-    console.print(table)
-    for note in (*_notes(estimates), *(line for size in sizes for line in size.lines), *race):
+        table.add_row(f"judging: {name}", "", "", *_sums(judged))
+    everything = [*(phase for one in estimates for phase in phases_left(one).values()), *judging]
+    table.add_row("total", "", "", *_sums(everything, estimates), style="bold")
+    console.print(table, width=min(_WIDTH, console.width))
+    for config, own in estimated:
+        for line in _limits(config, own):
+            console.print(line, soft_wrap=True)
+    for note in (*left_out, *_notes(estimates), *(line for size in sizes for line in size.lines), *race):
         console.print(f"note: {note}", soft_wrap=True)
 
 
-def _estimates(planned: Sequence[tuple[BenchConfig, Sequence[Cell]]], results: Path) -> Iterator[Estimate]:
+def _estimates(
+    planned: Sequence[tuple[BenchConfig, Sequence[Cell]]], results: Path
+) -> Iterator[tuple[BenchConfig, list[Estimate]]]:
     """Estimate each run once; a run named by several configs belongs to the first of them."""
     known, paid = set[str](), set[str]()
     for config, cells in planned:
         new = [cell for cell in cells if cell.run_id not in known]
         known.update(cell.run_id for cell in new)
-        yield from Estimator(results, price_table(config.prices)).estimate_all(new, paid)
+        yield config, Estimator(results, price_table(config.prices)).estimate_all(new, paid)
 
 
-def _add_cell(table: Table, estimate: Estimate) -> None:
-    phases = phases_left(estimate)
-    whole = estimate.n_left == estimate.n_answers
-    left = f"{estimate.n_left:,}" if whole else f"{estimate.n_left:,} of {estimate.n_answers:,}"
-    index = "built" if estimate.index_is_built else "missing"
-    basis = "; ".join(bases(phases)) or "done"
-    table.add_row(estimate.run_id, left, index, *_cells(phases), basis)
+def _minutes(phase: PhaseEstimate) -> str:
+    return _folded(minutes_text(totals([phase])["seconds"]))
 
 
-def _cells(phases: Sequence[PhaseEstimate]) -> list[str]:
-    summed = totals(phases)
-    tokens = [_shown(summed[name]) for name in ("calls", "input_tokens", "output_tokens")]
-    seconds = summed["seconds"]
-    minutes = Sum(None if seconds.value is None else seconds.value / 60, seconds.is_whole)
-    return [*tokens, _shown(summed["usd"], "{:,.4f}"), _shown(minutes, "{:,.1f}")]
+def _folded(text: str) -> str:
+    """A long range on two lines, broken between its bounds; a dash if it is unknown."""
+    return text.replace(" - ", " -\n") or NOTHING
 
 
-def _shown(summed: Sum, form: str = "{:,.0f}") -> str:
-    if summed.value is None:
-        return NOTHING
-    return ("" if summed.is_whole else "≥ ") + form.format(summed.value)
+def _sums(phases: Iterable[PhaseEstimate], started: Sequence[Estimate] = ()) -> list[str]:
+    summed = totals(phases, start_of(started))
+    texts = (minutes_text(summed["seconds"]), tokens_of(summed), usd_text(summed["usd"]))
+    return [_folded(text) for text in texts]
+
+
+def _limits(config: BenchConfig, estimates: Sequence[Estimate]) -> Iterator[str]:
+    """How the schedule and the budget of a config end its runs earlier."""
+    left = sum(estimate.n_left > 0 for estimate in estimates)
+    if not left:
+        return
+    if config.runner.executor != "local":
+        yield "total: on a cluster, runs are parallel: the time is at most the total"
+    elif config.race is not None:
+        yield "total: a race eliminates systems and may end earlier"
+    elif left > 1:
+        how = "by turns" if config.schedule == "interleaved" else "one after another"
+        yield f"total: the runs are executed {how}, so their times add up"
+    budget = config.budget
+    limits = [] if budget.minutes is None else [duration(60 * budget.minutes)]
+    limits += [] if budget.usd is None else [f"${budget.usd:g}"]
+    limits += [] if budget.tokens is None else [f"{budget.tokens:,} tokens"]
+    if limits:
+        yield f"budget: ends after at most {' or '.join(limits)} with this budget"
 
 
 def _by_evaluator(estimates: Sequence[Estimate]) -> dict[str, list[PhaseEstimate]]:
@@ -95,33 +124,34 @@ def _by_evaluator(estimates: Sequence[Estimate]) -> dict[str, list[PhaseEstimate
 
 
 def _notes(estimates: Sequence[Estimate]) -> list[str]:
-    """The notes of all runs, each once; a note that is not about all runs starts with their ids."""
+    """The basis and the notes of all runs, each once; one that is not about all runs starts with their ids."""
     about: dict[str, list[str]] = {}
     for estimate in estimates:
         phases = phases_left(estimate)
-        notes = [note for phase in phases for note in phase.notes]
-        if any(phase.seconds is None for phase in phases):
-            notes.append(f"minutes are not known yet: {SAMPLE_FIRST}")
+        notes = [note for phase in phases.values() for note in phase.notes]
+        notes += [f"{name}: tokens from {phase.basis}" for name, phase in phases.items() if phase.calls]
         if estimate.index_is_built and estimate.n_left:
-            notes.append(f"the index is built and costs nothing; to rebuild it: {_in_words(estimate.index)}")
+            notes.append("the index is built and costs nothing")
         for name, phase in estimate.judging.items():
-            notes += [f"judging by {name}: {note}" for note in phase.notes]
+            notes += [f"judging by {name}: {note}" for note in (*phase.notes, f"from {phase.basis}")]
         for note in dict.fromkeys(notes):
             about.setdefault(note, []).append(estimate.run_id)
     return [f"{', '.join(ids)}: {note}" if len(ids) < len(estimates) else note for note, ids in about.items()]
 
 
-def _in_words(phase: PhaseEstimate) -> str:
-    calls, read, written, usd, minutes = _cells([phase])
-    return f"{calls} calls, {read} + {written} tokens, ${usd}, {minutes} min"
-
-
 def _as_json(estimates: Sequence[Estimate]) -> dict[str, Any]:
-    phases = [phase for estimate in estimates for phase in phases_left(estimate)]
     judging = [phase for estimate in estimates for phase in estimate.judging.values()]
-    cells = [{**one.model_dump(mode="json"), "left": _sums(phases_left(one))} for one in estimates]
-    return {"cells": cells, "judging": _sums(judging), "total": _sums([*phases, *judging])}
+    left = [phase for estimate in estimates for phase in phases_left(estimate).values()]
+    cells = [
+        {**one.model_dump(mode="json"), "left": _sums_json(totals(phases_left(one).values(), start_of([one])))}
+        for one in estimates
+    ]
+    total = totals([*left, *judging], start_of(estimates))
+    return {"cells": cells, "judging": _sums_json(totals(judging)), "total": _sums_json(total)}
 
 
-def _sums(phases: Sequence[PhaseEstimate]) -> dict[str, Any]:
-    return {name: {"value": one.value, "is_whole": one.is_whole} for name, one in totals(phases).items()}
+def _sums_json(summed: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: {"low": one.value and one.value.low, "high": one.value and one.value.high, "is_whole": one.is_whole}
+        for name, one in summed.items()
+    }

@@ -153,19 +153,23 @@ def estimate(
     settings: SetOption = None,
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
+    calibrate: Annotated[
+        bool,
+        typer.Option("--calibrate/--no-calibrate", help="Measure the speed of local models first, in seconds."),
+    ] = True,
 ) -> None:
     """Estimate tokens, dollars and minutes before you pay.
 
-    Lists the remaining work of each run and of its judges. No model is called.
+    Lists the remaining work of each run and of its judges, as ranges. No paid model is called.
 
-    Based on the corpus, the prompts and earlier runs under --results; without earlier runs, an upper bound.
+    Based on the corpus, the prompts, earlier runs under --results and the speed of local models.
 
     Example: rag-harness estimate --config configs/bench/openai.yaml
     """
     from harness.cli.estimate import print_estimate
 
     resolved = chosen_configs(config, system, (dataset, docs, questions, include, field), settings)
-    print_estimate(resolved, results, as_json=as_json)
+    print_estimate(resolved, results, as_json=as_json, calibrate=calibrate)
 
 
 @app.command(rich_help_panel="decide")

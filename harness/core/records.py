@@ -494,20 +494,33 @@ class Expected(Record):
     """Further assumptions."""
 
 
+class Range(Record):
+    """A quantity between two bounds."""
+
+    low: float
+    high: float
+
+    def __add__(self, other: "Range") -> "Range":
+        """The sum of both."""
+        return Range(low=self.low + other.low, high=self.high + other.high)
+
+    def times(self, low: float, high: float | None = None) -> "Range":
+        """Both bounds multiplied; by the same number if there is only one."""
+        return Range(low=self.low * low, high=self.high * (low if high is None else high))
+
+
 class PhaseEstimate(Record):
     """Expected cost of one phase. None: unknown."""
 
     calls: float | None = None
-    input_tokens: float | None = None
-    output_tokens: float | None = None
-    cached_tokens: float | None = None
-    """The part of `input_tokens` expected from the server's prompt cache."""
-    embedder_tokens: float | None = None
+    input_tokens: Range | None = None
+    output_tokens: Range | None = None
+    embedder_tokens: Range | None = None
     """Tokens sent to an embedder that counts them."""
-    usd: float | None = None
-    seconds: float | None = None
+    usd: Range | None = None
+    seconds: Range | None = None
     basis: str = "unknown"
-    """Basis of the figures: `formula`, `formula, corrected by 3 runs`, `earlier runs`, `unknown`."""
+    """Basis of calls and tokens: `prompt templates`, `3 earlier runs`, `unknown`."""
     notes: tuple[str, ...] = ()
 
 
@@ -522,6 +535,8 @@ class Estimate(Record):
     """By evaluator with a model on a server: the cost of scoring all answers."""
     expected: Expected | None = None
     """By the system's formula, uncorrected; later estimates learn from its errors. None: no formula."""
+    start: Range = Range(low=0.0, high=0.0)
+    """Seconds to start processes and load models, beside the phases."""
     index_is_built: bool = False
     """Whether the index exists already, so that it costs nothing."""
     n_answers: int

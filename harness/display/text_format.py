@@ -60,11 +60,13 @@ def short_number(value: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """`40 s`, `3 min`, `2 h 10 min`."""
+    """`40 s`, `3 min`, `2 h 10 min`, `3 h`."""
     if round(seconds) < 60:
         return f"{seconds:.0f} s"
     hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours:,} h {minutes} min" if hours else f"{minutes} min"
+    if not hours:
+        return f"{minutes} min"
+    return f"{hours:,} h {minutes} min" if minutes else f"{hours:,} h"
 
 
 def counted(n: int, noun: str, plural: str = "") -> str:

@@ -9,10 +9,10 @@ An average of earlier texts would be tighter, but not a bound: the next text may
 import asyncio
 import math
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -25,8 +25,17 @@ _MARGIN = 1.25
 
 _TIME = "the time is over"
 
-RolePriced = Callable[[str, Usage], float | None]
-"""priced(role, usage): US dollars, or None if the role's model has no price."""
+
+class ModelPrice(Protocol):
+    """The price of a model."""
+
+    def usd(self, usage: Usage) -> float:
+        """US dollars for these tokens."""
+        ...
+
+
+RolePrices = Mapping[str, ModelPrice]
+"""Role -> price, of the models that have one."""
 
 
 class Amount(BaseModel):
@@ -80,10 +89,10 @@ class Budget:
     `BudgetExhausted`. For use within one event loop.
     """
 
-    def __init__(self, allowance: Allowance | None = None, priced: RolePriced | None = None) -> None:
-        """`priced` is called only if dollars are limited."""
+    def __init__(self, allowance: Allowance | None = None, prices: RolePrices | None = None) -> None:
+        """`prices` is used only if dollars are limited."""
         self._left = allowance or Allowance()
-        self._priced = priced
+        self._prices = prices or {}
         until = self._left.begin_until
         self._begin_until = math.inf if until is None else until
         self._density: dict[str, float] = {}
@@ -107,9 +116,9 @@ class Budget:
         """Whether calls are counted at all."""
         return self._left.usd is not None or self._left.tokens is not None
 
-    def hold(self, call: Call, journal: Journal, priced: RolePriced | None = None) -> "BudgetReservation":
-        """The reservation for each try of this call; `priced`: other prices than the budget's own."""
-        return BudgetReservation(self, call, journal, priced or self._priced)
+    def hold(self, call: Call, journal: Journal, prices: RolePrices | None = None) -> "BudgetReservation":
+        """The reservation for each try of this call; `prices`: others than the budget's own."""
+        return BudgetReservation(self, call, journal, self._prices if prices is None else prices)
 
     @property
     def time_is_over(self) -> bool:
@@ -136,14 +145,13 @@ class Budget:
         density = max(1.0, _MARGIN * self._density.get(call.role, 0.0))
         return Usage(calls=1, input_tokens=math.ceil(call.n_bytes * density), output_tokens=output)
 
-    def amount(self, role: str, usage: Usage, priced: RolePriced | None) -> Amount:
+    def amount(self, role: str, usage: Usage, prices: RolePrices) -> Amount:
         """The cost of a usage in the units of the budget."""
         usd = 0.0
-        if self._left.usd is not None and priced is not None:
-            found = priced(role, usage)
-            if found is None:
+        if self._left.usd is not None:
+            if role not in prices:
                 raise HarnessError(f"the {role} has no price", "add it to configs/prices.yaml")
-            usd = found
+            usd = prices[role].usd(usage)
         return Amount(usd=usd, tokens=usage.input_tokens + usage.output_tokens)
 
     async def admit(self, holder: object, role: str, amount: Amount) -> None:
@@ -220,8 +228,8 @@ class BudgetReservation:
     full.
     """
 
-    def __init__(self, budget: Budget, call: Call, journal: Journal, priced: RolePriced | None) -> None:
-        self._budget, self.call, self._journal, self._priced = budget, call, journal, priced
+    def __init__(self, budget: Budget, call: Call, journal: Journal, prices: RolePrices) -> None:
+        self._budget, self.call, self._journal, self._prices = budget, call, journal, prices
         self._amount = Amount()
         self.note: int | None = None
         """The reservation's id in the journal, if there is one."""
@@ -230,7 +238,7 @@ class BudgetReservation:
         """Reserve one try; waits or raises as `Budget.admit` does."""
         budget = self._budget
         at_most = budget.at_most(self.call) if budget.limits_calls else Usage()
-        self._amount = budget.amount(self.call.role, at_most, self._priced)
+        self._amount = budget.amount(self.call.role, at_most, self._prices)
         await budget.admit(self, self.call.role, self._amount)
         if budget.limits_calls:
             try:
@@ -253,7 +261,7 @@ class BudgetReservation:
             return
         self._budget.learn(self.call, usage)
         self.note = None
-        self._budget.end(self, self._budget.amount(self.call.role, usage, self._priced))
+        self._budget.end(self, self._budget.amount(self.call.role, usage, self._prices))
 
     def charge_upper_bound(self) -> None:
         """It is unknown whether the call was paid: it counts in full."""

@@ -74,9 +74,12 @@ def _long_prompt(scope: str) -> tuple[Message, ...]:
     """Of words in random order, so that each is at least one token, and not the same every day, so that a server
     has none of it in its cache.
     """
-    drawn = random.Random(scope)  # noqa: S311 - no secret
-    text = " ".join(drawn.choices(_WORDS, k=_N_WORDS))
-    return (Message("user", f"Ignore these words: {text}\n\n{_PROMPT[0].content}"),)
+    return (Message("user", f"Ignore these words: {random_words(_N_WORDS, scope)}\n\n{_PROMPT[0].content}"),)
+
+
+def random_words(n: int, seed: str | None = None) -> str:
+    """Common words in random order."""
+    return " ".join(random.Random(seed).choices(_WORDS, k=n))  # noqa: S311 - no secret
 
 
 def _about_context(config: GeneratorConfig, response: httpx2.Response) -> str:

@@ -19,7 +19,7 @@ import httpx2
 from harness.core.errors import HarnessError
 from harness.core.hashing import digest
 from harness.core.records import Usage
-from harness.models.budget import Budget, BudgetReservation, Call, RolePriced
+from harness.models.budget import Budget, BudgetReservation, Call, RolePrices
 from harness.models.limiters import Limiters
 from harness.models.metering import Meter, OpenCall, current_meter
 from harness.models.model_endpoint import LIMIT, Endpoint, Outcome, fault
@@ -53,7 +53,7 @@ class CallContext:
     """noted(role, dialect) is called with changes to a model's requests."""
     budget: Budget = field(default_factory=Budget)
     """The remaining budget; unlimited by default."""
-    priced: RolePriced | None = None
+    prices: RolePrices | None = None
     """The prices of this run, if runs with other prices share the budget."""
     limiters: Limiters = field(default_factory=Limiters)
     """The limiters of its servers, shared by all that call them."""
@@ -120,7 +120,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             room = self._endpoint.reasoning_tokens
             call = Call(role, path, parsed, len(body), room)
             with self._call_context.budget.hold(
-                call, self._call_context.journal, self._call_context.priced
+                call, self._call_context.journal, self._call_context.prices
             ) as hold:
                 reply = await self._pay(key, request, meter, hold)
             return response_of(reply.status, reply.content, request)

@@ -54,7 +54,7 @@ from harness.statistics import (
 from harness.statistics.columnar_scores import MISSING, ScoreColumns, Spreads, judged_spreads
 from harness.statistics.correlation import TwinCorrelation, twin_correlations
 from harness.statistics.cost import evaluation_costs, fails_too_often, latencies, query_scores
-from harness.statistics.estimates import MeasuredCost, answers_spent
+from harness.statistics.estimate import MeasuredCost, answers_spent
 from harness.statistics.query_values import COSTS, QueryValues, values_of
 from harness.store import Manifest, RunDir
 

@@ -12,7 +12,7 @@ from typing import Any
 from harness.config import BudgetConfig
 from harness.core.errors import BudgetExhausted, ConfigError
 from harness.core.records import OWN_MODELS, Usage
-from harness.models.budget import Allowance, Amount
+from harness.models.budget import Allowance, Amount, Budget
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.statistics.prices import Price, Prices, role_price, usage_usd
 from harness.store import IndexDir, RunDir
@@ -176,6 +176,10 @@ class BudgetTracker:
             tokens=None if budget.tokens is None else max(0, budget.tokens - before.tokens),
             **time_limits,
         )
+
+    def budget(self, models: Mapping[str, Any]) -> Budget:
+        """The budget of calls to these models: what was left when the journals were last read."""
+        return Budget(self.allowance(), self.prices_of(models))
 
     def prices_of(self, models: Mapping[str, Any]) -> dict[str, Price]:
         """Role -> price, for models with a price; empty if dollars are not limited."""

@@ -11,7 +11,6 @@ from typing import Any
 
 from harness.config import ModelConfig
 from harness.llm_utils.event_loop import run_to_end
-from harness.models.budget import Budget
 from harness.models.model_identity import server_digests
 from harness.models.probe import ask_once, is_asked
 from harness.models.providers import provider_of
@@ -85,13 +84,12 @@ class Preflight:
             self.reporter.warn(f"warning: {warning}")
 
     def _call_context(self, journal: Journal, payer: Cell, identities: Mapping[str, Any]) -> CallContext:
-        prices = self.spending.prices_of(identities)
         return CallContext(
             journal,
             server_digests(identities),
             dialects=Dialects.under(self.results),
             begun_in=RunDir(self.results / payer.run_id).dialects(),
-            budget=Budget(self.spending.allowance(), lambda role, usage: prices[role].usd(usage)),
+            budget=self.spending.budget(identities),
             say=self.reporter.say,
         )
 

@@ -18,9 +18,9 @@ PREFLIGHT = "preflight"
 """Scope of calls that only test whether a model answers; excluded, because their lengths are not typical."""
 LATEST = 500
 """Most calls read from one journal; enough for estimates."""
-_MOST_SPANS = 50_000
 _LONGEST_REQUEST = 1 << 22
 """Longest request in bytes; longer ones are skipped."""
+_LONGEST_MS = 1e9
 
 _TELLING = f"scope NOT LIKE '{PREFLIGHT}/%'"
 _LATEST = (
@@ -28,18 +28,6 @@ _LATEST = (
     f" WHERE metered = 1 AND {_TELLING} ORDER BY started_at DESC LIMIT ?"
 )
 _TOKENS = ("input_tokens", "output_tokens", "cached_tokens")
-_SPANS = f"SELECT scope, paid_by, started_at, wall_s FROM calls WHERE role = ? AND {_TELLING} LIMIT ?"  # noqa: S608
-
-
-@dataclass(frozen=True)
-class CallSpan:
-    """Start and end of a call."""
-
-    scope: str
-    paid_by: str
-    start_s: float
-    """Seconds since 1970."""
-    end_s: float
 
 
 @dataclass(frozen=True)
@@ -60,6 +48,10 @@ class AskedCall:
     """Time of the request in seconds since 1970; it may have waited after that."""
     wall_s: float
     paid_by: str
+    fresh_tokens: int = 0
+    """Prompt tokens that the server read in `prompt_s`, the rest being cached; 0 if it reports no seconds."""
+    prompt_s: float = 0.0
+    completion_s: float = 0.0
 
 
 def latest_calls(path: Path, most: int = LATEST) -> list[AskedCall]:
@@ -68,18 +60,6 @@ def latest_calls(path: Path, most: int = LATEST) -> list[AskedCall]:
     Read-only, also while a run writes. Damaged rows are skipped, because the result is only used for estimates.
     """
     return list(_asked(_rows(path, _LATEST, (most,))))
-
-
-def call_spans(path: Path, role: str) -> list[CallSpan]:
-    """Start and end of the calls of `role`, unordered; empty if the journal is missing or unreadable."""
-    found = []
-    for scope, paid_by, started_at, wall_s in _rows(path, _SPANS, (role, _MOST_SPANS)):
-        try:
-            start_s = datetime.fromisoformat(started_at).timestamp()
-            found.append(CallSpan(scope, paid_by, start_s, start_s + wall_s))
-        except (ValueError, TypeError, OverflowError):
-            continue
-    return found
 
 
 def _rows(path: Path, query: str, values: tuple[object, ...]) -> list[Any]:
@@ -110,7 +90,20 @@ def _asked(rows: Iterable[Any]) -> Iterator[AskedCall]:
             own |= {name: operator.index(call[name]) for name in _TOKENS} | {"wall_s": float(call["wall_s"])}
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, zlib.error, RecursionError):
             continue
-        yield AskedCall(**own, characters=characters, max_tokens=limit, started_s=started_s)
+        yield AskedCall(**own, **_timings(call), characters=characters, max_tokens=limit, started_s=started_s)
+
+
+def _timings(call: dict[str, Any]) -> dict[str, Any]:
+    """The seconds that llama.cpp's server reports with a reply; empty for other servers."""
+    try:
+        timings = json.loads(_unpacked(call["response"]))["timings"]
+        milliseconds = [float(timings[f"{part}_ms"]) for part in ("prompt", "predicted")]
+        fresh = operator.index(timings["prompt_n"])
+    except (ValueError, KeyError, TypeError, zlib.error, RecursionError):
+        return {}
+    if fresh < 1 or not all(0 < value < _LONGEST_MS for value in milliseconds):
+        return {}
+    return {"fresh_tokens": fresh, "prompt_s": milliseconds[0] / 1000, "completion_s": milliseconds[1] / 1000}
 
 
 def _unpacked(packed: bytes) -> bytes:

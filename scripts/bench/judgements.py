@@ -20,8 +20,11 @@ Examples:
 
 import argparse
 import json
+import sqlite3
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -32,7 +35,6 @@ from benching import add_json, counted, ended, keep_json, print_table, said_of_m
 from model_server import served, serving
 
 from harness.store import RunDir
-from harness.store.asked_calls import call_spans
 
 _HERE = Path(__file__).parent
 _SEVEN = "the seven of ragas"
@@ -104,7 +106,9 @@ def _evaluated(folder: Path, url: str, evaluators: Sequence[str], at_once: int) 
 
 def _since_first_calls(journal: Path, written: Sequence[float]) -> float:
     """Seconds from the first call of each evaluator until its scores were `written`; evaluators run one by one."""
-    starts = sorted(span.start_s for role in ("judge", "judge_embedder") for span in call_spans(journal, role))
+    with closing(sqlite3.connect(journal)) as db:
+        rows = db.execute("SELECT started_at FROM calls WHERE role IN ('judge', 'judge_embedder')").fetchall()
+    starts = sorted(datetime.fromisoformat(started_at).timestamp() for (started_at,) in rows)
     total = after = 0.0
     for end in written:
         if within := [start for start in starts if after < start < end]:

@@ -18,7 +18,7 @@ from harness.report.view import Group, RunView
 from harness.statistics import Frame
 from harness.statistics.columnar_scores import ScoreColumns
 from harness.statistics.difference_tests import ALPHA, mcnemar_p
-from harness.statistics.estimates import MeasuredCost
+from harness.statistics.estimate import MeasuredCost
 from harness.statistics.non_inferior import MARGIN
 from harness.statistics.query_values import QueryValues
 from harness.statistics.sampling_design import SamplingDesign

@@ -195,7 +195,7 @@ class WorkerPool:
             begun_in=run.dialects(),
             noted=run.keep_dialect,
             budget=self._budget,
-            priced=lambda role, usage: job.prices[role].usd(usage),
+            prices=job.prices,
             limiters=self._limiters,
             say=tell.say,
         )

@@ -27,7 +27,6 @@ from harness.extensions.testset.question_records import (
 from harness.extensions.testset.question_slots import Orders, WantedQuestions, plan_orders
 from harness.llm_utils.bounded_concurrency import Progress
 from harness.llm_utils.event_loop import run_to_end
-from harness.models.budget import Budget
 from harness.models.providers import provider_of
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.model_preflight import fetch_weights
@@ -157,8 +156,7 @@ class _Command:
         self, planned: PlannedWriting, work: WorkFolder, spending: BudgetTracker, reporter: Reporter
     ) -> None:
         self._planned, self._work, self._spending, self._reporter = planned, work, spending, reporter
-        prices = spending.prices_of(planned.models.identities)
-        self._budget = Budget(spending.allowance(), lambda role, usage: prices[role].usd(usage))
+        self._budget = spending.budget(planned.models.identities)
 
     async def run(self) -> _Done:
         with ExitStack() as stack:
@@ -200,7 +198,7 @@ class _Command:
     def _told(self, what: str, models: WriterModels) -> Iterator[Progress]:
         """A progress bar with the cost."""
         with self._reporter.bar(what) as bar:
-            yield lambda done, total: bar.update(done, total, self._note(models))
+            yield lambda done, total: bar.update(done, total, self._note(models), self._spending.seconds_left())
 
     def _note(self, models: WriterModels) -> str:
         if note := self._spending.note(self._budget.spent):

@@ -32,6 +32,7 @@ FAKE = ProviderSpec(
     identity=lambda config: {"options": dict(config.options)} if config.options else {},
     transport=lambda config: FakeTransport(FakeScript.model_validate(config.options)),
     counts_tokens=False,
+    is_here=True,
 )
 NONE = ProviderSpec(
     name="none",

@@ -1,7 +1,7 @@
 """Measurements of earlier runs under --results, used to estimate new ones. Damaged runs are skipped."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -10,84 +10,51 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from harness.core.errors import HarnessError
-from harness.core.records import (
-    OWN_MODELS,
-    AnswerStyle,
-    Document,
-    EvaluationRecord,
-    Expected,
-    IndexRecord,
-    Phase,
-    RunRecord,
-)
+from harness.core.records import OWN_MODELS, Expected, Usage
 from harness.models.model_identity import server_digests
-from harness.protocols import Corpus, Workload
+from harness.models.providers import provider_of
 from harness.registry import SYSTEMS
-from harness.statistics.estimates import (
+from harness.runner.evaluating.plan import PlannedEvaluator
+from harness.runner.machine_info import describe_machine
+from harness.runner.plan import Cell
+from harness.statistics.estimate import (
+    EMBEDDER,
+    GENERATOR,
+    SAME_PARAMETERS,
     Earlier,
+    MeasuredCost,
     Rates,
     answers_spent,
     covered_seconds,
     index_spent,
-    live_span,
-    rates_of,
+    measured_range,
 )
-from harness.statistics.estimates.phase_estimate import SAME_PARAMETERS
 from harness.store import IndexDir, Manifest, RunDir, find_runs
-from harness.store.asked_calls import AskedCall, CallSpan, call_spans, latest_calls
-from harness.store.index_dir import Corpora
+from harness.store.asked_calls import AskedCall, latest_calls
 
 R = TypeVar("R")
 T = TypeVar("T")
-GENERATOR = "generator"
 _MOST_RUNS = 12
 """Maximum runs used to estimate one configuration, the latest first."""
 _MOST_READ = 4
 """Maximum runs of which records are read."""
 _MOST_RECORDS = 1000
 """Maximum records per run; more do not improve a mean."""
-_LARGEST_CORPUS = 64_000_000
-"""Bytes. A larger corpus is not read again to compute the expectation of a system."""
 
 
 class EarlierRun:
     """An earlier run, read lazily."""
 
-    def __init__(self, run: RunDir, manifest: Manifest, results: Path) -> None:
-        self.run = run
-        self.identity: Mapping[str, Any] = manifest.identity
-        self.manifest = manifest
-        self._results = results
-
-    @property
-    def system(self) -> Mapping[str, Any]:
+    def __init__(self, run: RunDir, manifest: Manifest) -> None:
+        self.run, self.manifest = run, manifest
+        self.system: Mapping[str, Any] = dict(manifest.identity.get("system") or {})
         """Name, version, index and answer parameters of its system."""
-        return dict(self.identity.get("system") or {})
+        self.server = _server_of(manifest.identity)
 
     @cached_property
     def index_kind(self) -> str:
         """The kind of its index, which systems may share. Empty if its system is not installed."""
         return str(_read(str(self.system.get("name")), lambda name: SYSTEMS.load(name).stored_index_kind) or "")
-
-    @property
-    def _answer_style(self) -> AnswerStyle:
-        asked: AnswerStyle = (self.identity.get("answers") or {}).get("style", "short")
-        return asked
-
-    @property
-    def server(self) -> str:
-        """The digest of the server and model of its generator."""
-        return server_of(self.identity)
-
-    @cached_property
-    def records(self) -> list[RunRecord]:
-        """The first records."""
-        return list(islice(self.run.iter_records(), _MOST_RECORDS))
-
-    @cached_property
-    def index(self) -> IndexRecord | None:
-        """The record of its index, which another run may have built."""
-        return self.run.index()
 
     @cached_property
     def calls(self) -> list[AskedCall]:
@@ -95,232 +62,150 @@ class EarlierRun:
         return [call for call in latest_calls(self.run.journal_path) if call.role == GENERATOR]
 
     @cached_property
-    def answer_other_s(self) -> tuple[float, float] | None:
-        """(answers made live, seconds in which an answer but no model call was running); None if unknown."""
-        live = [(record, span) for record in self.records if (span := live_span(record))]
-        scopes = {f"answer/{record.query_id}/{record.repeat}/{record.attempt}" for record, _ in live}
-        spans = [span for span in call_spans(self.run.journal_path, GENERATOR) if span.scope in scopes]
-        asked = sum(record.cost.usage[GENERATOR].calls for record, _ in live if GENERATOR in record.cost.usage)
-        if not live or len(spans) < asked:
-            return None
-        return len(live), max(covered_seconds([span for _, span in live]) - _covered(spans), 0.0)
-
-    @cached_property
     def expected(self) -> Expected | None:
-        """The work that its system expected: stored in the run, or computed if its corpus is available."""
-        kept = self.run.estimate()
-        return kept.expected if kept and kept.expected else self._worked_out()
-
-    def _worked_out(self) -> Expected | None:
-        spec = SYSTEMS.load(str(self.system.get("name")))
-        corpus = _stored_corpus(self._results, str(self.manifest.dataset.get("corpus_digest", "")))
-        if spec.expect is None or corpus is None or spec.version != self.system.get("version"):
-            return None
-        generator = (self.identity.get("models") or {}).get(GENERATOR) or {}
-        queries = [row.query for row in self.run.sample()]
-        return spec.expect(
-            spec.index_params.model_validate(self.system["index"]),
-            spec.answer_params.model_validate(self.system["answer"]),
-            Workload(corpus, queries, int(generator.get("max_tokens") or 1), self._answer_style),
-        )
-
-
-@dataclass(frozen=True)
-class SimilarityKey:
-    """The properties of a cell by which similar earlier runs are selected."""
-
-    system: str
-    index_kind: str
-    index: Mapping[str, Any]
-    answer: Mapping[str, Any]
-    dataset: str
-    server: str
-    is_local: bool
-    """The generator runs on this machine, so all its calls measure its speed."""
-    concurrency: int
-    machine: Mapping[str, Any]
+        """The work that its system expected when it started."""
+        kept = _read(self.run, RunDir.estimate)
+        return kept.expected if kept else None
 
 
 class EarlierRuns:
     """All runs in a results folder except imported ones, the latest first."""
 
-    def __init__(self, results: Path, *, without: Sequence[str] = ()) -> None:
-        """`without`: run ids to skip."""
+    def __init__(self, results: Path) -> None:
         self._results = results
-        self._spans: list[CallSpan] | None = None
-        self._rates: dict[tuple[str, int, Phase], Rates] = {}
-        self._runs = [run for run in _found(results) if run.run.run_id not in without]
+        self._rates: dict[tuple[str, int], Rates] = {}
+        self._machine = describe_machine()
+        self._runs = []
+        for run in find_runs(results, []):
+            manifest = _read(run, RunDir.manifest)
+            if manifest is not None and not manifest.is_imported:
+                self._runs.append(EarlierRun(run, manifest))
+        self._runs.sort(key=lambda one: (one.manifest.created_at, one.run.run_id), reverse=True)
 
-    def alike(self, wanted: SimilarityKey) -> list[EarlierRun]:
-        """The latest runs of the same system and generator."""
-        own = [run for run in self._served_by(wanted) if run.system.get("name") == wanted.system]
-        return own[:_MOST_RUNS]
-
-    def same_kind(self, wanted: SimilarityKey) -> list[EarlierRun]:
-        """The latest runs with the same generator and the same kind of index."""
-        own = [run for run in self._served_by(wanted) if run.index_kind == wanted.index_kind]
-        return own[:_MOST_RUNS]
-
-    def rates(self, wanted: SimilarityKey, phase: Phase) -> Rates:
-        """The measured rates of the generator. The speed of a local one comes from runs on this machine, that of
-        others from runs with the same concurrency.
+    def rates(self, cell: Cell) -> Rates:
+        """What the journals say of the generator: lengths of prompts and replies, and seconds per call. Calls of a
+        local model count on this machine only.
         """
-        key = (wanted.server, wanted.concurrency, phase)
+        key = (_server_of(cell.identity), cell.config.limits.concurrency)
         if key not in self._rates:
-            self._rates[key] = self._measure(wanted, phase)
+            self._rates[key] = self._measure(cell)
         return self._rates[key]
 
-    def _measure(self, wanted: SimilarityKey, phase: Phase) -> Rates:
-        runs = self._served_by(wanted)[:_MOST_RUNS]
-        index_calls = self._index_calls({run.run.run_id for run in runs})
-        answer_calls = [run.calls for run in runs]
-        rates = rates_of([index_calls, *answer_calls])
-        timed = [run.calls for run in runs if self._is_as_fast(run, wanted)]
-        if phase == "index" and not wanted.is_local:
-            timed = [index_calls] if index_calls else timed
-        elif wanted.is_local and any(self._is_as_fast(run, wanted) for run in runs):
-            timed = [index_calls, *timed]
-        return replace(rates, seconds=rates_of(timed).seconds)
+    def _measure(self, cell: Cell) -> Rates:
+        runs = self._served_by(cell)
+        journals = [self._index_calls({run.run.run_id for run in runs}), *(run.calls for run in runs)]
+        calls = [call for journal in journals for call in journal]
+        input_tokens = sum(call.input_tokens for call in calls)
+        if not input_tokens:
+            return Rates()
+        replies: dict[int, list[int]] = {}
+        for call in calls:
+            replies.setdefault(call.max_tokens, []).append(call.output_tokens)
+        timed = [run.calls for run in runs if self._is_as_fast(run, cell)]
+        n_timed = sum(map(len, timed))
+        if n_timed:
+            busy = sum(
+                covered_seconds((one.started_s, one.started_s + one.wall_s) for one in own) for own in timed
+            )
+            call_s = busy / n_timed
+        else:
+            call_s = sum(call.wall_s for call in calls) / len(calls) / cell.config.limits.concurrency
+        is_known = n_timed or not _is_here(cell)
+        return Rates(
+            characters_per_token=sum(call.characters for call in calls) / input_tokens,
+            reply_tokens={limit: sum(tokens) / len(tokens) for limit, tokens in replies.items()},
+            call_s=measured_range(call_s, is_speed=False) if is_known else None,
+        )
 
-    def index_phases(self, wanted: SimilarityKey, *, per_document: bool) -> list[Earlier]:
+    def index_phases(self, cell: Cell, *, per_document: bool) -> list[Earlier]:
         """Earlier index builds, each once. `per_document`: the unit is a document instead of a whole index, for
         systems that give no expectation.
         """
         found: dict[str, Earlier] = {}
-        for run in self.same_kind(wanted):
-            record = _read(run, lambda one: one.index)
+        for run in self._served_by(cell, lambda one: one.index_kind == cell.spec.stored_index_kind):
+            record = _read(run.run, RunDir.index)
             if record is None or record.index_id in found:
                 continue
             spent = index_spent(record)
-            expected = _read(run, lambda one: one.expected)
-            if not self._is_as_fast(run, wanted):
+            if not self._is_as_fast(run, cell):
                 spent = replace(spent, seconds=None)
             documents = record.stats.documents
             found[record.index_id] = Earlier(
                 spent=replace(spent, units=documents) if per_document else spent,
-                size=documents if per_document else spent.texts,
-                work=expected.index if expected else None,
-                closeness=_closeness(run, wanted, ("index",)),
+                work=run.expected.index if run.expected else None,
+                closeness=_closeness(run, cell, ("index",)),
             )
         return list(found.values())
 
-    def answer_phases(self, wanted: SimilarityKey) -> list[Earlier]:
+    def answer_phases(self, cell: Cell) -> list[Earlier]:
         """The answers of the few most similar runs; reading more records would take too long."""
         phases: list[Earlier] = []
         halves = ("index", "answer")
-        for run in sorted(self.alike(wanted), key=lambda one: -_closeness(one, wanted, halves)):
-            closeness = _closeness(run, wanted, halves)
+        alike = self._served_by(cell, lambda one: one.system.get("name") == cell.spec.name)
+        for run in sorted(alike, key=lambda one: -_closeness(one, cell, halves)):
+            closeness = _closeness(run, cell, halves)
             if len(phases) == _MOST_READ or (phases and closeness < phases[0].closeness):
                 break
-            spent = answers_spent(_read(run, lambda one: one.records) or [])
-            if not self._is_as_fast(run, wanted):
+            spent = answers_spent(
+                _read(run.run, lambda one: list(islice(one.iter_records(), _MOST_RECORDS))) or []
+            )
+            if not self._is_as_fast(run, cell):
                 spent = replace(spent, seconds=None)
             if spent.units and (spent.is_metered or OWN_MODELS in spent.usage):
-                expected = _read(run, lambda one: one.expected)
-                work = expected.query if expected else None
-                phases.append(Earlier(spent, work, size=spent.units, closeness=closeness))
+                phases.append(Earlier(spent, run.expected.query if run.expected else None, closeness))
         return phases
 
-    def index_times(self, wanted: SimilarityKey, *, per_document: bool) -> list[tuple[float, float]]:
-        """(texts or documents, seconds outside of model calls) of indexes built on this machine."""
-        found: dict[str, tuple[float, float]] = {}
-        for run in self.same_kind(wanted):
-            record = _read(run, lambda one: one.index)
-            if record is None or not _is_here(run, wanted) or record.index_id in found:
-                continue
-            seconds = self._index_other_s(record)
-            size = record.stats.documents if per_document else index_spent(record).texts
-            if seconds is not None:
-                found[record.index_id] = (size, seconds)
-        return list(found.values())
-
-    def answer_times(self, wanted: SimilarityKey) -> list[tuple[float, float]]:
-        """(answers, seconds outside of model calls) of runs on this machine, of other systems only if needed."""
-        for runs in (self.alike(wanted), self._runs[:_MOST_RUNS]):
-            timed = [run for run in runs if _is_here(run, wanted)][:_MOST_READ]
-            seconds = [_read(run, lambda one: one.answer_other_s) for run in timed]
-            known = [one for one in seconds if one is not None]
-            if known:
-                return known
-        return []
-
-    def judged(
-        self,
-        evaluator: str,
-        models: Mapping[str, Mapping[str, Any]],
-        closeness: Callable[[EvaluationRecord, str], int],
-    ) -> list[tuple[EvaluationRecord, int]]:
-        """The latest evaluations by these models, each with its number of judged answers. Only those with the
-        highest `closeness(record, name of the evaluated system)`.
+    def judged(self, planned: PlannedEvaluator, system: str, models: Mapping[str, Any]) -> list[Earlier]:
+        """The latest evaluations by this evaluator with these models, the judge as generator. Those of the same
+        system are closer: long contexts need more judge calls.
         """
-        found: dict[int, list[tuple[EvaluationRecord, int]]] = {}
+        wanted, found = (planned.spec.version, planned.params.model_dump(mode="json")), list[Earlier]()
         for run in self._runs:
+            done = _read(run.run, RunDir.done)
             for record in _read(run.run, RunDir.evaluations) or []:
-                done = _read(run.run, RunDir.done)
-                played = record.models
+                played, cost = record.models, record.cost
                 same = all(_is_same(played.get(role) or {}, model) for role, model in models.items())
-                if record.evaluator == evaluator and same and done and done.n_ok:
-                    near = closeness(record, str(run.system.get("name", "")))
-                    found.setdefault(near, []).append((record, done.n_ok))
-        return found[max(found)][:_MOST_RUNS] if found else []
+                if record.evaluator != planned.spec.name or not same or not done or not done.n_ok:
+                    continue
+                usage = {GENERATOR: cost.usage.get("judge", Usage())}
+                usage[EMBEDDER] = cost.usage.get("judge_embedder", Usage())
+                seconds = None if cost.replayed_calls else cost.wall_s
+                near = SAME_PARAMETERS * ((record.version, record.params) == wanted)
+                near += run.system.get("name") == system
+                found.append(Earlier(MeasuredCost(done.n_ok, usage, seconds), None, near))
+        return sorted(found, key=lambda one: -one.closeness)[:_MOST_RUNS]
 
-    def _served_by(self, wanted: SimilarityKey) -> list[EarlierRun]:
-        return [run for run in self._runs if run.server == wanted.server]
+    def _served_by(self, cell: Cell, alike: Callable[[EarlierRun], bool] = lambda _: True) -> list[EarlierRun]:
+        """The latest runs with the same generator."""
+        server = _server_of(cell.identity)
+        return [run for run in self._runs if run.server == server and alike(run)][:_MOST_RUNS]
 
-    def _is_as_fast(self, run: EarlierRun, wanted: SimilarityKey) -> bool:
-        if wanted.is_local:
-            return _is_here(run, wanted)
-        return (run.identity.get("limits") or {}).get("concurrency") == wanted.concurrency
+    def _is_as_fast(self, run: EarlierRun, cell: Cell) -> bool:
+        if _is_here(cell):
+            return all(run.manifest.machine.get(key) == self._machine.get(key) for key in ("processor", "cores"))
+        return (run.manifest.identity.get("limits") or {}).get("concurrency") == cell.config.limits.concurrency
 
     def _index_calls(self, payers: set[str]) -> list[AskedCall]:
         calls = latest_calls(IndexDir(self._results, "any").journal_path)
         return [call for call in calls if call.role == GENERATOR and call.paid_by in payers]
 
-    def _index_other_s(self, record: IndexRecord) -> float | None:
-        if self._spans is None:
-            self._spans = call_spans(IndexDir(self._results, "any").journal_path, GENERATOR)
-        paid = [span for span in self._spans if span.paid_by == record.built_by]
-        asked = index_spent(record).generator.calls - record.cost.replayed_calls
-        if record.cost.wall_s is None or len(paid) < asked:
-            return None
-        return max(record.cost.wall_s - _covered(paid), 0.0)
 
-
-def server_of(identity: Mapping[str, Any]) -> str:
+def _server_of(identity: Mapping[str, Any]) -> str:
     """A digest of the generator of a run: provider, model, weights and URL, without decoding parameters."""
     models = identity.get("models") or {}
     return server_digests({GENERATOR: models.get(GENERATOR) or {}})[GENERATOR]
 
 
-def _found(results: Path) -> list[EarlierRun]:
-    runs = []
-    for run in find_runs(results, []):
-        manifest = _read(run, RunDir.manifest)
-        if manifest is not None and not manifest.is_imported:
-            runs.append(EarlierRun(run, manifest, results))
-    return sorted(runs, key=lambda one: (one.manifest.created_at, one.run.run_id), reverse=True)
+def _is_here(cell: Cell) -> bool:
+    """Whether the speed of a configuration is that of this machine."""
+    generator = cell.generator
+    return generator is None or generator.is_none or provider_of(generator).is_here
 
 
-def _stored_corpus(results: Path, digest: str) -> Corpus | None:
-    path = Corpora(results).path(digest)
-    if not path.is_file() or path.stat().st_size > _LARGEST_CORPUS:
-        return None
-    documents: list[Document] = Corpora(results).documents(digest)
-    return Corpus(digest, documents)
-
-
-def _closeness(run: EarlierRun, wanted: SimilarityKey, halves: Sequence[str]) -> int:
-    same_params = all(run.system.get(half) == getattr(wanted, half) for half in halves)
-    same_dataset = (run.identity.get("dataset") or {}).get("name") == wanted.dataset
+def _closeness(run: EarlierRun, cell: Cell, halves: Sequence[str]) -> int:
+    same_params = all(run.system.get(half) == cell.identity["system"][half] for half in halves)
+    same_dataset = (run.manifest.identity.get("dataset") or {}).get("name") == cell.dataset.name
     return SAME_PARAMETERS * same_params + same_dataset
-
-
-def _is_here(run: EarlierRun, wanted: SimilarityKey) -> bool:
-    return all(run.manifest.machine.get(key) == wanted.machine.get(key) for key in ("processor", "cores"))
-
-
-def _covered(spans: Sequence[CallSpan]) -> float:
-    return covered_seconds([(span.start_s, span.end_s) for span in spans])
 
 
 def _read(of: R, what: Callable[[R], T]) -> T | None:

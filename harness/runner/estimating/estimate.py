@@ -1,40 +1,64 @@
 """Estimates the cost of configurations from the expectations of their systems, corrected by earlier runs."""
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from harness.config import ModelConfig
-from harness.core.records import Estimate, EvaluationRecord, Expected, PhaseEstimate, Usage, Work
-from harness.display.text_format import duration
+from harness.core.records import Estimate, Expected, PhaseEstimate, Range, Work
+from harness.display.text_format import duration, short_number
+from harness.models.cpu_count import usable_cores
 from harness.models.providers import provider_of
 from harness.protocols import Corpus, Workload
-from harness.runner.estimating.earlier_runs import EarlierRuns, SimilarityKey, server_of
+from harness.runner.estimating.earlier_runs import EarlierRuns
+from harness.runner.estimating.model_speed import (
+    ModelSpeed,
+    calibrate,
+    keep_measured,
+    missing_bytes,
+    stored_speed,
+)
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator, plan_evaluation
-from harness.runner.machine_info import describe_machine
 from harness.runner.plan import Cell, index_dirs
 from harness.runner.progress import Reporter
 from harness.runner.routed_systems import joined_expectation
-from harness.statistics.estimates import Allowed, Rates, Task, predict
-from harness.statistics.estimates.remaining_cost import bases, phases_left, totals
+from harness.statistics.estimate import (
+    NO_TIME,
+    Earlier,
+    Rates,
+    Sum,
+    Task,
+    measured_range,
+    phases_left,
+    predict,
+    totals,
+)
 from harness.statistics.prices import Prices, usage_usd
-from harness.store import RunDir
+from harness.store import IndexDir, RunDir
+from harness.store.asked_calls import latest_calls
 
-SAMPLE_FIRST = "run a small sample first, e.g. --set dataset.sample.per_type=1, and estimate again"
+_SERVER_CALL_S = Range(low=0.5, high=5.0)
+_SERVER_PASSAGES = Range(low=20.0, high=500.0)
+_LOCAL_PROMPT, _LOCAL_COMPLETION = Range(low=30.0, high=800.0), Range(low=4.0, high=60.0)
+_LOCAL_PASSAGES = Range(low=5.0, high=300.0)
+"""Speeds that are assumed, and said, if nothing was measured: of models behind a server and on this machine."""
+_PROCESS_S = Range(low=2.0, high=5.0)
+"""To start a process: for the index, for the answers, and to score them."""
+_BUSIEST = 4.0
+"""Most by which other programs slow down the start of processes."""
 
 
 class Estimator:
-    """Estimates configurations from the runs in a results folder. Calls no model, starts nothing and writes
-    nothing.
+    """Estimates configurations from the runs in a results folder and the stored speed of the models. Calls no
+    model, starts nothing and writes nothing.
     """
 
-    def __init__(self, results: Path, prices: Prices, *, without: Sequence[str] = ()) -> None:
-        """`without`: run ids to ignore."""
-        self._results = results
-        self._prices = prices
-        self._without = without
+    def __init__(self, results: Path, prices: Prices) -> None:
+        self._results, self._prices = results, prices
 
     def estimate_all(self, cells: Sequence[Cell], paid: set[str] | None = None) -> list[Estimate]:
         """One estimate per configuration. The first configuration that uses an index pays for it. `paid` holds the
@@ -56,84 +80,86 @@ class Estimator:
         n_answers, expected = cell.n_answers, expected_work(cell)
         run = RunDir(self._results / cell.run_id)
         n_left = n_answers - len(run.intact_statuses())
+        units = 1 if expected else len(cell.dataset.documents)
+        indexed = self._earlier.index_phases(cell, per_document=expected is None)
+        answered = self._earlier.answer_phases(cell)
         return Estimate(
             run_id=cell.run_id,
-            index=self._index(cell, expected),
-            answer=self._answers(cell, expected, n_answers),
+            index=self._predicted(cell, expected, expected.index if expected else None, units, indexed),
+            answer=self._predicted(cell, expected, expected.query if expected else None, n_answers, answered),
             judging=self._judging(cell, run, n_answers, n_left),
             expected=expected,
             index_is_built=all(index.record() is not None for index in index_dirs(cell, self._results)),
+            start=self._start(cell) if n_left else NO_TIME,
             n_answers=n_answers,
             n_left=n_left,
         )
 
     @cached_property
     def _earlier(self) -> EarlierRuns:
-        return EarlierRuns(self._results, without=self._without)
+        return EarlierRuns(self._results)
 
-    @cached_property
-    def _machine(self) -> dict[str, Any]:
-        return describe_machine()
+    def _predicted(
+        self, cell: Cell, expected: Expected | None, work: Work | None, units: int, earlier: Sequence[Earlier]
+    ) -> PhaseEstimate:
+        rates, assumed = self._rates(cell)
+        work = work if work is None or cell.generates else work.model_copy(update={"calls": ()})
+        task = Task(
+            units=units,
+            work=work,
+            rates=_limits(rates, cell.generator, cell.embedder),
+            earlier=earlier,
+            price=lambda usage: usage_usd(self._prices, cell.identity["models"], usage),
+            embedder_is_metered=cell.embedder is not None and provider_of(cell.embedder).counts_tokens,
+            is_most=bool(expected and expected.most),
+            notes=_assumed(expected),
+        )
+        found = predict(task)
+        uses = {"generator": bool(work and work.calls), "embedder": bool(work and work.embedded_texts)}
+        said = [
+            note for role, note in assumed.items() if uses[role] and not any(one.spent.seconds for one in earlier)
+        ]
+        return found.model_copy(update={"notes": (*found.notes, *said)})
 
-    def _index(self, cell: Cell, expected: Expected | None) -> PhaseEstimate:
-        wanted, per_document = self._similarity_key(cell), expected is None
-        documents = len(cell.dataset.documents)
-        work = _without_generator(expected.index, cell) if expected else None
-        return predict(
-            Task(
-                units=documents if per_document else 1,
-                work=work,
-                rates=self._rates(cell, "index"),
-                earlier=self._earlier.index_phases(wanted, per_document=per_document),
-                price=lambda usage: self._usd(cell, usage),
-                embedder_is_metered=_embedder_is_metered(cell),
-                generator=_allowed(cell.generator),
-                embedder=_allowed(cell.embedder),
-                size=documents if work is None else work.embedded_texts,
-                timed=self._earlier.index_times(wanted, per_document=per_document),
-                assumed=_assumed(expected),
+    def _rates(self, cell: Cell) -> tuple[Rates, dict[str, str]]:
+        """The rates of the models of a configuration; by role, a note about a speed that is assumed."""
+        rates, assumed = Rates(), dict[str, str]()
+        if cell.generator is not None and cell.generates:
+            rates, assumed["generator"] = self._generator_rates(cell, cell.generator)
+        if cell.embedder is not None and not cell.embedder.is_none:
+            speed, is_here = stored_speed(cell.embedder), provider_of(cell.embedder).is_here
+            if speed and speed.passages_per_s:
+                passages = measured_range(speed.passages_per_s, is_speed=True)
+            else:
+                passages = _LOCAL_PASSAGES if is_here else _SERVER_PASSAGES
+                assumed["embedder"] = f"{_words(passages)} passages/s of {cell.embedder.label} are assumed"
+            rates = replace(rates, passages_per_s=passages)
+        return rates, {role: note for role, note in assumed.items() if note}
+
+    def _generator_rates(self, cell: Cell, model: ModelConfig) -> tuple[Rates, str]:
+        note, rates = "", self._earlier.rates(cell)
+        speed = stored_speed(model) or ModelSpeed()
+        if speed.prompt_tokens_per_s and speed.completion_tokens_per_s:
+            read, written = (
+                measured_range(one, is_speed=True)
+                for one in (speed.prompt_tokens_per_s, speed.completion_tokens_per_s)
             )
-        )
+            return replace(rates, prompt_tokens_per_s=read, completion_tokens_per_s=written), ""
+        if rates.call_s is not None:
+            return rates, ""
+        if provider_of(model).is_here:
+            note = f"{_words(_LOCAL_PROMPT)} prompt and {_words(_LOCAL_COMPLETION)} completion tokens/s"
+            rates = replace(rates, prompt_tokens_per_s=_LOCAL_PROMPT, completion_tokens_per_s=_LOCAL_COMPLETION)
+        else:
+            note = f"{_words(_SERVER_CALL_S)} seconds per call"
+            rates = replace(rates, call_s=_SERVER_CALL_S.times(1 / cell.config.limits.concurrency))
+        return rates, f"{note} of {model.label} are assumed: it was not measured on this machine"
 
-    def _answers(self, cell: Cell, expected: Expected | None, n_answers: int) -> PhaseEstimate:
-        wanted = self._similarity_key(cell)
-        return predict(
-            Task(
-                units=n_answers,
-                work=_without_generator(expected.query, cell) if expected else None,
-                rates=self._rates(cell, "answer"),
-                earlier=self._earlier.answer_phases(wanted),
-                price=lambda usage: self._usd(cell, usage),
-                embedder_is_metered=_embedder_is_metered(cell),
-                generator=_allowed(cell.generator),
-                embedder=_allowed(cell.embedder),
-                size=n_answers,
-                timed=self._earlier.answer_times(wanted),
-                assumed=_assumed(expected),
-            )
-        )
-
-    def _rates(self, cell: Cell, phase: Any) -> Rates:
-        if not cell.generates:
-            return Rates()
-        return self._earlier.rates(self._similarity_key(cell), phase)
-
-    def _usd(self, cell: Cell, usage: Mapping[str, Usage]) -> float | None:
-        return usage_usd(self._prices, cell.identity["models"], usage)
-
-    def _similarity_key(self, cell: Cell) -> SimilarityKey:
-        system = cell.identity["system"]
-        return SimilarityKey(
-            system=cell.spec.name,
-            index_kind=cell.spec.stored_index_kind,
-            index=system["index"],
-            answer=system["answer"],
-            dataset=cell.dataset.name,
-            server=server_of(cell.identity),
-            is_local=cell.generator is not None and provider_of(cell.generator).is_here,
-            concurrency=cell.config.limits.concurrency,
-            machine=self._machine,
-        )
+    def _start(self, cell: Cell) -> Range:
+        """Seconds to start the processes of a run and to load its models, twice if both phases use them."""
+        speeds = [speed for model in cell.models.values() if (speed := stored_speed(model))]
+        busy = min(max(os.getloadavg()[0] / usable_cores(), 1.0), _BUSIEST)
+        return _PROCESS_S.times(3, 3 * busy) + Range(low=0.0, high=2 * sum(speed.load_s for speed in speeds))
 
     def _judging(self, cell: Cell, run: RunDir, n_answers: int, n_left: int) -> dict[str, PhaseEstimate]:
         """Estimates by evaluator, without those that already scored the finished run with the same judge and
@@ -152,35 +178,36 @@ class Estimator:
         self, planned: PlannedEvaluator, plan: EvaluationPlan, system: str, n_answers: int
     ) -> PhaseEstimate:
         models = _called_models(planned, plan)
-        wanted = planned.spec.version, planned.params.model_dump(mode="json")
-
-        def closeness(record: EvaluationRecord, own: str) -> int:
-            """Prefers the same evaluator parameters, then the same system: long contexts need more judge calls."""
-            return 2 * ((record.version, record.params) == wanted) + (own == system)
-
-        alike = self._earlier.judged(planned.spec.name, models, closeness)
-        if not alike:
+        earlier = self._earlier.judged(planned, system, models)
+        if not earlier:
             by = " and ".join("judge" if role == "judge" else "embedder" for role in models)
             return PhaseEstimate(notes=(f"no earlier evaluation by this evaluator and {by}",))
-        share = n_answers / sum(n for _, n in alike)
-        used = {role: _scaled((record.cost.usage.get(role) for record, _ in alike), share) for role in models}
-        judge, embedder = (used.get(role, Usage()) for role in ("judge", "judge_embedder"))
-        live = [(record, n) for record, n in alike if not record.cost.replayed_calls and record.cost.wall_s]
-        seconds = sum(record.cost.wall_s or 0.0 for record, _ in live)
-        least_s = max(
-            _allowed(model).seconds(usage.calls, usage.input_tokens + usage.output_tokens)
-            for model, usage in ((plan.judge, judge), (plan.embedder, embedder))
+        roles = {"generator": "judge", "embedder": "judge_embedder"}
+        task = Task(
+            units=n_answers,
+            work=None,
+            rates=_limits(Rates(), plan.judge, plan.embedder),
+            earlier=earlier,
+            price=lambda usage: usage_usd(
+                self._prices, plan.models, {roles[role]: used for role, used in usage.items()}
+            ),
+            embedder_is_metered=True,
         )
-        return PhaseEstimate(
-            calls=judge.calls + embedder.calls,
-            input_tokens=judge.input_tokens,
-            output_tokens=judge.output_tokens,
-            cached_tokens=judge.cached_tokens,
-            embedder_tokens=embedder.input_tokens,
-            usd=usage_usd(self._prices, plan.models, used),
-            seconds=max(seconds * n_answers / sum(n for _, n in live), least_s) if live else None,
-            basis=f"{len(alike)} earlier {'evaluation' if len(alike) == 1 else 'evaluations'}",
-        )
+        return predict(task)
+
+
+def _limits(rates: Rates, generator: ModelConfig | None, embedder: ModelConfig | None) -> Rates:
+    """The rates, with the limits of both models per minute."""
+    return replace(
+        rates,
+        requests_per_minute=generator.requests_per_minute if generator else None,
+        tokens_per_minute=generator.tokens_per_minute if generator else None,
+        embedder_tokens_per_minute=embedder.tokens_per_minute if embedder else None,
+    )
+
+
+def _words(span: Range) -> str:
+    return f"{span.low:g} to {span.high:g}"
 
 
 def _called_models(planned: PlannedEvaluator, plan: EvaluationPlan) -> dict[str, dict[str, Any]]:
@@ -188,11 +215,6 @@ def _called_models(planned: PlannedEvaluator, plan: EvaluationPlan) -> dict[str,
     configs: dict[str, ModelConfig] = {model.role: model for model in (plan.judge, plan.embedder)}
     models = plan.models_of(planned)
     return {role: model for role, model in models.items() if provider_of(configs[role]).encoder is None}
-
-
-def _scaled(used: Iterable[Usage | None], share: float) -> Usage:
-    total = sum(filter(None, used), Usage())
-    return Usage(**{name: round(count * share) for name, count in total.model_dump().items()})
 
 
 def expected_work(cell: Cell) -> Expected | None:
@@ -219,33 +241,35 @@ def _own_expected(cell: Cell, workload: Workload) -> Expected | None:
     return expect(cell.index_params, cell.answer_params, workload) if expect else None
 
 
-def _without_generator(work: Work, cell: Cell) -> Work:
-    """The work, without generator calls if the configuration has no generator."""
-    return work if cell.generates else work.model_copy(update={"calls": ()})
-
-
-def _embedder_is_metered(cell: Cell) -> bool:
-    return cell.embedder is not None and provider_of(cell.embedder).counts_tokens
-
-
-def _allowed(model: ModelConfig | None) -> Allowed:
-    return Allowed(model.requests_per_minute, model.tokens_per_minute) if model else Allowed()
-
-
 def _assumed(expected: Expected | None) -> tuple[str, ...]:
     if expected is None:
         return ()
     return (f"at most: {expected.most}", *expected.notes) if expected.most else expected.notes
 
 
+def calibrate_models(cells: Sequence[Cell], reporter: Reporter, *, measure: bool) -> list[str]:
+    """Measure the speed of the free models of these configurations, a few seconds each, unless done today.
+
+    Returns notes about weights to download and failures. Calls no paid model and downloads nothing.
+    """
+    models = {repr(model): model for cell in cells for model in cell.models.values() if not model.is_none}
+    notes = []
+    for model in models.values():
+        if size := missing_bytes(model):
+            notes.append(f"{model.label}: {size / 1e6:,.0f} MB of weights will be downloaded by the first run")
+        elif measure and (note := calibrate(model, reporter.say)):
+            notes.append(note)
+    return notes
+
+
 def say_total(cells: Sequence[Cell], estimator: Estimator, reporter: Reporter) -> None:
     """Print one line with the remaining cost of all configurations, before the first begins. Never raises."""
     with _errors_as_notes(reporter):
         estimates = estimator.estimate_all(cells)
-        phases = [phase for estimate in estimates for phase in phases_left(estimate)]
-        if phases:
-            judged = ", without judges" if any(estimate.judging for estimate in estimates) else ""
-            reporter.say(f"estimate of all {len(cells)} runs{judged}: {in_one_line(phases)}")
+        if any(estimate.n_left for estimate in estimates):
+            reporter.say(
+                f"estimate of all {len(cells)} runs{_without_judges(estimates)}: {in_one_line(estimates)}"
+            )
 
 
 def keep_estimate(cell: Cell, run: RunDir, prices: Prices, reporter: Reporter) -> None:
@@ -254,8 +278,23 @@ def keep_estimate(cell: Cell, run: RunDir, prices: Prices, reporter: Reporter) -
         if run.estimate() is None and not run.intact_statuses():
             estimate = Estimator(run.path.parent, prices).estimate(cell)
             run.write_estimate(estimate)
-            judged = " without judges" if estimate.judging else ""
-            reporter.say(f"  estimate{judged}: {in_one_line(phases_left(estimate))}")
+            reporter.say(f"  estimate{_without_judges([estimate])}: {in_one_line([estimate])}")
+
+
+def keep_speeds(cells: Sequence[Cell], results: Path, reporter: Reporter) -> None:
+    """Store the speeds that runs measured without further calls, for later estimates. Never raises."""
+    with _errors_as_notes(reporter):
+        for cell in cells:
+            if cell.generator is not None and not cell.generator.is_none:
+                paths = (RunDir(results / cell.run_id).journal_path, IndexDir(results, cell.index_id).journal_path)
+                calls = [
+                    call for path in paths for call in latest_calls(path) if call.paid_by in ("", cell.run_id)
+                ]
+                keep_measured(cell.generator, [call for call in calls if call.role == "generator"])
+
+
+def _without_judges(estimates: Sequence[Estimate]) -> str:
+    return " without judges" if any(estimate.judging for estimate in estimates) else ""
 
 
 @contextmanager
@@ -267,16 +306,56 @@ def _errors_as_notes(reporter: Reporter) -> Iterator[None]:
         reporter.say(f"  note: no estimate ({type(error).__name__}: {' '.join(str(error).split())[:200]})")
 
 
-def in_one_line(phases: Sequence[PhaseEstimate]) -> str:
-    """`about 12 min, 410,000 tokens, $0.00; from formula, corrected by 4 runs`."""
-    summed = totals(phases)
-    seconds, usd = summed["seconds"], summed["usd"]
-    tokens = [summed[name].value for name in ("input_tokens", "output_tokens")]
-    known = [value for value in tokens if value is not None]
-    time_known = seconds.is_whole and seconds.value is not None
+def in_one_line(estimates: Sequence[Estimate]) -> str:
+    """`3-12 min, 410,000-480,000 tokens, $0.00; from 4 earlier runs`."""
+    phases = [phase for estimate in estimates for phase in phases_left(estimate).values()]
+    summed = totals(phases, start_of(estimates))
+    tokens = tokens_of(summed)
+    asking = [phase for phase in phases if phase.calls != 0 or phase.embedder_tokens] or phases
     words = [
-        f"about {duration(seconds.value or 0.0)}" if time_known else "an unknown time",
-        f"{sum(known):,.0f} tokens" if known else "unknown tokens",
-        f"${usd.value:.2f}" if usd.is_whole and usd.value is not None else "unknown dollars",
+        minutes_text(summed["seconds"]) or "an unknown time",
+        f"{tokens} tokens" if tokens else "unknown tokens",
+        f"${usd}" if (usd := usd_text(summed["usd"])) else "unknown dollars",
     ]
-    return f"{', '.join(words)}; from {' and '.join(bases(phases))}"
+    return f"{', '.join(words)}; from {' and '.join(dict.fromkeys(phase.basis for phase in asking))}"
+
+
+def start_of(estimates: Iterable[Estimate]) -> Range:
+    """The seconds to start all these runs."""
+    return sum((estimate.start for estimate in estimates if estimate.n_left), NO_TIME)
+
+
+def minutes_text(seconds: Sum) -> str:
+    """`3-5 min`, `2 h 10 min - 3 h`; `at least 3 min` if a part is unknown, empty if all are."""
+    if seconds.value is None:
+        return ""
+    low, high = duration(seconds.value.low), duration(seconds.value.high)
+    if not seconds.is_whole:
+        return f"at least {low}"
+    if low == high:
+        return low
+    (least, unit), (most, other) = low.rsplit(" ", 1), high.rsplit(" ", 1)
+    return f"{least}-{most} {unit}" if unit == other and " " not in least + most else f"{low} - {high}"
+
+
+def tokens_of(summed: Mapping[str, Sum]) -> str:
+    """Prompt and completion tokens together, in short: `120,000-150,000`, `0.9-1.7 million`."""
+    parts = [summed[name] for name in ("input_tokens", "output_tokens")]
+    known = [one.value for one in parts if one.value is not None]
+    if not known:
+        return ""
+    total, is_whole = sum(known, NO_TIME), all(one.is_whole for one in parts)
+    scale, unit = (1e6, " million") if total.high >= 1e6 else (1, "")
+    low, high = (short_number(value / scale) for value in (total.low, total.high))
+    return ("" if is_whole else "≥ ") + (low if low == high or not is_whole else f"{low}-{high}") + unit
+
+
+def usd_text(usd: Sum) -> str:
+    """`0.02-0.05`; empty if it is unknown."""
+    if usd.value is None:
+        return ""
+    low, high = (
+        f"{value:,.2f}" if value >= 0.1 or not value else f"{value:.1g}"
+        for value in (usd.value.low, usd.value.high)
+    )
+    return ("" if usd.is_whole else "≥ ") + (low if low == high or not usd.is_whole else f"{low}-{high}")

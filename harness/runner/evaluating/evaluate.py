@@ -11,7 +11,6 @@ from harness.core.errors import BudgetExhausted, HarnessError
 from harness.core.records import NO_ROW, Cost, EvaluationRecord, Score, Usage
 from harness.evaluators.run_scoring import Scorer
 from harness.llm_utils.event_loop import run_to_end
-from harness.models.budget import Budget
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
@@ -98,8 +97,7 @@ class _Evaluation:
         self.keep_final = False
         self._reporter, self._spending = reporter, spending
         spending.count()
-        prices = spending.prices_of(plan.models)
-        self._budget = Budget(spending.allowance(), lambda role, usage: prices[role].usd(usage))
+        self._budget = spending.budget(plan.models)
 
     async def run(self, folder: Path) -> EvaluationOutcome:
         evaluated: list[Evaluated] = []
@@ -132,7 +130,7 @@ class _Evaluation:
             def tell(done: int, total: int, doing: str) -> None:
                 usd = self._usd(scoring.paid) if scoring else None
                 note = self._spending.note(self._budget.spent) or (f"${usd:.4f}" if usd else "")
-                bar.update(done, total, f"{doing}, {note}" if note else doing)
+                bar.update(done, total, f"{doing}, {note}" if note else doing, self._spending.seconds_left())
 
             if there := self._elsewhere(planned, models, tell):
                 with there as scoring:

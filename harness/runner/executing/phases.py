@@ -114,7 +114,8 @@ class Execution:
         if event.kind == "progress":
             usd = self.usd(event) if event.usage else None
             note = self.spending.note(event.spent) or (f"${usd:.4f}" if usd else "")
-            bar.update(event.done, event.total, f"{event.doing}, {note}" if note else event.doing)
+            doing = f"{event.doing}, {note}" if note else event.doing
+            bar.update(event.done, event.total, doing, self.spending.seconds_left())
 
     def answer(self, todo: Sequence[QueryTask]) -> None:
         """Answer these queries. A query that kills the worker process is recorded as failed, and the others

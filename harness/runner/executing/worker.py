@@ -74,7 +74,7 @@ class Worker:
         self._index_dir = IndexDir(Path(job.results), job.index_id)
         self._told_at = 0.0
         self._warned: set[str] = set()
-        self._budget = Budget(job.allowance, lambda role, usage: job.prices[role].usd(usage))
+        self._budget = Budget(job.allowance, job.prices)
         self.relay = RemoteCallClient(self._ask)
         """Receives the replies to model calls that the runner makes for this worker."""
 

@@ -26,9 +26,11 @@ from harness.store.journal import paid_by_runs
 OpenSeam = Callable[[], CallContext]
 
 
-def priced(_role: str, usage: Usage) -> float:
+class Price:
     """Input a dollar a thousand, output four."""
-    return usage.input_tokens / 1000 + usage.output_tokens / 250
+
+    def usd(self, usage: Usage) -> float:
+        return usage.input_tokens / 1000 + usage.output_tokens / 250
 
 
 class Serving(FakeTransport):
@@ -107,13 +109,13 @@ async def test_no_limit_is_ever_passed_and_most_of_it_is_used(
     limit = draw.choice([4_000, 9_000, 15_000])
     call_context, server = open_seam(), Serving(draw)
     allowance = Allowance(tokens=limit) if limited == "tokens" else Allowance(usd=limit / 1000)
-    call_context.budget = Budget(allowance, priced)
+    call_context.budget = Budget(allowance, {"generator": Price()})
     answered, refused = await ask_all(transport(call_context, server), random_texts(draw, 2_000))
     assert answered > 0
     assert refused == 8
     spent = server.usage.input_tokens + server.usage.output_tokens
     if limited == "usd":
-        spent = round(1000 * priced("", server.usage))
+        spent = round(1000 * Price().usd(server.usage))
     # What is left at the end is less than the bound of one call: 900 characters of 3 bytes, what surrounds them.
     assert limit - 3_000 < spent <= limit
     assert server.most_at_once > 1

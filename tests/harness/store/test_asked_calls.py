@@ -9,7 +9,7 @@ import pytest
 
 from harness.core.records import Usage
 from harness.store import CallKey, Journal, StoredCall
-from harness.store.asked_calls import call_spans, latest_calls
+from harness.store.asked_calls import latest_calls
 
 
 def journal(path: Path, requests: list[bytes]) -> None:
@@ -42,14 +42,6 @@ def test_no_more_than_the_latest_are_read(tmp_path: Path) -> None:
     path = tmp_path / "calls.sqlite"
     journal(path, [request("x") for _ in range(5)])
     assert [call.scope for call in latest_calls(path, 2)] == ["answer/q4/0/1", "answer/q3/0/1"]
-
-
-def test_spans_are_those_of_one_role(tmp_path: Path) -> None:
-    path = tmp_path / "calls.sqlite"
-    journal(path, [request("x")])
-    (span,) = call_spans(path, "generator")
-    assert span.end_s - span.start_s == 1.5
-    assert call_spans(path, "judge") == []
 
 
 def test_what_is_no_chat_request_is_passed_over(tmp_path: Path) -> None:
@@ -89,7 +81,6 @@ def test_a_call_that_cannot_have_been_is_passed_over(tmp_path: Path, damage: str
     with closing(sqlite3.connect(path)) as db, db:
         db.execute(f"UPDATE calls SET {damage} WHERE scope = 'answer/q0/0/1'")
     assert [call.scope for call in latest_calls(path)] == ["answer/q1/0/1"]
-    assert len(call_spans(path, "generator")) == 2 - ("tokens" not in damage)
 
 
 @pytest.mark.parametrize("column", ["input_tokens", "wall_s"])

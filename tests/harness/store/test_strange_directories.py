@@ -18,7 +18,7 @@ from harness.core.records import Cost, Estimate, IndexRecord, IndexStats, PhaseE
 from harness.runner.executing.worker_supervisor import CleanedLog
 from harness.statistics.resource_usage import load_resources
 from harness.store import CallKey, Done, IndexDir, Journal, RunDir, StoredCall, untrusted_file_reader
-from harness.store.asked_calls import call_spans, latest_calls
+from harness.store.asked_calls import latest_calls
 
 FILES: dict[str, Callable[[RunDir], object]] = {
     "manifest.json": RunDir.manifest,
@@ -140,7 +140,6 @@ def test_a_journal_that_is_no_file_is_one_line_for_its_writer_and_empty_for_esti
         with pytest.raises(StoreError, match=r"calls\.sqlite"):
             Journal(path, shared=shared).find(CallKey("index", "generator", "d", 0))
     assert latest_calls(path) == []
-    assert call_spans(path, "generator") == []
 
 
 @pytest.mark.parametrize("strange", STRANGE[:-1])

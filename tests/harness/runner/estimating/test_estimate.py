@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.config import load_config
-from harness.core.records import Estimate, PhaseEstimate
+from harness.core.records import Estimate, PhaseEstimate, Range
 from harness.runner.estimating import estimate as estimating
 from harness.runner.estimating.estimate import Estimator, in_one_line, keep_estimate
 from harness.runner.evaluating.evaluate import evaluate_runs
@@ -15,7 +15,6 @@ from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.executing.execute import RunContext, open_run, run_cell
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
-from harness.statistics.estimates.remaining_cost import phases_left
 from harness.statistics.prices import load_prices
 
 FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1")
@@ -30,6 +29,10 @@ def estimate(results: Path, *settings: str) -> Estimate:
     return Estimator(results, load_prices()).estimate(cell)
 
 
+def most(span: Range | None, end: str = "high") -> float:
+    return getattr(span, end) if span else 0.0
+
+
 class Heard(Reporter):
     def __init__(self) -> None:
         super().__init__(quiet=True)
@@ -41,10 +44,11 @@ class Heard(Reporter):
 
 def test_without_any_run_the_formula_says_what_it_assumes(tmp_path: Path) -> None:
     found = estimate(tmp_path / "results")
-    assert found.answer.basis == "formula"
     assert found.answer.calls == 4
-    assert found.answer.output_tokens == 4 * 256
-    assert found.answer.seconds is None
+    assert found.answer.output_tokens
+    assert 0 < found.answer.output_tokens.low < found.answer.output_tokens.high == 4 * 256
+    assert found.answer.seconds
+    assert any("assumed" in note for note in found.answer.notes)
     assert found.index.calls == 0
     assert not (tmp_path / "results").exists()
 
@@ -55,13 +59,16 @@ def test_every_repeat_is_counted(tmp_path: Path) -> None:
 
 def test_without_a_generator_nothing_is_generated(tmp_path: Path) -> None:
     found = estimate(tmp_path, "models.generator.provider=none")
-    assert (found.answer.calls, found.answer.input_tokens, found.answer.usd) == (0, 0, 0)
+    nothing = Range(low=0, high=0)
+    assert (found.answer.calls, found.answer.input_tokens, found.answer.usd) == (0, nothing, nothing)
 
 
 def test_dollars_are_those_of_the_configured_model_and_unknown_without_a_price(tmp_path: Path) -> None:
     priced = estimate(tmp_path, "models.generator.provider=openai").answer
-    usage = (priced.input_tokens or 0) * 0.15 + (priced.output_tokens or 0) * 0.60
-    assert priced.usd == pytest.approx(usage / 1e6, rel=1e-3)
+    assert priced.usd
+    for end in ("low", "high"):
+        usage = most(priced.input_tokens, end) * 0.15 + most(priced.output_tokens, end) * 0.60
+        assert getattr(priced.usd, end) == pytest.approx(usage / 1e6, rel=2e-3)
     unpriced = estimate(tmp_path, "models.generator.provider=openai", "models.generator.model=unheard-of").answer
     assert unpriced.usd is None
     assert any("no price" in note for note in unpriced.notes)
@@ -71,7 +78,7 @@ def test_an_index_that_two_cells_share_is_paid_once(tmp_path: Path) -> None:
     shared = cells("matrix.answer.top_k=[1,3]")
     first, second = Estimator(tmp_path, load_prices()).estimate_all(shared)
     assert (first.index_is_built, second.index_is_built) == (False, True)
-    assert (second.answer.input_tokens or 0) > (first.answer.input_tokens or 0)
+    assert most(second.answer.input_tokens) > most(first.answer.input_tokens)
 
 
 def test_an_evaluator_that_asks_a_judge_is_unknown_without_an_earlier_evaluation(tmp_path: Path) -> None:
@@ -126,7 +133,7 @@ def test_a_router_is_expected_to_take_what_its_dearest_route_takes_and_each_inde
     dearest = estimate(tmp_path, "systems=[naive]", "answer.top_k=50")
     other = estimate(tmp_path, "systems=[naive]", "index.chunk_size=400")
     assert by_rules.answer.calls == dearest.answer.calls
-    assert by_rules.answer.input_tokens == dearest.answer.input_tokens
+    assert most(by_rules.answer.input_tokens) == most(dearest.answer.input_tokens)
     assert by_rules.expected
     assert dearest.expected
     assert other.expected
@@ -138,7 +145,7 @@ def test_a_router_is_expected_to_take_what_its_dearest_route_takes_and_each_inde
 def test_a_router_that_asks_a_model_for_the_type_is_expected_to_pay_for_that(tmp_path: Path) -> None:
     rules, model = (estimate(tmp_path, "systems=[router]", routed(by, top_k=2)) for by in ("rules", "model"))
     assert (model.answer.calls, rules.answer.calls) == (8, 4)
-    assert (model.answer.input_tokens or 0) > (rules.answer.input_tokens or 0)
+    assert most(model.answer.input_tokens) > most(rules.answer.input_tokens)
 
 
 def test_a_run_that_begins_keeps_its_estimate_and_says_it_in_one_line(tmp_path: Path) -> None:
@@ -149,8 +156,8 @@ def test_a_run_that_begins_keeps_its_estimate_and_says_it_in_one_line(tmp_path: 
     assert kept is not None
     assert kept.expected is not None
     (line,) = heard.lines
-    assert line.startswith("  estimate: an unknown time, ")
-    assert line.endswith(" tokens, $0.00; from formula")
+    assert "estimate" in line
+    assert "$0.00" in line
     before = (run.path / "estimate.json").read_bytes()
     run.write_estimate(kept.model_copy(update={"n_left": 0}))
     keep_estimate(cell, run, load_prices(), heard)
@@ -180,22 +187,32 @@ def test_damaged_runs_beside_it_are_passed_over(tmp_path: Path) -> None:
     (run.path / "records.jsonl").write_text("{}\n")
     (tmp_path / "demo--odd--1").mkdir()
     (tmp_path / "demo--odd--1" / "manifest.json").write_text("[]")
-    assert estimate(tmp_path).answer.basis == "formula"
+    assert estimate(tmp_path).answer.calls == 4
 
 
-def test_the_line_of_a_run_whose_parts_are_known() -> None:
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        ((90, 150), "2 min"),
+        ((180, 300), "3-5 min"),
+        ((7800, 10_800), "2 h 10 min - 3 h"),
+        ((20, 600), "20 s - 10 min"),
+    ],
+)
+def test_the_line_of_a_run_is_a_range(seconds: tuple[float, float], shown: str) -> None:
+    def half(low: float, high: float) -> Range:
+        return Range(low=low / 2, high=high / 2)
+
     phase = PhaseEstimate(
         calls=1,
-        input_tokens=200_000,
-        output_tokens=5_000,
-        usd=0.5,
-        seconds=360.0,
-        basis="formula, corrected by 4 runs",
+        input_tokens=half(400_000, 400_000),
+        output_tokens=half(10_000, 90_000),
+        usd=half(1, 2),
+        seconds=half(*seconds),
+        basis="4 earlier runs",
     )
     found = Estimate(run_id="r", index=phase, answer=phase, n_answers=1, n_left=1)
-    assert (
-        in_one_line(phases_left(found)) == "about 12 min, 410,000 tokens, $1.00; from formula, corrected by 4 runs"
-    )
+    assert in_one_line([found]) == f"{shown}, 410,000-490,000 tokens, $1.00-2.00; from 4 earlier runs"
 
 
 @pytest.mark.slow
@@ -205,14 +222,15 @@ def test_the_next_run_is_expected_to_take_what_the_last_one_took(tmp_path: Path)
     result = run_cell(cell, RunContext(tmp_path, Heard()))
     kept = result.run.estimate()
     assert kept is not None
-    assert kept.answer.basis == "formula"
     found = estimate(tmp_path, "answer.top_k=2", "limits.query_timeout_s=99")
     used = [record.cost.usage["generator"] for record in result.run.records().values()]
-    assert found.answer.basis == "formula, corrected by 1 run"
+    assert found.answer.basis == "1 earlier run"
     assert found.answer.calls == 4
-    assert found.answer.input_tokens == pytest.approx(sum(usage.input_tokens for usage in used))
-    assert found.answer.output_tokens == pytest.approx(sum(usage.output_tokens for usage in used))
-    assert found.answer.seconds is not None
+    for name in ("input_tokens", "output_tokens"):
+        measured = sum(getattr(usage, name) for usage in used)
+        assert most(getattr(found.answer, name), "low") <= measured <= most(getattr(found.answer, name))
+    seconds = sum(record.cost.wall_s or 0.0 for record in result.run.records().values())
+    assert most(found.answer.seconds, "low") <= seconds <= most(found.answer.seconds)
     assert found.index_is_built
     assert json.loads((result.run.path / "estimate.json").read_text())["n_left"] == 4
     assert estimate(tmp_path, "answer.top_k=2").n_left == 0
