@@ -26,7 +26,13 @@ def test_a_folder_is_planned_from_python_and_the_same_files_elsewhere_are_the_sa
     here = rag.plan(docs=papers, questions="asked.jsonl", settings=SETTINGS)
     moved = papers.rename(papers.parent / "elsewhere")
     there = rag.plan(docs=str(moved), questions=papers.parent / "asked.jsonl", settings=SETTINGS)
-    assert list(here["run_id"]) == list(there["run_id"])
+    assert [name.rpartition("--")[0] for name in (here["run_id"][0], there["run_id"][0])] == [
+        "papers--naive",
+        "elsewhere--naive",
+    ]
+    assert [name.rpartition("--")[2] for name in here["run_id"]] == [
+        name.rpartition("--")[2] for name in there["run_id"]
+    ]
     assert list(here["n_documents"]) == [1]
     (moved / "oven.txt").write_text("The oven was built in 1932.")
     changed = rag.plan(docs=moved, questions="asked.jsonl", settings=SETTINGS)
@@ -51,6 +57,6 @@ def test_plan_says_what_was_skipped_and_why(papers: Path, capsys: pytest.Capture
         dataset=DatasetChoice(docs=papers, questions="asked.jsonl"), settings=as_settings(SETTINGS)
     )
     print_plan(configs, Path("results"), as_json=False)
-    assert "files: skipped photo.png: unsupported kind: .png" in capsys.readouterr().out
+    assert "papers: skipped photo.png: unsupported kind: .png" in capsys.readouterr().out
     print_plan(configs, Path("results"), as_json=True)
     assert '"files": [' in capsys.readouterr().out
