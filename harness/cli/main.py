@@ -52,6 +52,13 @@ _JOBS = ("decide", "understand", "keep", "extend")
 class CommandsByJob(TyperGroup):
     """Groups the commands in `--help` by job."""
 
+    def invoke(self, ctx: Any) -> Any:
+        """Say that a command was interrupted; Typer would end it without a word."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise RunInterrupted("interrupted") from None
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write one section per job; each line is the command's first sentence."""
         commands = [command for name in self.list_commands(ctx) if (command := self.get_command(ctx, name))]
