@@ -25,6 +25,7 @@ _DEEPEST = 3
 """Messages attached to messages."""
 _NOT_READ = "attachments of messages that are not read"
 _MESSAGE = ".eml"
+_TEXTS = ("text/plain", "text/html")
 
 ReadAttachment = Callable[[str, bytes], Sequence[ReadText]]
 """read(extension, content); NoDocument if it gives no text, or is of another kind."""
@@ -55,9 +56,13 @@ class _Reading:
     def documents(self, message: EmailMessage, part: str, depth: int) -> Iterator[ReadText]:
         self._at_work()
         headers = {name: text for name in _HEADERS if (text := _header(message, name))}
-        attached = list(message.iter_attachments())
+        texts, attached = _parts(message)
         names = [_name(one) for one in attached]
-        body, left_out = _body(message)
+        read = [_text(one) for one in texts]
+        body = "\n\n".join(one.text.strip() for one in read)
+        left_out: Counter[str] = Counter()
+        for said in read:
+            left_out.update(said.left_out)
         lines = [f"{name}: {text}" for name, text in headers.items()]
         listed = [f"Attachments: {', '.join(names[:_MOST_ATTACHMENTS])}"] if names else []
         subject = headers.get("Subject", "")
@@ -66,7 +71,7 @@ class _Reading:
             title=subject,
             part=part,
             metadata={name.lower(): text for name, text in headers.items() if name != "Subject"},
-            left_out=left_out,
+            left_out=dict(left_out),
         )
         for name, one in zip(names, attached, strict=True):
             self._parts[name] += 1
@@ -74,12 +79,12 @@ class _Reading:
             for document in self._attachment(one, name, f"{part}/{own}".lstrip("/"), depth):
                 yield replace(document, title=subject)
 
-    def _attachment(self, attached: EmailMessage, name: str, part: str, depth: int) -> Iterator[ReadText]:
+    def _attachment(self, attached: MIMEPart, name: str, part: str, depth: int) -> Iterator[ReadText]:
         self._left -= 1
         try:
-            content = attached.get_content()
             if self._left < 0 or depth == _DEEPEST or IgnoreRules.including(()).why_not(name, is_folder=False):
                 raise NoDocument("not read")
+            content = attached.get_content()
             if isinstance(content, EmailMessage):
                 yield from self.documents(content, part, depth + 1)
                 return
@@ -107,7 +112,7 @@ def _header(message: EmailMessage, name: str) -> str:
         return ""
 
 
-def _name(attached: EmailMessage) -> str:
+def _name(attached: MIMEPart) -> str:
     try:
         name = attached.get_filename() or ""
         if not name and attached.get_content_type() == "message/rfc822":
@@ -117,20 +122,32 @@ def _name(attached: EmailMessage) -> str:
     return shown_text(one_line(name).replace("\\", "/").rpartition("/")[2]) or "attachment"
 
 
-def _body(message: EmailMessage) -> tuple[str, dict[str, int]]:
-    """The plain text; that of the HTML, if there is none."""
-    for kind in ("plain", "html"):
-        part = message.get_body((kind,))
-        text = _content(part) if part is not None else ""
-        if text.strip() and kind == "html":
-            try:
-                read = read_html(io.BytesIO(text.encode("utf-8-sig", "replace")), lambda: None)
-            except NoDocument:
-                return "", {}
-            return read.text, dict(read.left_out)
-        if text.strip():
-            return no_heading(text), {}
-    return "", {}
+def _parts(message: MIMEPart) -> tuple[list[MIMEPart], list[MIMEPart]]:
+    """The parts that are its text, and its attachments. Of alternatives, the plain text is preferred."""
+    kind = message.get_content_type()
+    if message.get_content_maintype() != "multipart":
+        is_text = kind in _TEXTS and not message.is_attachment() and not message.get_filename()
+        return ([message], []) if is_text else ([], [message])
+    if not message.is_multipart():  # Without boundaries, all of it is text.
+        message.set_type("text/plain")
+        return [message], []
+    inner = [_parts(part) for part in message.iter_parts()]
+    attached = [one for _, own in inner for one in own]
+    if kind != "multipart/alternative":
+        return [one for texts, _ in inner for one in texts], attached
+    written = [texts for texts, _ in inner if any(_text(one).text.strip() for one in texts)]
+    plain = [texts for texts in written if any(one.get_content_type() == _TEXTS[0] for one in texts)]
+    return next(iter([*plain, *written]), []), attached
+
+
+def _text(part: MIMEPart) -> ReadText:
+    text = _content(part)
+    if part.get_content_type() == _TEXTS[0]:
+        return ReadText(no_heading(text))
+    try:
+        return read_html(io.BytesIO(text.encode("utf-8-sig", "replace")), lambda: None)
+    except NoDocument:
+        return ReadText("")
 
 
 def _content(part: MIMEPart) -> str:

@@ -164,7 +164,7 @@ def _header_at(rows: Sequence[Row]) -> int | None:
     """
     counts = [sum(map(bool, cells)) for _, cells in rows]
     wide = max(counts)
-    at = next(place for place, count in enumerate(counts) if 2 * count >= wide and (count > 1 or wide < 3))
+    at = next(place for place, count in enumerate(counts) if 2 * count >= wide and count >= min(wide, 2))
     said = list(filter(None, rows[at][1]))
     return None if any(_NUMBER.fullmatch(cell) and not _YEAR.fullmatch(cell) for cell in said) else at
 
