@@ -52,13 +52,13 @@ def read_delimited(file: BinaryIO, at_work: Callable[[], None], delimiter: str =
     coding = coding_of(file.read(4))
     file.seek(0)
     lines = io.TextIOWrapper(file, encoding=coding, newline="")
+    usual = csv.field_size_limit(_LONGEST_CELL)
     try:
         first = list(islice(lines, _FIRST_ROWS))
         if any("\0" in line for line in first):
             raise NoDocument("binary, not text")
         if first and (named := re.fullmatch(r'"?sep=(.)"?\s*', first[0], re.IGNORECASE)):  # Written for Excel.
             first[0], delimiter = "\n", named[1]
-        csv.field_size_limit(_LONGEST_CELL)
         rows = csv.reader(chain(first, lines), delimiter=delimiter or _delimiter(first))
         numbered = ((number, [_cell(cell) for cell in cells]) for number, cells in enumerate(rows, start=1))
         return _documents(_bounded(numbered, at_work, _Bounds(_MOST_ROWS, _MOST_CELLS)))
@@ -67,6 +67,7 @@ def read_delimited(file: BinaryIO, at_work: Callable[[], None], delimiter: str =
     except csv.Error as error:
         raise NoDocument(f"a cell of more than {_LONGEST_CELL:,} characters: close its quotes") from error
     finally:
+        csv.field_size_limit(usual)
         lines.detach()
 
 
@@ -119,14 +120,13 @@ def _bounded(rows: Iterable[Row], at_work: Callable[[], None], bounds: _Bounds) 
     """The rows with text, as long as there are not too many."""
     for number, cells in rows:
         bounds.cells -= len(cells)
-        if number % _STEP == 0:
-            at_work()
-        if not any(cells):
-            continue
-        bounds.rows -= 1
+        bounds.rows -= any(cells)
         if bounds.rows < 0 or bounds.cells < 0:
             raise NoDocument(_TOO_MANY if bounds.rows < 0 else f"more than {_MOST_CELLS:,} cells: split it")
-        yield number, cells
+        if number % _STEP == 0:
+            at_work()
+        if any(cells):
+            yield number, cells
 
 
 def _documents(rows: Iterator[Row], sheet: str = "") -> list[ReadText]:
