@@ -17,6 +17,7 @@ from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_ev
 from harness.runner.executing.execute import CellResult, RerunOptions, RunContext, check_needs, fetch_models
 from harness.runner.executing.schedule import run_in_order, run_in_turns, run_on_executor
 from harness.runner.executor import Executor, Executors
+from harness.runner.language_check import language_lines
 from harness.runner.model_preflight import Preflight
 from harness.runner.plan import Cell, is_finished, left_out_lines, plan_cells
 from harness.runner.progress import Reporter, SharedBars
@@ -116,6 +117,8 @@ def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Ben
     with Executors(configs, options.results, reporter) as executors:
         all_checked = [_checked(config, options, reporter, executors) for config in configs]
         _refuse_taken_names(all_checked, options.results)
+        for line in dict.fromkeys(line for one in all_checked for line in language_lines(one.cells)):
+            reporter.say(line)
         for checked in all_checked:
             if benches:
                 same = [one for one in benches if one.config.budget.minutes == checked.config.budget.minutes]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from typer.core import TyperGroup
 
 from harness.cli.console import complain, open_console
+from harness.core.errors import RunInterrupted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +24,13 @@ _JOBS = ("decide", "understand", "keep", "extend")
 
 class CommandsByJob(TyperGroup):
     """Groups the commands in `--help` by job."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Say that a command was interrupted; Typer would end it without a word."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise RunInterrupted("interrupted") from None
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write one section per job; each line is the command's first sentence."""

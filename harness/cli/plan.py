@@ -1,17 +1,20 @@
 """`rag-harness plan`."""
 
 import json
+import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from pathlib import Path
 
 from rich.table import Table
 
 from harness.api.run_status import PlannedCell, planned_cell
 from harness.cli.console import open_console
-from harness.config import NO_MODEL, BenchConfig
+from harness.config import NO_MODEL, OWN_DOCUMENTS, BenchConfig
 from harness.display.text_format import NOTHING
+from harness.runner.dataset_loading import UnaskedDocuments
 from harness.runner.estimating.sample_size_notice import sample_sizes, sizes_json
+from harness.runner.language_check import language_lines
 from harness.runner.plan import Cell, left_out_lines, plan_cells
 from harness.runner.progress import Reporter
 from harness.runner.race_plan import race_lines
@@ -21,6 +24,9 @@ _MOST_SKIPPED = 30
 
 def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) -> None:
     """Print each run with its status and index, and the smallest difference that the sample can detect."""
+    if all(config.dataset.name == OWN_DOCUMENTS and not config.dataset.questions for config in configs):
+        _print_documents(configs, results, as_json=as_json)
+        return
     with Reporter().reading() as progress:
         planned = [(config, plan_cells(config, progress)) for config in configs]
     race = [line for config, own in planned for line in race_lines(config, own)]
@@ -45,10 +51,60 @@ def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) 
     console.print(table)
     for line in (*_model_lines(cells), *_parameter_lines(cells)):
         console.print(line, soft_wrap=True)
+    for line in dict.fromkeys(line for _, own in planned for line in language_lines(own)):
+        console.print(line, soft_wrap=True)
     read = [line for cell in by_dataset.values() for line in _read_lines(cell)]
     read += [line for config, own in planned for line in left_out_lines(config, own)]
     for line in (*read, *(line for size in sizes for line in size.lines), *race):
         console.print(f"note: {line}", soft_wrap=True)
+
+
+def _print_documents(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) -> None:
+    """Print what can be read of a folder, and what would run once there are questions about it."""
+    with Reporter().reading() as progress:
+        reader = UnaskedDocuments(progress)
+        planned = [plan_cells(config, reader=reader) for config in configs]
+    cells = [planned_cell(cell, results) for own in planned for cell in own]
+    corpus, console = reader.corpus, open_console()
+    if corpus is None:
+        return
+    languages = list(dict.fromkeys(line for own in planned for line in language_lines(own)))
+    if as_json:
+        kinds = {kind: asdict(count) for kind, count in corpus.kinds.items()}
+        left_out = {"run_id", "status", "n_recorded", "n_expected", "notes"}
+        shown = [{key: value for key, value in asdict(cell).items() if key not in left_out} for cell in cells]
+        tree = {"kinds": kinds, "languages": corpus.languages, "notes": corpus.notes, "warnings": languages}
+        console.print(json.dumps({**tree, "skipped": corpus.listed, "cells": shown}, indent=2), soft_wrap=True)
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in ("kind", "files", "documents", "characters"):
+        table.add_column(column, justify="left" if column == "kind" else "right")
+    for kind, count in corpus.kinds.items():
+        table.add_row(kind or "no extension", *(f"{n:,}" for n in astuple(count)))
+    console.print(table)
+    for line in (*corpus.notes, *_listed("", corpus.listed), *languages):
+        console.print(line, soft_wrap=True)
+    console.print("\nWith questions, these configurations run:")
+    for cell in cells:
+        changed = ", ".join(f"{key}={value}" for key, value in cell.changed.items())
+        models = f"generator {cell.generator or NO_MODEL}, embedder {cell.embedder or NO_MODEL}"
+        console.print(f"  {cell.system}: {', '.join(filter(None, (models, changed)))}", soft_wrap=True)
+    names = {name for config in configs for name in config.systems} - {cell.system for cell in cells}
+    for name in sorted(names):
+        console.print(f"  {name}: if the questions name their evidence", soft_wrap=True)
+    folder = shlex.quote(str(configs[0].dataset.path))
+    console.print(
+        f"\nnext: rag-harness questions {folder} generates questions (docs/write-questions.md); or write your own "
+        f"(docs/question-files.md). Then: rag-harness plan --docs {folder} --questions FILE",
+        soft_wrap=True,
+    )
+
+
+def _listed(what: str, lines: Sequence[str]) -> Iterator[str]:
+    """The first lines, and how many more there are."""
+    yield from (f"{what}{line}" for line in lines[:_MOST_SKIPPED])
+    if (more := len(lines) - _MOST_SKIPPED) > 0:
+        yield f"{what}{more:,} more; --json lists all"
 
 
 def _model_lines(cells: Sequence[PlannedCell]) -> Iterator[str]:
@@ -78,8 +134,6 @@ def _parameter_lines(cells: Sequence[PlannedCell]) -> Iterator[str]:
 
 def _read_lines(cell: Cell) -> Iterator[str]:
     """Notes about the data set, and what was skipped when reading it."""
-    name, skipped = cell.dataset.name, cell.dataset.skipped
+    name = cell.dataset.name_in_runs
     yield from (f"{name}: {note}" for note in cell.dataset.notes)
-    yield from (f"{name}: skipped {line}" for line in skipped[:_MOST_SKIPPED])
-    if (more := len(skipped) - _MOST_SKIPPED) > 0:
-        yield f"{name}: {more:,} more were skipped; --json lists all"
+    yield from _listed(f"{name}: ", cell.dataset.skipped)

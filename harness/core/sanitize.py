@@ -31,6 +31,8 @@ _HOLDS_KEY = re.compile(
 _names: set[str] = set()
 _made: set[str] = set()
 
+_LONGEST_PART = 60
+
 
 def check_url(url: str | None) -> str | None:
     """Return a base_url that is usable and contains no secret; ValueError otherwise."""
@@ -89,6 +91,14 @@ def reply_without_keys(content: bytes) -> bytes:
     spelled = _IN_CODE.sub(lambda code: bytes([int(code[1], 16)]), content) if b"\\u00" in content else content
     read = forms.taken_out_of(spelled)
     return forms.taken_out_of(content) if read == spelled else read
+
+
+def path_part(name: str) -> str:
+    """A name as part of a folder name: letters and digits of ASCII, points and lines, at most 60 characters. Names
+    may become equal, and empty.
+    """
+    ascii_only = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9._]+", "-", ascii_only)[:_LONGEST_PART].strip("-.")
 
 
 def visible(text: str) -> str:

@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Literal
 
+from harness.config import OWN_DOCUMENTS
 from harness.core.errors import ConfigError, DataError, nearest
 from harness.core.hashing import digest
 from harness.core.records import AnswerStyle, Document, Query, Reference
+from harness.core.sanitize import path_part
 from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset
 
 CorpusChoice = Literal["full", "cited"]
@@ -56,6 +58,11 @@ class Dataset:
     """The primary metric, which ranks systems."""
     skipped: tuple[str, ...] = ()
     """What was skipped when reading, one line each."""
+
+    @property
+    def name_in_runs(self) -> str:
+        """The name in run ids and messages: that of its folder, for a folder of documents."""
+        return (self.name == OWN_DOCUMENTS and path_part(self.title)) or self.name
 
 
 def load_dataset(

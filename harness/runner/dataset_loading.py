@@ -12,6 +12,8 @@ from harness.config.load import explain
 from harness.core.bounded_files import PlaceStamp, file_stamp, from_home
 from harness.core.errors import ConfigError, nearest
 from harness.datasets import CorpusChoice, Dataset, QuerySample, checked_subset, select
+from harness.datasets.folder import FolderCorpus, read_folder
+from harness.datasets.folder.dataset import FilesParams, check_documents
 from harness.protocols import DatasetSpec, Params, RawDataset, ReadingProgress, no_progress
 from harness.registry import DATASETS
 from harness.store.index_dir import corpus_digest
@@ -52,6 +54,28 @@ class DatasetReader:
         if place not in self._stamps:
             self._stamps[place] = file_stamp(from_home(place))
         return self._stamps[place]
+
+
+class UnaskedDocuments(DatasetReader):
+    """Reads folders of documents before there are questions about them."""
+
+    def __init__(self, progress: ReadingProgress = no_progress) -> None:
+        super().__init__(progress)
+        self.corpus: FolderCorpus | None = None
+        """The folder that was read last."""
+
+    def selected(self, config: DatasetConfig) -> tuple[Dataset, str]:
+        """The documents without queries, and their digest."""
+        spec = DATASETS.load(config.name)
+        subset, params = checked_subset(spec, config.subset), dataset_params(spec, config)
+        if not isinstance(params, FilesParams):
+            raise ConfigError(f"{spec.name} is no folder of documents", "name a folder with --docs")
+        if self.corpus is None:
+            check_documents(params.path)
+            self.corpus = read_folder(params.path, self._progress, params.include)
+        documents, notes = self.corpus.documents, self.corpus.notes
+        dataset = Dataset(spec.name, subset, documents, (), (), {}, notes, "", title=params.path.resolve().name)
+        return dataset, corpus_digest(documents)
 
 
 def load_whole(config: DatasetConfig, progress: ReadingProgress = no_progress) -> Dataset:

@@ -1,6 +1,5 @@
 """Turns a config into planned configurations (`Cell`): resolved, hashed and checked before anything is paid."""
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +20,7 @@ from harness.config.schema import NO_MODEL
 from harness.core.errors import ConfigError, nearest
 from harness.core.hashing import digest, short_digest
 from harness.core.records import OWN_MODELS, AnswerStyle
+from harness.core.sanitize import path_part
 from harness.datasets import Dataset
 from harness.llm_utils.answer_contract import CONTRACT
 from harness.models.entailment import entailment_identity
@@ -37,8 +37,6 @@ from harness.store import IndexDir, RunDir, indexes_of
 IDENTITY_SCHEMA = 2
 _OF_RUNS = ("index.", "answer.", "per_system.", "dataset.", "models.generator.", "models.embedder.")
 """Config keys that change runs, as prefixes."""
-_LONGEST_NAME = 60
-"""Characters of a system's name in a run id."""
 
 
 @dataclass(frozen=True)
@@ -96,16 +94,18 @@ class RoutedCell:
     cell: Cell
 
 
-def plan_cells(config: BenchConfig, progress: ReadingProgress = no_progress) -> list[Cell]:
+def plan_cells(
+    config: BenchConfig, progress: ReadingProgress = no_progress, reader: DatasetReader | None = None
+) -> list[Cell]:
     """All configurations of a config, in order. Any mistake raises before the first one runs.
-    `progress` is called while data sets are read.
+    `progress` is called while data sets are read, by `reader` if it is given.
 
     A baseline that is shown the gold evidence is left out beside others if no query has any.
     """
     plan_evaluation(config)
     points = expand(config)
     _refuse_unknown_params(config)
-    resolve = partial(_resolve, reader=DatasetReader(progress))
+    resolve = partial(_resolve, reader=reader or DatasetReader(progress))
     cells = list(map(resolve, points))
     for axis in config.matrix:
         _refuse_idle(axis, cells)
@@ -222,7 +222,7 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
         dataset=dataset,
         corpus_digest=documents_digest,
         identity=identity,
-        run_id=f"{dataset.name}--{_in_path(spec.name)}--{short_digest(identity)}",
+        run_id=f"{dataset.name_in_runs}--{_in_path(spec.name)}--{short_digest(identity)}",
         index_id=index_id_of(
             spec, index_params, roles, documents_digest, identity, [one.cell.index_id for one in routed]
         ),
@@ -283,9 +283,7 @@ def _own_generator(config: BenchConfig) -> dict[str, Any]:
 
 def _in_path(name: str) -> str:
     """The system's name as part of a folder name. Names that become equal differ in the digest behind it."""
-    if ":" not in name:
-        return name
-    return re.sub(r"[^A-Za-z0-9._]+", "-", name)[:_LONGEST_NAME].strip("-.")
+    return path_part(name) if ":" in name else name
 
 
 def _weights_of_answers(spec: SystemSpec, params: Params) -> dict[str, str]:

@@ -28,15 +28,14 @@ class FilesParams(Params):
 def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawDataset:
     """Load all documents and questions. Without a question file, a DataError says how to create one."""
     del subset
-    shown = without_home(str(params.path))
     if params.questions is None:
-        check_folder(params.path)
-        if is_beir(params.path):
-            raise DataError(f"{shown} is a data set in BEIR format", "add --dataset beir")
-        fix = f"write some with `rag-harness questions {shlex.quote(str(params.path))}`, then add --questions FILE"
+        check_documents(params.path)
+        shown, path = without_home(str(params.path)), shlex.quote(str(params.path))
+        fix = f"write some with `rag-harness questions {path}`, then add --questions FILE; "
+        fix += f"`rag-harness plan --docs {path}` shows what can be read"
         raise DataError(f"no question file given for the documents in {shown}", fix)
     check_file(params.questions)  # Fail before reading thousands of documents.
-    corpus = read_folder(params.path, progress, params.include)
+    corpus = read_folder(params.path, progress, params.include, params.questions)
     skipped = {one.path: one.why for one in corpus.skipped}
     asked = read_questions(params.questions, corpus.documents, skipped, params.fields)
     return RawDataset(
@@ -46,11 +45,15 @@ def load(subset: str, params: FilesParams, progress: ReadingProgress) -> RawData
         title=params.path.resolve().name,
         answer_style="sentence" if asked.are_sentences else None,
         primary_measure="token_f1" if asked.are_sentences else "",
-        skipped=(
-            *(f"{one.path}: {one.why}" for one in corpus.skipped),
-            *(f"parts of {one.path}: {one.why}" for one in corpus.incomplete),
-        ),
+        skipped=corpus.listed,
     )
+
+
+def check_documents(folder: Path) -> None:
+    """DataError: there is no such folder, or it is a data set of another kind."""
+    check_folder(folder)
+    if is_beir(folder):
+        raise DataError(f"{without_home(str(folder))} is a data set in BEIR format", "add --dataset beir")
 
 
 SPEC = DatasetSpec(

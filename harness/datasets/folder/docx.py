@@ -43,7 +43,7 @@ def read_word(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
     """
     import docx
 
-    _check_size(file)
+    check_packed(file, "Word", ".docx")
     at_work()
     document = docx.Document(file)
     levels = _heading_levels(document)
@@ -91,19 +91,23 @@ def _left_out(document: WordDocument, hidden: int) -> dict[str, int]:
     return {what: count for what, count in counts.items() if count}
 
 
-def _check_size(file: BinaryIO) -> None:
+def check_packed(file: BinaryIO, program: str, kind: str) -> list[str]:
+    """The names of the parts of an Office file. NoDocument: it is damaged, protected, or too large when unpacked.
+    `program`: such as Word; `kind`: such as .docx.
+    """
     start = file.read(8)
-    if start.startswith(b"\xd0\xcf\x11\xe0"):  # Container of password-protected and old .doc files.
-        raise NoDocument("encrypted or an old .doc: save it as .docx without a password")
+    if start.startswith(b"\xd0\xcf\x11\xe0"):  # Container of password-protected files and of old ones.
+        raise NoDocument(f"encrypted or an old {kind[:-1]}: save it as {kind} without a password")
     file.seek(0)
     try:
         with zipfile.ZipFile(file) as packed:
-            size = sum(part.file_size for part in packed.infolist())
+            parts = packed.infolist()
     except (zipfile.BadZipFile, NotImplementedError, ValueError) as error:
-        raise NoDocument("damaged Word file") from error
-    if size > _MOST_BYTES:
+        raise NoDocument(f"damaged {program} file") from error
+    if sum(part.file_size for part in parts) > _MOST_BYTES:
         raise NoDocument("too large when unpacked")
     file.seek(0)
+    return [part.filename for part in parts]
 
 
 def _heading_levels(document: WordDocument) -> dict[str, int]:

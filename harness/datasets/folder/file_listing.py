@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.core.bounded_files import open_plain
 from harness.core.errors import DataError
 from harness.core.sanitize import visible
-from harness.datasets.folder.ignore_rules import IgnoreRules
+from harness.datasets.folder.ignore_rules import OF_A_TOOL, IgnoreRules
 
 _MOST_DEEP = 100
 """Deepest nesting of folders."""
@@ -95,6 +95,9 @@ def _walk(folder: Path, inside: str, deep: int, rules: IgnoreRules, left_out: st
     names = {entry.name for entry in entries}
     if any(marks <= names for marks in _OURS):
         yield _Entry(inside.rstrip("/") or ".", folder, "results of this harness")
+        return
+    if "pyvenv.cfg" in names and inside and not rules.includes_any:
+        yield _Entry(inside.rstrip("/"), folder, OF_A_TOOL)
         return
     rules = rules.within(folder, inside, names)
     for entry in entries:

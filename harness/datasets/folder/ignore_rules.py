@@ -24,6 +24,8 @@ HIDDEN, IGNORED, SECRET, OF_A_TOOL = (
     "looks like a secret",
     "a folder of packages",
 )
+NO_DOCUMENTS = {HIDDEN, OF_A_TOOL}
+"""Reasons that are counted, but not listed by file."""
 _IGNORE_FILES = (".gitignore", ".ignore")
 """The second overrides the first, as in other tools."""
 _SECRETS = (

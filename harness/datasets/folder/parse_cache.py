@@ -19,10 +19,10 @@ from harness.datasets.folder.parser_process import MOST_BYTES
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText
 from harness.models.weights import cache_dir
 
-_VERSION = 4
+_VERSION = 6
 """Increase this when the same bytes give another text."""
 _BLOCK = 1 << 20
-_LIBRARIES = ("lxml", "pypdf", "python-docx")
+_LIBRARIES = ("lxml", "openpyxl", "pypdf", "python-docx")
 
 
 def parse_or_recall(files: Mapping[str, tuple[Path, str]]) -> Iterator[tuple[str, Parsed]]:
@@ -76,13 +76,14 @@ def _recalled(key: str) -> Parsed | None:
         kept: dict[str, Any] = json.loads(text)
     except (OSError, ValueError):
         return None
-    return NoDocument(kept["why"]) if "why" in kept else ReadText(**kept)
+    return NoDocument(kept["why"]) if "why" in kept else [ReadText(**one) for one in kept["documents"]]
 
 
 def _keep(key: str, parsed: Parsed) -> None:
     if isinstance(parsed, NoDocument) and str(parsed) in TOO_MUCH:
         return  # Reading it may succeed later or on another machine.
-    text = json.dumps({"why": str(parsed)} if isinstance(parsed, NoDocument) else asdict(parsed))
+    documents = [] if isinstance(parsed, NoDocument) else [asdict(one) for one in parsed]
+    text = json.dumps({"why": str(parsed)} if isinstance(parsed, NoDocument) else {"documents": documents})
     place = _place(key)
     with suppress(OSError):  # Full disk or no permission: the file is parsed again.
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from pathlib import Path
@@ -26,7 +26,8 @@ _PATIENCE_S = 2 * FILE_S
 """Wall time limit of a file; CPU time is limited within the process."""
 _LAST_WORDS_S = 5
 
-Parsed = ReadText | NoDocument
+Parsed = Sequence[ReadText] | NoDocument
+"""The documents of a file, or the reason why there are none."""
 
 
 def parse_all(
@@ -79,7 +80,7 @@ class _Process:
         answer = self._ask(path, kind)
         if answer == {"why": _TOO_LARGE} and not was_fresh and not self._has_ended:
             answer = self._ask(path, kind)
-        return NoDocument(answer["why"]) if "why" in answer else ReadText(**answer)
+        return NoDocument(answer["why"]) if "why" in answer else [ReadText(**one) for one in answer["documents"]]
 
     def end(self) -> None:
         """Kill the process permanently."""

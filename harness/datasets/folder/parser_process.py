@@ -6,13 +6,14 @@ memory or time limit ends only this process.
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,14 +21,41 @@ from typing import Any, BinaryIO
 from harness.core.bounded_files import open_plain
 from harness.core.current_process import peak_rss_bytes
 from harness.datasets.folder.docx import read_word
+from harness.datasets.folder.eml import read_message
 from harness.datasets.folder.html import read_html
 from harness.datasets.folder.pdf import read_pdf
+from harness.datasets.folder.plain_text import PLAIN
+from harness.datasets.folder.pptx import read_slides
+from harness.datasets.folder.spreadsheets import read_delimited, read_tabbed, read_workbook
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText
 
-Reader = Callable[[BinaryIO, Callable[[], None]], ReadText]
+Reader = Callable[[BinaryIO, Callable[[], None]], ReadText | Sequence[ReadText]]
+
+
+def _read_message(file: BinaryIO, at_work: Callable[[], None]) -> Sequence[ReadText]:
+    def read_attachment(kind: str, content: bytes) -> Sequence[ReadText]:
+        if kind in PLAIN:
+            return [PLAIN[kind](content)]
+        if kind not in READERS:
+            raise NoDocument(f"unsupported kind: {kind}")
+        return _listed(READERS[kind][1](io.BytesIO(content), at_work))
+
+    return read_message(file, at_work, read_attachment)
+
+
+def _listed(read: ReadText | Sequence[ReadText]) -> Sequence[ReadText]:
+    return [read] if isinstance(read, ReadText) else read
+
+
 READERS: dict[str, tuple[str, Reader]] = {
     ".pdf": ("PDF", read_pdf),
     ".docx": ("Word", read_word),
+    ".pptx": ("PowerPoint", read_slides),
+    ".xlsx": ("Excel", read_workbook),
+    ".xlsm": ("Excel", read_workbook),
+    ".csv": ("CSV", read_delimited),
+    ".tsv": ("TSV", read_tabbed),
+    ".eml": ("message", _read_message),
     ".html": ("HTML", read_html),
     ".htm": ("HTML", read_html),
     ".xhtml": ("HTML", read_html),
@@ -72,7 +100,7 @@ def _answer(path: Path, kind: str) -> dict[str, Any]:
             size = os.fstat(file.fileno()).st_size
             if not 0 < size <= MOST_BYTES:
                 return {"why": f"longer than {MOST_BYTES:,} bytes" if size else "without text"}
-            return asdict(reader(file, at_work))
+            return {"documents": [asdict(one) for one in _listed(reader(file, at_work))]}
     except NoDocument as error:
         return {"why": str(error)}
     except OSError as error:

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import date
 
 import yaml
@@ -16,6 +16,7 @@ _FRONT_MATTER = re.compile(
     re.DOTALL,
 )
 _LONGEST_FRONT_MATTER = 50_000
+NOT_UTF8 = "not UTF-8: save it as UTF-8"
 _SCALARS = (str, int, float, date)
 
 
@@ -83,18 +84,28 @@ def _is_rule(line: str) -> bool:
     return "-" in line and "|" in line and not line.strip("|:- \t")
 
 
+PLAIN: dict[str, Callable[[bytes], ReadText]] = {
+    ".txt": read_text,
+    ".text": read_text,
+    ".md": read_markdown,
+    ".markdown": read_markdown,
+}
+"""Readers by file extension."""
+
+
+def coding_of(start: bytes) -> str:
+    """UTF-8, or UTF-16 and UTF-32 with a byte order mark."""
+    if start.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return "utf-32"
+    return "utf-16" if start.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+
+
 def decoded(content: bytes) -> str:
-    """Decode UTF-8, or UTF-16 and UTF-32 with a byte order mark."""
-    if content.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
-        coding = "utf-32"
-    elif content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        coding = "utf-16"
-    else:
-        coding = "utf-8-sig"
+    """Decode a text in the `coding_of` its first bytes."""
     try:
-        text = content.decode(coding)
+        text = content.decode(coding_of(content))
     except UnicodeDecodeError as error:
-        raise NoDocument("binary, not text" if b"\0" in content else "not UTF-8: save it as UTF-8") from error
+        raise NoDocument("binary, not text" if b"\0" in content else NOT_UTF8) from error
     if "\0" in text:
         raise NoDocument("binary, not text")
     return text

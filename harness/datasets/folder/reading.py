@@ -2,33 +2,37 @@
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from harness.core.bounded_files import read_plain, without_home
 from harness.core.errors import DataError
+from harness.core.languages import UNKNOWN_LANGUAGE, languages_of
 from harness.core.records import Document
 from harness.datasets.folder.file_listing import Listing, Skipped, list_files
-from harness.datasets.folder.ignore_rules import IGNORED, SECRET, holds_private_key
+from harness.datasets.folder.ignore_rules import IGNORED, NO_DOCUMENTS, SECRET, holds_private_key
 from harness.datasets.folder.jsonl_documents import PlacedRow, named_by_ids, read_rows_of
 from harness.datasets.folder.parse_cache import parse_or_recall
 from harness.datasets.folder.parser_process import READERS
-from harness.datasets.folder.plain_text import read_markdown, read_text
+from harness.datasets.folder.plain_text import PLAIN, read_text
 from harness.datasets.folder.text_cleanup import UNREADABLE, NoDocument, ReadText, composed, one_line, plain
 from harness.protocols import ReadingProgress, no_progress
 
 _MOST_BYTES = 100_000_000
-_PLAIN: dict[str, Callable[[bytes], ReadText]] = {
-    ".txt": read_text,
-    ".text": read_text,
-    ".md": read_markdown,
-    ".markdown": read_markdown,
-}
 _ROWS = ".jsonl"
 _UNREADABLE = "characters lost in an earlier conversion (\N{REPLACEMENT CHARACTER}; convert the original again)"
-KINDS = (*_PLAIN, *READERS, _ROWS)
+KINDS = (*PLAIN, *READERS, _ROWS)
 """Extensions of the files that are read."""
+
+
+@dataclass(frozen=True)
+class KindCount:
+    """What was read of the files of one kind."""
+
+    files: int
+    documents: int
+    characters: int
 
 
 @dataclass(frozen=True)
@@ -43,15 +47,37 @@ class FolderCorpus:
     """Documents of which a part could not be read."""
     notes: tuple[str, ...]
     """Notes for the report: how many files were read and skipped, and why. They contain no file names."""
+    kinds: Mapping[str, KindCount]
+    """By extension, sorted."""
+    languages: Mapping[str, int]
+    """Documents by language, the most frequent first; `UNKNOWN_LANGUAGE` for those that are not recognised."""
+
+    @property
+    def listed(self) -> tuple[str, ...]:
+        """A line for each file that is skipped or needs attention; hidden files and the like are only counted."""
+        return (
+            *(f"skipped {one.path}: {one.why}" for one in self.skipped if one.why not in NO_DOCUMENTS),
+            *(f"in {one.path}: {one.why}" for one in self.incomplete),
+        )
 
 
-def read_folder(path: Path, progress: ReadingProgress = no_progress, include: Sequence[str] = ()) -> FolderCorpus:
+def read_folder(
+    path: Path,
+    progress: ReadingProgress = no_progress,
+    include: Sequence[str] = (),
+    questions: Path | None = None,
+) -> FolderCorpus:
     """Read all documents under the folder, in an order that is the same on every machine. A file that matches a
     pattern of `include` is read although it is hidden, ignored or secret, and as text if its kind is unknown.
+    `questions`: a file in the folder that is no document, because it contains the answers.
 
     DataError: the folder does not exist, or nothing in it can be read.
     """
     listing = list_files(path, include)
+    if questions is not None:
+        for name in [name for name, own in listing.files.items() if _is_same(own, questions)]:
+            del listing.files[name]
+            listing.skipped.append(Skipped(name, "the question file"))
     gathered = _Gathered(list(listing.skipped), listing.included)
     for name, found in sorted(named_by_ids(_found(listing, progress))):
         for where, one in found:
@@ -79,9 +105,21 @@ def _found(listing: Listing, progress: ReadingProgress) -> dict[str, list[Placed
             found[name] = list(_read(name, kinds[name], path, is_text=name in listing.included))
             tell()
     for name, one in parse_or_recall(risky):
-        found[name] = [(name, one)]
+        found[name] = [(name, document) for document in ([one] if isinstance(one, NoDocument) else one)]
         tell()
     return found
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False
+
+
+def _placed(name: str, part: str) -> str:
+    """The id of a document that is a part of a file."""
+    return f"{name}#{part}" if part else name
 
 
 def _read(name: str, kind: str, path: Path, *, is_text: bool) -> Iterator[PlacedRow]:
@@ -94,7 +132,7 @@ def _read(name: str, kind: str, path: Path, *, is_text: bool) -> Iterator[Placed
         if kind == _ROWS:
             yield from read_rows_of(name, content)
         else:
-            yield name, _PLAIN.get(kind, read_text)(content)
+            yield name, PLAIN.get(kind, read_text)(content)
     except NoDocument as error:
         yield name, error
     except OSError as error:
@@ -110,6 +148,8 @@ class _Gathered:
     documents: dict[str, Document] = field(default_factory=dict)
     remarks: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
+    files: dict[str, set[str]] = field(default_factory=dict)
+    """The documents of each file."""
     incomplete: list[Skipped] = field(default_factory=list)
 
     def add(self, name: str, where: str, one: ReadText | NoDocument) -> None:
@@ -117,7 +157,7 @@ class _Gathered:
         if isinstance(one, NoDocument):
             self.skipped.append(Skipped(where, str(one)))
             return
-        text, doc_id = plain(one.text), composed(one.doc_id) or name
+        text, doc_id = plain(one.text), composed(one.doc_id) or _placed(name, composed(one.part))
         remarks = dict(one.remarks)
         if not name.lower().endswith(".pdf") and (unknown := len(UNREADABLE.findall(text))):
             remarks[_UNREADABLE] = unknown
@@ -131,9 +171,10 @@ class _Gathered:
             self.documents[doc_id] = Document(
                 doc_id=doc_id,
                 text=text,
-                title=one_line(one.title) or one_line(PurePosixPath(name).stem),
+                title=one_line(", ".join(filter(None, (one.title or PurePosixPath(name).stem, one.part)))),
                 metadata={one_line(key): plain(value) for key, value in one.metadata.items()},
             )
+            self.files.setdefault(name, set()).add(doc_id)
             self.remarks.update(remarks)
             self.left_out.update(one.left_out)
             self.incomplete += [Skipped(where, f"{what}: {count:,}") for what, count in remarks.items()]
@@ -143,21 +184,42 @@ class _Gathered:
         ordered = tuple(self.documents[doc_id] for doc_id in sorted(self.documents))
         skipped = tuple(sorted(self.skipped, key=lambda one: (one.path, one.why)))
         incomplete = tuple(sorted(self.incomplete, key=lambda one: (one.path, one.why)))
-        return FolderCorpus(ordered, skipped, incomplete, tuple(self._notes(path)))
+        languages = languages_of([document.text for document in ordered])
+        notes = tuple(self._notes(path, languages))
+        return FolderCorpus(ordered, skipped, incomplete, notes, self._kinds(), languages)
+
+    def _kinds(self) -> dict[str, KindCount]:
+        own: dict[str, list[set[str]]] = {}
+        for name, ids in self.files.items():
+            own.setdefault(PurePosixPath(name).suffix.lower(), []).append(ids)
+        return {
+            kind: KindCount(
+                files=len(own[kind]),
+                documents=sum(map(len, own[kind])),
+                characters=sum(len(self.documents[doc_id].text) for ids in own[kind] for doc_id in ids),
+            )
+            for kind in sorted(own)
+        }
 
     def way_to_include(self) -> str:
         """A hint how to read the files that a rule excluded, if there are any."""
         left_out = {one.why for one in self.skipped} & {IGNORED, SECRET}
         return "; --include PATTERN also reads ignored or secret files" if left_out else ""
 
-    def _notes(self, path: Path) -> Iterator[str]:
+    def _notes(self, path: Path, languages: Mapping[str, int]) -> Iterator[str]:
         yield f"documents read from {without_home(os.fspath(path))}: {len(self.documents):,}"
-        if self.skipped:
-            skipped = f"{_reasons(self.skipped)}{self.way_to_include()}"
-            yield f"files or rows skipped ({len(self.skipped):,}; plan lists them): {skipped}"
+        if set(languages) != {UNKNOWN_LANGUAGE}:
+            yield f"languages of the documents: {_counted(languages)}"
+        listed = [one for one in self.skipped if one.why not in NO_DOCUMENTS]
+        if listed:
+            skipped = f"{_reasons(listed)}{self.way_to_include()}"
+            yield f"files or rows skipped ({len(listed):,}; plan lists them): {skipped}"
+        if len(listed) < len(self.skipped):
+            apart = [one for one in self.skipped if one.why in NO_DOCUMENTS]
+            yield f"not searched for documents: {_reasons(apart)}"
         yield from (f"{remark}: {count:,}" for remark, count in sorted(self.remarks.items()))
         if self.left_out:
-            left_out = "; ".join(f"{what} ({count:,})" for what, count in sorted(self.left_out.items()))
+            left_out = _counted(dict(sorted(self.left_out.items())))
             yield f"left out, because it is not the content of a document: {left_out}"
         texts = Counter(document.text for document in self.documents.values())
         alike = sum(count for count in texts.values() if count > 1)
@@ -169,5 +231,9 @@ class _Gathered:
 
 
 def _reasons(skipped: list[Skipped]) -> str:
-    counted = sorted(Counter(one.why for one in skipped).items(), key=lambda one: (-one[1], one[0]))
-    return "; ".join(f"{why} ({count:,})" for why, count in counted)
+    counted = Counter(one.why for one in skipped)
+    return _counted(dict(sorted(counted.items(), key=lambda one: (-one[1], one[0]))))
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return "; ".join(f"{what} ({count:,})" for what, count in counts.items())

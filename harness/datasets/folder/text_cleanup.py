@@ -54,6 +54,8 @@ class ReadText:
     title: str = ""
     doc_id: str = ""
     """The id given in the file; empty: use the file name."""
+    part: str = ""
+    """The part of the file that it is, such as `rows 2-51`; empty: the whole file."""
     row_id: str = ""
     """The id of a row, which may not be unique in the folder."""
     metadata: Mapping[str, str] = field(default_factory=dict)

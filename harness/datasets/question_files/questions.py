@@ -103,7 +103,7 @@ def _hold(question: AskedQuestion, finder: QuoteFinder) -> _Held:
     evidence: list[Evidence] = []
     lost, nowhere = "", False
     for item in question.evidence:
-        doc_id = finder.document(item.document) if item.document else None
+        doc_id = finder.document(item.document, item.quote) if item.document else None
         if item.document and doc_id is None:
             what = f"{question.where}: no document has the name '{shortened(item.document, 120)}'"
             raise DataError(what, f"{finder.what_else(item.document)} (or remove 'evidence' from this question)")
@@ -197,10 +197,18 @@ def _doubtful(asked: Sequence[AskedQuestion], documents: Sequence[Document]) -> 
     nowhere = [question for question in asked if question.answers and lacking.issuperset(question.answers)]
     if nowhere:
         first = f"(first: '{shortened(nowhere[0].answers[0], 30)}')"
-        yield (
-            f"{_of(len(nowhere), len(asked))} with no answer literally in a document {first}: the answer is "
-            "derived, or from other documents"
-        )
+        worded = sum(bool(question.answers) and not is_settled(question.answers) for question in asked)
+        # A sentence is never literally in a document.
+        if len(nowhere) == worded and not _are_sentences(asked):
+            yield (
+                f"warning: none of the {worded:,} expected answers is in a document {first}: the questions seem "
+                "to be about other documents"
+            )
+        else:
+            yield (
+                f"{_of(len(nowhere), len(asked))} with no answer literally in a document {first}: the answer is "
+                "derived, or from other documents"
+            )
     listed = [question for question in asked if any(map(_looks_like_list, question.answers))]
     if listed:
         what = f"with an answer that looks like a list and is read as a text (first: {_place(listed[0])})"

@@ -31,15 +31,25 @@ class QuoteFinder:
         self._skipped = {_plain(name): why for name, why in skipped.items()}
         self._texts = {document.doc_id: document.text for document in documents}
         self._called: dict[str, set[str]] = {}
+        self._parts: dict[str, list[str]] = {}
+        """The documents of a file that is read in parts, by the names of the file."""
         for doc_id in self._texts:
             for name in {_plain(doc_id), _plain(doc_id).rpartition("/")[2]}:
                 self._called.setdefault(name, set()).add(doc_id)
+            file, is_part, _ = _plain(doc_id).partition("#")
+            for name in {file, file.rpartition("/")[2]} if is_part else ():
+                self._parts.setdefault(name, []).append(doc_id)
         self._words = lru_cache(maxsize=_KEPT)(self._squeeze)
 
-    def document(self, name: str) -> str | None:
-        """The id of a document by its id or by a unique file name at the end of an id; None if there is none."""
+    def document(self, name: str, quote: str = "") -> str | None:
+        """The id of a document by its id or by a unique file name at the end of an id; None if there is none. Of a
+        file that is read in parts, it is the first part that contains the quote.
+        """
         if name in self._texts:
             return name
+        if quote and _plain(name) not in self._called:
+            parts = self._parts.get(_plain(name), ())
+            return next((doc_id for doc_id in parts if self.verbatim(doc_id, quote) is not None), None)
         meant = self._called.get(_plain(name), set())
         exact = [doc_id for doc_id in meant if _plain(doc_id) == _plain(name)]
         found = exact or list(meant)
@@ -50,6 +60,8 @@ class QuoteFinder:
         why = self._skipped.get(_plain(name))
         if why is not None:
             return f"it was skipped: {why}"
+        if parts := self._parts.get(_plain(name)):
+            return f"it is read in parts: add a quote that one contains, or name one, such as '{parts[0]}'"
         meant = sorted(self._called.get(_plain(name), ()))
         if len(meant) > 1:
             return f"say which: '{meant[0]}' or '{meant[1]}'"

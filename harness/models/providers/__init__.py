@@ -6,6 +6,7 @@ from harness.models.providers.resolving import (
     check_reachable,
     need_client,
     provider_of,
+    reads_english_only,
     resolve_embedder,
     resolve_generator,
 )
@@ -18,6 +19,7 @@ __all__ = [
     "check_reachable",
     "need_client",
     "provider_of",
+    "reads_english_only",
     "resolve_embedder",
     "resolve_generator",
 ]

@@ -1,6 +1,7 @@
 """Finds the spec of the provider in a config, and fills in the defaults."""
 
 import os
+import re
 from typing import TypeVar
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
@@ -9,6 +10,10 @@ from harness.core.sanitize import keep_secret
 from harness.models.providers.provider_spec import PROVIDERS, ProviderSpec
 from harness.protocols import Role
 
+_ENGLISH = re.compile(
+    r"all-.*|multi-qa-.*|msmarco-.*|mxbai-embed-.*|nomic-embed-text(-v1.*)?|(e5|gte)-(small|base|large)(-v2)?"
+    r"|snowflake-arctic-embed(-[a-z]+)?|.*-(en|english)(-.*)?"
+)
 G = TypeVar("G", bound=GeneratorConfig)
 E = TypeVar("E", bound=EmbedderConfig)
 
@@ -32,6 +37,12 @@ def resolve_embedder(config: E) -> E:
     _check_extra(resolved)
     keep_secret(resolved.api_key_env)
     return resolved
+
+
+def reads_english_only(config: EmbedderConfig) -> bool:
+    """Whether it is an embedder that is known for English alone, by its name."""
+    name = str(config.model or config.provider).rpartition("/")[2].partition(":")[0].lower()
+    return config.provider == "minilm" or _ENGLISH.fullmatch(name) is not None
 
 
 def api_key(config: ModelConfig) -> str:

@@ -88,7 +88,7 @@ def _size(cells: Sequence[Cell]) -> SampleSize:
     dataset = cells[0].dataset
     pairs = max(1, len(cells) * (len(cells) - 1) // 2)
     return SampleSize(
-        dataset=dataset.name,
+        dataset=dataset.name_in_runs,
         n_queries=len(dataset.queries),
         n_available=max(len(dataset.queries), sum(dataset.type_mix.values())),
         n_systems=len(cells),

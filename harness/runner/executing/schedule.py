@@ -109,7 +109,7 @@ def changed_lines(cell: Cell, run: RunDir) -> Iterator[str]:
     if place is None or run.intact_statuses():
         return
     own = {**cell.identity, "dataset": None}
-    for path in sorted(run.path.parent.glob(f"{cell.dataset.name}--*/manifest.json"), reverse=True):
+    for path in sorted(run.path.parent.glob(f"{cell.dataset.name_in_runs}--*/manifest.json"), reverse=True):
         other = RunDir(path.parent)
         try:
             manifest = other.manifest()

@@ -87,7 +87,7 @@ class ImportedRun:
         }
         return Manifest(
             schema_version=SCHEMA_VERSION,
-            run_id=f"{dataset.name}--{request.label}--{short_digest(identity)}",
+            run_id=f"{dataset.name_in_runs}--{request.label}--{short_digest(identity)}",
             identity=identity,
             config=self._config(evaluators),
             dataset=request.like.manifest().dataset if request.like else self._described(),

@@ -64,7 +64,7 @@ def verdict_of(
             *("--model", "openai/gpt-4o-mini", "-e", "answer"),
         )
         assert done.returncode == 0, done.stderr
-        (run,) = [one.name for one in cli.results.glob(f"files--{name}--*")]
+        (run,) = [one.name for one in cli.results.glob(f"docs--{name}--*")]
         runs.append(run)
     scored = cli.call("evaluate", *runs, "-e", ",".join(evaluators))
     assert scored.returncode == 0, scored.stderr
@@ -164,7 +164,7 @@ def test_answering_only_what_is_easy(cli: CommandLine) -> None:
     verdict = verdict_of(cli, answers, "answer")
     assert (verdict["outcome"], verdict["recommended"]) == ("inconclusive", "a")
     assert missing(verdict)["b"] == 78
-    runs = sorted(one.name for one in cli.results.glob("files--*"))
+    runs = sorted(one.name for one in cli.results.glob("docs--*"))
     told = cli.call("compare", *runs)
     assert told.returncode == 0
     assert "significantly better" not in told.stdout
@@ -181,7 +181,7 @@ def test_a_sample_that_the_file_chose_is_compared_with_no_other(cli: CommandLine
         sample = ["--only-answered"] if name == "b" else []
         done = cli.call("import", file, "--docs", "docs", "--questions", "q.jsonl", "-n", name, *sample)
         assert done.returncode == 0, done.stderr
-    runs = sorted(one.name for one in cli.results.glob("files--*"))
+    runs = sorted(one.name for one in cli.results.glob("docs--*"))
     assert cli.call("evaluate", *runs, "-e", "answer").returncode == 0
     told = cli.call("compare", *runs)
     assert "significantly better" not in told.stdout

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from harness.core.errors import ConfigError
-from harness.core.sanitize import cleaned, keep_secret, reply_without_keys, visible, without_keys
+from harness.core.sanitize import cleaned, keep_secret, path_part, reply_without_keys, visible, without_keys
 from harness.models.llama_server import ServerAccess
 
 KEY = "sk-Ab3+/=\"x'\\9?Zz"
@@ -86,3 +86,12 @@ def test_an_error_holds_neither_a_key_nor_an_escape_in_any_part() -> None:
     for said in (str(error), error.what, error.fix, repr(error), *error.args):
         assert KEY not in said
         assert "\x1b" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [("My Handbook (v2)", "My-Handbook-v2"), ("Übersicht--2", "Ubersicht-2"), ("../x", "x"), ("東京", "")],
+)
+def test_a_name_as_part_of_a_folder_name_has_letters_and_digits_only(name: str, part: str) -> None:
+    assert path_part(name) == part
+    assert len(path_part("a" * 300)) == 60

@@ -26,9 +26,7 @@ class Parsing:
                 self.meanwhile[0].write_text(self.meanwhile[1])
             yield (
                 name,
-                NoDocument(text.removeprefix("not: "))
-                if text.startswith("not: ")
-                else ReadText(text, title="t", remarks={"pages": 2}),
+                NoDocument(text.removeprefix("not: ")) if text.startswith("not: ") else read(text),
             )
 
 
@@ -39,6 +37,10 @@ def parsing(monkeypatch: pytest.MonkeyPatch) -> Parsing:
     return own
 
 
+def read(text: str) -> list[ReadText]:
+    return [ReadText(text, title="t", remarks={"pages": 2}), ReadText("rows", part="rows 2-51")]
+
+
 def found(path: Path) -> Parsed:
     ((_, parsed),) = parse_cache.parse_or_recall({"a": (path, ".pdf")})
     return parsed
@@ -47,9 +49,9 @@ def found(path: Path) -> Parsed:
 def test_the_same_bytes_are_parsed_once_wherever_they_lie(tmp_path: Path, parsing: Parsing) -> None:
     for name in ("one", "two"):
         (tmp_path / name).write_text("text \ud7ff")
-    assert found(tmp_path / "one") == found(tmp_path / "two") == ReadText("text \ud7ff", "t", remarks={"pages": 2})
+    assert found(tmp_path / "one") == found(tmp_path / "two") == read("text \ud7ff")
     (tmp_path / "one").write_text("other")
-    assert found(tmp_path / "one") == ReadText("other", "t", remarks={"pages": 2})
+    assert found(tmp_path / "one") == read("other")
     assert len(parsing.asked) == 2
 
 
@@ -68,11 +70,11 @@ def test_what_is_damaged_or_cannot_be_kept_is_parsed_again(tmp_path: Path, parsi
     cache = Path(os.environ["RAG_HARNESS_CACHE"])
     (place,) = cache.rglob("*.json")
     place.write_text(place.read_text().replace("right", "wrong"))
-    assert found(tmp_path / "one") == ReadText("right", "t", remarks={"pages": 2})
+    assert found(tmp_path / "one") == read("right")
     place.unlink()
     place.parent.rmdir()
     place.parent.write_text("in the way")
-    assert found(tmp_path / "one") == ReadText("right", "t", remarks={"pages": 2})
+    assert found(tmp_path / "one") == read("right")
     assert len(parsing.asked) == 3
 
 

@@ -24,7 +24,7 @@ def test_a_file_that_is_too_much_for_a_process_is_skipped_and_the_others_are_rea
         (tmp_path / name).write_bytes(content)
     files = {name: (tmp_path / name, Path(name).suffix) for name in contents}
     parsed = parse_all(files, most_memory=200_000_000)
-    found = {name: str(one) if isinstance(one, NoDocument) else one.text for name, one in parsed}
+    found = {name: str(one) if isinstance(one, NoDocument) else one[0].text for name, one in parsed}
     assert found == {
         "a.pdf": "one\n",
         "bomb.html": "takes too much memory to read",
