@@ -41,7 +41,7 @@ def teller(plug_in: PlugIn) -> None:
 
 
 def generator(server: TellerServer, **more: Any) -> GeneratorConfig:
-    return resolve_generator(GeneratorConfig(provider="teller", base_url=server.base_url, **more))
+    return resolve_generator(GeneratorConfig(provider="teller", base_url=server.url, **more))
 
 
 def connect(server: TellerServer, call_context: CallContext, **more: Any) -> ChatModel:
@@ -54,7 +54,7 @@ def test_it_resolves_and_is_identified_as_any_provider_behind_a_url(teller_serve
     config = generator(teller_server)
     assert provider_of(config).summary == "a server that tells"
     assert config.model == "teller-1"
-    assert model_identity(config)["base_url"] == teller_server.base_url
+    assert model_identity(config)["base_url"] == teller_server.url
     with pytest.raises(ConfigError, match=r"'teller' needs a URL: set models\.generator\.base_url"):
         resolve_generator(GeneratorConfig(provider="teller"))
     with pytest.raises(ConfigError, match="did you mean 'teller'"):
@@ -69,7 +69,7 @@ async def test_a_call_is_counted_as_its_server_counts_and_replayed_in_the_next_p
         with metered(Meter("answer/q/0/1")) as meter:
             assert await connect(teller_server, open_seam()).complete(PROMPT) == "so it is"
         meters.append(meter)
-    assert teller_server.asked == ["tell"]
+    assert teller_server.answered == ["tell"]
     used = Usage(calls=1, input_tokens=teller_server.heard, output_tokens=2)
     assert [meter.usage for meter in meters] == [{"generator": used}] * 2
     assert [meter.replayed_calls for meter in meters] == [0, 1]
@@ -78,7 +78,7 @@ async def test_a_call_is_counted_as_its_server_counts_and_replayed_in_the_next_p
 async def test_embeddings_are_unit_rows_in_the_order_of_the_texts_and_counted(
     teller_server: TellerServer, call_context: CallContext, tmp_path: Path
 ) -> None:
-    config = resolve_embedder(EmbedderConfig(provider="teller", base_url=teller_server.base_url, batch_size=2))
+    config = resolve_embedder(EmbedderConfig(provider="teller", base_url=teller_server.url, batch_size=2))
     texts = ["one", "two three", "four five six"]
     with closing(EmbeddingCache(tmp_path / "e.sqlite", "teller")) as cache, metered(Meter("index")) as meter:
         vectors = await build_embedder(config, call_context, cache).embed_documents(texts)
@@ -93,7 +93,7 @@ async def test_what_may_pass_is_tried_again_and_counted_once(
     teller_server.faults = list(faults)
     with metered(Meter("answer/q/0/1")) as meter:
         assert await connect(teller_server, call_context).complete(PROMPT) == "so it is"
-    assert (teller_server.asked, teller_server.faults) == (["tell"], [])
+    assert (teller_server.answered, teller_server.faults) == (["tell"], [])
     assert meter.usage["generator"].calls == 1
     assert (meter.throttled_s > 0) == (429 in faults)
 
