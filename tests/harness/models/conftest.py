@@ -18,6 +18,11 @@ from harness.models.fake_server import FakeServer
 from harness.models.transport import CallContext
 from harness.store import Journal
 
+Serve = Callable[..., FakeServer]
+Connect = Callable[..., OpenAIChat]
+OpenSeam = Callable[[], CallContext]
+ConnectEmbedder = Callable[..., OpenAIEmbedding]
+
 Respond = Callable[[str, bytes], Reply]
 
 

@@ -5,7 +5,6 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
 from serving import SpeakingServer, serving
 from strict_servers import KEY, anthropic, azure, refused
@@ -25,7 +24,6 @@ from harness.protocols import Message
 pytestmark = pytest.mark.usefixtures("no_tls", "keys")
 PROMPT = [Message("system", "You tell."), Message("user", "Is it so?")]
 SCHEMA = {"type": "object", "properties": {"verdict": {"type": "string"}}, "required": ["verdict"]}
-Connect = Callable[..., OpenAIChat]
 
 
 @pytest.fixture
@@ -219,14 +217,3 @@ def test_anthropic_knows_no_seed_so_none_is_part_of_the_model_and_a_wanted_one_i
     assert (config.seed, config.base_url) == (None, "https://api.anthropic.com")
     with pytest.raises(ConfigError, match=r"has no seed, and models\.generator\.seed is 5"):
         resolve_generator(GeneratorConfig(provider="anthropic", model="claude-x", seed=5))
-
-
-def test_a_url_with_the_version_in_it_is_the_same_server() -> None:
-    config = GeneratorConfig(provider="anthropic", model="claude-x", base_url="https://api.anthropic.com/v1/")
-    assert resolve_generator(config).base_url == "https://api.anthropic.com"
-
-
-def test_the_strict_servers_refuse_what_was_never_theirs(at_anthropic: SpeakingServer) -> None:
-    headers = {"x-api-key": KEY, "anthropic-version": "2023-06-01"}
-    said = httpx2.post(f"{at_anthropic.url}/v1/messages", json={"seed": 0}, headers=headers)
-    assert (said.status_code, said.json()["error"]["message"]) == (400, "seed: Extra inputs are not permitted")
