@@ -7,7 +7,6 @@ import pytest
 
 from harness.core.records import Estimate, ExpectedCalls, PhaseEstimate, Usage, Work
 from harness.statistics.estimates import Allowed, Earlier, MeasuredCost, Rates, SecondsFit, Task, predict
-from harness.statistics.estimates.phase_estimate import SAME_PARAMETERS
 from harness.statistics.estimates.rates import Replies
 from harness.statistics.estimates.remaining_cost import phases_left, totals
 
@@ -92,10 +91,6 @@ def test_a_slower_run_makes_the_next_one_slower() -> None:
     assert quick < 900.0
 
 
-def test_a_limit_of_requests_a_minute_is_the_least_that_it_takes() -> None:
-    assert predict(task(rates=MEASURED, generator=Allowed(requests=2))).seconds == pytest.approx(300)
-
-
 def test_a_limit_of_tokens_a_minute_is_the_least_that_it_takes_for_either_model() -> None:
     # 8,000 tokens are read and 30 written.
     assert predict(task(rates=MEASURED, generator=Allowed(tokens=803))).seconds == pytest.approx(600)
@@ -144,20 +139,10 @@ def test_seconds_outside_of_calls_follow_a_line_where_several_sizes_were_timed()
     assert any("probably too high" in note for note in one_size.notes)
 
 
-def test_what_was_never_timed_has_no_seconds() -> None:
-    assert predict(task(work=Work(embedded_texts=5))).seconds is None
-
-
 def test_only_an_embedder_that_counts_tokens_is_paid_for_them() -> None:
     embedding = Work(embedded_texts=5, embedded_characters=400)
     assert predict(task(units=1, work=embedding)).usd == 0
     assert predict(task(units=1, work=embedding, embedder_is_metered=True)).usd == 100
-
-
-def test_the_closest_runs_have_the_same_parameters() -> None:
-    assert predict(task(earlier=[ran(closeness=SAME_PARAMETERS)])).notes[-1:] != (
-        "the runs that correct the formula had other parameters",
-    )
 
 
 def estimate_of(n_left: int, *, is_built: bool = False) -> Estimate:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.statistics.estimates.timing import covered_seconds, fit_seconds, least_squares, own_seconds
+from harness.statistics.estimates.timing import covered_seconds, fit_seconds, own_seconds
 
 SPANS = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=12)
 
@@ -41,7 +41,3 @@ def test_no_rate_is_below_zero_however_the_calls_were_measured() -> None:
 
 def test_without_a_call_there_is_no_fit() -> None:
     assert fit_seconds([]) is None
-
-
-def test_calls_that_took_no_time_take_none() -> None:
-    assert least_squares([[1.0, 2.0], [1.0, 3.0]], [0.0, 0.0]) == [0.0, 0.0]
