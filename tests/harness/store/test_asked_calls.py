@@ -38,12 +38,6 @@ def test_a_call_has_its_prompt_and_its_limit_and_the_latest_come_first(tmp_path:
     assert first.paid_by == "demo--naive--1"
 
 
-def test_no_more_than_the_latest_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "calls.sqlite"
-    journal(path, [request("x") for _ in range(5)])
-    assert [call.scope for call in latest_calls(path, 2)] == ["answer/q4/0/1", "answer/q3/0/1"]
-
-
 def test_spans_are_those_of_one_role(tmp_path: Path) -> None:
     path = tmp_path / "calls.sqlite"
     journal(path, [request("x")])
@@ -90,13 +84,3 @@ def test_a_call_that_cannot_have_been_is_passed_over(tmp_path: Path, damage: str
         db.execute(f"UPDATE calls SET {damage} WHERE scope = 'answer/q0/0/1'")
     assert [call.scope for call in latest_calls(path)] == ["answer/q1/0/1"]
     assert len(call_spans(path, "generator")) == 2 - ("tokens" not in damage)
-
-
-@pytest.mark.parametrize("column", ["input_tokens", "wall_s"])
-def test_a_call_that_was_damaged_since_is_passed_over(tmp_path: Path, column: str) -> None:
-    path = tmp_path / "calls.sqlite"
-    journal(path, [request("x"), request("xy")])
-    with closing(sqlite3.connect(path)) as db:
-        db.execute(f"UPDATE calls SET {column} = 99 WHERE scope = 'answer/q0/0/1'")
-        db.commit()
-    assert [call.scope for call in latest_calls(path)] == ["answer/q1/0/1"]
