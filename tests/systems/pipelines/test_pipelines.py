@@ -172,14 +172,6 @@ def test_a_chain_may_say_a_message_or_end_with_one(module: Callable[[str], str],
         answered(f"langchain:{name}:wrong", tmp_path)
 
 
-@pytest.mark.slow
-def test_a_field_of_the_metadata_names_the_document(module: Callable[[str], str], tmp_path: Path) -> None:
-    (tmp_path / "index").mkdir()
-    runtime = BareRuntime(tmp_path / "index", chat=None, retrieves_only=True)
-    spec = SYSTEMS.load(f"langchain:{module(CHAIN)}:retriever")
-    assert asyncio.run(asked(spec, runtime, doc_id="source")).contexts[0].doc_ids == ("tea",)
-
-
 def test_a_service_gets_the_question_and_the_key_and_nothing_of_the_gold_side(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,14 +180,6 @@ def test_a_service_gets_the_question_and_the_key_and_nothing_of_the_gold_side(
     body = {"question": "When is tea?", "query_id": "q", "answer_style": "short"}
     (sent,) = service.asked
     assert (sent.body, sent.headers["authorization"]) == (body, "Bearer the-key-of-the-tea")
-
-
-def test_a_service_that_says_its_key_back_puts_it_into_no_record(
-    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TEA_WORD", "the-key-of-the-tea")
-    service.says({"answer": "you sent the-key-of-the-tea"})
-    assert answered(service.at(), tmp_path, api_key_env="TEA_WORD")[0].answer == "you sent ***"
 
 
 def test_a_service_that_is_lent_models_gets_the_questions_own_url(service: Service, tmp_path: Path) -> None:
