@@ -3,12 +3,13 @@
 import base64
 import json
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from typing import Any
 from urllib.parse import quote, quote_plus
+
+from serving import serving
 
 WAYS = {
     "answer": "in an answer",
@@ -110,9 +111,5 @@ def _embeddings(body: dict[str, Any]) -> dict[str, object]:
 
 def serve_echoes(way: str = "answer") -> Iterator[EchoingServer]:
     """A running server, for a fixture."""
-    with EchoingServer(way) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        thread.start()
+    with serving(EchoingServer(way)) as server:
         yield server
-        server.shutdown()
-        thread.join()

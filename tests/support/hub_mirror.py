@@ -3,12 +3,13 @@
 import hashlib
 import os
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+
+from serving import QuietHandler, serving
 
 _COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
@@ -52,18 +53,12 @@ def serve_mirror(files: dict[str, bytes]) -> Iterator[Mirror]:
     class Handler(_Handler):
         served = mirror
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Handler)) as server:
         mirror.url = f"http://127.0.0.1:{server.server_address[1]}"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-        thread.start()
-        try:
-            yield mirror
-        finally:
-            server.shutdown()
-            thread.join()
+        yield mirror
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler, BaseHTTPRequestHandler):
     served: Mirror
 
     def do_HEAD(self) -> None:
@@ -71,9 +66,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self._reply()
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
 
     def _reply(self) -> None:
         mirror = self.served

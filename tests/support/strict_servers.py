@@ -1,89 +1,14 @@
 """Servers with Azure's and Anthropic's protocols that reject unknown requests, to test providers."""
 
-import json
 import re
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+
+from serving import Asked, json_reply
+
+from harness.models.fake_faults import Reply
 
 KEY = "key-of-the-strict-servers-0123456789"
-
-
-@dataclass(frozen=True)
-class Asked:
-    """One request."""
-
-    path: str
-    query: dict[str, list[str]]
-    headers: dict[str, str]
-    body: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Said:
-    """One reply."""
-
-    status: int
-    body: dict[str, Any]
-    headers: dict[str, str] = field(default_factory=dict)
-
-
-Speak = Callable[[Asked], Said]
-
-
-class StrictServer(ThreadingHTTPServer):
-    """Answers by `speak`, after the replies in `first`; records its requests."""
-
-    daemon_threads = True
-
-    def __init__(self, speak: Speak) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.speak, self.first, self.asked = speak, list[Said](), list[Asked]()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: StrictServer
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        url = urlsplit(self.path)
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        asked = Asked(url.path, parse_qs(url.query), headers, body)
-        self.server.asked.append(asked)
-        said = self.server.first.pop(0) if self.server.first else self.server.speak(asked)
-        content = json.dumps(said.body).encode()
-        self.send_response(said.status)
-        for name, value in {"content-length": str(len(content)), **said.headers}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
-
-@contextmanager
-def running(speak: Speak) -> Iterator[StrictServer]:
-    """A server within the context."""
-    server = StrictServer(speak)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
-
 
 AZURE_KNOWS = {
     "messages", "temperature", "max_tokens", "max_completion_tokens", "seed", "response_format", "top_p",
@@ -91,7 +16,7 @@ AZURE_KNOWS = {
 }  # fmt: skip
 
 
-def azure(asked: Asked) -> Said:
+def azure(asked: Asked) -> Reply:
     """A resource with the deployments `my-gpt` and `my-vectors`, under 2024-10-21 and v1."""
     found = re.fullmatch(r"/openai/deployments/([^/]+)/(chat/completions|embeddings)", asked.path)
     name, what = (found[1], found[2]) if found else (asked.body.get("model"), asked.path.partition("/v1/")[2])
@@ -106,7 +31,7 @@ def azure(asked: Asked) -> Said:
         return _azure(404, "The API deployment for this resource does not exist.", "DeploymentNotFound")
     if what == "embeddings":
         rows = [{"index": n, "embedding": [1.0, 0.0]} for n, _ in enumerate(asked.body["input"])]
-        return Said(200, {"data": rows, "usage": {"prompt_tokens": 2, "total_tokens": 2}})
+        return json_reply({"data": rows, "usage": {"prompt_tokens": 2, "total_tokens": 2}})
     if unknown := sorted(set(asked.body) - known):
         return _azure(400, f"Unrecognized request argument supplied: {unknown[0]}", None)
     usage = {
@@ -114,11 +39,11 @@ def azure(asked: Asked) -> Said:
         "prompt_tokens_details": {"cached_tokens": 10}, "completion_tokens_details": {"reasoning_tokens": 7},
     }  # fmt: skip
     message = {"role": "assistant", "content": "so it is"}
-    return Said(200, {"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
+    return json_reply({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
 
 
-def _azure(status: int, message: str, code: str | None) -> Said:
-    return Said(status, {"error": {"message": message, "type": None, "param": None, "code": code}})
+def _azure(status: int, message: str, code: str | None) -> Reply:
+    return json_reply({"error": {"message": message, "type": None, "param": None, "code": code}}, status)
 
 
 ANTHROPIC_KNOWS = {
@@ -127,13 +52,13 @@ ANTHROPIC_KNOWS = {
 }  # fmt: skip
 
 
-def anthropic(asked: Asked) -> Said:
+def anthropic(asked: Asked) -> Reply:
     """The Messages API with one model and a cached prompt."""
     found = next(filter(None, _wrongs(asked)), None)
-    return found or Said(200, _message(asked.body))
+    return found or json_reply(_message(asked.body))
 
 
-def _wrongs(asked: Asked) -> Iterator[Said | None]:
+def _wrongs(asked: Asked) -> Iterator[Reply | None]:
     headers, body, bad = asked.headers, asked.body, "invalid_request_error"
     unknown = sorted(set(body) - ANTHROPIC_KNOWS)
     turns = [
@@ -174,7 +99,6 @@ def _message(body: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def refused(status: int, kind: str, message: str, **headers: str) -> Said:
+def refused(status: int, kind: str, message: str, **headers: str) -> Reply:
     """An error of Anthropic's API."""
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Said(status, {"type": "error", "error": {"type": kind, "message": message}}, named)
+    return json_reply({"type": "error", "error": {"type": kind, "message": message}}, status, **headers)

@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from records import run_record
 
-from harness.core.records import Cost, Failure, Prediction, Query, Reference, RunRecord
+from harness.core.records import Failure, Prediction, Query, Reference, RunRecord
 from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
 
 MakeRecord = Callable[..., RunRecord]
@@ -29,16 +30,8 @@ def record() -> MakeRecord:
     """record("q1", "Yes"); record("q1", error="boom"); record("q1", None) without a generator."""
 
     def make(query_id: str, answer: str | None = None, *, repeat: int = 0, error: str = "") -> RunRecord:
-        return RunRecord(
-            query_id=query_id,
-            repeat=repeat,
-            status="error" if error else "ok",
-            prediction=None if error else Prediction(answer=answer),
-            failure=Failure(kind="ValueError", message=error) if error else None,
-            cost=Cost(wall_s=1.0),
-            attempt=1,
-            started_at="2026-11-20T10:00:00+00:00",
-        )
+        said = Failure(kind="ValueError", message=error) if error else Prediction(answer=answer)
+        return run_record(query_id, said, repeat=repeat)
 
     return make
 

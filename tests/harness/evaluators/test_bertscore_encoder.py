@@ -6,20 +6,19 @@ import asyncio
 import gzip
 import itertools
 import json
-import socket
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from records import run_record
 from scoring import BareEvaluation, score_all
 
 from harness.core.errors import ConfigError, ModelUnavailable
-from harness.core.records import Context, Cost, Evidence, Prediction, Reference, RunRecord, Score
+from harness.core.records import Context, Evidence, Prediction, Reference, RunRecord
 from harness.evaluators.answer_normalisation import abstains, is_verdict
-from harness.evaluators.bertscore import SPEC, BertScoreParams
 from harness.evaluators.bertscore.encoder import TokenEncoder
 from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
 from harness.evaluators.bertscore.loading import load, minilm_folder
@@ -107,17 +106,8 @@ def score_pairs(scorer: Scorer, pairs: list[Pair], side: str) -> list[tuple[floa
 
 
 def record(query_id: str, answer: str, *contexts: str) -> RunRecord:
-    return RunRecord(
-        query_id=query_id,
-        repeat=0,
-        status="ok",
-        prediction=Prediction(
-            answer=answer, contexts=tuple(Context(text=text, doc_ids=()) for text in contexts if text)
-        ),
-        cost=Cost(wall_s=1.0),
-        attempt=1,
-        started_at="2026-11-20T10:00:00+00:00",
-    )
+    found = tuple(Context(text=text, doc_ids=()) for text in contexts if text)
+    return run_record(query_id, Prediction(answer=answer, contexts=found))
 
 
 # The package
@@ -197,84 +187,6 @@ def test_a_fact_at_the_end_of_three_thousand_words_is_found(
     assert theirs[0] == pytest.approx(theirs[1])
 
 
-def test_an_answer_of_ten_thousand_characters_is_scored_whole(scorer: Scorer, corpus: dict[str, str]) -> None:
-    answer = " ".join(corpus.values())[:10_000]
-    reference = Reference(query_id="q", query_type="x", answers=("Sam Bankman-Fried",))
-    (f1,) = (
-        one
-        for one in score_all(scorer, [reference], {("q", 0): record("q", answer)})
-        if one.measure == "bertscore_answer_f1"
-    )
-    tokens = int(f1.explanation.split(" ")[0].replace(",", ""))
-    assert f1.status == "scored"
-    assert tokens > 4 * 510
-
-
-def test_windows_are_few_full_and_of_like_length(encoder: TokenEncoder) -> None:
-    lengths = [len(window) for window in encoder.split("word " * 1700)]
-    assert lengths == [427] * 4
-    assert [len(window) for window in encoder.split("word " * 510)] == [512]
-    assert [len(window) for window in encoder.split("word " * 511)] == [258, 257]
-
-
-@pytest.mark.parametrize("text", ["\u200b", "\x00", "[SEP]", "[CLS] [SEP]"])
-def test_a_text_of_nothing_but_marks_has_no_windows(encoder: TokenEncoder, text: str) -> None:
-    assert encoder.split(text) == []
-
-
-# Once, and always the same
-
-
-def scores_of_runs(
-    runs: list[list[Pair]], tmp_path: Path, load_encoder: Callable[[], TokenEncoder]
-) -> list[bytes]:
-    """The score files of these runs, by one evaluator."""
-    encoder = load_encoder()
-    scorer = Scorer("bertscore", MEASURES, BertScoreEvaluator(TokenTable(encoder, tmp_path), BareEvaluation()))
-    files = []
-    for pairs in runs:
-        references = [
-            Reference(
-                query_id=f"q{n:02d}", query_type="x", answers=(fact,), evidence=(Evidence(doc_id="d", fact=fact),)
-            )
-            for n, (_, fact) in enumerate(pairs)
-        ]
-        records = {(f"q{n:02d}", 0): record(f"q{n:02d}", fact, text) for n, (text, fact) in enumerate(pairs)}
-        found: list[Score] = score_all(scorer, references, records)
-        files.append("".join(one.model_dump_json() + "\n" for one in found).encode())
-    scorer.evaluator.close()
-    return files
-
-
-def test_the_order_of_runs_changes_no_byte(context_pairs: list[Pair], tmp_path: Path) -> None:
-    first, second = context_pairs[:8], [*context_pairs[4:10], (context_pairs[0][0] * 3, context_pairs[0][1])]
-
-    def fresh() -> TokenEncoder:
-        return TokenEncoder(load("minilm-torch", None))
-
-    forth = scores_of_runs([first, second], tmp_path, fresh)
-    back = scores_of_runs([second, first], tmp_path, fresh)
-    assert forth == back[::-1]
-
-
-def test_each_text_passes_the_model_once(
-    scorer: Scorer, context_pairs: list[Pair], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from bert_score import utils
-
-    whole, seen = utils.bert_encode, []
-
-    def counted(model: Any, ids: Any, mask: Any) -> Any:
-        seen.append(tuple(ids[0].tolist()))
-        return whole(model, ids, mask)
-
-    monkeypatch.setattr(utils, "bert_encode", counted)
-    pairs = context_pairs[:4]
-    score_pairs(scorer, pairs, "text")
-    score_pairs(scorer, pairs[::-1], "text")
-    assert len(seen) == len(set(seen)) == len({text.strip() for pair in pairs for text in pair})
-
-
 # Models
 
 
@@ -296,28 +208,6 @@ def _raw(encoder: TokenEncoder, text: str) -> list[Any]:
 
     ids = [torch.from_numpy(window)[None] for window in encoder.split(text)]
     return [bert_encode(encoder._model, one, torch.ones_like(one))[0].numpy() for one in ids]
-
-
-def test_minilm_loads_without_network_and_without_a_word(
-    package: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    def refused(*_args: object, **_more: object) -> None:
-        raise AssertionError("the network was asked")
-
-    monkeypatch.setattr(socket.socket, "connect", refused)
-    monkeypatch.setattr(socket, "create_connection", refused)
-    monkeypatch.setattr(socket, "getaddrinfo", refused)
-    evaluator = SPEC.build(BertScoreParams(), BareEvaluation())
-    evaluator.close()
-    assert capfd.readouterr() == ("", "")
-
-
-def test_the_rest_of_torch_keeps_its_threads(package: Any) -> None:
-    import torch
-
-    before = torch.get_num_threads()
-    TokenEncoder(load("minilm-torch", None)).close()
-    assert torch.get_num_threads() == before
 
 
 @pytest.fixture(scope="module")

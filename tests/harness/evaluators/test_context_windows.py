@@ -41,10 +41,6 @@ def test_a_blank_context_is_not_read_and_keeps_the_numbers_of_the_others() -> No
     assert reading.share_read == 1.0
 
 
-def test_without_a_text_there_is_no_window() -> None:
-    assert reading_of(contexts_of("", " "), 300).windows == ()
-
-
 def test_a_mean_over_windows_counts_each_by_how_much_of_the_contexts_it_holds() -> None:
     reading = reading_of(contexts_of("a" * 190, "b" * 90), 200)
     assert reading.mean([1.0, 0.0]) == 190 / 280

@@ -66,10 +66,6 @@ def test_an_abstention_has_no_cosine_and_what_reads_contexts_alone_keeps_its_val
     assert "abstains" in found["answer_reference"].explanation
 
 
-def test_an_empty_answer_is_worth_nothing(record: MakeRecord) -> None:
-    assert scores(record, " ")["answer_reference"].value == 0.0
-
-
 @pytest.mark.parametrize("references", [(), ("Yes",), ("Insufficient information.",)])
 def test_without_a_worded_reference_nothing_is_held_against_it(
     record: MakeRecord, references: Sequence[str]

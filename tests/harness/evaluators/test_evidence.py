@@ -1,10 +1,11 @@
 """Sentences offered as proof, held against gold facts: worked by hand."""
 
 import pytest
+from records import FAILED, run_record
 from runtimes import Embedder
 from scoring import BareEvaluation, build_scorer, score_all
 
-from harness.core.records import Context, Cost, Evidence, Failure, Prediction, Reference, RunRecord, Score
+from harness.core.records import Context, Evidence, Prediction, Reference, Score
 from harness.evaluators.evidence import MEASURES, SPEC
 from harness.protocols import RunFacts
 
@@ -23,17 +24,8 @@ def scores(gold: list[str], offered: list[Context] | None, facts: RunFacts | Non
         answers=("x",),
         evidence=tuple(Evidence(doc_id="d", fact=fact) for fact in gold),
     )
-    failed = offered is None
-    record = RunRecord(
-        query_id="q",
-        repeat=0,
-        status="error" if failed else "ok",
-        prediction=None if offered is None else Prediction(answer="an answer", evidence=tuple(offered)),
-        failure=Failure(kind="ValueError", message="boom") if failed else None,
-        cost=Cost(wall_s=1.0),
-        attempt=1,
-        started_at="2026-11-20T10:00:00+00:00",
-    )
+    said = FAILED if offered is None else Prediction(answer="an answer", evidence=tuple(offered))
+    record = run_record("q", said)
     scorer = build_scorer(SPEC, runtime=BareEvaluation(embedder=Embedder()))
     found = score_all(scorer, [reference], {("q", 0): record}, facts=facts)
     return {score.measure: score for score in found}
@@ -94,10 +86,6 @@ def test_a_few_letters_that_stand_in_a_fact_prove_nothing(offered: str, fact: st
     assert (found["evidence_recall"], found["evidence_precision"]) == (float(is_same), float(is_same))
 
 
-def test_the_same_words_in_another_document_prove_nothing() -> None:
-    assert values([A], sentence(A, "another"))["evidence_recall"] == 0.0
-
-
 def test_an_answer_without_a_sentence_is_worth_nothing() -> None:
     found = values([A])
     assert [found[name] for name in ("evid", "evidence_recall", "evidence_precision")] == [0.0, 0.0, 0.0]
@@ -123,11 +111,3 @@ def test_where_it_does_not_apply_it_says_why(gold: list[str], facts: RunFacts | 
     found = scores(gold, [sentence(A)], facts)
     assert {score.status for score in found.values()} == {"not_applicable"}
     assert all(reason in score.said for score in found.values())
-
-
-def test_a_long_text_is_read_to_its_end() -> None:
-    filler = "Word " * 400
-    ends_right, ends_wrong = (values([A], sentence(filler + end))["evid"] for end in (A, "Word " * 7))
-    assert ends_right is not None
-    assert ends_wrong is not None
-    assert ends_right > ends_wrong

@@ -55,13 +55,6 @@ async def test_each_outcome_is_the_status_of_its_own_score_and_of_no_other(
     assert {(score.status, score.value, score.explanation) for score in others} == {("scored", 0.5, "fair")}
 
 
-async def test_scores_come_in_the_order_of_cases_and_measures(cases: list[ScoringInput]) -> None:
-    scores = await judged(cases, (1.0, ""))
-    assert [(score.query_id, score.measure) for score in scores] == [
-        (query, measure) for query in ("q1", "q2") for measure in ("first", "second")
-    ]
-
-
 async def test_what_the_user_has_to_fix_ends_the_evaluation(cases: list[ScoringInput]) -> None:
     with pytest.raises(StoreError, match="disk full"):
         await judged(cases, StoreError("disk full", "free some space"))

@@ -50,11 +50,6 @@ def test_one_text_that_names_every_document_has_recalled_all_and_shown_nothing(
     assert set(within.values()) == {0.0}
 
 
-def test_a_summary_that_says_a_fact_is_credited_with_the_fact_and_no_document(record: MakeRecord) -> None:
-    found = scores_of(record, [passage("Ann founded Acme.", *DOCUMENTS, kind="summary")])
-    assert (found["fact_Recall@1000c"].value, found["Recall@1000c"].value) == (0.5, 0.0)
-
-
 def test_a_fact_counts_from_the_size_at_which_its_last_letter_was_shown(record: MakeRecord) -> None:
     contexts = [passage("Cats purr.", "x"), passage("Well: Ann founded\n Acme. And more.", "d3")]
     shown = answer_messages("?", contexts, "short")[1].content.split("Passages:\n\n")[1]
@@ -77,13 +72,6 @@ def test_a_document_counts_from_the_size_at_which_its_text_begins(record: MakeRe
     begin = len("[1] Cats purr.\n\n[2] ") + 1
     found = scores_of(record, contexts, RetrievalParams(sizes=(begin - 1, begin, 1_000)))
     assert [found[f"Recall@{size}c"].value for size in (begin - 1, begin, 1_000)] == [0, 0.5, 0.5]
-
-
-def test_of_a_fact_that_two_contexts_state_the_first_counts(record: MakeRecord) -> None:
-    twice = [passage("Ann founded Acme.", "d3"), passage("Ann founded Acme.", "d3")]
-    size = len("[1] Ann founded Acme.")
-    found = scores_of(record, twice, RetrievalParams(sizes=(size,)))
-    assert found[f"fact_Recall@{size}c"].value == 0.5
 
 
 def test_what_the_generator_saw_is_measured_as_the_prompt_has_it(record: MakeRecord) -> None:
@@ -131,14 +119,6 @@ def test_a_failed_query_counts_in_recall_and_has_no_length(record: MakeRecord) -
         assert (by_name[name].status, by_name[name].value) == ("not_applicable", None)
 
 
-def test_null_queries_have_a_length_and_no_recall(record: MakeRecord) -> None:
-    found = scores_of(record, [passage("text", "a")], gold=())
-    assert found["context_characters"].status == "scored"
-    assert {found[name].status for name in ("fact_Recall@1000c", "Recall@1000c", "documents_named")} == {
-        "not_applicable"
-    }
-
-
 def test_where_a_ranking_is_shorter_than_the_cutoff_the_score_says_so(record: MakeRecord) -> None:
     found = scores_of(record, [passage("text", "a"), passage("text", "d3")])
     assert found["Hit@10"].explanation == "1 of 2 gold documents in the first 10 (there are 2); first at 2"
@@ -160,9 +140,3 @@ def test_all_of_the_evidence_is_within_n_once_the_last_fact_is(record: MakeRecor
     found = scores_of(record, contexts, RetrievalParams(sizes=(whole - 1, whole)))
     assert [found[f"fact_{share}@{whole - 1}c"].value for share in ("Recall", "AllHit")] == [0.5, 0]
     assert [found[f"fact_{share}@{whole}c"].value for share in ("Recall", "AllHit")] == [1, 1]
-
-
-def test_sizes_may_be_none_at_all() -> None:
-    names = [one.name for one in SPEC.measures(RetrievalParams(sizes=()))]
-    assert not [name for name in names if name.endswith("c")]
-    assert "context_characters" in names

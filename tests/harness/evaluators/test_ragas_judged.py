@@ -3,29 +3,20 @@
 import asyncio
 import json
 import math
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from journals import usage_by_role
 from judges import Reply, ScriptedJudge, WordEmbedder, input_of
 from scoring import BareEvaluation, build_scorer
 
-from harness.config import JudgeConfig, JudgeEmbedderConfig
-from harness.core.errors import ModelUnavailable, StoreError
-from harness.core.records import Context, Cost, Prediction, Query, Reference, RunRecord, Score
+from harness.core.records import Context, Prediction, Query, Reference, RunRecord, Score
 from harness.evaluators.ragas import SPEC, RagasParams, load_ragas
 from harness.evaluators.ragas_metrics.judge_questions import Asking, RagasMetric, RagasRow
 from harness.evaluators.run_scoring import score_run
-from harness.models.providers import resolve_embedder, resolve_generator
-from harness.runner.evaluating.evaluate import evaluate_runs
-from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator
-from harness.runner.progress import Reporter
 from harness.store import SampleRow
 
-from .conftest import MakeRecord, MakeRun
+from .conftest import MakeRecord
 
 pytestmark = pytest.mark.slow
 
@@ -135,25 +126,6 @@ def test_each_metric_is_what_its_formula_says_of_the_verdicts(judged: Judged, me
     assert len(judged.judge.asked) == calls
 
 
-def test_a_score_says_what_the_judge_said(judged: Judged) -> None:
-    said = {metric: score.explanation for (_, metric), score in judged({}).items()}
-    assert said["context_precision"] == "verdicts 1; 0; 1"
-    assert said["faithfulness"] == "verdicts 1 1 0 1"
-    assert said["factual_correctness"] == "verdicts 1 0; 1"
-    assert said["response_relevancy"] == "asked back: Who started Acme?"
-    assert said["context_relevance"] == "ratings 2 1"
-
-
-def test_side_by_side_metrics_and_queries_do_not_mix(judged: Judged) -> None:
-    samples = [sample(f"q{number}") for number in range(5)]
-    first = judged({}, samples=samples)
-    again = judged({}, samples=samples[::-1])
-    assert first == again
-    assert {(metric, score.value) for (_, metric), score in first.items()} == {
-        (metric, score.value) for (_, metric), score in judged({}).items()
-    }
-
-
 def test_the_first_reference_answer_is_the_reference_and_contexts_keep_their_order(judged: Judged) -> None:
     judged({}, "context_precision", "context_recall")
     given = [input_of(prompt) for prompt, _ in judged.judge.asked]
@@ -173,11 +145,6 @@ def test_a_constrained_judge_is_held_to_a_schema_that_strict_servers_accept(judg
             assert all(one["enum"] == ([0, 1, 2] if "score" in shape["properties"] else [0, 1]) for one in numbers)
 
 
-def test_an_unconstrained_judge_is_asked_as_ragas_asks(judged: Judged) -> None:
-    judged({}, constrained=False)
-    assert {schema for _, schema in judged.judge.asked} == {None}
-
-
 def test_a_rating_in_the_form_of_the_schema_is_read(judged: Judged) -> None:
     replies: dict[str, Reply] = {RATE: '{"score": 0}', RATE_AGAIN: '{"score": 2}'}
     assert judged(replies, "context_relevance")["q", "context_relevance"].value == 0.5
@@ -193,22 +160,6 @@ def test_questions_asked_back_are_calls_of_their_own_and_their_cosines_are_avera
     assert score.value == pytest.approx((2 / 3 + 1 + 0) / 3, abs=1e-6)
     assert len(judged.judge.asked) == 3
     assert len(judged.embedder.embedded) == 4
-
-
-async def test_the_cosine_of_a_question_with_itself_is_1_at_most() -> None:
-    for words in range(2, 40):
-        question = " ".join(f"w{number}" for number in range(words))
-        judge = ScriptedJudge({ASK_BACK: json.dumps({"question": question, "noncommittal": 0})})
-        ragas = load_ragas()(Asking(judge, WordEmbedder(), strictness=1, constrained=True))
-        value, _ = await ragas.score("response_relevancy", RagasRow(question, ANSWER, CONTEXTS, REFERENCE))
-        assert 1 - 1e-9 < value <= 1
-
-
-def test_an_evasive_answer_is_0_not_a_failure(judged: Judged) -> None:
-    evasive = json.dumps({"question": "Who started Acme?", "noncommittal": 1})
-    score = judged({ASK_BACK: evasive}, "response_relevancy")["q", "response_relevancy"]
-    assert score.value == 0.0
-    assert score.explanation == "evasive answer; asked back: Who started Acme?"
 
 
 def test_contexts_that_say_nothing_beyond_the_question_are_irrelevant_without_a_call(judged: Judged) -> None:
@@ -292,77 +243,6 @@ async def test_a_failed_judgement_leaves_no_call_behind() -> None:
     assert (len(judge.asked), judge.open_calls) == (2, 0)
 
 
-def test_a_judge_that_is_down_fails_what_asks_it_and_nothing_else(judged: Judged) -> None:
-    down = ModelUnavailable("cannot reach the judge", "start it")
-    scores = judged({PRECISION: down, RATE: RuntimeError("HTTP 400: the prompt is too long")})
-    assert {metric: score.explanation for (_, metric), score in scores.items() if score.status == "failed"} == {
-        "context_precision": "cannot reach the judge: start it",
-        "context_precision_no_reference": "cannot reach the judge: start it",
-        "context_relevance": "RuntimeError: HTTP 400: the prompt is too long",
-    }
-
-
-def test_a_full_disk_ends_the_evaluation(judged: Judged) -> None:
-    with pytest.raises(StoreError):
-        judged({CLAIMS: StoreError("disk full", "free some space")}, "factual_correctness", "context_recall")
-
-
-@pytest.mark.parametrize("answer", ["Ann 安 founded Acme ナ\U0001f600", "Acme. " * 1700, 'a "quoted" {brace} [x'])
-def test_any_text_can_be_judged(judged: Judged, answer: str) -> None:
-    scores = judged(
-        {ASK_BACK: json.dumps({"question": f"{answer[:30]}?", "noncommittal": 0})},
-        *("response_relevancy", "context_relevance"),
-        samples=[sample("q", answer, [answer, "{query}"])],
-    )
-    assert {score.status for score in scores.values()} == {"scored"}
-    assert any(input_of(prompt)["response"] == answer for prompt, _ in judged.judge.asked if ASK_BACK in prompt)
-
-
-def test_ragas_neither_prints_nor_logs_nor_tells_anyone(judged: Judged, capfd: pytest.CaptureFixture[str]) -> None:
-    judged({RECALL: "x", REPAIR: "x", RATE: RuntimeError("down"), STATEMENTS: '{"statements": []}'})
-    assert capfd.readouterr() == ("", "")
-    assert os.environ["RAGAS_DO_NOT_TRACK"] == "true"
-    from ragas._analytics import get_userid
-
-    # Not the one that ragas keeps in the user's home.
-    assert get_userid().startswith("anonymous-")
-
-
-def test_over_the_seam_a_judgement_is_paid_once_and_scores_are_the_same_bytes(
-    tmp_path: Path, make_run: MakeRun, record: MakeRecord
-) -> None:
-    samples = [sample(f"q{number}", f"{ANSWER} {number}") for number in range(3)]
-    answers = [record(row.query.query_id, "").model_copy(update={"prediction": one}) for row, one in samples]
-    run = make_run([row.reference for row, _ in samples], answers)
-
-    def evaluate(*metrics: RagasMetric) -> tuple[bytes, Cost]:
-        params = RagasParams(metrics=metrics or get_args(RagasMetric))
-        judge, embedder = JudgeConfig(provider="fake"), JudgeEmbedderConfig(provider="fake")
-        plan = EvaluationPlan(
-            (PlannedEvaluator(SPEC, params),), resolve_generator(judge), resolve_embedder(embedder), {}
-        )
-        outcome = evaluate_runs([run], plan, tmp_path / "results", Reporter(quiet=True))
-        assert not outcome.refusals
-        (made,) = run.evaluations()
-        return (run.path / "scores" / "ragas.jsonl").read_bytes(), made.cost
-
-    def paid() -> int:
-        return usage_by_role(tmp_path / "results" / "judge" / "calls.sqlite")["judge"].calls
-
-    _, part = evaluate("faithfulness", "context_recall")
-    paid_before = paid()
-    scores, first = evaluate()
-    assert (part.usage["judge"].calls, first.usage["judge"].calls) == (3 * 3, 3 * 16)
-    # The three queries share their reference and contexts, so much of it is asked only once.
-    replayed = first.replayed_from[run.run_id]["judge"].calls
-    assert 3 * 16 - replayed == paid() - paid_before < 3 * 13
-    paid_for_all = paid()
-    again, second = evaluate()
-    assert again == scores
-    assert second.replayed_from[run.run_id]["judge"] == second.usage["judge"] == first.usage["judge"]
-    assert paid() == paid_for_all
-
-
 LONG = ("Cats purr. " * 32, "Ann founded Acme. " * 18, "Acme began in 1990.")
 """Two windows of 700 characters: the first two contexts, and the third."""
 
@@ -421,22 +301,3 @@ def test_a_context_judged_in_parts_is_one_context_and_useful_if_any_part_is(judg
     assert score.value == pytest.approx(1.0)
     assert (score.explanation, score.share_read) == ("verdicts 1; 0", 1.0)
     assert len(judged.judge.asked) == 3
-
-
-def test_what_reads_no_contexts_has_no_share(judged: Judged) -> None:
-    scores = judged({}, "factual_correctness", "response_relevancy")
-    assert {score.share_read for score in scores.values()} == {None}
-
-
-def test_what_reads_no_contexts_is_the_same_however_many_windows_they_fill(judged: Judged) -> None:
-    one = judged({}, "factual_correctness", "response_relevancy")
-    n_asked = len(judged.judge.asked)
-    windows = judged(
-        {},
-        "factual_correctness",
-        "response_relevancy",
-        samples=[sample("q", contexts=LONG)],
-        context_characters=700,
-    )
-    assert windows == one
-    assert len(judged.judge.asked) == n_asked

@@ -5,17 +5,15 @@ the reason, after reading the question; a new one fails the test until it has be
 """
 
 import json
-import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from harness.core.records import Reference
 from harness.evaluators.answer import is_right
 from harness.evaluators.answer_normalisation import abstains
-from harness.evaluators.score_preconditions import is_null
 from harness.evaluators.token_overlap import contains, exact_match, shared_words, token_f1
 
 GPT_4O_MINI = "trungviet17/gpt-4o-mini_k5_part2of6"
@@ -77,25 +75,23 @@ def by_type(rows: list[dict[str, Any]]) -> dict[str, int]:
     return dict(Counter(row["question_type"] for row in rows))
 
 
-def test_the_plain_rule_finds_the_published_307_of_426(rows: list[dict[str, Any]]) -> None:
+@pytest.mark.parametrize(
+    ("counts", "found"),
+    [
+        (plainly_right, (116, 99, 47, 45)),
+        (right, (116, 100, 47, 45)),
+        (lambda row: exact_match(row["model_answer"], [row["gold_answer"]]), (116, 99, 47, 45)),
+        (lambda row: shared_words(row["model_answer"], [row["gold_answer"]]), (117, 100, 47, 45)),
+    ],
+    ids=["the published 307", "ours", "SQuAD's", "the script of MultiHop-RAG"],
+)
+def test_each_rule_finds_as_many_of_the_426_as_it_is_known_to(
+    rows: list[dict[str, Any]], counts: Callable[[dict[str, Any]], object], found: tuple[int, ...]
+) -> None:
     ours = [row for row in rows if row["run"] == GPT_4O_MINI]
     assert len(ours) == 426
-    assert by_type([row for row in ours if plainly_right(row)]) == {
-        "inference_query": 116,
-        "comparison_query": 99,
-        "temporal_query": 47,
-        "null_query": 45,
-    }
-
-
-def test_our_normalisation_finds_308_of_426(rows: list[dict[str, Any]]) -> None:
-    ours = [row for row in rows if row["run"] == GPT_4O_MINI]
-    assert by_type([row for row in ours if right(row)]) == {
-        "inference_query": 116,
-        "comparison_query": 100,
-        "temporal_query": 47,
-        "null_query": 45,
-    }
+    types = ("inference_query", "comparison_query", "temporal_query", "null_query")
+    assert by_type([row for row in ours if counts(row)]) == dict(zip(types, found, strict=True))
 
 
 def test_every_verdict_we_change_has_been_reviewed_and_none_is_lost(rows: list[dict[str, Any]]) -> None:
@@ -103,22 +99,6 @@ def test_every_verdict_we_change_has_been_reviewed_and_none_is_lost(rows: list[d
     lost = [row for row in rows if plainly_right(row) and not right(row)]
     assert Counter((row["run"], row["gold_answer"], row["model_answer"]) for row in gained) == REVIEWED
     assert lost == []
-
-
-def test_the_figures_of_the_smaller_runs(rows: list[dict[str, Any]]) -> None:
-    counts = Counter(row["run"] for row in rows if right(row))
-    assert counts == {
-        GPT_4O_MINI: 308,
-        "trungviet17/gemini-2.0-flash_k5": 33,
-        "trungviet17/gemini-2.0-flash_k2": 15,
-        "trantuan1701/treehop": 5,
-    }
-
-
-def test_null_queries_are_found_by_their_answer_and_are_exactly_the_type_null(rows: list[dict[str, Any]]) -> None:
-    for row in rows:
-        reference = Reference(query_id="q", query_type=row["question_type"], answers=(row["gold_answer"],))
-        assert is_null(reference) == (row["question_type"] == "null_query")
 
 
 def test_refusals_and_hallucinations_of_the_big_run(rows: list[dict[str, Any]]) -> None:
@@ -152,22 +132,6 @@ def by_answers(rows: list[dict[str, Any]]) -> Counter[tuple[str, str]]:
     return Counter((row["gold_answer"], row["model_answer"]) for row in rows)
 
 
-def test_squads_exact_match_finds_the_published_307_as_well(rows: list[dict[str, Any]]) -> None:
-    matched = [row for row in rows if exact_match(row["model_answer"], [row["gold_answer"]])]
-    ours = [row for row in matched if row["run"] == GPT_4O_MINI]
-    assert by_type(ours) == {
-        "inference_query": 116,
-        "comparison_query": 99,
-        "temporal_query": 47,
-        "null_query": 45,
-    }
-    # It takes the article off, and does not know that True is Yes.
-    assert Counter(row["run"] for row in matched if not plainly_right(row)) == {
-        "trungviet17/gemini-2.0-flash_k5": 1,
-        "trungviet17/gemini-2.0-flash_k2": 1,
-    }
-
-
 def test_f1_equals_the_sources_own_on_493_of_501_and_the_rest_is_known(rows: list[dict[str, Any]]) -> None:
     ours = [token_f1(row["model_answer"], [row["gold_answer"]]) for row in rows]
     differing = [
@@ -182,14 +146,6 @@ def test_f1_equals_the_sources_own_on_493_of_501_and_the_rest_is_known(rows: lis
     assert all(pair == pytest.approx(SOURCE_F1[key]) for key, pair in found.items())
 
 
-def test_the_sources_f1_is_one_of_sets_of_words_and_marks(rows: list[dict[str, Any]]) -> None:
-    for row in rows:
-        gold, answer = (
-            set(re.findall(r"'s|[\w.-]*\w|[^\w\s]", row[name].lower())) for name in ("gold_answer", "model_answer")
-        )
-        assert 2 * len(gold & answer) / (len(gold) + len(answer)) == pytest.approx(row["source_f1"])
-
-
 def test_three_longer_answers_contain_their_reference(rows: list[dict[str, Any]]) -> None:
     ours = [row for row in rows if row["run"] == GPT_4O_MINI]
     contained = [row for row in ours if contains(row["model_answer"], [row["gold_answer"]])]
@@ -198,15 +154,9 @@ def test_three_longer_answers_contain_their_reference(rows: list[dict[str, Any]]
     assert all(contains(row["model_answer"], [row["gold_answer"]]) for row in rows if right(row))
 
 
-def test_multihop_rags_own_count_is_309_of_426(rows: list[dict[str, Any]]) -> None:
+def test_where_the_count_of_multihop_rags_script_differs_is_known(rows: list[dict[str, Any]]) -> None:
     ours = [row for row in rows if row["run"] == GPT_4O_MINI]
     counted = [row for row in ours if shared_words(row["model_answer"], [row["gold_answer"]])]
-    assert by_type(counted) == {
-        "inference_query": 117,
-        "comparison_query": 100,
-        "temporal_query": 47,
-        "null_query": 45,
-    }
     assert by_answers([row for row in counted if not right(row)]) == SHORTER_THAN_REFERENCE
     # The script leaves a final dot on, and does not know that True is Yes.
     assert by_answers([row for row in ours if right(row) and row not in counted]) == {

@@ -1,15 +1,15 @@
 """Retrieval measures worked by hand, to which queries each applies, and what is said about them."""
 
-import json
 from collections.abc import Mapping, Sequence
 
 import pytest
 from pydantic import ValidationError
+from records import FAILED, run_record
 from scoring import build_scorer, score_all
 
 from harness.core import errors
 from harness.core.errors import MissingDependency
-from harness.core.records import Context, Cost, Evidence, Failure, Prediction, Reference, RunRecord, Score
+from harness.core.records import Context, Evidence, Prediction, Reference, RunRecord, Score
 from harness.evaluators.retrieval import SPEC, RetrievalParams
 from harness.protocols import RunFacts
 
@@ -30,17 +30,8 @@ def reference(*gold: tuple[str, str], query_id: str = "q") -> Reference:
 
 def record(contexts: Sequence[Context] | None, *, query_id: str = "q") -> RunRecord:
     """None: the query failed."""
-    failed = contexts is None
-    return RunRecord(
-        query_id=query_id,
-        repeat=0,
-        status="error" if failed else "ok",
-        prediction=None if contexts is None else Prediction(answer=None, contexts=tuple(contexts)),
-        failure=Failure(kind="ValueError", message="boom") if failed else None,
-        cost=Cost(wall_s=1.0),
-        attempt=1,
-        started_at="2026-11-20T10:00:00+00:00",
-    )
+    said = FAILED if contexts is None else Prediction(answer=None, contexts=tuple(contexts))
+    return run_record(query_id, said)
 
 
 def scores_of(
@@ -70,12 +61,6 @@ def test_documents_are_ranked_where_they_are_named_first_and_counted_once() -> N
     assert scores["MRR@4"].value == pytest.approx(1 / 2)
     assert scores["MAP@4"].value == pytest.approx((1 / 2 + 2 / 4) / 3)
     assert scores["nDCG@4"].value == pytest.approx((0.63093 + 0.43068) / (1 + 0.63093 + 0.5), abs=1e-5)
-
-
-def test_every_gold_document_within_k_is_an_all_hit_and_beyond_k_is_one_without_cutoff() -> None:
-    scores = scores_of(GOLD[:2], DOCUMENTS, RetrievalParams(ks=(3, 4)))
-    assert values(scores, "AllHit@3", "AllHit@4", "AllHit", "Recall@3", "Recall") == [0, 1, 1, 0.5, 1]
-    assert values(scores_of(GOLD[:2], DOCUMENTS, RetrievalParams(ks=(3,))), "AllHit@3", "AllHit") == [0, 1]
 
 
 def test_map_divides_by_all_gold_documents_even_where_k_is_smaller() -> None:
@@ -112,27 +97,12 @@ def test_a_fact_is_found_in_a_context_whatever_the_white_space() -> None:
     ]
 
 
-def test_case_and_punctuation_are_part_of_a_fact() -> None:
-    assert scores_of([("a", "One fact.")], [passage("a", "one fact.")])["fact_Hit@10"].value == 0
-    assert scores_of([("a", "One fact.")], [passage("a", "One fact")])["fact_Hit@10"].value == 0
-
-
-def test_a_fact_stated_twice_is_one_fact_and_compat_divides_by_two() -> None:
-    scores = scores_of([("a", "the fact"), ("b", "the  fact")], [passage("a", "the fact")])
-    assert values(scores, "fact_Recall@1", "fact_AllHit@1", "map_compat@10") == [1, 1, 0.5]
-
-
 def test_compat_adds_one_by_the_rank_of_each_fact_and_is_no_average_precision() -> None:
     gold = [("a", "fact one"), ("b", "fact two"), ("c", "fact three"), ("d", "fact four")]
     contexts = [passage("a", "fact one, fact two"), passage("x", "fact one"), passage("c", "fact three")]
     scores = scores_of(gold, contexts)
     assert scores["map_compat@10"].value == pytest.approx((2 / 1 + 1 / 3) / 4)
     assert values(scores, "hits_compat@4", "hits_compat@10", "mrr_compat@10") == [1, 1, 1]
-
-
-def test_compat_removes_spaces_and_line_feeds_only() -> None:
-    scores = scores_of([("a", "the fact")], [passage("a", "the\tfact")])
-    assert values(scores, "fact_Hit@1", "hits_compat@4") == [1, 0]
 
 
 def test_compat_ends_at_rank_ten_and_its_map_can_exceed_one() -> None:
@@ -169,10 +139,6 @@ def test_a_run_without_contexts_is_not_applicable() -> None:
     assert reasons(scores_of(GOLD, [], facts=RunFacts(has_contexts=False))) == {"the contexts are not recorded"}
 
 
-def test_a_run_without_a_generator_is_scored() -> None:
-    assert scores_of(GOLD, DOCUMENTS, facts=RunFacts(has_generator=False))["Hit@4"].value == 1
-
-
 def test_an_answer_without_contexts_in_a_run_that_has_some_retrieved_nothing() -> None:
     scores = scores_of(GOLD, [])
     assert scores.pop(EXPECTED).status == "not_applicable", "it stands in for evidence that nobody named"
@@ -195,17 +161,6 @@ def test_contexts_that_name_no_document_leave_documents_not_applicable_and_facts
     }
     assert {scores[name].status for name in others} == {"not_applicable"}
     assert values(scores, "fact_Hit@1", "hits_compat@4") == [1, 1]
-
-
-def test_evidence_without_facts_or_without_documents_leaves_the_other_level() -> None:
-    no_fact = scores_of([("a", ""), ("c", " \n")], DOCUMENTS)
-    assert no_fact["Hit@10"].value == 1
-    assert (
-        no_fact["fact_Hit@10"].explanation == no_fact["map_compat@10"].explanation == "the evidence states no fact"
-    )
-    no_document = scores_of([("", "the fact")], [passage("a", "the fact")])
-    assert no_document["fact_Hit@10"].value == 1
-    assert no_document["AllHit"].explanation == "the evidence names no document"
 
 
 def test_a_blank_fact_beside_others_is_none() -> None:
@@ -259,25 +214,6 @@ def test_cutoffs_are_ordered_and_the_summaries_say_what_is_counted() -> None:
 def test_a_cutoff_that_cannot_be_is_refused(ks: tuple[object, ...]) -> None:
     with pytest.raises(ValidationError, match="ks"):
         RetrievalParams.model_validate({"ks": ks})
-
-
-def test_strange_document_ids_are_only_names() -> None:
-    odd = ["", " ", "a b\tc", "\x00", "\ud800", "🦜" * 1000, "-1", "nan"]
-    contexts = [Context(text="", doc_ids=(doc_id,)) for doc_id in odd]
-    scores = scores_of([(doc_id, "f") for doc_id in odd], contexts)
-    assert values(scores, "Recall@10", "AllHit", "MAP@10", "nDCG@10") == [1, 1, 1, 1]
-
-
-def test_the_same_records_in_any_order_give_the_same_bytes() -> None:
-    queries = [f"q{number}" for number in range(20)]
-    references = [reference(*GOLD, query_id=query_id) for query_id in queries]
-    records = {(name, 0): record(DOCUMENTS[place % 6 :], query_id=name) for place, name in enumerate(queries)}
-
-    def written(order: int) -> str:
-        scores = score_all(build_scorer(SPEC), references[::order], dict(list(records.items())[::order]))
-        return json.dumps([score.model_dump() for score in scores])
-
-    assert written(1) == written(-1)
 
 
 def test_without_ir_measures_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,8 @@ from time import process_time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import rows_of
 
-from harness.evaluators.answer import is_right
 from harness.evaluators.token_overlap import contains, exact_match, shared_words, squad_form, token_f1
 
 VISIBLE = st.text(min_size=1, max_size=60).filter(str.strip)
@@ -84,63 +84,11 @@ def test_in_a_script_without_spaces_a_character_is_a_token(answer: str, referenc
     assert token_f1(answer, [reference]) == pytest.approx(f1)
 
 
-@pytest.mark.parametrize(
-    ("answer", "reference"),
-    [
-        ("It was Google, the articles say.", "Google"),
-        ("Sam Bankman‑Fried of FTX did.", "the Sam Bankman-Fried"),
-        ("They paid $5 million for it.", "5 million dollars"),
-        ("首都は東京です。", "東京"),
-        ("The articles name Apple.\nAnswer: Google Search", "Google"),
-        ("I don't know.", "Insufficient information."),
-        ("No, there is not enough information to say.", "Insufficient information."),
-        ("No, it fell.", "no"),
-        ("Both say so, yes.", "Yes"),
-        ("Do they agree? No.", "False"),
-        ("The first does. The answer is yes.", "yes"),
-    ],
-)
-def test_these_answers_contain_their_reference(answer: str, reference: str) -> None:
-    assert contains(answer, [reference])
-
-
-@pytest.mark.parametrize(
-    ("answer", "reference"),
-    [
-        ("Googled it", "Google"),
-        ("Sam and Altman", "Sam Altman"),
-        ("Altman, Sam", "Sam Altman"),
-        ("$5 million", "5 million euros"),
-        ("The articles name Google.\nAnswer: Apple", "Google"),
-        ("No information about Google.", "Google"),
-        ("Insufficient information. My best guess is Google.", "Insufficient information."),
-        ("No idea", "no"),
-        ("There is no difference.", "no"),
-        ("No one", "no"),
-        ("No. 5", "no"),
-        ("I do not know, no", "no"),
-        ("Insufficient information: no.", "no"),
-        ("Yes, and no.", "no"),
-        ("The first says yes, the second says: no, yes.", "yes"),
-        ("No, it fell.", "yes"),
-        ("", "no"),
-        ("", "Google"),
-    ],
-)
-def test_these_answers_do_not_contain_it(answer: str, reference: str) -> None:
-    assert not contains(answer, [reference])
-
-
-def test_any_of_several_references_may_be_contained() -> None:
-    assert contains("It was Google.", ["yes", "Insufficient information.", "Apple", "Google"])
-    assert contains("No, it was Google.", ["Apple", "no"])
-    assert contains("Unknown", ["Google", "No Answer Present."])
-    assert not contains("It was Meta.", ["Apple", "Google"])
-
-
-def test_exact_match_does_not_imply_containment() -> None:
-    assert exact_match("C++", ["C"])
-    assert not contains("C++", ["C"])
+def test_an_answer_contains_its_reference_or_does_not() -> None:
+    rows = rows_of(__file__, "contained_references.csv")
+    assert len(rows) > 25
+    wrong = [row for row in rows if contains(row["answer"], [row["reference"]]) != (row["contained"] == "yes")]
+    assert wrong == []
 
 
 @pytest.mark.parametrize(
@@ -167,21 +115,6 @@ def test_the_words_that_multihop_rags_script_finds_in_both(answer: str, referenc
 def test_f1_is_symmetric_and_between_0_and_1(one: str, other: str) -> None:
     assert token_f1(one, [other]) == token_f1(other, [one])
     assert 0 <= token_f1(one, [other]) <= 1
-
-
-@given(VISIBLE)
-def test_a_text_agrees_with_itself_in_every_measure(text: str) -> None:
-    assert exact_match(text, [text])
-    assert token_f1(text, [text]) == 1
-    assert contains(text, [text])
-
-
-@given(WORDY, WORDY)
-def test_what_matches_exactly_has_f1_1_and_what_is_right_is_contained(answer: str, reference: str) -> None:
-    if exact_match(answer, [reference]):
-        assert token_f1(answer, [reference]) == 1
-    if is_right(answer, [reference]):
-        assert contains(answer, [reference])
 
 
 @given(WORDY, st.lists(WORDY, min_size=1, max_size=4))

@@ -1,8 +1,7 @@
 import pytest
-from runtimes import Chat
 
 from harness.core.records import Context, ContextKind, Triplet
-from harness.evaluators.triplet_extraction import Stated, judged_extractions, stated_by, texts_of
+from harness.evaluators.triplet_extraction import Stated, stated_by, texts_of
 
 LEADS = Triplet("Ann", "leads", "Acme")
 OWNS = Triplet("Ann", "leads", "Acme Bank")
@@ -65,11 +64,3 @@ def test_a_passage_is_read_whole_whatever_triplets_it_carries_since_others_retri
     bare = Context(text=text, doc_ids=("d",), kind=kind)
     carrying = bare.model_copy(update={"triplets": (LEADS,)})
     assert stated_by([carrying, bare]) == Stated((text, text), (LEADS,))
-
-
-async def test_contexts_that_queries_share_are_extracted_once() -> None:
-    chat = Chat(lambda _: '{"triplets": [["a", "is", "b"]]}')
-    extractions = judged_extractions(chat)
-    for question in ("who?", "when?"):
-        await extractions.of(question, *texts_of([passage("one"), passage("two")]))
-    assert len(chat.calls) == 4

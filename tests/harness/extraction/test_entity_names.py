@@ -2,7 +2,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.extraction.entity_names import entity_id, kind_name, one_line, relation_name
+from harness.extraction.entity_names import entity_id, relation_name
 
 ANY_TEXT = st.text(st.characters(), max_size=130)
 
@@ -62,10 +62,6 @@ def test_what_cannot_be_an_entity_has_no_id(name: str) -> None:
     assert entity_id(name) == ""
 
 
-def test_a_name_of_a_hundred_characters_is_still_one() -> None:
-    assert entity_id("x" * 100) == "x" * 100
-
-
 @given(ANY_TEXT)
 @example("the 'the 's's")
 @example("\ufdfa" * 20)
@@ -105,11 +101,3 @@ def test_normalising_a_relation_twice_changes_nothing_and_it_is_bounded(text: st
     assert 1 <= len(once) <= 60
     assert not set(once) & set("`'\"\\(){}[]: \n")
     assert once.encode() is not None
-
-
-@given(ANY_TEXT)
-def test_a_line_holds_nothing_that_cannot_be_stored(text: str) -> None:
-    line = one_line(text)
-    assert line.encode() is not None
-    assert line.isprintable()
-    assert len(kind_name(text)) <= 60

@@ -1,7 +1,5 @@
 import asyncio
 import functools
-import subprocess
-import sys
 import threading
 import warnings
 from collections.abc import Callable
@@ -10,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from harness.core.errors import ConfigError, MissingDependency
+from harness.core.errors import MissingDependency
 from harness.core.records import Document, Span
 from harness.extraction import nlp, nlp_found, nlp_phrases
 from harness.extraction.nlp import NlpExtractor, check_pipeline
-from harness.extraction.nlp_found import MAX_CHAINS, MAX_ENTITIES, MAX_TRIPLETS
+from harness.extraction.nlp_found import MAX_ENTITIES, MAX_TRIPLETS
 from harness.extraction.types import TextGraph
 from systems.common.chunking import Chunk
 from systems.common.extraction.graph_assembly import assemble
@@ -113,12 +111,6 @@ async def test_names_of_one_sentence_co_occur_once_and_in_one_direction() -> Non
     ]
 
 
-async def test_what_a_statement_links_does_not_co_occur_too() -> None:
-    (graph,) = await extract("Apple sued Samsung.")
-
-    assert [triplet.relation for triplet in graph.triplets] == ["sue"]
-
-
 async def test_a_concept_is_an_entity_only_where_two_texts_name_it() -> None:
     alone, shared, again = await extract(
         "People like ice cream cones.", "An interest rate is a number.", "They fear the interest rate."
@@ -189,12 +181,6 @@ async def test_a_text_that_spacy_fails_on_is_its_failure_alone(monkeypatch: pyte
     assert first.triplets
 
 
-async def test_the_same_texts_give_the_same_graph() -> None:
-    texts = ("Apple, Google and Microsoft sued Samsung in Berlin.", "Tim Cook met Angela Merkel in Paris.")
-
-    assert await extract(*texts) == await extract(*texts)
-
-
 async def test_progress_is_told_after_each_batch_while_the_loop_goes_on() -> None:
     told: list[tuple[int, int, bool]] = []
     loop_thread, ticks = threading.get_ident(), 0
@@ -214,12 +200,6 @@ async def test_progress_is_told_after_each_batch_while_the_loop_goes_on() -> Non
 
     assert told == [(32, 70, True), (64, 70, True), (70, 70, True)]
     assert ticks > 3
-
-
-async def test_no_texts_need_no_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nlp, "_load", None)
-
-    assert await extract() == []
 
 
 def test_a_missing_package_or_pipeline_is_one_line_with_the_fix(
@@ -245,23 +225,6 @@ def test_the_pipeline_that_spacy_downloads_is_taken_where_it_is_installed(monkey
     monkeypatch.setattr(nlp, "find_spec", {"spacy": True, "en_core_web_sm": True}.get)
 
     assert check_pipeline(None) == "en_core_web_sm"
-
-
-@pytest.mark.slow
-def test_a_folder_that_is_no_pipeline_the_rules_can_read_is_one_line(tmp_path: Path) -> None:
-    import spacy
-
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "config.cfg").write_text("[nlp")
-    spacy.blank("en").to_disk(tmp_path / "blank")
-    spacy.blank("de").to_disk(tmp_path / "german")
-
-    with pytest.raises(ConfigError, match="cannot be loaded"):
-        nlp._load(check_pipeline(str(tmp_path / "broken")))
-    with pytest.raises(ConfigError, match="has no lemmatizer, ner, parser, tagger"):
-        nlp._load(check_pipeline(str(tmp_path / "blank")))
-    with pytest.raises(ConfigError, match="german"):
-        nlp._load(check_pipeline(str(tmp_path / "german")))
 
 
 def test_a_pipeline_that_warns_while_loading_warns_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -306,20 +269,3 @@ async def test_every_phrase_adds_to_the_statements_and_changes_none() -> None:
     assert dense.triplets[: len(sparse.triplets)] == sparse.triplets
     assert ("design", "of", "phone") in dense.triplets
     assert len({frozenset((one.head, one.tail)) for one in dense.triplets}) == len(dense.triplets)
-
-
-@pytest.mark.slow
-async def test_phrases_of_a_list_stay_within_bounds() -> None:
-    listed = ", ".join(f"the price of a thing{number}" for number in range(300))
-    (graph,) = await NlpExtractor(pipeline=None, progress=quiet, every_phrase=True).extract([listed])
-
-    assert MAX_CHAINS <= len(graph.triplets) <= MAX_CHAINS + MAX_TRIPLETS
-
-
-@pytest.mark.slow
-def test_reading_loads_no_torch_which_it_never_calls() -> None:
-    read = "import asyncio, sys; from harness.extraction.nlp import NlpExtractor;"
-    read += "asyncio.run(NlpExtractor(pipeline=None, progress=lambda *_: None).extract(['Apple sued Samsung.']));"
-    found = "import importlib.util; print('torch' in sys.modules, importlib.util.find_spec('torch') is not None)"
-    done = subprocess.run([sys.executable, "-c", read + found], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "True"]

@@ -102,16 +102,6 @@ async def test_what_ends_the_reading_here_ends_it_there_and_is_raised_as_it_is()
     assert readers.batches
 
 
-async def test_nothing_to_read_asks_nobody() -> None:
-    readers = RemoteScoring(3)
-
-    async def read(_: Sequence[str]) -> list[TextFinds]:
-        raise AssertionError
-
-    assert await SharedReading([], ASKED, lambda _: None).found(read, readers) == []
-    assert readers.batches == []
-
-
 def test_what_was_found_is_the_same_after_it_was_sent() -> None:
     found = found_in("so")
     found.failure = "why"

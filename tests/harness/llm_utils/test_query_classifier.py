@@ -44,10 +44,6 @@ def test_rules_tell_what_a_question_asks_for_from_its_words(question: str, kind:
     assert type_by_rules(question) == kind
 
 
-def test_the_words_of_a_hostile_question_take_no_time() -> None:
-    assert type_by_rules("did it change " + "after the " * 20_000) in {"temporal", "comparison"}
-
-
 def test_a_data_sets_name_for_a_type_is_known_with_and_without_its_ending() -> None:
     assert [known_type(name) for name in ("temporal_query", "temporal", "null_query")] == [
         "temporal",

@@ -78,11 +78,6 @@ def test_an_answer_about_such_marks_remains_whole(text: str) -> None:
     assert (about.reasoning, about.answer, about.is_complete) == ("They ask of `</think>`.", text, True)
 
 
-def test_a_mention_within_a_line_before_any_reasoning_is_text() -> None:
-    text = "Write <think>your reasoning</think> before the answer."
-    assert separate_reasoning(text) == ("", text, True)
-
-
 @pytest.mark.parametrize(
     "text",
     [

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from serving import serving
 
 from harness.config import EmbedderConfig, GeneratorConfig
 from harness.models.clients import OpenAIChat, OpenAIEmbedding, open_client
@@ -16,6 +17,11 @@ from harness.models.fake_model import FakeModel, FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.transport import CallContext
 from harness.store import Journal
+
+Serve = Callable[..., FakeServer]
+Connect = Callable[..., OpenAIChat]
+OpenSeam = Callable[[], CallContext]
+ConnectEmbedder = Callable[..., OpenAIEmbedding]
 
 Respond = Callable[[str, bytes], Reply]
 
@@ -43,11 +49,7 @@ def serve() -> Iterator[Callable[..., FakeServer]]:
             server.model = FakeModel(server.model.script, sleep)
             if respond is not None:
                 setattr(server.model, "respond", respond)  # noqa: B010 - mypy forbids to assign to a method
-            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-            thread.start()
-            stack.callback(thread.join)
-            stack.callback(server.server_close)
-            stack.callback(server.shutdown)
+            stack.enter_context(serving(server))
             stack.callback(stopped.set)
             return server
 

@@ -3,7 +3,6 @@
 import json
 import sqlite3
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,12 @@ from harness.models.budget import Allowance, Budget
 from harness.models.clients import OpenAIChat
 from harness.models.fake_faults import Reply
 from harness.models.fake_model import FakeScript
-from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
 from harness.models.reply_parsing import UnreadableReply
 from harness.models.transport import CallContext
 from harness.protocols import Message
 
-Serve = Callable[..., FakeServer]
-Connect = Callable[..., OpenAIChat]
-OpenSeam = Callable[[], CallContext]
+from .conftest import Connect, OpenSeam, Serve
 
 ASKED = [Message("user", "Who was Ada?")]
 DAMAGED = ["malformed", "truncated", "reset", "gzip_bomb", "endless"]
@@ -166,12 +162,6 @@ async def test_a_prompt_of_which_a_server_counts_a_part_is_counted_as_cut_also_w
 
 
 # Limits of the provider
-
-
-async def test_429s_do_not_use_up_retries(serve: Serve, connect: Connect) -> None:
-    server = serve(FakeScript(reply="yes", fault="http_429", fault_times=5, retry_after_s=0.0))
-    assert (await asked(connect(server.base_url, max_retries=0)))[0] == "yes"
-    assert server.model.served["faults"] == 5
 
 
 async def test_a_wait_beyond_the_cap_is_cut_to_it_and_said_once(

@@ -3,7 +3,6 @@
 import asyncio
 import random
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from harness.models.reply_parsing import UnreadableReply
 from harness.models.transport import CallContext, MeteredTransport
 from harness.store.journal import paid_by_runs
 
-OpenSeam = Callable[[], CallContext]
+from .conftest import OpenSeam
 
 
 class Price:

@@ -1,21 +1,22 @@
 """What a server says beside its text: reasoning, filters, refusals, tool calls, errors in a 200, statuses."""
 
 import json
-from collections.abc import Callable
+import traceback
+from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
+from echoing_server import WAYS, EchoingServer, files_with_keys, keys_in, serve_echoes
 
-from harness.models.clients import OpenAIChat
 from harness.models.fake_faults import Reply
-from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
 from harness.protocols import Message
 
-Serve = Callable[..., FakeServer]
-Connect = Callable[..., OpenAIChat]
+from .conftest import Connect, OpenSeam, Serve
+
 USAGE = {"prompt_tokens": 100, "completion_tokens": 5, "total_tokens": 105}
 
 
@@ -122,3 +123,36 @@ async def test_a_status_that_may_pass_is_tried_again(
     with metered(Meter("q")), suppress(openai.APIStatusError):
         await connect(serve(respond=respond).base_url, max_retries=1).complete([Message("user", "Who?")])
     assert len(asked) == n_requests
+
+
+KEYS = {"GENERATOR_KEY": "sk-gen+Tq7/Zp0==9c1Lk", "JUDGE_KEY": 'pk_"Jq\\5<Vw8%Xy2&Nm4'}
+
+
+@pytest.fixture
+def echoing() -> Iterator[EchoingServer]:
+    yield from serve_echoes()
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_no_key_comes_back_from_a_server(
+    way: str,
+    echoing: EchoingServer,
+    connect: Connect,
+    open_seam: OpenSeam,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    echoing.way = way
+    for name, key in KEYS.items():
+        monkeypatch.setenv(name, key)
+    seen = []
+    for role_of in KEYS:
+        chat = connect(echoing.base_url, open_seam(), api_key_env=role_of)
+        try:
+            with metered(Meter(f"answer/{role_of}/0/1")):
+                seen.append(await chat.complete([Message("user", role_of)]))
+        except Exception:
+            seen.append(traceback.format_exc())
+    assert echoing.heard == list(KEYS.values())
+    assert keys_in("".join(seen).encode(), list(KEYS.values())) == []
+    assert files_with_keys(tmp_path, list(KEYS.values())) == []

@@ -21,6 +21,8 @@ from harness.models.fake_faults import Reply
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
 
+from .conftest import ConnectEmbedder, Serve
+
 pytestmark = pytest.mark.usefixtures("no_tls")
 
 ROWS = [[3.0, 4.0], [0.0, 2.0]]
@@ -66,12 +68,6 @@ def test_every_shape_holds_the_same_vectors(reply: Any) -> None:
     assert np.allclose(vectors_of(reply, 2), UNIT)
 
 
-def test_indexes_in_strings_are_numbers() -> None:
-    rows = [{"index": str(number), "embedding": [1.0, float(number)]} for number in range(12)]
-    vectors = vectors_of({"data": rows}, 12)
-    assert [round(float(vector[1] / vector[0])) for vector in vectors] == list(range(12))
-
-
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
@@ -103,8 +99,8 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("status", "body"), REFUSALS)
 async def test_the_largest_batch_of_a_server_is_learnt(
-    serve: Callable[..., FakeServer],
-    connect_embedder: Callable[..., OpenAIEmbedding],
+    serve: Serve,
+    connect_embedder: ConnectEmbedder,
     tmp_path: Path,
     status: int,
     body: Any,
@@ -135,7 +131,7 @@ async def test_a_single_text_that_is_refused_is_an_error(
 
 
 async def test_vectors_of_another_length_than_those_of_the_index_are_one_line_and_nothing_is_lost(
-    serve: Callable[..., FakeServer], connect_embedder: Callable[..., OpenAIEmbedding], tmp_path: Path
+    serve: Serve, connect_embedder: ConnectEmbedder, tmp_path: Path
 ) -> None:
     length = 8
     url = serve(

@@ -14,10 +14,12 @@ from harness.core.errors import ModelUnavailable
 from harness.core.records import Usage
 from harness.llm_utils.logprob_entailment import LogprobEntailment
 from harness.models.clients import OpenAIChat
-from harness.models.entailment import check_entailment, entailment_identity, open_entailment
+from harness.models.entailment import check_entailment, open_entailment
 from harness.models.fake_faults import Reply
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
+
+from .conftest import Connect, Serve
 
 MNLI = {"CONTRADICTION": -1.0, "NEUTRAL": 0.0, "ENTAILMENT": 1.0}
 WORTH = {"otter": 2.0, "mud": -2.0}
@@ -52,13 +54,6 @@ def test_a_model_of_inference_gives_the_share_of_its_label_for_entailment(tmp_pa
     assert shares(folder) == []
 
 
-def test_its_bytes_are_its_identity(tmp_path: Path) -> None:
-    one, other = (
-        write_onnx(tmp_path / name, {"otter": worth}, labels=MNLI) for name, worth in (("a", 1), ("b", 2))
-    )
-    assert entailment_identity(str(one)) != entailment_identity(str(other))
-
-
 @pytest.mark.parametrize("labels", [None, {"LABEL_0": 1.0, "LABEL_1": 0.0}, {"entails": 1.0, "entailment": 2.0}])
 def test_a_model_that_does_not_say_which_number_is_entailment_is_refused(
     tmp_path: Path, labels: dict[str, float] | None
@@ -66,12 +61,6 @@ def test_a_model_that_does_not_say_which_number_is_entailment_is_refused(
     folder = write_onnx(tmp_path / "model", WORTH, labels=labels)
     with pytest.raises(ModelUnavailable, match="no label that is entailment"):
         check_entailment(str(folder))
-
-
-def test_a_folder_that_is_not_there_is_one_line() -> None:
-    with pytest.raises(ModelUnavailable, match="there is no folder") as error:
-        entailment_identity("./nowhere")
-    assert "\n" not in str(error.value)
 
 
 def test_numbers_that_are_none_are_no_shares(tmp_path: Path) -> None:
@@ -92,7 +81,7 @@ def test_a_model_of_torch_is_loaded_from_its_folder(tmp_path: Path) -> None:
 
 
 async def test_a_letter_s_share_is_of_the_letters_alone_and_costs_a_call_a_premise(
-    serve: Callable[..., FakeServer], connect: Callable[..., OpenAIChat]
+    serve: Serve, connect: Connect
 ) -> None:
     server = serve(respond=likely(A=math.log(0.3), B=math.log(0.1), D=math.log(0.5), **{" A": math.log(0.1)}))
     found, usage = await by_letter(connect(server.base_url), "It pours.", "It is dry.")
@@ -108,9 +97,7 @@ async def test_a_model_that_says_none_of_the_letters_says_nothing(
         await by_letter(connect(server.base_url), "It pours.")
 
 
-async def test_a_server_without_log_probabilities_is_one_line_that_says_so(
-    serve: Callable[..., FakeServer], connect: Callable[..., OpenAIChat]
-) -> None:
+async def test_a_server_without_log_probabilities_is_one_line_that_says_so(serve: Serve, connect: Connect) -> None:
     body = {"choices": [{"message": {"role": "assistant", "content": "A"}}], "usage": {"prompt_tokens": 9}}
     server = serve(respond=lambda _path, _body: Reply(200, json.dumps(body).encode()))
     with pytest.raises(ModelUnavailable, match="gives no log probabilities") as error:
@@ -120,7 +107,7 @@ async def test_a_server_without_log_probabilities_is_one_line_that_says_so(
 
 @pytest.mark.parametrize("name", ["logprobs", "top_logprobs"])
 async def test_a_server_that_refuses_log_probabilities_is_the_same_line(
-    serve: Callable[..., FakeServer], connect: Callable[..., OpenAIChat], name: str
+    serve: Serve, connect: Connect, name: str
 ) -> None:
     said = {"message": f"Unsupported parameter: '{name}' is not supported with this model.", "param": name}
     server = serve(respond=lambda _path, _body: Reply(400, json.dumps({"error": said}).encode()))

@@ -102,35 +102,6 @@ def test_spans_that_meet_take_no_more_memory_than_one() -> None:
     assert len(spans.list()) < 2_000
 
 
-def test_a_call_outside_any_scope_is_a_bug() -> None:
-    with pytest.raises(RuntimeError, match="nobody would be charged"):
-        current_meter()
-    with pytest.raises(RuntimeError, match="nobody would be charged"), stage("retrieve"):
-        pass
-
-
-def test_a_scope_ends_with_its_block_also_after_an_exception() -> None:
-    outer = Meter("outer")
-    with metered(outer):
-        with pytest.raises(KeyError), metered(Meter("inner")):
-            raise KeyError
-        assert current_meter() is outer
-    with pytest.raises(RuntimeError):
-        current_meter()
-
-
-def test_usage_is_kept_apart_by_role_and_a_replayed_call_counts_too() -> None:
-    meter = Meter("index")
-    meter.add_call("generator", Usage(calls=1, input_tokens=3))
-    meter.add_call("generator", Usage(calls=1, input_tokens=4), paid_by="an earlier run")
-    meter.add_call("embedder", Usage(calls=1, input_tokens=5))
-    assert meter.usage == {
-        "generator": Usage(calls=2, input_tokens=7),
-        "embedder": Usage(calls=1, input_tokens=5),
-    }
-    assert meter.replayed_from == {"an earlier run": {"generator": Usage(calls=1, input_tokens=4)}}
-
-
 def test_what_cached_vectors_took_counts_as_usage_and_as_no_call_of_a_journal() -> None:
     """A latency would else be blamed on an interruption."""
     meter, total = Meter("index"), Meter("total")
@@ -146,13 +117,6 @@ def test_what_cached_vectors_took_counts_as_usage_and_as_no_call_of_a_journal() 
         assert (each.replayed_calls, each.saved_s, each.paid) == (0, 3.0, {})
 
 
-def test_the_same_request_is_numbered_within_its_scope_and_role() -> None:
-    meter = Meter("index")
-    numbers = [meter.next_occurrence(role, digest) for role, digest in ("ga", "ga", "gb", "ea", "ga")]
-    assert numbers == [0, 1, 0, 0, 2]
-    assert Meter("index").next_occurrence("g", "a") == 0
-
-
 def test_the_number_of_a_failed_call_goes_to_the_next_one_with_the_same_request() -> None:
     meter = Meter("index")
     assert [meter.next_occurrence("g", "a") for _ in range(3)] == [0, 1, 2]
@@ -160,21 +124,6 @@ def test_the_number_of_a_failed_call_goes_to_the_next_one_with_the_same_request(
     meter.give_back_occurrence("g", "a", 0)
     assert meter.next_occurrence("g", "b") == 0
     assert [meter.next_occurrence("g", "a") for _ in range(3)] == [0, 2, 3]
-
-
-async def test_tasks_side_by_side_charge_their_own_meters() -> None:
-    everyone_is_in = asyncio.Barrier(5)
-
-    async def work(name: str) -> str:
-        with metered(Meter(name)):
-            await everyone_is_in.wait()
-            async with asyncio.TaskGroup() as group:
-                below = group.create_task(asyncio.sleep(0, current_meter))
-            assert below.result()().scope == name
-            return current_meter().scope
-
-    names = [f"answer/q{n}/0/1" for n in range(5)]
-    assert await asyncio.gather(*map(work, names)) == names
 
 
 async def test_tasks_and_threads_started_inside_charge_the_meter_around_them() -> None:

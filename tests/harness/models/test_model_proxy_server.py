@@ -18,15 +18,15 @@ from harness.core.errors import HarnessError
 from harness.core.records import OWN_MODELS, Usage
 from harness.models.clients import build_chat
 from harness.models.fake_faults import Reply
-from harness.models.fake_server import FakeServer
 from harness.models.metering import LOADING, Meter, metered
 from harness.models.model_proxy_server import ModelProxyServer, ProxiedModels
 from harness.models.transport import CallContext
 from harness.protocols import ModelProxy
 from harness.runner.costs import cost_of
 
+from .conftest import OpenSeam, Serve
+
 ASKED = {"model": "generator", "messages": [{"role": "user", "content": "Is it?"}]}
-Opened = tuple[ModelProxyServer, ModelProxy]
 
 
 class Lender:
@@ -57,7 +57,7 @@ async def called(lent: ModelProxy, body: Any, *, path: str = "/chat/completions"
 
 
 @pytest.fixture
-def lender(open_seam: Callable[[], CallContext]) -> Lender:
+def lender(open_seam: OpenSeam) -> Lender:
     return Lender(open_seam())
 
 
@@ -104,7 +104,7 @@ def test_the_url_of_a_question_that_has_ended_and_a_wrong_key_open_nothing(lende
 
 
 def test_a_call_that_outlasts_its_question_is_counted_as_made_and_not_for_the_next(
-    open_seam: Callable[[], CallContext], serve: Callable[..., FakeServer]
+    open_seam: OpenSeam, serve: Serve
 ) -> None:
     arrived, over = threading.Event(), threading.Event()
 

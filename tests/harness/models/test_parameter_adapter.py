@@ -15,14 +15,13 @@ from harness.models.budget import Allowance, Budget
 from harness.models.clients import OpenAIChat
 from harness.models.fake_faults import Reply, refusal_of
 from harness.models.fake_model import FakeScript
-from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
 from harness.models.transport import CallContext
 from harness.protocols import Message
 from harness.store import Dialect, Dialects
 
-Serve = Callable[..., FakeServer]
-Connect = Callable[..., OpenAIChat]
+from .conftest import Connect, OpenSeam, Serve
+
 ANSWER = b'{"choices": [{"message": {"content": "yes"}}], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}'
 REFUSES = FakeScript(refuses=("temperature", "max_tokens"))
 SCHEMA = {"type": "object", "properties": {}}
@@ -95,7 +94,7 @@ async def test_who_waited_until_a_parameter_was_found_out_asks_beside_the_others
 
 
 async def test_the_next_process_asks_as_the_model_wants_from_its_first_call_on(
-    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], CallContext]
+    serve: Serve, connect: Connect, tmp_path: Path, open_seam: OpenSeam
 ) -> None:
     server = serve(REFUSES)
     for process in range(3):
@@ -104,7 +103,7 @@ async def test_the_next_process_asks_as_the_model_wants_from_its_first_call_on(
 
 
 async def test_the_journal_knows_a_call_as_it_was_asked_whatever_is_learnt_later(
-    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], CallContext]
+    serve: Serve, connect: Connect, tmp_path: Path, open_seam: OpenSeam
 ) -> None:
     took, refused = serve(), serve(REFUSES)
     await answer(connect(took.base_url, open_seam()), "Is it so?")
@@ -113,19 +112,6 @@ async def test_the_journal_knows_a_call_as_it_was_asked_whatever_is_learnt_later
     await answer(chat, "Is it another?")
     assert (await answer(chat, "Is it so?")).replayed_calls == 1
     assert refused.model.served["calls"] == 1
-
-
-async def test_what_the_config_says_is_sent_so_from_the_beginning(serve: Serve, connect: Connect) -> None:
-    server = Server(lambda _request: None)
-    chat = connect(
-        serve(respond=server).base_url,
-        send_as={"max_tokens": "max_completion_tokens", "seed": None},
-        temperature=None,
-        extra={"reasoning_effort": "low"},
-        max_tokens=7,
-    )
-    await answer(chat, "Is it so?")
-    assert server.sent == [{"max_completion_tokens": 7, "reasoning_effort": "low"}]
 
 
 async def test_what_is_omitted_is_never_sent_by_us_or_by_a_pipeline_that_is_lent_the_model(
@@ -144,7 +130,7 @@ async def test_what_is_omitted_is_never_sent_by_us_or_by_a_pipeline_that_is_lent
 
 
 async def test_a_temperature_that_is_refused_does_not_keep_another_from_being_sent(
-    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], CallContext]
+    serve: Serve, connect: Connect, tmp_path: Path, open_seam: OpenSeam
 ) -> None:
     server = Server(lambda request: refusal_of("temperature") if request.get("temperature") == 0 else None)
     url = serve(respond=server).base_url
@@ -154,7 +140,7 @@ async def test_a_temperature_that_is_refused_does_not_keep_another_from_being_se
 
 
 async def test_what_a_model_takes_may_hang_on_what_else_it_is_sent(
-    serve: Serve, connect: Connect, tmp_path: Path, open_seam: Callable[[], CallContext]
+    serve: Serve, connect: Connect, tmp_path: Path, open_seam: OpenSeam
 ) -> None:
     thinks = {"reasoning_effort": "high"}
     server = Server(
@@ -214,18 +200,8 @@ async def test_a_refusal_that_comes_late_stops_the_run_which_would_have_two_ways
     assert isinstance(call_context.fatal, ModelUnavailable)
 
 
-async def test_tokens_of_hidden_reasoning_are_counted_and_replayed(
-    serve: Serve, connect: Connect, open_seam: Callable[[], CallContext]
-) -> None:
-    server = serve(FakeScript(reply="yes", reasoning_tokens=40))
-    meters = [await answer(connect(server.base_url, open_seam()), "Is it so?") for _ in range(2)]
-    used = [meter.usage["generator"] for meter in meters]
-    assert [(usage.output_tokens, usage.reasoning_tokens) for usage in used] == [(41, 40)] * 2
-    assert meters[1].replayed_calls == 1
-
-
 async def test_room_for_reasoning_is_added_to_what_any_call_asks_for_and_to_no_call_of_the_journal(
-    serve: Serve, connect: Connect, open_seam: Callable[[], CallContext]
+    serve: Serve, connect: Connect, open_seam: OpenSeam
 ) -> None:
     server = serve(FakeScript(reply="yes", reasoning_tokens=500))
     for _ in range(2):

@@ -1,7 +1,6 @@
 """The first call of a model: what every other would fail of too is one line, anything else is left to them."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,8 +15,9 @@ from harness.models.probe import ask_once, is_asked
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.transport import CallContext
 
+from .conftest import OpenSeam, Serve
+
 pytestmark = pytest.mark.usefixtures("no_tls")
-Serve = Callable[..., FakeServer]
 
 
 def generator(server: FakeServer, **more: Any) -> GeneratorConfig:
@@ -42,13 +42,6 @@ async def test_a_server_whose_every_reply_is_unreadable_is_refused_before_anythi
 ) -> None:
     with pytest.raises(ModelUnavailable, match=r"check models\.generator\.base_url"):
         await ask_once(generator(serve(FakeScript(fault=fault))), call_context, "preflight/today")
-
-
-async def test_one_that_hangs_is_not_waited_for(
-    serve: Serve, call_context: CallContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("harness.models.probe._LONGEST_S", 0.1)
-    await ask_once(generator(serve(FakeScript(fault="hang"))), call_context, "preflight/today")
 
 
 @pytest.mark.parametrize("fault", ["http_400", "http_402", "http_403", "http_404", "http_422"])
@@ -150,20 +143,11 @@ async def test_an_embedder_is_asked_with_what_its_texts_are_sent_with(
         await ask_once(resolve_embedder(short), call_context, "preflight/today")
 
 
-async def test_it_is_made_once_a_day(serve: Serve, open_seam: Callable[[], CallContext]) -> None:
+async def test_it_is_made_once_a_day(serve: Serve, open_seam: OpenSeam) -> None:
     server = serve()
     for day in ("today", "today", "tomorrow"):
         await ask_once(generator(server), open_seam(), f"preflight/{day}")
     assert server.model.served["calls"] == 2
-
-
-async def test_a_budget_that_cannot_hold_it_is_left_to_stop_the_run(
-    serve: Serve, call_context: CallContext
-) -> None:
-    server = serve()
-    call_context.budget = Budget(Allowance(tokens=10))
-    await ask_once(generator(server), call_context, "preflight/today")
-    assert server.model.served["calls"] == 0
 
 
 def test_a_model_of_this_process_is_not_asked() -> None:

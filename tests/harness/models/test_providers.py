@@ -1,11 +1,14 @@
 """Which server a name means, what it needs, and whether it is there; before anything is paid."""
 
+import re
 import socket
+from pathlib import Path
 
 import pytest
+import yaml
 
 from harness.config import BenchConfig, EmbedderConfig, GeneratorConfig, load_config
-from harness.core.errors import ConfigError, HarnessError, ModelUnavailable
+from harness.core.errors import ConfigError, ModelUnavailable
 from harness.models.providers import (
     PROVIDERS,
     api_key,
@@ -62,12 +65,6 @@ def test_the_presets_know_their_urls_keys_and_default_models() -> None:
     assert resolve_embedder(EmbedderConfig(provider="openai")).model == "text-embedding-3-small"
     ollama = resolve_generator(GeneratorConfig(provider="ollama", model="llama3.2"))
     assert (ollama.base_url, ollama.api_key_env) == ("http://127.0.0.1:11434/v1", None)
-
-
-def test_what_the_config_names_wins_over_the_preset() -> None:
-    config = GeneratorConfig(provider="openai", model="gpt-5", base_url="http://h/v1/", api_key_env="MINE")
-    resolved = resolve_generator(config)
-    assert (resolved.model, resolved.base_url, resolved.api_key_env) == ("gpt-5", "http://h/v1", "MINE")
 
 
 @pytest.mark.parametrize(
@@ -139,12 +136,6 @@ def test_without_a_key_the_variable_is_named_in_one_line() -> None:
     )
 
 
-def test_a_key_of_spaces_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", " \n")
-    with pytest.raises(ConfigError, match="OPENAI_API_KEY is not set"):
-        api_key(resolve_generator(GeneratorConfig(provider="openai")))
-
-
 def test_the_key_is_read_from_the_variable_that_the_config_names(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINE", "sk-1\n")
     assert api_key(GeneratorConfig(provider="vllm", api_key_env="MINE")) == "sk-1"
@@ -163,9 +154,6 @@ def test_a_key_in_the_environment_never_changes_the_default_provider(monkeypatch
     assert (generator.base_url, generator.api_key_env) == (None, None)
 
 
-# Is it there?
-
-
 def test_a_provider_without_a_server_is_always_reachable() -> None:
     for provider in ("local", "fake", "none"):
         check_reachable(resolve_generator(GeneratorConfig(provider=provider)))
@@ -173,10 +161,7 @@ def test_a_provider_without_a_server_is_always_reachable() -> None:
         check_reachable(resolve_embedder(EmbedderConfig(provider=provider)))
 
 
-def test_a_server_that_listens_is_reachable() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        url = f"http://127.0.0.1:{server.getsockname()[1]}/v1"
-        check_reachable(GeneratorConfig(provider="vllm", model="m", base_url=url))
+# Is it there?
 
 
 def test_a_closed_port_is_one_line_that_says_how_to_start_the_server() -> None:
@@ -189,12 +174,6 @@ def test_a_closed_port_is_one_line_that_says_how_to_start_the_server() -> None:
         f"cannot reach the embedder at {url} (Connection refused):"
         " start it (ollama serve) and pull the model (ollama pull)"
     )
-
-
-def test_a_missing_key_is_told_before_the_network_is_tried() -> None:
-    config = GeneratorConfig(provider="openai", base_url="http://nowhere.invalid/v1", api_key_env="NO_SUCH_KEY")
-    with pytest.raises(HarnessError, match="NO_SUCH_KEY is not set"):
-        check_reachable(config)
 
 
 @pytest.mark.parametrize(
@@ -211,6 +190,18 @@ def test_a_key_that_no_header_can_hold_is_refused_without_showing_it(
     assert "sk-" not in str(caught.value)
 
 
-def test_a_line_break_at_the_end_of_a_key_is_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MINE", "sk-0123456789\n")
-    assert api_key(GeneratorConfig(provider="vllm", api_key_env="MINE")) == "sk-0123456789"
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "models.md").read_text()
+(BLOCK,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+EXAMPLES = list(yaml.safe_load_all(BLOCK))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["models"]["generator"]["provider"])
+def test_every_config_of_the_page_is_one_that_resolves(example: dict[str, object]) -> None:
+    models = load_config(example).models
+    assert resolve_generator(models.generator).base_url
+    assert resolve_embedder(models.embedder).model
+
+
+def test_every_provider_that_ships_stands_in_its_table() -> None:
+    named = set(re.findall(r"^\| `([\w-]+)` \|", PAGE, re.MULTILINE))
+    assert named == set(PROVIDERS.names()) - {"fake"}

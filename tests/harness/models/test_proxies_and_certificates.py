@@ -8,13 +8,13 @@ import socket
 import ssl
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from serving import QuietHandler, serving
 
 from harness.config import GeneratorConfig
 from harness.core.errors import ConfigError, HarnessError, ModelUnavailable
@@ -66,12 +66,8 @@ def server(company: Path) -> Iterator[FakeServer]:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(company / "own.pem", company / "own.key")
     running.socket = context.wrap_socket(running.socket, server_side=True)
-    thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield running
-    running.shutdown()
-    running.server_close()
-    thread.join()
+    with serving(running):
+        yield running
 
 
 async def asked(server: FakeServer, folder: Path) -> None:
@@ -167,7 +163,7 @@ class Proxy(ThreadingHTTPServer):
         """Method, what was asked for, and credentials."""
 
 
-class _Through(BaseHTTPRequestHandler):
+class _Through(QuietHandler, BaseHTTPRequestHandler):
     server: Proxy
 
     def do_POST(self) -> None:
@@ -190,22 +186,14 @@ class _Through(BaseHTTPRequestHandler):
                     break
                 ends[ready[0]].sendall(content)
 
-    def log_message(self, *_words: object) -> None:
-        """Say nothing."""
-
     def _see(self) -> None:
         self.server.seen.append((self.command, self.path, self.headers.get("proxy-authorization", "")))
 
 
 @pytest.fixture
 def proxy() -> Iterator[Proxy]:
-    running = Proxy()
-    thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield running
-    running.shutdown()
-    running.server_close()
-    thread.join()
+    with serving(Proxy()) as running:
+        yield running
 
 
 def address(proxy: Proxy, user: str = "") -> str:

@@ -16,7 +16,6 @@ from harness.core.errors import BudgetExhausted, HarnessError, ModelUnavailable
 from harness.core.records import Usage
 from harness.models.budget import Allowance, Budget
 from harness.models.clients import OpenAIChat, build_chat
-from harness.models.fake_faults import Reply
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
@@ -26,9 +25,8 @@ from harness.models.remote_calls import CallUpdate, RemoteCall, RemoteCallClient
 from harness.models.transport import CallContext
 from harness.protocols import Message
 
-Serve = Callable[..., FakeServer]
-Connect = Callable[..., OpenAIChat]
-OpenSeam = Callable[[], CallContext]
+from .conftest import OpenSeam, Serve
+
 OpenFar = Callable[..., "Far"]
 
 
@@ -78,27 +76,6 @@ async def afar(open_seam: OpenSeam, no_tls: None) -> AsyncIterator[OpenFar]:
 
 def ask(text: str = "Which river?") -> list[Message]:
     return [Message("user", text)]
-
-
-async def test_a_relayed_call_is_counted_as_one_that_the_worker_makes(
-    serve: Serve, afar: OpenFar, connect: Connect
-) -> None:
-    server = serve()
-    direct = connect(server.base_url, model="m")
-    with metered(Meter("answer/q/0/1")) as here:
-        said = await direct.complete(ask("Another river?"))
-    far = afar(server)
-    chat, _ = far.worker()
-    with metered(Meter("answer/q/0/1")) as there:
-        assert await chat.complete(ask("Another river?")) == said
-    # What was made before is found in the journal, and counted with who paid it.
-    assert there.usage == here.usage
-    assert there.replayed_calls == 1
-    with metered(Meter("answer/p/0/1")) as fresh:
-        await chat.complete(ask())
-    assert fresh.usage["generator"].calls == 1
-    assert fresh.replayed_calls == 0
-    assert server.model.served["calls"] == 2
 
 
 async def test_a_call_of_a_worker_that_is_lost_goes_on_and_the_next_worker_pays_nothing(
@@ -153,13 +130,6 @@ async def test_a_refused_key_stops_the_worker_with_the_line_that_it_would_have_s
         await chat.complete(ask())
     assert isinstance(call_context.fatal, ModelUnavailable)
     assert call_context.fatal.fix == "set a valid key"
-
-
-async def test_a_reply_that_is_an_error_is_that_error_there(serve: Serve, afar: OpenFar) -> None:
-    far = afar(serve(respond=lambda _path, _body: Reply(400, b'{"error": {"message": "too long"}}')))
-    chat, _ = far.worker()
-    with metered(Meter("answer/q/0/1")), pytest.raises(openai.BadRequestError, match="too long"):
-        await chat.complete(ask())
 
 
 async def test_workers_keep_one_budget(serve: Serve, afar: OpenFar, open_seam: OpenSeam) -> None:

@@ -34,18 +34,6 @@ def test_an_onnx_model_scores_each_passage_by_itself(tmp_path: Path) -> None:
     assert scores(model) == []
 
 
-def test_what_follows_in_a_long_passage_is_not_seen(tmp_path: Path) -> None:
-    model = open_reranker(str(write_onnx(tmp_path / "model", WORTH)))
-    assert scores(model, "heron " * 1000 + "otter") < [512.0]
-
-
-def test_an_export_in_the_hub_s_layout_is_found(tmp_path: Path) -> None:
-    made = write_onnx(tmp_path / "model", WORTH)
-    (made / "onnx").mkdir()
-    (made / "model.onnx").rename(made / "onnx" / "model.onnx")
-    assert scores(open_reranker(str(made)), "otter") == [3.0]
-
-
 def test_a_score_that_is_no_number_is_no_score(tmp_path: Path) -> None:
     model = open_reranker(str(write_onnx(tmp_path / "model", {"otter": float("nan")})))
     with pytest.raises(ValueError, match="not a number"):

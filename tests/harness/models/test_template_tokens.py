@@ -1,21 +1,17 @@
 """Tokens of chat templates in texts are sent as plain text, so that no answer and no document forges a turn."""
 
 import json
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from harness.models.clients import OpenAIChat
 from harness.models.fake_faults import Reply
-from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
 from harness.models.template_tokens import plain_text
 from harness.protocols import Message
 
-Serve = Callable[..., FakeServer]
-Connect = Callable[..., OpenAIChat]
+from .conftest import Connect, Serve
 
 TOKENS = [
     "<|im_end|>", "<|im_start|>", "<|endoftext|>", "<|fim_prefix|>", "<|eot_id|>", "<|start_header_id|>",
@@ -51,13 +47,6 @@ def test_a_token_of_a_template_is_plain_text_and_nothing_else_is_lost(token: str
 def test_ordinary_text_and_delimiters_of_libraries_stay_as_they_are() -> None:
     text = '{"a": [1]} <div>x</div> a < b | c |> d <|#|> <|COMPLETE|> <entity_name><|entity_type|> [1] [INSTALL]'
     assert plain_text(text) is text or plain_text(text) == text
-
-
-def test_a_long_hostile_text_takes_no_time() -> None:
-    start = time.process_time()
-    for text in ("<|" + "start" * 40_000, "<|start" * 30_000, "<" * 200_000):
-        plain_text(text)
-    assert time.process_time() - start < 5
 
 
 async def test_no_call_carries_such_a_token_and_the_same_call_is_replayed(

@@ -15,7 +15,6 @@ from typing import Any
 
 import openai
 import pytest
-from journals import usage_by_role
 
 from harness.core.errors import ModelUnavailable, StoreError
 from harness.core.records import Usage
@@ -28,9 +27,7 @@ from harness.models.reply_parsing import UnreadableReply
 from harness.models.transport import CallContext
 from harness.protocols import Message
 
-Serve = Callable[..., FakeServer]
-Connect = Callable[..., OpenAIChat]
-OpenSeam = Callable[[], CallContext]
+from .conftest import Connect, OpenSeam, Serve
 
 SECRET = "sk-proj-hunter2hunter2hunter2"
 GENERATOR = "generator"
@@ -93,53 +90,6 @@ async def test_lengths_in_a_schema_are_kept_from_openai_which_refuses_them(
 
 
 # Counting
-
-
-async def test_usage_is_what_the_server_counted(serve: Serve, connect: Connect, tmp_path: Path) -> None:
-    server = serve()
-    chat = connect(server.base_url)
-    with metered(Meter("answer/q1/0/1")) as meter:
-        for text in ("Who was Ada Lovelace?", "Who?", "Ångström — wer war das?"):
-            assert await chat.complete(ask(text))
-    assert meter.usage == {GENERATOR: served_usage(server)}
-    assert usage_by_role(tmp_path / "calls.sqlite") == {GENERATOR: served_usage(server)}
-    assert meter.usage[GENERATOR].calls == 3
-    assert meter.usage[GENERATOR].unmetered_calls == 0
-    assert meter.replayed_calls == 0
-
-
-async def test_queries_side_by_side_are_charged_each_for_its_own_calls(serve: Serve, connect: Connect) -> None:
-    server = serve()
-    chat = connect(server.base_url, max_concurrency=4)
-
-    async def answer(n: int) -> Meter:
-        with metered(Meter(f"answer/q{n}/0/1")) as meter:
-            await asyncio.gather(*(chat.complete(ask(f"word {'again ' * i}{n}")) for i in range(n)))
-            return meter
-
-    meters = await asyncio.gather(*map(answer, range(5)))
-    assert [meter.usage.get(GENERATOR, Usage()).calls for meter in meters] == [0, 1, 2, 3, 4]
-    total = sum((usage for meter in meters for usage in meter.usage.values()), Usage())
-    assert total == served_usage(server)
-
-
-async def test_an_answer_without_usage_is_an_unmetered_call(
-    serve: Serve, connect: Connect, tmp_path: Path
-) -> None:
-    chat = connect(serve(FakeScript(fault="no_usage")).base_url)
-    with metered(Meter("index")) as meter:
-        assert await chat.complete(ask("Who?"))
-    assert meter.usage == {GENERATOR: Usage(calls=1, unmetered_calls=1)}
-    assert usage_by_role(tmp_path / "calls.sqlite") == meter.usage
-
-
-async def test_tokens_from_the_server_s_prompt_cache_are_counted(serve: Serve, connect: Connect) -> None:
-    usage = {"prompt_tokens": 9, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 8}}
-    reply = {"choices": [{"message": {"content": "yes"}}], "usage": usage}
-    chat = connect(serve(respond=lambda path, body: Reply(200, json.dumps(reply).encode())).base_url)
-    with metered(Meter("index")) as meter:
-        assert await chat.complete(ask("Who?")) == "yes"
-    assert meter.usage[GENERATOR] == Usage(calls=1, input_tokens=9, output_tokens=1, cached_tokens=8)
 
 
 async def test_a_call_outside_any_scope_never_reaches_the_server(serve: Serve, connect: Connect) -> None:
@@ -231,14 +181,6 @@ async def test_another_query_repeat_or_attempt_asks_again(serve: Serve, connect:
     assert server.model.served["calls"] == 5
 
 
-async def test_another_decoding_is_another_request(serve: Serve, connect: Connect, open_seam: OpenSeam) -> None:
-    server = serve()
-    for changed in ({}, {"temperature": 0.5}, {"max_tokens": 9}, {"seed": 1}, {"seed": None}, {"model": "fake-2"}):
-        with metered(Meter("index")):
-            await connect(server.base_url, open_seam(), **changed).complete(ask("Who?"))
-    assert server.model.served["calls"] == 6
-
-
 async def test_a_call_that_was_asked_again_after_it_failed_is_not_paid_again_on_resume(
     serve: Serve, connect: Connect, open_seam: OpenSeam, tmp_path: Path
 ) -> None:
@@ -310,19 +252,6 @@ async def test_the_request_is_what_the_config_and_the_call_say(serve: Serve, con
     assert constrained["response_format"]["json_schema"]["schema"] == schema
 
 
-@pytest.mark.slow
-async def test_a_streamed_request_is_refused_before_it_is_sent(serve: Serve, connect: Connect) -> None:
-    server = serve()
-    client = connect(server.base_url)._client
-    # The client wraps what a transport raises, or does not, as of its 3.5x.
-    with metered(Meter("index")), pytest.raises((openai.APIConnectionError, TypeError)) as caught:
-        await client.chat.completions.create(
-            model="fake-1", messages=[{"role": "user", "content": "Who?"}], stream=True
-        )
-    assert "streamed calls are not supported" in f"{caught.value} {caught.value.__cause__}"
-    assert server.model.served["calls"] == 0
-
-
 async def test_a_proxy_in_the_environment_does_not_lead_around_the_seam(
     serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -380,31 +309,6 @@ async def test_a_429_is_retried_and_its_wait_is_throttling_and_not_latency(
     assert faults(tmp_path) == [("answer/q1/0/1", GENERATOR, "HTTP 429", 0.3)]
 
 
-async def test_calls_that_wait_for_a_place_of_our_own_cap_are_latency(serve: Serve, connect: Connect) -> None:
-    """41 calls of 0.1 s, one at a time, once were a latency of 0.21 s."""
-    chat = connect(serve(FakeScript(latency_s=0.02)).base_url, max_concurrency=1)
-    with metered(Meter("answer/q1/0/1")) as meter:
-        await asyncio.gather(*(chat.complete(ask(str(n))) for n in range(12)))
-    assert meter.throttled_s == 0.0
-
-
-@pytest.mark.slow
-async def test_of_many_calls_that_the_provider_throttles_its_waits_alone_are_throttled(
-    serve: Serve, connect: Connect
-) -> None:
-    server = serve(
-        FakeScript(latency_s=0.02, fault="http_429", fault_match="even", fault_times=1, retry_after_s=0.1)
-    )
-    chat = connect(server.base_url, max_concurrency=1, max_retries=1)
-    began = time.monotonic()
-    with metered(Meter("answer/q1/0/1")) as meter:
-        await asyncio.gather(*(chat.complete(ask(f"{n} {'odd' if n % 2 else 'even'}")) for n in range(10)))
-    wall_s = time.monotonic() - began
-    assert server.model.served["faults"] == 5
-    assert meter.throttled_s >= 5 * 0.1
-    assert wall_s - meter.throttled_s >= 10 * 0.02, "answering took that long with one call at a time"
-
-
 async def test_a_call_that_waits_beside_one_that_gets_on_is_latency(serve: Serve, connect: Connect) -> None:
     def respond(path: str, body: bytes) -> Reply:
         if b"slow" in body:
@@ -422,27 +326,6 @@ async def test_a_call_that_waits_beside_one_that_gets_on_is_latency(serve: Serve
         await asyncio.gather(chat.complete(ask("slow")), chat.complete(ask("quick")))
     assert refused == []
     assert meter.throttled_s < 0.1
-
-
-@pytest.mark.parametrize("status", [500, 503])
-async def test_the_wait_after_a_failure_that_is_no_limit_is_latency_also_where_the_server_names_a_time(
-    serve: Serve, connect: Connect, status: int
-) -> None:
-    server = serve(FakeScript(fault=f"http_{status}", fault_times=1, retry_after_s=0.1))
-    with metered(Meter("answer/q1/0/1")) as meter:
-        assert await connect(server.base_url, max_retries=1).complete(ask("Who?"))
-    assert server.model.served["faults"] == 1
-    assert meter.throttled_s == 0.0
-
-
-async def test_work_between_calls_is_latency(serve: Serve, connect: Connect) -> None:
-    server = serve(FakeScript(fault="http_429", fault_match="first", fault_times=1, retry_after_s=0.1))
-    chat = connect(server.base_url, max_retries=1)
-    with metered(Meter("answer/q1/0/1")) as meter:
-        await chat.complete(ask("first"))
-        await asyncio.sleep(0.3)
-        await chat.complete(ask("second"))
-    assert 0.1 <= meter.throttled_s < 0.3
 
 
 class Counting:
@@ -464,26 +347,6 @@ class Counting:
         return first or Reply(200, b'{"choices": [{"message": {"content": "yes"}}]}')
 
 
-async def test_the_server_never_sees_more_requests_at_once_than_the_config_allows(
-    serve: Serve, connect: Connect
-) -> None:
-    counting = Counting()
-    chat = connect(serve(respond=counting).base_url, max_concurrency=3)
-    with metered(Meter("index")):
-        await asyncio.gather(*(chat.complete(ask(str(n))) for n in range(12)))
-    assert 1 <= counting.most <= 3
-
-
-async def test_after_a_429_the_server_sees_fewer_requests_at_once(serve: Serve, connect: Connect) -> None:
-    counting = Counting(first=Reply(429, b"{}", {"retry-after": "0"}))
-    chat = connect(serve(respond=counting).base_url, max_concurrency=8, max_retries=1)
-    with metered(Meter("index")):
-        await chat.complete(ask("first"))
-        await asyncio.gather(*(chat.complete(ask(str(n))) for n in range(6)))
-    # Eight are halved to four; the successes before the last of six began give back one.
-    assert counting.most <= 5
-
-
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504])
 async def test_a_passing_fault_is_retried_until_the_server_answers(
     serve: Serve, connect: Connect, tmp_path: Path, status: int
@@ -494,29 +357,6 @@ async def test_a_passing_fault_is_retried_until_the_server_answers(
     assert meter.usage == {GENERATOR: served_usage(server)}
     assert server.model.served["faults"] == 2
     assert [reason for _, _, reason, _ in faults(tmp_path)] == [f"HTTP {status}"] * 2
-
-
-async def test_a_fault_that_lasts_is_the_client_s_exception_and_nothing_is_journaled(
-    serve: Serve, connect: Connect, call_context: CallContext, tmp_path: Path
-) -> None:
-    server = serve(FakeScript(fault="http_500"))
-    with metered(Meter("index")) as meter, pytest.raises(openai.InternalServerError):
-        await connect(server.base_url, max_retries=2).complete(ask("Who?"))
-    assert server.model.served["faults"] == 3
-    assert (meter.usage, journaled(tmp_path), call_context.fatal) == ({}, [], None)
-
-
-@pytest.mark.parametrize(
-    ("status", "kind"), [(400, openai.BadRequestError), (422, openai.UnprocessableEntityError)]
-)
-async def test_a_request_that_the_server_finds_wrong_is_not_sent_again(
-    serve: Serve, connect: Connect, call_context: CallContext, status: int, kind: type[Exception]
-) -> None:
-    server = serve(FakeScript(fault=f"http_{status}"))
-    with metered(Meter("index")), pytest.raises(kind, match="the script asked for"):
-        await connect(server.base_url, max_retries=3).complete(ask("Who?"))
-    assert server.model.served["faults"] == 1
-    assert call_context.fatal is None
 
 
 async def test_a_garbled_body_is_an_exception_and_is_asked_again_on_resume(
@@ -638,32 +478,6 @@ async def test_the_right_key_opens_the_server_and_is_kept_nowhere(
     assert files_holding(tmp_path, SECRET) == []
     with closing(sqlite3.connect(tmp_path / "calls.sqlite")) as db:
         assert SECRET not in "\n".join(db.iterdump())
-
-
-async def test_a_wrong_key_is_refused_by_the_server_and_stops_the_run(
-    serve: Serve, connect: Connect, call_context: CallContext, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MY_KEY", SECRET)
-    line = await unavailable(connect(serve(key="another").base_url, api_key_env="MY_KEY"), call_context)
-    assert "refused the key (HTTP 401: invalid key)" in line
-
-
-async def test_a_key_that_a_server_quotes_in_any_answer_is_left_out_of_it(
-    serve: Serve, connect: Connect, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MY_KEY", SECRET)
-    replies = iter(
-        [
-            Reply(400, json.dumps({"error": {"message": f"bad request by {SECRET}"}}).encode()),
-            Reply(200, json.dumps({"choices": [{"message": {"content": f"you are {SECRET}"}}]}).encode()),
-        ]
-    )
-    chat = connect(serve(respond=lambda path, body: next(replies)).base_url, api_key_env="MY_KEY")
-    with metered(Meter("index")):
-        with pytest.raises(openai.BadRequestError) as caught:
-            await chat.complete(ask("Who?"))
-        assert SECRET not in str(caught.value)
-        assert await chat.complete(ask("Who?")) == "you are ***"
 
 
 async def test_an_unknown_model_stops_the_run(serve: Serve, connect: Connect, call_context: CallContext) -> None:

@@ -85,11 +85,6 @@ def test_a_file_that_another_program_downloaded_is_found_without_a_question(
     assert files_in(machine.own) == {"tiny.gguf.verified"}
 
 
-def test_the_hubs_cache_is_where_its_own_variable_says(machine: Machine, tmp_path: Path) -> None:
-    path = machine.fetch(NO_WHEELS, HF_HUB_CACHE=str(tmp_path / "elsewhere"))
-    assert path.is_relative_to(tmp_path / "elsewhere")
-
-
 def test_a_file_of_our_own_cache_comes_first(machine: Machine, mirror: Mirror) -> None:
     machine.own.mkdir(parents=True)
     (machine.own / "tiny.gguf").write_bytes(WHOLE)
@@ -120,12 +115,6 @@ print(len(told))
     assert machine.says(hashed) == ["0"]
     os.utime(machine.blob, ns=(0, 1))
     assert machine.says(hashed) == ["1"]
-
-
-def test_a_file_that_was_verified_for_another_digest_is_verified_anew(machine: Machine) -> None:
-    machine.fetch(NO_WHEELS)
-    (line,) = machine.says(f"print(cached_path({replace(TINY, sha256='0' * 64)!r}))")
-    assert line == "None"
 
 
 def test_a_hub_cache_that_cannot_be_read_is_passed_over(machine: Machine, wheel: Path) -> None:
@@ -205,11 +194,6 @@ def test_a_file_that_the_hub_says_is_another_is_not_downloaded(
     assert files_in(machine.hub) == set()
 
 
-def test_a_file_whose_tag_is_no_digest_is_taken_for_its_bytes(machine: Machine, mirror: Mirror) -> None:
-    mirror.says = SMALL
-    assert machine.fetch(NO_WHEELS).read_bytes() == WHOLE
-
-
 def test_a_download_that_breaks_off_is_taken_up_where_it_broke(machine: Machine, mirror: Mirror) -> None:
     # Its library writes in blocks of 10 MiB.
     large = WHOLE * 1000
@@ -272,15 +256,6 @@ def test_a_full_disk_below_the_hubs_cache_does_not_keep_the_wheels_from_another(
     assert mirror.asked == []
 
 
-def test_a_full_disk_below_our_cache_does_not_keep_the_hub_from_another(machine: Machine, mirror: Mirror) -> None:
-    full = NO_ROOM.format(full=str(machine.own))
-    assert machine.says(full + f"print(fetch({TINY!r}))")[0].startswith(str(machine.hub))
-    refused(mirror, 404)
-    shutil.rmtree(machine.hub)
-    (line,) = machine.says(full + f"print(refusal({TINY!r}))")
-    assert line.startswith(f"no room for tiny.gguf in {machine.own} (hub: it answers 404): ")
-
-
 # What is shown
 
 FETCH_AS_COMMANDS_DO = """
@@ -309,12 +284,6 @@ def test_a_log_gets_a_line_and_no_bar(machine: Machine, mirror: Mirror) -> None:
     # Of the second time, when it is there, nothing.
     assert done.stderr == "fetching tiny.gguf (0 MB)\n"
     assert done.stdout == ""
-    assert mirror.downloads() == [0]
-
-
-def test_a_quiet_command_shows_nothing_not_even_on_a_terminal(machine: Machine, mirror: Mirror) -> None:
-    mirror.says = {"X-HF-Warning": "anonymous; you should log in"}
-    assert machine.on_terminal(FETCH_AS_COMMANDS_DO.format(file=NO_WHEELS, quiet=True)) == ""
     assert mirror.downloads() == [0]
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import pytest
+from records import FAILED, run_record
 
-from harness.core.records import Cost, Failure, Prediction, RunRecord, Score, Usage
+from harness.core.records import Cost, Prediction, RunRecord, Score, Usage
 from harness.statistics import Aggregate, Frame
 
 MakeRecord = Callable[..., RunRecord]
@@ -46,16 +47,8 @@ def record() -> MakeRecord:
         usage: Mapping[str, Usage] | None = None,
         **cost: object,
     ) -> RunRecord:
-        return RunRecord(
-            query_id=query_id,
-            repeat=repeat,
-            status="ok" if ok else "error",
-            prediction=Prediction(answer="x") if ok else None,
-            failure=None if ok else Failure(kind="ValueError", message="boom"),
-            cost=Cost.model_validate({"wall_s": 1.0, "usage": dict(usage or {}), **cost}),
-            attempt=1,
-            started_at="2026-11-20T10:00:00+00:00",
-        )
+        spent = Cost.model_validate({"wall_s": 1.0, "usage": dict(usage or {}), **cost})
+        return run_record(query_id, Prediction(answer="x") if ok else FAILED, repeat=repeat, cost=spent)
 
     return make
 

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.core.errors import StoreError
 from harness.statistics import Aggregate, aggregate_quantiles, aggregate_scores
 from harness.statistics.aggregate import LowerBound
 from harness.statistics.confidence_intervals import UNKNOWN, mean_interval, wilson
@@ -41,11 +40,6 @@ def test_what_is_missing_stays_in_the_denominator_as_what_failed_does(frame: Mak
     assert counts(row) == (1, 0, 2, 3)
 
 
-def test_a_query_without_any_score_counts_as_failed(frame: MakeFrame, find: Find) -> None:
-    row = find(aggregate_scores(frame({"t": 3}), [score("t0", 1.0)]), "accuracy")
-    assert counts(row) == (1, 0, 2, 3)
-
-
 def test_what_does_not_apply_is_not_expected_and_leaves_no_row(frame: MakeFrame, find: Find) -> None:
     scores = [score("a0", 1.0), score("b0", None, status="not_applicable")]
     rows = aggregate_scores(frame({"a": 1, "b": 1}), scores)
@@ -69,24 +63,10 @@ def test_the_natural_mix_has_no_mean_while_a_type_with_weight_has_no_value(frame
     assert find(unsampled, "accuracy", "overall_natural").mean is None
 
 
-def test_the_natural_mix_of_a_measure_is_over_the_types_it_applies_to(frame: MakeFrame, find: Find) -> None:
-    scores = [
-        score("null0", 1.0, measure="hallucination_rate"),
-        score("other0", None, measure="hallucination_rate", status="not_applicable"),
-    ]
-    rows = aggregate_scores(frame({"null": 1, "other": 1}, mix={"null": 1, "other": 99}), scores)
-    assert find(rows, "hallucination_rate", "overall_natural").mean == 1.0
-
-
 def test_a_type_to_half_of_which_a_measure_applies_has_half_its_weight(frame: MakeFrame, find: Find) -> None:
     scores = [score("a0", 1.0), score("a1", None, status="not_applicable"), score("b0", 0.0), score("b1", 0.0)]
     rows = aggregate_scores(frame({"a": 2, "b": 2}, mix={"a": 10, "b": 10}), scores)
     assert find(rows, "accuracy", "overall_natural").mean == pytest.approx(1 / 3)
-
-
-def test_without_a_known_mix_there_is_no_natural_row(frame: MakeFrame) -> None:
-    rows = aggregate_scores(frame({"a": 1}, mix={}), [score("a0", 1.0)])
-    assert {row.query_type for row in rows} == {"a", "overall"}
 
 
 def test_repeats_are_averaged_per_query_first_and_do_not_narrow_the_interval(frame: MakeFrame, find: Find) -> None:
@@ -99,18 +79,6 @@ def test_repeats_are_averaged_per_query_first_and_do_not_narrow_the_interval(fra
     triple = find(aggregate_scores(frame({"t": 4}, repeats=3), thrice), "accuracy")
     assert (triple.mean, triple.ci_low, triple.ci_high) == (single.mean, single.ci_low, single.ci_high)
     assert counts(triple) == (12, 0, 0, 12)
-
-
-def test_a_query_with_fewer_values_weighs_as_much_as_any_other(frame: MakeFrame, find: Find) -> None:
-    scores = [
-        score("t0", 1.0, repeat=0),
-        score("t0", None, repeat=1),
-        score("t1", 0.0),
-        score("t1", 0.0, repeat=1),
-    ]
-    row = find(aggregate_scores(frame({"t": 2}, repeats=2), scores), "accuracy")
-    assert row.mean == 0.5
-    assert counts(row) == (3, 0, 1, 4)
 
 
 def test_repeats_that_disagree_are_no_proportion(frame: MakeFrame, find: Find) -> None:
@@ -135,15 +103,6 @@ def test_counts_and_cosines_that_happen_to_be_zero_or_one_are_no_proportions(
         assert (row.mean, row.ci_low, row.ci_high) == (value, *UNKNOWN)
 
 
-def test_what_lies_between_zero_and_one_or_where_nobody_knows_is_a_proportion_where_all_values_are_either(
-    frame: MakeFrame, find: Find
-) -> None:
-    scores = [score(f"t{number}", 1.0) for number in range(8)]
-    for ranges in ({"accuracy": (0.0, 1.0)}, None):
-        row = find(aggregate_scores(frame({"t": 8}), scores, ranges=ranges), "accuracy")
-        assert (row.ci_low, row.ci_high) == wilson(8, 8)
-
-
 def test_no_limit_passes_the_range_of_a_measure_nor_a_cost_zero(frame: MakeFrame, find: Find) -> None:
     scores = [score(f"t{number}", 1.0 if number else 0.1) for number in range(8)]
     row = find(aggregate_scores(frame({"t": 8}), scores, ranges={"accuracy": (0.0, 1.0)}), "accuracy")
@@ -159,11 +118,6 @@ def test_a_data_set_may_call_a_type_overall(frame: MakeFrame, find: Find) -> Non
     assert find(rows, "accuracy", "overall (type)").mean == 1.0
 
 
-def test_two_evaluators_that_share_a_measure_are_refused(frame: MakeFrame) -> None:
-    with pytest.raises(StoreError, match="two scores of 'accuracy'"):
-        aggregate_scores(frame({"t": 1}), [score("t0", 1.0), score("t0", 0.0)])
-
-
 def test_scores_outside_the_sample_are_passed_over(frame: MakeFrame, find: Find) -> None:
     rows = aggregate_scores(frame({"t": 1}), [score("t0", 1.0), score("t0", 0.0, repeat=7), score("gone", 0.0)])
     assert counts(find(rows, "accuracy")) == (1, 0, 0, 1)
@@ -175,17 +129,6 @@ def test_quantiles_interpolate_and_count_like_means(frame: MakeFrame, find: Find
     assert find(rows, "latency_s_p50").mean == 2.5
     assert find(rows, "latency_s_p95").mean == pytest.approx(3.85)
     assert counts(find(rows, "latency_s_p50", "t")) == (4, 0, 1, 5)
-
-
-def test_a_quantile_is_a_lower_bound_where_what_is_known_from_below_may_lie_above_it(
-    frame: MakeFrame, find: Find
-) -> None:
-    """Four were cut off at 60 s; of those that were answered the quickest took 100 s, for it was throttled."""
-    scores = [score(f"t{place}", 60.0, measure="wall_s", status="imputed") for place in range(4)]
-    scores += [score(f"t{place}", 100.0 * (place - 3), measure="wall_s") for place in range(4, 10)]
-    row = find(aggregate_quantiles(frame({"t": 10}), scores, (0.5,)), "wall_s_p50")
-    assert (row.mean, row.n_scored, row.n_imputed) == (150.0, 6, 4)
-    assert isinstance(row, LowerBound)
 
 
 @pytest.mark.parametrize(("p", "is_bound"), [(0.0, False), (0.25, False), (0.5, False), (0.6, True), (1.0, True)])

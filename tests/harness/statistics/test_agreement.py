@@ -29,12 +29,6 @@ def test_alpha_of_the_published_example_is_the_published_one() -> None:
     assert figure.interval.low < 0.815
 
 
-def test_kappa_of_two_labels_is_cohens() -> None:
-    # Cohen's own definition: 35 of 50 agree, 25 would by chance.
-    pairs = [(1, 1)] * 20 + [(1, 2)] * 5 + [(2, 1)] * 10 + [(2, 2)] * 15
-    assert weighted_kappa(items(*pairs)).value == pytest.approx(0.4)
-
-
 def test_weighted_kappa_is_one_less_squared_differences_over_those_of_random_pairs() -> None:
     draw = Random(7)
     pairs = [(draw.randint(1, 5), draw.randint(1, 5)) for _ in range(40)]

@@ -8,7 +8,7 @@ import pytest
 
 from harness.core.errors import StoreError
 from harness.core.records import Score, ScoreStatus
-from harness.statistics.columnar_scores import FAILED, IMPUTED, MISSING, NOT_APPLICABLE, SCORED, ScoreColumns
+from harness.statistics.columnar_scores import IMPUTED, MISSING, NOT_APPLICABLE, ScoreColumns
 from harness.statistics.query_values import ByQuery, scored_values
 from harness.store import RecordKey, Records
 from harness.store.score_files import ScoreLines
@@ -20,16 +20,6 @@ def score(
     query_id: str, value: float | None, status: ScoreStatus = "scored", measure: str = "m", *, why: str = ""
 ) -> Score:
     return Score(query_id=query_id, repeat=0, measure=measure, status=status, value=value, explanation=why)
-
-
-def test_states_and_values_stand_in_the_order_read_for_each_measure() -> None:
-    columns = ScoreColumns.of([score("b", 1.0), score("b", 0.0, measure="n"), score("a", None, "failed")])
-    assert list(columns.by_measure) == ["m", "n"]
-    own = columns.by_measure["m"]
-    assert [list(columns.query_ids)[number] for number in own.queries] == ["b", "a"]
-    assert own.states.tolist() == [SCORED, FAILED]
-    assert own.values[0] == 1.0
-    assert np.isnan(own.values[1])
 
 
 def test_reasons_are_kept_of_what_applies_to_no_query_and_the_first_failure_of_each() -> None:

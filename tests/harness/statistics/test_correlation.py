@@ -1,10 +1,12 @@
 import random
+from typing import Any
 
+import numpy as np
 import pytest
 from scipy import stats
 
 from harness.core.records import Cost, EvaluationRecord, Score
-from harness.statistics.correlation import correlate, twin_correlations
+from harness.statistics.correlation import correlate, influences, spread_of, twin_correlations
 
 from .conftest import MakeFrame
 
@@ -95,11 +97,6 @@ def test_a_twin_is_correlated_over_the_queries_that_both_scored(frame: MakeFrame
     assert (twin.correlation.n, twin.correlation.spearman.value) == (7, -1)
 
 
-def test_a_twin_without_its_measure_is_not_shown(frame: MakeFrame) -> None:
-    alone = scores("kg_nlp_x", {"t0": 0.5})
-    assert twin_correlations(frame({"t": 1}), alone, [evaluated({"kg_nlp_x": "kg_x"})]) == ()
-
-
 def test_failures_of_the_system_are_no_agreement_of_measures(frame: MakeFrame) -> None:
     imputed = [
         Score(query_id=f"t{number}", repeat=0, measure=measure, status="imputed", value=0.0)
@@ -109,13 +106,35 @@ def test_failures_of_the_system_are_no_agreement_of_measures(frame: MakeFrame) -
     assert twin_correlations(frame({"t": 9}), imputed, [evaluated({"kg_nlp_x": "kg_x"})]) == ()
 
 
-def test_repeats_of_a_query_are_one_point(frame: MakeFrame) -> None:
-    points = {f"t{number}": float(number) for number in range(6)}
-    both = [
-        score
-        for repeat in (0, 1)
-        for measure in ("kg_x", "kg_nlp_x")
-        for score in scores(measure, {**points}, repeat)
-    ]
-    (twin,) = twin_correlations(frame({"t": 6}, repeats=2), both, [evaluated({"kg_nlp_x": "kg_x"})])
-    assert twin.correlation.n == 6
+def test_influences_are_what_leaving_a_point_out_changes() -> None:
+    rng = np.random.default_rng(0)
+    one = rng.normal(size=60).round(0)
+    other = (one + rng.normal(size=60)).round(0)
+    for name, found in zip(("pearsonr", "spearmanr", "kendalltau"), influences(one, other), strict=True):
+        coefficient: Any = getattr(stats, name)
+        whole = coefficient(one, other).statistic
+        left_out = [
+            59 * (whole - coefficient(np.delete(one, place), np.delete(other, place)).statistic)
+            for place in range(60)
+        ]
+        assert np.corrcoef(left_out, found)[0, 1] > 0.999
+        assert np.std(left_out) == pytest.approx(found.std(), rel=0.1)
+        assert found.mean() == pytest.approx(0, abs=1e-12)
+
+
+def test_points_that_are_copies_of_each_other_add_nothing() -> None:
+    rng = np.random.default_rng(1)
+    influence = rng.normal(size=50)
+    once = spread_of(influence, np.arange(50))
+    thrice = spread_of(np.repeat(influence, 3), np.repeat(np.arange(50), 3))
+    assert thrice == pytest.approx(once)
+
+
+def test_there_is_no_interval_over_few_clusters_or_a_column_that_hardly_varies() -> None:
+    rng = np.random.default_rng(2)
+    one, other = (rng.normal(size=60).tolist() for _ in range(2))
+    assert correlate(one, other).spearman.interval.low is not None
+    assert correlate(one, other, [place % 9 for place in range(60)]).spearman.interval.low is None
+    rare = [0.0] * 55 + [1.0] * 5
+    assert correlate(one, rare).spearman.value is not None
+    assert correlate(one, rare).spearman.interval.low is None

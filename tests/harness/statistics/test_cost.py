@@ -5,10 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.records import Cost, IndexRecord, IndexStats, Query, Reference, RunRecord, Usage
+from harness.core.records import (
+    Cost,
+    EvaluationRecord,
+    IndexRecord,
+    IndexStats,
+    Query,
+    Reference,
+    RunRecord,
+    Usage,
+)
 from harness.statistics import Aggregate, Frame, index_costs, load_prices, query_costs, resource_use, run_costs
 from harness.statistics.cost import (
     attempt_costs,
+    evaluation_costs,
     fails_too_often,
     is_lower_bound,
     latencies,
@@ -57,15 +67,6 @@ def test_tokens_are_summed_over_roles_and_given_for_the_generator_alone(
     assert found["usd"] == pytest.approx(USD)
 
 
-def test_what_a_failed_query_used_was_used(
-    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
-) -> None:
-    records = [record("t0", usage=USED), record("t1", usage=USED, ok=False)]
-    rows = query_costs(frame({"t": 2}), records, MODELS, prices)
-    assert find(rows, "usd").mean == pytest.approx(USD)
-    assert counts(find(rows, "input_tokens")) == (2, 0, 2)
-
-
 def test_latency_is_without_throttling_and_only_of_live_answers(
     frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
 ) -> None:
@@ -85,14 +86,6 @@ def test_latency_is_without_throttling_and_only_of_live_answers(
     assert {row.measure for row in rows if row.measure.startswith("latency")} == {
         *("latency_s", "latency_s_p50", "latency_s_p90", "latency_s_p95", "latency_s_p99")
     }
-
-
-def test_a_query_that_skipped_a_stage_spent_no_time_in_it(
-    frame: MakeFrame, record: MakeRecord, prices: Prices
-) -> None:
-    records = [record("t0", stages_s={"retrieve": 1.0, "generate": 3.0}), record("t1", stages_s={"retrieve": 2.0})]
-    found = means(query_costs(frame({"t": 2}), records, MODELS, prices))
-    assert (found["stage_retrieve_s"], found["stage_generate_s"]) == (1.5, 1.5)
 
 
 def bounds(rows: list[Aggregate]) -> set[str]:
@@ -181,61 +174,6 @@ def test_a_query_that_timed_out_took_at_least_its_limit(
     assert latencies(limited, query_scores(records, MODELS, prices, 9.0)) == [1, 2, 3, 4, 5, 6, 7, 9, 9, 9.5]
 
 
-def throttled_out(made: RunRecord) -> RunRecord:
-    """After a limit of 60 s, of which the provider took 240 s more."""
-    return made.model_copy(update={"status": "timeout", "cost": Cost(wall_s=300.5, throttled_s=240.0)})
-
-
-def test_the_latency_of_a_query_that_timed_out_is_without_what_its_provider_throttled(
-    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
-) -> None:
-    limited = replace(frame({"t": 1}), query_limit_s=60.0)
-    late = throttled_out(record("t0", ok=False))
-    rows = query_costs(limited, [late], MODELS, prices)
-    assert (find(rows, "latency_s").mean, find(rows, "wall_s").mean) == (60.5, 300.5)
-    assert latencies(limited, query_scores([late], MODELS, prices, 60.0)) == [60.5]
-    assert bounds(rows) >= {"latency_s", "latency_s_p50", "wall_s", "wall_s_p50"}
-
-
-def test_a_median_of_wall_time_is_a_lower_bound_where_answers_waited_longer_than_the_limit(
-    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
-) -> None:
-    """Four were cut off at 60 s; the six that were answered took 100 to 600 s, nearly all of it throttled."""
-    limited = replace(frame({"t": 10}), query_limit_s=60.0)
-    records = [timed_out(record(f"t{place}", ok=False), 60.0) for place in range(4)]
-    records += [
-        record(f"t{place}", wall_s=100.0 * (place - 3), throttled_s=100.0 * (place - 3) - 5.0)
-        for place in range(4, 10)
-    ]
-    rows = query_costs(limited, records, MODELS, prices)
-    assert find(rows, "wall_s_p50").mean == 150.0
-    assert is_lower_bound(find(rows, "wall_s_p50"))
-    assert find(rows, "latency_s_p50").mean == 5.0
-    assert not is_lower_bound(find(rows, "latency_s_p50"))
-
-
-def test_a_median_that_falls_among_those_that_timed_out_is_a_lower_bound(
-    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
-) -> None:
-    limited = replace(frame({"t": 4}), query_limit_s=9.0)
-    answered = [record(f"t{place}", wall_s=1.0) for place in range(3)]
-    cut_off = timed_out(record("t3", ok=False), 9.0)
-    half = [timed_out(record(f"t{place}", ok=False), 9.0) for place in (1, 2)]
-    one_of_four = query_costs(limited, [*answered, cut_off], MODELS, prices)
-    three_of_four = query_costs(limited, [answered[0], *half, cut_off], MODELS, prices)
-    assert not is_lower_bound(find(one_of_four, "latency_s_p50"))
-    assert is_lower_bound(find(three_of_four, "latency_s_p50"))
-    assert find(three_of_four, "latency_s_p50").mean == 9.0
-
-
-def test_a_run_in_which_every_query_timed_out_is_slow_and_not_without_a_latency(
-    frame: MakeFrame, record: MakeRecord, prices: Prices, find: Find
-) -> None:
-    limited = replace(frame({"t": 1}), query_limit_s=9.0)
-    rows = query_costs(limited, [timed_out(record("t0", ok=False), None)], MODELS, prices)
-    assert find(rows, "latency_s").mean == 9.0
-
-
 @pytest.mark.parametrize(("failed", "answered", "too_often"), [(0, 0, False), (1, 100, False), (2, 150, True)])
 def test_more_than_one_failure_in_a_hundred_is_too_many(failed: int, answered: int, too_often: bool) -> None:
     assert fails_too_often(failed, answered) is too_often
@@ -261,29 +199,6 @@ def test_time_that_was_not_measured_is_unknown_and_a_run_without_any_has_no_late
     rows = query_costs(frame({"t": 2}), [untimed, record("t1", wall_s=3.0, throttled_s=1.0)], MODELS, prices)
     assert find(rows, "latency_s").mean == 2.0
     assert counts(find(rows, "latency_s")) == counts(find(rows, "throttled_s")) == (1, 1, 2)
-
-
-def test_a_model_without_a_price_has_no_dollars_at_all(
-    frame: MakeFrame, record: MakeRecord, prices: Prices
-) -> None:
-    models = {"generator": {"provider": "openai", "model": "gpt-unknown"}}
-    records = [record("t0", usage={"generator": Usage(calls=1)}), record("t1")]
-    assert "usd" not in means(query_costs(frame({"t": 2}), records, models, prices))
-    assert attempt_costs(frame({"t": 2}), [one.cost for one in records], models, prices) == []
-    assert unpriced_roles([one.cost for one in records], models, prices) == ["generator"]
-
-
-def test_a_run_without_a_generator_has_no_generator_tokens(
-    frame: MakeFrame, record: MakeRecord, prices: Prices
-) -> None:
-    found = means(query_costs(frame({"t": 1}), [record("t0")], {"generator": {"provider": "none"}}, prices))
-    assert "generator_input_tokens" not in found
-    assert (found["input_tokens"], found["usd"]) == (0, 0)
-
-
-def test_a_run_that_answered_nothing_has_no_query_costs(frame: MakeFrame, prices: Prices) -> None:
-    assert query_costs(frame({"t": 3}), [], MODELS, prices) == []
-    assert attempt_costs(frame({"t": 3}), [], MODELS, prices) == []
 
 
 def test_the_peak_memory_of_answering_is_the_most_that_any_attempt_saw(
@@ -413,3 +328,38 @@ def test_everything_of_a_run_directory_is_collected(
     assert find(rows, "answer_usd_total").mean == pytest.approx(2 * USD)
     assert find(rows, "index_chunks").mean == 1200
     assert find(rows, "answer_system_cpu_percent_mean").mean == 50.0
+
+
+OPENAI: dict[str, dict[str, object]] = {"judge": {"provider": "openai", "model": "gpt-4o-mini"}}
+ASKED = Usage(calls=4, input_tokens=2_000_000, output_tokens=100_000)
+
+
+def evaluation(
+    models: dict[str, dict[str, object]], usage: dict[str, Usage], replayed: int = 0
+) -> EvaluationRecord:
+    cost = Cost(wall_s=9.0, usage=usage, replayed_calls=replayed)
+    return EvaluationRecord.model_validate(
+        {"evaluator": "ragas", "version": "1", "models": models, "measures": ("ragas_faithfulness",), "cost": cost}
+    )
+
+
+def found(frame: MakeFrame, record: EvaluationRecord) -> dict[str, float | None]:
+    return {row.measure: row.mean for row in evaluation_costs(frame({"t": 1}), [record], load_prices())}
+
+
+def test_a_judges_tokens_and_dollars_are_rows_of_their_evaluator(frame: MakeFrame) -> None:
+    rows = found(frame, evaluation(OPENAI, {"judge": ASKED}, replayed=1))
+    assert rows == {
+        "evaluation_ragas_spent_s": 9.0,
+        "evaluation_ragas_model_calls": 4,
+        "evaluation_ragas_replayed_calls": 1,
+        "evaluation_ragas_input_tokens": 2_000_000,
+        "evaluation_ragas_output_tokens": 100_000,
+        "evaluation_ragas_usd": pytest.approx(0.36),
+    }
+
+
+def test_tokens_that_a_judges_server_did_not_count_are_unknown(frame: MakeFrame) -> None:
+    rows = found(frame, evaluation(OPENAI, {"judge": Usage(calls=1, unmetered_calls=1)}))
+    assert rows["evaluation_ragas_input_tokens"] is None
+    assert rows["evaluation_ragas_usd"] is None

@@ -89,18 +89,6 @@ def test_a_handful_of_labels_has_no_interval(n: int, value: float | None) -> Non
     assert (found.value, found.interval) == (value, (None, None))
 
 
-def test_labels_that_never_vary_have_no_interval() -> None:
-    labels, scores = drawn(400)
-    found = powered_mean(dict.fromkeys(first(labels, 60), 1.0), scores)
-    assert found.interval == (None, None)
-
-
-def test_a_label_of_what_the_judge_did_not_score_has_no_part_in_it() -> None:
-    labels, scores = drawn(400)
-    known = first(labels, 60)
-    assert powered_mean({**known, "elsewhere": 0.0}, scores) == powered_mean(known, scores)
-
-
 def test_answers_that_hang_together_count_as_one() -> None:
     labels, scores = drawn(100)
     four = {f"{query}/{run}": label for query, label in labels.items() for run in range(4)}

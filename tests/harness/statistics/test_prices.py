@@ -9,9 +9,7 @@ import yaml
 
 from harness.core.errors import ConfigError
 from harness.core.records import Usage
-from harness.statistics.prices import Prices, default_prices_path, load_prices, usage_usd
-
-OPENAI = {"generator": {"provider": "openai", "model": "gpt-4o-mini"}}
+from harness.statistics.prices import Prices, default_prices_path, load_prices
 
 
 @pytest.fixture(scope="module")
@@ -30,16 +28,6 @@ def test_the_index_costs_of_the_thesis_are_reproduced(
     assert f"{spent:.4f}" == usd
 
 
-def test_cached_input_has_its_own_price(prices: Prices) -> None:
-    usage = Usage(calls=1, input_tokens=1_000_000, cached_tokens=400_000, output_tokens=0)
-    assert prices.usd("gpt-4o-mini", usage) == pytest.approx(0.6 * 0.15 + 0.4 * 0.075)
-    assert prices.usd("text-embedding-3-small", usage) == pytest.approx(0.02)
-
-
-def test_a_dated_name_is_the_same_model(prices: Prices) -> None:
-    assert prices.find("gpt-4o-mini-2024-07-18", "openai") == prices.find("gpt-4o-mini", "openai")
-
-
 def test_an_unknown_model_has_no_price_and_a_local_one_costs_nothing(prices: Prices) -> None:
     used = Usage(calls=3, input_tokens=1000)
     assert prices.usd("gpt-7", used, provider="openai") is None
@@ -51,21 +39,6 @@ def test_the_name_of_a_paid_model_on_ones_own_server_is_not_the_paid_model(price
     assert prices.usd("gpt-4o-mini", used, provider="ollama") is None
     assert prices.usd("gpt-4o-mini", used, provider="local") == 0.0
     assert prices.usd("gpt-4o-mini", used, provider="openai-compatible") == prices.usd("gpt-4o-mini", used)
-
-
-def test_tokens_that_nobody_counted_have_no_price_unless_they_are_free(prices: Prices) -> None:
-    used = Usage(calls=3, input_tokens=1000, unmetered_calls=1)
-    assert prices.usd("gpt-4o-mini", used) is None
-    assert prices.usd("any", used, provider="local") == 0.0
-
-
-def test_a_run_pays_for_every_role_it_called(prices: Prices) -> None:
-    million = Usage(calls=1, input_tokens=1_000_000)
-    models = {**OPENAI, "embedder": {"provider": "openai", "model": "text-embedding-3-large"}}
-    assert usage_usd(prices, models, {"generator": million, "embedder": million}) == pytest.approx(0.15 + 0.13)
-    assert usage_usd(prices, OPENAI, {"generator": million, "judge": million}) is None
-    assert usage_usd(prices, OPENAI, {"generator": million, "judge": Usage()}) == pytest.approx(0.15)
-    assert usage_usd(prices, OPENAI, {}) == 0.0
 
 
 def test_every_shipped_price_has_a_date_and_a_source(prices: Prices) -> None:
@@ -151,24 +124,6 @@ def test_ones_own_price_of_a_model_wins_and_the_others_stay(prices: Prices, with
     assert own.usd("gpt-4o-mini", MILLION) == 3.0
     for model in ("gpt-4o", "text-embedding-3-small"):
         assert own.find(model, "openai") == prices.find(model, "openai") is not None
-
-
-def test_ones_own_price_wins_by_an_alias_too(with_own: Write) -> None:
-    own = with_own("openai/mine=3", aliases=["gpt-4o-mini"])
-    assert own.usd("gpt-4o-mini", MILLION, provider="openai") == 3.0
-
-
-def test_a_model_of_ones_own_has_a_price(prices: Prices, with_own: Write) -> None:
-    assert prices.usd("our-model", MILLION, provider="teller") is None
-    assert with_own("teller/our-model=0.5").usd("our-model", MILLION, provider="teller") == 0.5
-    assert with_own("teller/*=0.25").usd("our-model", MILLION, provider="teller") == 0.25
-
-
-def test_what_ships_stands_behind_ones_own_in_the_order_of_both_files(prices: Prices, with_own: Write) -> None:
-    own = with_own("teller/b=2", "teller/a=1", "teller/b=3")
-    assert [entry.model for entry in own.entries[:3]] == ["b", "a", "b"]
-    assert own.entries[3:] == prices.entries
-    assert own.usd("b", MILLION, provider="teller") == 2.0
 
 
 def test_a_named_price_goes_before_one_of_any_model_whoever_says_it(with_own: Write) -> None:

@@ -1,9 +1,18 @@
-"""A race of systems whose values are made up: who leaves when, and what that rests on."""
+"""A race, and the evidence below it that may be looked at after every query."""
 
 from collections.abc import Iterable, Sequence
+from math import log
 
 import numpy as np
+import pytest
 
+from harness.statistics.anytime_valid import (
+    anytime_interval,
+    log_capital,
+    log_evidence,
+    log_gains,
+    queries_until,
+)
 from harness.statistics.race_test import Race, RaceRules, expected_pace
 
 RULES = RaceRules(margin=5.0, alpha=0.05)
@@ -39,26 +48,11 @@ def test_who_is_worse_leaves_and_the_race_is_decided() -> None:
     assert 0 < drop.low < drop.high
 
 
-def test_it_goes_on_with_the_rest_when_one_has_left() -> None:
-    race = run(drawn(400, {"a": 0.75, "b": 0.7, "c": 0.2}), names="abc")
-    assert [drop.name for drop in race.dropped] == ["c"]
-    assert race.active == ["a", "b"]
-    assert not race.is_decided
-    assert race.n_queries == 400
-    low, high = race.interval("a", "b")
-    assert low < 0 < high
-
-
 def test_two_that_always_agree_are_within_the_margin_after_so_many_queries() -> None:
     race = run([{"a": 1.0, "b": 1.0}] * 300)
     assert race.is_decided
     assert race.active == ["a", "b"]
     assert not race.dropped
-
-
-def test_less_is_better_where_the_measure_says_so() -> None:
-    rules = RaceRules(margin=5.0, alpha=0.05, higher_is_better=False)
-    assert run(drawn(400, {"a": 0.8, "b": 0.5}), rules).leader == "b"
 
 
 def test_values_between_count_and_the_span_is_what_points_are_hundredths_of() -> None:
@@ -90,13 +84,6 @@ def test_a_query_that_stands_for_more_weighs_more() -> None:
     assert drop.low < 60 < drop.high
 
 
-def test_the_same_rows_give_the_same_race_and_it_stops_asking_where_it_is_decided() -> None:
-    rows = drawn(400, {"a": 0.8, "b": 0.5, "c": 0.5})
-    one, other = run(rows, names="abc"), run(rows, names="abc")
-    assert one.dropped == other.dropped
-    assert one.n_queries == other.n_queries < 400
-
-
 def test_a_race_takes_longer_for_smaller_differences_narrower_margins_and_more_pairs() -> None:
     two, four = expected_pace(RULES, 2), expected_pace(RULES, 4)
     assert [*two.queries_until_elimination] == [0.05, 0.10, 0.20]
@@ -114,9 +101,38 @@ def test_a_race_takes_longer_for_smaller_differences_narrower_margins_and_more_p
     assert wider.until_within < two.until_within / 2
 
 
-def test_leaving_out_what_is_hard_eliminates_nobody() -> None:
-    rows = [{"a": float(place % 3 > 0), "b": 1.0 if place % 3 else None} for place in range(300)]
-    race = run(rows)
-    assert race.active == ["a", "b"]
-    low, high = race.interval("a", "b")
-    assert low < 0 < high
+@pytest.mark.parametrize(("wins", "losses"), [(1, 0), (7, 0), (12, 5), (60, 41), (300, 200)])
+def test_bettors_on_wins_and_losses_own_together_what_the_mixture_says(wins: int, losses: int) -> None:
+    values = np.array([1.0] * wins + [-1.0] * losses + [0.0] * 9)
+    ahead, behind = (log_capital(log_gains(side, 0.0).sum(axis=0)) for side in (values, -values))
+    assert float(np.logaddexp(ahead, behind) - log(2)) == pytest.approx(log_evidence(wins, losses), abs=1e-6)
+
+
+def test_the_interval_excludes_what_the_evidence_refutes_and_nothing_else() -> None:
+    values = np.array([1.0] * 30 + [-1.0] * 8 + [0.0] * 60)
+    low, high = anytime_interval(values, 0.05)
+    assert 0 < low < values.mean() < high < 1
+    for mean, against in ((low - 0.01, True), (low + 0.01, False)):
+        assert (float(log_capital(log_gains(values, mean).sum(axis=0))) >= log(2 / 0.05)) is against
+
+
+def test_an_interval_of_nothing_but_wins_ends_at_one_and_one_value_says_next_to_nothing() -> None:
+    low, high = anytime_interval(np.ones(50), 0.05)
+    assert low > 0.5
+    assert high == pytest.approx(1.0)
+    assert anytime_interval(np.array([0.3]), 0.05) == pytest.approx((-1.0, 1.0), abs=0.05)
+
+
+def test_the_expected_queries_are_those_that_made_up_values_take_in_the_mean() -> None:
+    values, chances = np.array([-1.0, 0.0, 1.0]), np.array([0.05, 0.75, 0.2])
+    expected = queries_until(values, chances, 0.0, 0.025)
+    assert expected is not None
+    rng, gains, taken = np.random.default_rng(0), log_gains(values, 0.0), []
+    for _ in range(100):
+        capital = log_capital(gains[rng.choice(3, 400, p=chances)].cumsum(axis=0))
+        taken.append(1 + int(np.argmax(capital >= -log(0.025))))
+    assert expected == pytest.approx(np.mean(taken), rel=0.2)
+
+
+def test_what_is_true_takes_more_queries_than_anybody_has() -> None:
+    assert queries_until(np.array([-1.0, 1.0]), np.array([0.5, 0.5]), 0.0, 0.025) is None

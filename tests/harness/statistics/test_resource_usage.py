@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.errors import StoreError
 from harness.statistics.resource_usage import Resources, load_resources
 
 HEADER = (
@@ -68,11 +67,6 @@ def test_a_resumed_run_is_two_sessions(tmp_path: Path) -> None:
     assert [[sample.time_s for sample in session] for session in sessions] == [[1000, 1002, 1004], [5000, 5002]]
 
 
-def test_a_late_sample_is_no_interruption(tmp_path: Path) -> None:
-    times = [1000, 1002, 1004, 1013, 1015]
-    assert len(load(tmp_path, "".join(line(time_s) for time_s in times)).sessions()) == 1
-
-
 def test_a_clock_that_goes_back_begins_a_new_session(tmp_path: Path) -> None:
     times = [1000, 1002, 900, 902]
     assert len(load(tmp_path, "".join(line(time_s) for time_s in times)).sessions()) == 2
@@ -81,12 +75,3 @@ def test_a_clock_that_goes_back_begins_a_new_session(tmp_path: Path) -> None:
 def test_a_slow_interval_is_not_taken_for_an_interruption(tmp_path: Path) -> None:
     times = [1000, 1060, 1120, 1180]
     assert len(load(tmp_path, "".join(line(time_s) for time_s in times)).sessions()) == 1
-
-
-def test_a_missing_file_is_a_store_error(tmp_path: Path) -> None:
-    with pytest.raises(StoreError):
-        load_resources(tmp_path / "resources.csv")
-
-
-def test_a_line_that_ends_early_is_torn(tmp_path: Path) -> None:
-    assert load(tmp_path, line(1000) + line(1002).rstrip("\n").removesuffix(",,") + "\n").n_damaged == 1

@@ -3,7 +3,6 @@ import pytest
 
 from harness.extensions.routing.gains import (
     RecordedResults,
-    best_of_queries,
     best_of_types,
     halves,
     learnt_table,
@@ -38,17 +37,6 @@ def test_a_type_stays_with_the_best_single_system_where_another_is_ahead_by_no_m
     assert best_of_types(RecordedResults(worth, np.ones(27), types)).systems["temporal"] == 1
 
 
-def test_a_type_with_hardly_a_query_teaches_nothing() -> None:
-    worth = np.array([[1, 0]] * 20 + [[0, 1]] * 3, dtype=np.float64)
-    table = learnt_table(RecordedResults(worth, np.ones(23), ["comparison"] * 20 + ["temporal"] * 3))
-    assert table.systems["temporal"] == 0
-
-
-def test_weights_decide_which_system_is_best() -> None:
-    worth = np.array([[1, 0], [1, 0], [0, 1]], dtype=np.float64)
-    assert RecordedResults(worth, np.array([0.5, 0.5, 2.0]), ["a"] * 3).best_single() == 1
-
-
 @pytest.mark.parametrize("sizes", [[1] * 40, [10, 10, 10, 10], [37, 1, 1, 1]])
 def test_queries_of_one_document_never_stand_on_both_sides_and_both_sides_have_some(sizes: list[int]) -> None:
     clusters = np.repeat(np.arange(len(sizes)), sizes)
@@ -56,13 +44,6 @@ def test_queries_of_one_document_never_stand_on_both_sides_and_both_sides_have_s
         assert 0 < split.teaches.sum() < len(clusters)
         for name in range(len(sizes)):
             assert len(set(split.teaches[clusters == name].tolist())) == 1
-
-
-def test_a_split_is_made_by_its_number_alone() -> None:
-    clusters = np.arange(40)
-    (later,) = list(halves(clusters, 1, seed=7))
-    assert later.number == 7
-    assert later.teaches.tolist() == list(halves(clusters, 8))[7].teaches.tolist()
 
 
 def test_where_types_decide_the_table_gains_what_the_best_of_each_type_gains() -> None:
@@ -88,25 +69,7 @@ def test_where_types_say_nothing_the_table_gains_nothing_and_the_best_of_each_qu
     assert gains.by_query_chance.gains.mean() == pytest.approx(gains.by_query.gains.mean(), abs=0.05)
 
 
-def test_what_is_known_before_is_never_worse_than_what_was_learnt() -> None:
-    own, clusters = recorded(apart=False), np.arange(80)
-    gains = routing_gains(own, clusters, {TOLD: own.types}, list(halves(clusters, 20)))
-    assert np.all(gains.by_query.values >= gains.by_type.values - 1e-12)
-    assert np.all(gains.by_type.values >= gains.learnt[TOLD].values - 1e-12)
-    assert np.all(gains.by_type.values >= gains.single.values - 1e-12)
-
-
 @pytest.mark.parametrize(("n", "n_clusters"), [(29, 29), (80, 14)])
 def test_few_queries_or_documents_give_no_interval(n: int, n_clusters: int) -> None:
     splits = list(halves(np.arange(n) % n_clusters, 10))
     assert spread_over(np.linspace(0, 1, 10), splits, n_clusters).interval == (None, None)
-
-
-def test_what_does_not_vary_has_no_interval() -> None:
-    splits = list(halves(np.arange(80), 10))
-    assert spread_over(np.zeros(10), splits, 80).interval == (None, None)
-
-
-def test_the_best_of_each_query_takes_the_first_of_equals() -> None:
-    worth = np.array([[1, 1], [0, 1], [0, 0]], dtype=np.float64)
-    assert best_of_queries(RecordedResults(worth, np.ones(3), ["a"] * 3)).tolist() == [0, 1, 0]

@@ -29,11 +29,6 @@ def test_a_query_belongs_to_the_document_that_most_queries_cite() -> None:
     assert clusters_of(references[::-1]) == clusters_of(references)
 
 
-def test_without_evidence_nothing_is_known_of_what_queries_share() -> None:
-    assert clusters_of([citing("q1"), citing("q2")]) == {}
-    assert SamplingDesign().cluster_numbers(["q1", "q2"]) is None
-
-
 def test_weights_are_1_on_average_and_sum_to_the_mix_by_type() -> None:
     types = {"q1": "a", "q2": "b", "q3": "b", "q4": "b"}
     found = SamplingDesign(types, {"a": 60, "b": 40}).weights(list(types), list(types), list(types))

@@ -6,9 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from records import FAILED, run_record
 
-from harness.core.records import Cost, Failure, Prediction, Query, Reference, RunRecord
+from harness.core.errors import StoreError
+from harness.core.records import Prediction, Query, Reference, RunRecord
 from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
+
+MakeRecord = Callable[..., RunRecord]
+MakeManifest = Callable[..., Manifest]
 
 
 @pytest.fixture
@@ -18,16 +23,8 @@ def make_record() -> Callable[..., RunRecord]:
     def make(
         query_id: str, repeat: int = 0, attempt: int = 1, *, ok: bool = True, answer: str = "Ångström\n🙂"
     ) -> RunRecord:
-        return RunRecord(
-            query_id=query_id,
-            repeat=repeat,
-            status="ok" if ok else "error",
-            prediction=Prediction(answer=answer) if ok else None,
-            failure=None if ok else Failure(kind="ValueError", message="no"),
-            cost=Cost(wall_s=0.5),
-            attempt=attempt,
-            started_at="2026-01-01T00:00:00+00:00",
-        )
+        said = Prediction(answer=answer) if ok else FAILED
+        return run_record(query_id, said, repeat=repeat, attempt=attempt)
 
     return make
 
@@ -51,6 +48,15 @@ def make_manifest() -> Callable[..., Manifest]:
         )
 
     return make
+
+
+def refusal(call: Callable[[], object]) -> str:
+    """The one line with which the store refuses."""
+    with pytest.raises(StoreError) as caught:
+        call()
+    line = str(caught.value)
+    assert len(line.splitlines()) == 1
+    return line
 
 
 @pytest.fixture

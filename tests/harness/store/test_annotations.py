@@ -6,7 +6,6 @@ import pytest
 from labelled_runs import keep_labels, labelled_run
 
 from harness.core.errors import ConfigError, StoreError
-from harness.core.records import Annotation
 from harness.store import RunDir
 from harness.store.annotations import opened_annotations, read_annotations
 
@@ -20,12 +19,6 @@ def test_the_last_of_what_was_said_of_the_same_counts(run: RunDir) -> None:
     keep_labels(run, "ada", "faithfulness", {"q000": 1, "q001": 2})
     keep_labels(run, "ada", "faithfulness", {"q000": 5})
     assert [(one.query_id, one.label) for one in read_annotations(run)] == [("q000", 5), ("q001", 2)]
-
-
-def test_two_annotators_have_a_file_each_and_can_work_at_once(run: RunDir) -> None:
-    with opened_annotations(run, "ada"):
-        keep_labels(run, "grace", "faithfulness", {"q000": 3})
-    assert [one.annotator for one in read_annotations(run)] == ["grace"]
 
 
 def test_the_same_annotator_is_at_work_once(run: RunDir) -> None:
@@ -80,8 +73,3 @@ def test_nothing_is_written_through_a_link(run: RunDir, tmp_path: Path) -> None:
 def test_a_name_that_is_no_file_name_is_one_line(run: RunDir, name: str) -> None:
     with pytest.raises(ConfigError, match="--annotator"), opened_annotations(run, name):
         pass
-
-
-def test_a_label_outside_the_scale_cannot_be_written() -> None:
-    with pytest.raises(ValueError, match="less than or equal to 5"):
-        Annotation(query_id="q", run="r", annotator="ada", dimension="faithfulness", label=6)

@@ -81,13 +81,3 @@ def test_a_call_that_cannot_have_been_is_passed_over(tmp_path: Path, damage: str
     with closing(sqlite3.connect(path)) as db, db:
         db.execute(f"UPDATE calls SET {damage} WHERE scope = 'answer/q0/0/1'")
     assert [call.scope for call in latest_calls(path)] == ["answer/q1/0/1"]
-
-
-@pytest.mark.parametrize("column", ["input_tokens", "wall_s"])
-def test_a_call_that_was_damaged_since_is_passed_over(tmp_path: Path, column: str) -> None:
-    path = tmp_path / "calls.sqlite"
-    journal(path, [request("x"), request("xy")])
-    with closing(sqlite3.connect(path)) as db:
-        db.execute(f"UPDATE calls SET {column} = 99 WHERE scope = 'answer/q0/0/1'")
-        db.commit()
-    assert [call.scope for call in latest_calls(path)] == ["answer/q1/0/1"]

@@ -42,11 +42,6 @@ def test_what_comes_out_of_a_pack_is_what_went_in() -> None:
     assert list(texts) == [None, "", "é"] * BLOCK
 
 
-def test_some_are_handed_out_in_the_order_in_which_they_were_asked_for() -> None:
-    packed: CompressedRecords[str] = CompressedRecords(str, map(str, range(3 * BLOCK)))
-    assert packed.at([2 * BLOCK, 0, 3 * BLOCK - 1, 0]) == [str(2 * BLOCK), "0", str(3 * BLOCK - 1), "0"]
-
-
 def test_of_many_records_a_few_bytes_each_remain() -> None:
     rows: CompressedRecords[SampleRow] = CompressedRecords(
         SampleRow, (_row(f"q{number}") for number in range(40 * BLOCK))

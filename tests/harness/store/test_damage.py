@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 from pydantic import RootModel
+from records import index_record
 from scoring import evaluation
 
-from harness.core.errors import StoreError
-from harness.core.records import Cost, IndexRecord, IndexStats, RunRecord, Score
-from harness.store import Done, Manifest, RunDir, SampleRow, atomic_files
+from harness.core.records import Score
+from harness.store import Done, RunDir, SampleRow, atomic_files
+
+from .conftest import MakeManifest, MakeRecord, refusal
 
 QUERIES = tuple(f"q{number}" for number in range(1, 6))
 AGAIN = "run the same command again"
@@ -25,8 +27,8 @@ def queries() -> tuple[str, ...]:
 @pytest.fixture
 def make_run(
     tmp_path: Path,
-    make_manifest: Callable[..., Manifest],
-    make_record: Callable[..., RunRecord],
+    make_manifest: MakeManifest,
+    make_record: MakeRecord,
     sample: list[SampleRow],
 ) -> Callable[..., RunDir]:
     """make_run(name): a finished and scored run of five queries."""
@@ -34,15 +36,7 @@ def make_run(
     def make(name: str = "demo--naive--0123456789ab") -> RunDir:
         manifest = make_manifest(name).model_copy(update={"dataset": {"n_queries": len(QUERIES)}})
         run = RunDir.create(tmp_path / "results", manifest, sample)
-        run.write_index(
-            IndexRecord(
-                index_id="0" * 12,
-                stats=IndexStats(documents=1),
-                cost=Cost(wall_s=1.0),
-                bytes_on_disk=1,
-                built_by=name,
-            )
-        )
+        run.write_index(index_record(built_by=name))
         for query in QUERIES:
             run.append_record(make_record(query, answer=f"{query} of {name}"))
         run.append_resources("time,rss_bytes", "1,2")
@@ -66,15 +60,6 @@ def scores(measure: str) -> list[Score]:
 
 def close(run: RunDir) -> None:
     run.mark_done(Done(n_expected=5, n_ok=5, n_error=0, finished_at="2026-01-01T00:00:00+00:00"))
-
-
-def refusal(read: Callable[[], object]) -> str:
-    with pytest.raises(StoreError) as refused:
-        read()
-    line = str(refused.value)
-    assert "\n" not in line
-    assert "delete the run directory" not in line
-    return line
 
 
 def without_line(content: bytes, number: int = 2) -> bytes:
@@ -123,11 +108,6 @@ def test_a_sample_that_is_not_what_its_manifest_closed_is_refused_and_written_ag
     assert AGAIN in line
     RunDir.create(run.path.parent, run.manifest(), sample)
     assert path.read_bytes() == whole
-
-
-def test_a_sample_that_is_gone_is_refused(run: RunDir) -> None:
-    (run.path / "sample.jsonl").unlink()
-    assert "sample.jsonl is missing" in refusal(run.sample)
 
 
 @pytest.mark.parametrize("how", [*DAMAGES, "gone"])
@@ -198,7 +178,7 @@ def test_the_index_record_of_another_run_is_refused(run: RunDir) -> None:
 
 @pytest.mark.parametrize("how", DAMAGES)
 def test_records_that_done_does_not_close_are_refused_and_what_is_missing_is_answered_again(
-    run: RunDir, make_record: Callable[..., RunRecord], how: str
+    run: RunDir, make_record: MakeRecord, how: str
 ) -> None:
     path = run.path / "records.jsonl"
     whole = {line.encode() for line in path.read_text().splitlines()}
@@ -240,21 +220,6 @@ def test_a_run_that_is_not_done_loses_the_damaged_record_alone_and_keeps_it_asid
     assert aside.exists() is (how != "torn")
 
 
-def test_the_records_of_another_run_are_not_taken_for_its_own(make_run: Callable[..., RunDir]) -> None:
-    run, other = make_run(), make_run("demo--kg--0123456789ab")
-    swap(run.path / "records.jsonl", other.path / "records.jsonl")
-    again = RunDir(run.path)
-    refusal(again.records)
-    assert again.mend()
-    assert again.records() == {}
-
-
-def test_a_run_that_was_moved_is_read_as_before(run: RunDir, tmp_path: Path) -> None:
-    records = run.records()
-    moved = RunDir(run.path.rename(tmp_path / "elsewhere"))
-    assert (moved.records(), len(moved.scores()), moved.done()) == (records, 10, moved.done())
-
-
 @pytest.mark.parametrize("name", ["done.json", "index.json"])
 @pytest.mark.parametrize("how", ["emptied", "torn", "gone"])
 def test_a_footer_or_an_index_record_that_is_damaged_is_made_again(run: RunDir, name: str, how: str) -> None:
@@ -270,17 +235,8 @@ def test_a_footer_or_an_index_record_that_is_damaged_is_made_again(run: RunDir, 
     assert len(again.records()) == 5
 
 
-def test_samples_of_resources_that_done_does_not_close_are_refused(run: RunDir) -> None:
-    path = run.path / "resources.csv"
-    path.write_text(path.read_text().replace("1,2", "1,9"))
-    assert "delete it: the report then leaves out CPU and RAM" in refusal(run.resources_path)
-    path.unlink()
-    assert run.resources_path() is None
-    assert run.done() is not None
-
-
 def test_a_reader_sees_a_run_that_is_reopened_meanwhile_as_not_done(
-    run: RunDir, make_record: Callable[..., RunRecord], monkeypatch: pytest.MonkeyPatch
+    run: RunDir, make_record: MakeRecord, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reader = RunDir(run.path)
     run.append_record(make_record("q1", attempt=2))
@@ -337,16 +293,6 @@ def test_records_without_checksums_are_refused_and_answered_again(run: RunDir) -
     assert "records.jsonl line 1 is damaged (it has no checksum)" in refusal(again.records)
     assert again.mend() == ["moved 5 damaged records to records.damaged.jsonl; their queries are answered again"]
     assert again.records() == {}
-
-
-def test_scores_without_an_evaluation_are_refused(run: RunDir) -> None:
-    for path in (run.path / "scores").glob("*.json"):
-        path.unlink()
-    for read in (run.evaluations, run.scores):
-        assert "answer.jsonl has no evaluation file (.json): run `rag-harness evaluate" in refusal(read)
-    for name in ("answer", "retrieval"):
-        run.write_scores(evaluation(name), scores(f"{name}_m"))
-    assert len(run.scores()) == 10
 
 
 # Types

@@ -1,13 +1,13 @@
 """A run that was answered over a cluster says so."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.core.errors import StoreError
-from harness.core.records import RunRecord
-from harness.store import Done, Manifest, RunDir, SampleRow
+from harness.store import Done, RunDir, SampleRow
+
+from .conftest import MakeManifest, MakeRecord
 
 DONE = Done(n_expected=2, n_ok=2, n_error=0, finished_at="2026-01-01T00:00:00+00:00")
 
@@ -15,8 +15,8 @@ DONE = Done(n_expected=2, n_ok=2, n_error=0, finished_at="2026-01-01T00:00:00+00
 @pytest.fixture
 def run(
     tmp_path: Path,
-    make_manifest: Callable[..., Manifest],
-    make_record: Callable[..., RunRecord],
+    make_manifest: MakeManifest,
+    make_record: MakeRecord,
     sample: list[SampleRow],
 ) -> RunDir:
     made = RunDir.create(tmp_path, make_manifest(), sample)

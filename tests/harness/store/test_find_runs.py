@@ -1,7 +1,6 @@
 """Which runs a name on the command line means."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,11 +8,13 @@ import pytest
 from harness.core.errors import ConfigError
 from harness.store import Done, Manifest, RunDir, find_runs
 
+from .conftest import MakeManifest
+
 KG, NAIVE, OTHER = "demo--kg--aaaaaaaaaaaa", "demo--naive--bbbbbbbbbbbb", "ms_marco--naive--bbbbbbbbbbbc"
 
 
 @pytest.fixture
-def results(tmp_path: Path, make_manifest: Callable[..., Manifest]) -> Path:
+def results(tmp_path: Path, make_manifest: MakeManifest) -> Path:
     folder = tmp_path / "results"
     for name in (NAIVE, KG, OTHER):
         RunDir.create(folder, make_manifest(name), [])
@@ -36,23 +37,12 @@ def test_no_name_means_every_run_in_order_and_nothing_that_is_none(results: Path
     assert found(results) == [KG, NAIVE, OTHER]
 
 
-def test_there_are_no_runs_where_there_is_no_folder(tmp_path: Path) -> None:
-    assert find_runs(tmp_path / "none", []) == []
-
-
 @pytest.mark.parametrize(
     ("name", "run"),
     [(KG, KG), ("demo--k", KG), ("aaaa", KG), ("ms_", OTHER), ("bbbbbbbbbbbc", OTHER), ("bbbb", NAIVE)],
 )
 def test_a_run_is_found_by_its_id_or_the_unique_beginning_or_end_of_it(results: Path, name: str, run: str) -> None:
     assert found(results, name) == [run]
-
-
-def test_a_whole_id_means_that_run_even_where_another_one_ends_so(
-    results: Path, make_manifest: Callable[..., Manifest]
-) -> None:
-    RunDir.create(results, make_manifest(f"x-{KG}"), [])
-    assert found(results, KG) == [KG]
 
 
 @pytest.mark.parametrize("shape", ["{}", "{}/", "./{}"])
@@ -65,17 +55,6 @@ def test_a_run_is_found_by_its_path_wherever_it_lies(
     assert run.run_id == KG
 
 
-def test_the_folder_one_stands_in_is_found_by_its_name_of_a_dot(
-    results: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(results / KG)
-    assert [run.run_id for run in find_runs(Path("results"), ["."])] == [KG]
-
-
-def test_the_order_of_the_names_is_kept(results: Path) -> None:
-    assert found(results, OTHER, KG) == [OTHER, KG]
-
-
 def test_a_name_that_fits_several_runs_names_them_all(results: Path) -> None:
     assert refusal(results, "demo--") == f"'demo--' matches 2 runs: name one: {KG}, {NAIVE}"
 
@@ -83,10 +62,6 @@ def test_a_name_that_fits_several_runs_names_them_all(results: Path) -> None:
 def test_an_unknown_name_is_refused_with_the_nearest_one(results: Path) -> None:
     wrong = "demo--kg--aaaaaaaaaaab"
     assert refusal(results, wrong) == f"no run '{wrong}' under {results}: did you mean '{KG}'?"
-
-
-def test_a_folder_that_is_no_run_is_an_unknown_name(results: Path) -> None:
-    assert refusal(results, str(results / "half-made")).startswith("no run '")
 
 
 def test_a_copy_is_no_second_run(results: Path) -> None:

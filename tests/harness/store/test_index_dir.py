@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from records import index_record
 
 from harness.core.errors import StoreError
-from harness.core.records import Cost, Document, IndexRecord, IndexStats
+from harness.core.records import Document
 from harness.store import IndexDir
 from harness.store.index_dir import Corpora, corpus_digest
 
@@ -35,19 +36,6 @@ def test_a_build_keeps_the_journal_of_the_interrupted_one(index: IndexDir) -> No
     assert index.store not in index.journal_path.parents
 
 
-def test_an_index_is_there_once_its_record_is(index: IndexDir) -> None:
-    assert index.record() is None
-    record = IndexRecord(
-        index_id=index.index_id,
-        stats=IndexStats(documents=1),
-        cost=Cost(wall_s=1.0),
-        bytes_on_disk=0,
-        built_by="demo--naive--0",
-    )
-    index.finish(record)
-    assert index.record() == record
-
-
 def test_its_size_is_that_of_the_files_of_the_system_alone(index: IndexDir) -> None:
     index.begin()
     index.journal_path.write_bytes(b"123456789")
@@ -57,24 +45,13 @@ def test_its_size_is_that_of_the_files_of_the_system_alone(index: IndexDir) -> N
     assert index.bytes_on_disk() == 6
 
 
-def test_an_index_that_was_never_begun_has_no_size(index: IndexDir) -> None:
-    assert index.bytes_on_disk() == 0
-
-
 def built(index: IndexDir) -> IndexDir:
     index.begin()
     (index.store / "deep").mkdir()
     (index.store / "graph.db").write_bytes(b"graph")
     (index.store / "deep" / "vectors.bin").write_bytes(b"vectors")
     (index.store / "graph.db.wal").write_bytes(b"passing")
-    record = IndexRecord(
-        index_id=index.index_id,
-        stats=IndexStats(documents=1),
-        cost=Cost(wall_s=1.0),
-        bytes_on_disk=index.bytes_on_disk(),
-        built_by="demo--naive--0",
-    )
-    index.finish(record)
+    index.finish(index_record(index_id=index.index_id, bytes_on_disk=index.bytes_on_disk()))
     return index
 
 
@@ -148,29 +125,11 @@ def killed(index: IndexDir, *, once_opened: bool, changed: bool = True) -> None:
     os.waitpid(child, 0)
 
 
-def test_damage_after_a_run_was_killed_while_it_answered_is_seen(index: IndexDir) -> None:
-    killed(built(index), once_opened=True)
-    assert index.mend() == []
-    content = bytearray((index.store / "graph.db").read_bytes())
-    content[0] ^= 1
-    (index.store / "graph.db").write_bytes(content)
-    (line,) = index.mend()
-    assert "graph.db is damaged" in line
-    assert "no call is paid twice" in line
-
-
 def test_files_that_a_killed_run_was_opening_are_not_trusted_where_they_changed(index: IndexDir) -> None:
     killed(built(index), once_opened=False, changed=False)
     assert index.mend() == []
     killed(index, once_opened=False)
     assert "graph.db is damaged" in index.mend()[0]
-
-
-def test_a_run_that_is_interrupted_leaves_the_files_as_they_are_then(index: IndexDir) -> None:
-    with pytest.raises(KeyboardInterrupt), built(index).in_use():
-        (index.store / "graph.db").write_bytes(b"opened and closed")
-        raise KeyboardInterrupt
-    assert index.mend() == []
 
 
 def test_an_index_on_a_server_is_used_on(index: IndexDir) -> None:
@@ -179,12 +138,6 @@ def test_an_index_on_a_server_is_used_on(index: IndexDir) -> None:
     index.begin()
     index.finish(record.model_copy(update={"bytes_on_disk": 0}))
     assert index.mend() == []
-
-
-def test_an_index_that_cannot_be_begun_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "indexes").write_text("")
-    with pytest.raises(StoreError, match=r"cannot prepare .*choose another folder"):
-        IndexDir(tmp_path, "a").begin()
 
 
 def test_a_corpus_is_saved_once(tmp_path: Path) -> None:
@@ -198,14 +151,6 @@ def test_a_corpus_is_saved_once(tmp_path: Path) -> None:
     corpora.save(digest, documents)
     assert corpora.path(digest).stat().st_mtime_ns == stamp
     assert corpora.documents(digest) == documents
-
-
-def test_another_selection_is_another_file(tmp_path: Path) -> None:
-    corpora = Corpora(tmp_path)
-    selections = [[Document(doc_id=name, text="")] for name in "12"]
-    for documents in selections:
-        corpora.save(corpus_digest(documents), documents)
-    assert [corpora.documents(corpus_digest(documents)) for documents in selections] == selections
 
 
 @pytest.mark.parametrize("damage", ["emptied", "torn", "a document less", "another text", "swapped"])

@@ -4,7 +4,7 @@ import sqlite3
 import subprocess
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from journals import usage_by_role
 
-from harness.core.errors import StoreError
 from harness.core.records import Usage
 from harness.store import CallKey, Journal, StoredCall
 from harness.store.journal import paid_by_runs
+
+from .conftest import refusal
 
 KEY = CallKey("answer/q1/0/1", "generator", "d" * 64, 0)
 
@@ -24,14 +25,6 @@ KEY = CallKey("answer/q1/0/1", "generator", "d" * 64, 0)
 def stored(request: bytes = b'{"a": 1}', response: bytes = b"{}", usage: Usage | None = None) -> StoredCall:
     used = usage or Usage(calls=1, input_tokens=10, output_tokens=2, cached_tokens=3)
     return StoredCall("gpt", request, response, used, 0.25, "2026-01-01T00:00:00+00:00")
-
-
-def refusal(call: Callable[[], object]) -> str:
-    with pytest.raises(StoreError) as caught:
-        call()
-    line = str(caught.value)
-    assert len(line.splitlines()) == 1
-    return line
 
 
 @pytest.fixture
@@ -43,10 +36,6 @@ def path(tmp_path: Path) -> Path:
 def journal(path: Path) -> Iterator[Journal]:
     with closing(Journal(path)) as opened:
         yield opened
-
-
-def test_a_call_that_was_not_made_is_not_found(journal: Journal) -> None:
-    assert journal.find(KEY) is None
 
 
 @settings(deadline=None, max_examples=30)
@@ -105,15 +94,6 @@ def test_the_same_call_twice_is_a_bug_and_the_first_one_stays(journal: Journal) 
     assert found.response == b"first"
 
 
-def test_a_call_says_which_run_paid_for_it(path: Path) -> None:
-    with closing(Journal(path, payer="demo--kg--1")) as journal:
-        journal.add(KEY, stored())
-    with closing(Journal(path, payer="demo--kg--2")) as other:
-        found = other.find(KEY)
-    assert found is not None
-    assert found.paid_by == "demo--kg--1"
-
-
 def test_of_two_builds_that_make_the_same_call_at_once_the_first_answer_is_kept(path: Path) -> None:
     with (
         closing(Journal(path, payer="a", shared=True)) as one,
@@ -134,11 +114,6 @@ def test_a_journal_with_other_columns_is_one_line(path: Path) -> None:
     assert "is damaged (no such column: paid_by): restore it" in refusal(lambda: paid_by_runs(path))
     with closing(Journal(path)) as journal:
         assert "is damaged (no such column: paid_by)" in refusal(lambda: journal.find(KEY))
-
-
-def test_there_is_no_usage_where_there_is_no_journal_and_none_is_made(tmp_path: Path) -> None:
-    assert paid_by_runs(tmp_path / "none.sqlite") == {}
-    assert not (tmp_path / "none.sqlite").exists()
 
 
 def test_faults_are_kept_beside_the_calls(journal: Journal, path: Path) -> None:
@@ -256,16 +231,6 @@ def test_a_journal_below_a_file_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file" / "calls.sqlite", tmp_path / "file" / "deep" / "calls.sqlite"):
         assert refusal(lambda place=place: Journal(place)).startswith(f"cannot use {place} (")  # type: ignore[misc]
-
-
-def test_a_folder_of_the_journal_s_name_is_one_line(path: Path) -> None:
-    path.mkdir(parents=True)
-    assert refusal(lambda: Journal(path)).startswith(f"cannot use {path} (")
-
-
-def test_a_journal_can_be_read_while_it_is_written(journal: Journal, path: Path) -> None:
-    journal.add(KEY, stored())
-    assert usage_by_role(path)["generator"].calls == 1
 
 
 # What was paid

@@ -1,14 +1,14 @@
 """A run that is closed over a part of its queries."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.core.errors import StoreError
-from harness.core.records import RunRecord
-from harness.store import Done, Manifest, RunDir, SampleRow
+from harness.store import Done, RunDir, SampleRow
+
+from .conftest import MakeManifest, MakeRecord
 
 DONE = Done(n_expected=1, n_ok=1, n_error=0, finished_at="2026-01-01T00:00:00+00:00")
 
@@ -16,8 +16,8 @@ DONE = Done(n_expected=1, n_ok=1, n_error=0, finished_at="2026-01-01T00:00:00+00
 @pytest.fixture
 def run(
     tmp_path: Path,
-    make_manifest: Callable[..., Manifest],
-    make_record: Callable[..., RunRecord],
+    make_manifest: MakeManifest,
+    make_record: MakeRecord,
     sample: list[SampleRow],
 ) -> RunDir:
     """Two answered queries, closed over the second."""

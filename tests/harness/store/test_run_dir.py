@@ -2,27 +2,15 @@
 
 import json
 import random
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from scoring import evaluation
 
-from harness.core.errors import StoreError
-from harness.core.records import Cost, IndexRecord, IndexStats, RunRecord, Score
-from harness.store import SCHEMA_VERSION, Done, Manifest, RunDir, SampleRow
+from harness.core.records import Score
+from harness.store import SCHEMA_VERSION, RunDir, SampleRow
 
-MakeRecord = Callable[..., RunRecord]
-MakeManifest = Callable[..., Manifest]
-
-
-def refusal(call: Callable[[], object]) -> str:
-    with pytest.raises(StoreError) as caught:
-        call()
-    line = str(caught.value)
-    assert len(line.splitlines()) == 1
-    return line
+from .conftest import MakeManifest, MakeRecord, refusal
 
 
 def test_a_new_run_has_its_manifest_and_its_sample(
@@ -68,14 +56,6 @@ def test_the_same_id_with_another_identity_is_refused(run: RunDir, make_manifest
     assert line == f"{run.path} contains another run with the same id: move it away or use another --results"
 
 
-def test_an_identity_is_the_same_after_a_trip_through_the_file(
-    tmp_path: Path, make_manifest: MakeManifest
-) -> None:
-    identity: dict[str, Any] = {"n": 0.1, "deep": {"list": [1, None, True], "text": "å\u2028"}}
-    RunDir.create(tmp_path, make_manifest(**identity), [])
-    RunDir.create(tmp_path, make_manifest(**identity), [])
-
-
 @pytest.mark.parametrize("version", [SCHEMA_VERSION - 1, SCHEMA_VERSION + 1, "5"])
 def test_another_schema_is_refused_in_one_line(run: RunDir, version: object) -> None:
     path = run.path / "manifest.json"
@@ -87,23 +67,6 @@ def test_another_schema_is_refused_in_one_line(run: RunDir, version: object) -> 
 
 def test_a_folder_without_a_manifest_is_no_run(tmp_path: Path) -> None:
     assert "is not a run directory (no manifest.json)" in refusal(RunDir(tmp_path).manifest)
-
-
-@pytest.mark.parametrize("content", ["", "{", "[]", '{"schema_version": 1}'])
-def test_a_damaged_manifest_is_one_line(run: RunDir, content: str) -> None:
-    (run.path / "manifest.json").write_text(content)
-    assert str(run.path) in refusal(run.manifest)
-
-
-def test_a_results_folder_that_is_a_file_is_one_line(
-    tmp_path: Path, make_manifest: MakeManifest, sample: list[SampleRow]
-) -> None:
-    results = tmp_path / "results"
-    results.write_text("")
-    for place in (results, results / "deeper"):
-        line = refusal(lambda place=place: RunDir.create(place, make_manifest(), sample))  # type: ignore[misc]
-        assert line.startswith("cannot write ")
-        assert line.endswith("choose another folder")
 
 
 def test_a_record_that_cannot_be_appended_is_one_line(tmp_path: Path, make_record: MakeRecord) -> None:
@@ -135,30 +98,6 @@ def test_a_torn_last_record_is_cut_and_the_next_one_stands_on_its_own_line(
     assert run.repair() is False
     run.append_record(make_record("q3"))
     assert list(run.records()) == [("q1", 0), ("q3", 0)]
-
-
-def test_an_answer_of_several_lines_is_one_line_of_the_file(run: RunDir, make_record: MakeRecord) -> None:
-    record = make_record("q1", answer="one\ntwo\r\n\u2028three\x00")
-    run.append_record(record)
-    assert (run.path / "records.jsonl").read_bytes().count(b"\n") == 1
-    assert run.records() == {("q1", 0): record}
-
-
-def test_the_footer_makes_a_run_done_until_it_is_reopened(run: RunDir) -> None:
-    done = Done(n_expected=2, n_ok=1, n_error=1, finished_at="2026-01-01T00:00:00+00:00")
-    run.mark_done(done)
-    assert run.done() == done
-    run.reopen()
-    assert run.done() is None
-    run.reopen()
-
-
-def test_the_index_record_comes_back(run: RunDir) -> None:
-    record = IndexRecord(
-        index_id="0" * 12, stats=IndexStats(documents=1), cost=Cost(wall_s=1.0), bytes_on_disk=1, built_by="x"
-    )
-    run.write_index(record)
-    assert run.index() == record
 
 
 def test_resources_have_their_header_once(run: RunDir) -> None:

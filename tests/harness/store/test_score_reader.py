@@ -59,15 +59,6 @@ def test_a_damaged_line_is_named_also_among_many_that_are_read_at_once(
     assert "make them again" in str(caught.value)
 
 
-def test_two_lines_that_are_one_score_together_are_two_damaged_lines(tmp_path: Path) -> None:
-    text = score("a").model_dump_json()
-    cut = text.index(',"measure"')
-    path = tmp_path / "m.jsonl"
-    path.write_text(f"{text[:cut]}\n{text[cut + 1 :]}\n{text},{text}\n")
-    with pytest.raises(StoreError, match="line 1 is damaged"):
-        read(ScoreLines((path,), "fix"))
-
-
 def test_a_line_without_its_end_is_torn(tmp_path: Path) -> None:
     path = written(tmp_path / "m.jsonl", score("a"))
     path.write_text(path.read_text().rstrip("\n"))

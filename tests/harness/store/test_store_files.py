@@ -4,32 +4,15 @@ import errno
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from harness.core.errors import StoreError
 from harness.core.records import Query, RunRecord
 from harness.store import atomic_files
 
-MakeRecord = Callable[..., RunRecord]
-
-
-def lines_of(path: Path) -> list[Query]:
-    return list(atomic_files.iter_jsonl(path, Query))
-
-
-def refusal(call: Callable[[], object]) -> str:
-    with pytest.raises(StoreError) as caught:
-        call()
-    line = str(caught.value)
-    assert len(line.splitlines()) == 1
-    return line
-
+from .conftest import MakeRecord, refusal
 
 # A torn tail
 
@@ -51,14 +34,6 @@ def test_a_last_line_torn_at_any_byte_is_refused_and_cut(tmp_path: Path, make_re
     assert path.read_bytes() == whole + last
 
 
-def test_a_whole_last_line_is_kept(tmp_path: Path, make_record: MakeRecord) -> None:
-    path = tmp_path / "records.jsonl"
-    atomic_files.append_bytes(path, make_record("q1").model_dump_json().encode() + b"\n")
-    before = path.read_bytes()
-    assert atomic_files.repair_tail(path) is False
-    assert path.read_bytes() == before
-
-
 @pytest.mark.parametrize("torn", [1, 65535, 65536, 65537, 131072, 200_000])
 @pytest.mark.parametrize("kept", [b"", b"x\n", b"x" * 65536 + b"\n"])
 def test_a_torn_line_longer_than_the_blocks_it_is_searched_in_is_cut(
@@ -68,25 +43,6 @@ def test_a_torn_line_longer_than_the_blocks_it_is_searched_in_is_cut(
     path.write_bytes(kept + b"y" * torn)
     assert atomic_files.repair_tail(path) is True
     assert path.read_bytes() == kept
-
-
-@settings(deadline=None, max_examples=50)
-@given(whole=st.lists(st.binary().map(lambda line: line.replace(b"\n", b"")), max_size=5), torn=st.binary())
-def test_repair_keeps_every_whole_line_and_nothing_else(
-    tmp_path_factory: pytest.TempPathFactory, whole: list[bytes], torn: bytes
-) -> None:
-    path = tmp_path_factory.mktemp("repair") / "file"
-    kept = b"".join(line + b"\n" for line in whole)
-    path.write_bytes(kept + torn.replace(b"\n", b""))
-    atomic_files.repair_tail(path)
-    assert path.read_bytes() == kept
-    assert atomic_files.repair_tail(path) is False
-
-
-def test_nothing_is_repaired_or_read_where_there_is_no_file(tmp_path: Path) -> None:
-    assert atomic_files.repair_tail(tmp_path / "none") is False
-    assert lines_of(tmp_path / "none") == []
-    assert not (tmp_path / "none").exists()
 
 
 # Damage
@@ -116,31 +72,11 @@ def test_a_damaged_line_that_is_not_the_torn_last_one_is_named_by_its_number(
     assert line.endswith(": do this")
 
 
-def test_the_lines_before_the_damage_are_read(tmp_path: Path) -> None:
-    path = tmp_path / "sample.jsonl"
-    path.write_bytes(Query(query_id="q1", text="?").model_dump_json().encode() + b"\nbroken\n")
-    reading = atomic_files.iter_jsonl(path, Query)
-    assert next(reading).query_id == "q1"
-    refusal(lambda: next(reading))
-
-
 @pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"\xff"])
 def test_a_damaged_json_file_is_one_line(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "index.json"
     path.write_bytes(content)
     assert refusal(lambda: atomic_files.read_json(path, Query)).startswith(f"{path} is damaged (")
-
-
-@pytest.mark.parametrize("content", [b"", b"{", b"[1]", b"3", b"\xff"])
-def test_a_file_without_a_json_object_is_one_line(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "manifest.json"
-    path.write_bytes(content)
-    assert str(path) in refusal(lambda: atomic_files.read_object(path))
-
-
-def test_a_file_that_cannot_be_opened_is_one_line(tmp_path: Path) -> None:
-    for read in (atomic_files.read_json, lambda path, kind: list(atomic_files.iter_jsonl(path, kind))):
-        assert str(tmp_path) in refusal(lambda read=read: read(tmp_path, Query))  # type: ignore[misc]
 
 
 # Atomic writes
@@ -236,21 +172,7 @@ def test_an_appended_line_is_on_the_disk_when_the_call_returns(
     assert sizes == [3, 5]
 
 
-def test_what_is_written_as_lines_is_read_as_records(tmp_path: Path) -> None:
-    queries = [Query(query_id=str(n), text="a\nb\u2028c") for n in range(3)]
-    atomic_files.write_jsonl(tmp_path / "new" / "sample.jsonl", queries)
-    assert lines_of(tmp_path / "new" / "sample.jsonl") == queries
-
-
 # Folders that cannot be written
-
-
-def test_a_results_folder_below_a_file_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    for path in (tmp_path / "file" / "x.json", tmp_path / "file" / "deep" / "x.json"):
-        line = refusal(lambda path=path: atomic_files.write_atomic(path, "x"))  # type: ignore[misc]
-        assert line.endswith("choose another folder")
-    assert "cannot append to" in refusal(lambda: atomic_files.append_bytes(tmp_path / "file" / "x", b"x\n"))
 
 
 def test_what_killed_writers_left_is_removed_and_nothing_of_a_writer_at_work(tmp_path: Path) -> None:

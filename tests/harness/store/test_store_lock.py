@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.errors import StoreError
-from harness.store import IndexDir, RunDir
+from harness.store import RunDir
 from harness.store.lock import exclusive
 
 HOLD = """
@@ -51,21 +50,11 @@ def test_the_lock_of_a_run_is_held_by_one_process_at_a_time(run: RunDir) -> None
     assert other_process(lock) == "mine"
 
 
-def test_it_is_one_at_a_time_within_a_process_too(run: RunDir) -> None:
-    with run.exclusive(), pytest.raises(StoreError, match="another process is working"), run.exclusive(wait_s=0):
-        pass
-
-
 def test_the_lock_is_free_again_after_an_exception(run: RunDir) -> None:
     with pytest.raises(KeyError), run.exclusive():
         raise KeyError
     with run.exclusive(wait_s=0):
         pass
-
-
-def test_a_reader_needs_no_lock(run: RunDir) -> None:
-    with run.exclusive():
-        assert RunDir(run.path).records() == {}
 
 
 def test_who_waits_gets_the_lock_when_it_is_free(run: RunDir) -> None:
@@ -100,15 +89,3 @@ def test_the_lock_of_a_killed_process_is_kept_by_the_worker_that_inherited_it(tm
         os.close(write_end)
     with exclusive(lock, wait_s=30):
         assert other_process(lock).startswith("another process")
-
-
-def test_a_lock_in_a_folder_that_cannot_be_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    for path in (tmp_path / "file" / ".lock", tmp_path / "file" / "x" / ".lock"):
-        with pytest.raises(StoreError, match=r"cannot lock .*choose another folder"), exclusive(path, wait_s=0):
-            pass
-
-
-def test_two_indexes_do_not_lock_each_other(tmp_path: Path) -> None:
-    with IndexDir(tmp_path, "a").exclusive(wait_s=0), IndexDir(tmp_path, "b").exclusive(wait_s=0):
-        pass

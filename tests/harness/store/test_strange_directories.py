@@ -10,15 +10,18 @@ from pathlib import Path
 
 import pytest
 from paired_runs import ScoredRun, write_run
+from records import index_record
 from scoring import evaluation
 
 from harness.core import bounded_files
 from harness.core.errors import StoreError
-from harness.core.records import Cost, Estimate, IndexRecord, IndexStats, PhaseEstimate, RunRecord, Score, Usage
+from harness.core.records import Estimate, PhaseEstimate, RunRecord, Score
 from harness.runner.executing.worker_supervisor import CleanedLog
 from harness.statistics.resource_usage import load_resources
-from harness.store import CallKey, Done, IndexDir, Journal, RunDir, StoredCall, untrusted_file_reader
+from harness.store import CallKey, Done, IndexDir, Journal, RunDir, untrusted_file_reader
 from harness.store.asked_calls import latest_calls
+
+from .conftest import MakeRecord
 
 FILES: dict[str, Callable[[RunDir], object]] = {
     "manifest.json": RunDir.manifest,
@@ -70,11 +73,7 @@ STRANGE = [a_pipe, a_device, a_socket, a_folder, endless]
 def finished(tmp_path: Path) -> RunDir:
     """A run with every file that is read of one."""
     run = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, 0.0]}, finished=False, name="demo--a--1"))
-    run.write_index(
-        IndexRecord(
-            index_id="", stats=IndexStats(documents=1), cost=Cost(wall_s=1.0), bytes_on_disk=1, built_by=run.run_id
-        )
-    )
+    run.write_index(index_record(index_id="", built_by=run.run_id))
     phase = PhaseEstimate()
     run.write_estimate(Estimate(run_id=run.run_id, index=phase, answer=phase, n_answers=2, n_left=2))
     run.append_resources("time_s,phase", "1,answer")
@@ -172,10 +171,6 @@ def as_it_was(outside: Path) -> bool:
     return only.read_text() == "mine\nand not finished"
 
 
-def key() -> CallKey:
-    return CallKey("index", "generator", "d", 0)
-
-
 WRITERS: dict[str, Callable[[RunDir, RunRecord], object]] = {
     "records.jsonl": lambda run, record: run.append_record(record),
     "resources.csv": lambda run, _: run.append_resources("time_s", "1"),
@@ -188,7 +183,7 @@ WRITERS: dict[str, Callable[[RunDir, RunRecord], object]] = {
 @pytest.mark.parametrize("name", [*WRITERS, "records.jsonl, mended"])
 @pytest.mark.parametrize("there", [True, False])
 def test_nothing_is_written_through_a_link(
-    run: RunDir, outside: Path, make_record: Callable[..., RunRecord], name: str, there: bool
+    run: RunDir, outside: Path, make_record: MakeRecord, name: str, there: bool
 ) -> None:
     path = run.path / name.removesuffix(", mended")
     path.symlink_to(outside / ("mine.txt" if there else "new.txt"))
@@ -248,18 +243,6 @@ def test_an_index_is_not_built_in_a_linked_folder(tmp_path: Path, outside: Path)
     assert (outside / "store" / "mine.txt").read_text() == "mine\nand not finished"
 
 
-def test_a_journal_that_many_runs_share_may_be_a_link(tmp_path: Path) -> None:
-    with closing(Journal(tmp_path / "calls.sqlite", shared=True)) as journal:
-        journal.add(key(), stored())
-    (tmp_path / "link.sqlite").symlink_to("calls.sqlite")
-    with closing(Journal(tmp_path / "link.sqlite", shared=True)) as journal:
-        assert journal.find(key()) is not None
-
-
-def stored() -> StoredCall:
-    return StoredCall("m", b"q", b"a", Usage(calls=1), 0.1, "2026-01-01T00:00:00+00:00")
-
-
 def test_a_run_whose_files_are_links_is_read(finished: RunDir, tmp_path: Path) -> None:
     """As tools that keep large files elsewhere make them."""
     kept = tmp_path / "kept"
@@ -300,8 +283,3 @@ def test_a_run_is_checked_once_and_again_after_a_change(finished: RunDir, opened
     (finished.path / "manifest.json").write_text("{}")
     with pytest.raises(StoreError):
         finished.manifest()
-
-
-def test_what_a_footer_closes_is_read_once(finished: RunDir, opened: list[str]) -> None:
-    assert finished.done() is not None
-    assert sorted(opened) == ["done.json", "index.json", "manifest.json", "records.jsonl"]

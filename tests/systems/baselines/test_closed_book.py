@@ -43,18 +43,6 @@ def test_one_query_is_one_generation_from_the_question_alone(tmp_path: Path, sty
     assert (embedder.queries, runtime.stages) == ([], ["generate"])
 
 
-def test_without_a_generator_there_is_neither_answer_nor_context(tmp_path: Path) -> None:
-    assert answered(BareRuntime(tmp_path, chat=None)) == Prediction(answer=None, has_contexts=False)
-
-
-def test_a_model_call_that_fails_is_the_querys_exception(tmp_path: Path) -> None:
-    def fail(_: object) -> str:
-        raise ConnectionError("this call failed")
-
-    with pytest.raises(ConnectionError, match="this call failed"):
-        answered(BareRuntime(tmp_path, Chat(fail)))
-
-
 @pytest.mark.parametrize("style", STYLES)
 def test_the_instruction_stands_before_and_after_and_the_constant_part_comes_first(style: AnswerStyle) -> None:
     system, user = closed_book_messages(QUESTION, style)

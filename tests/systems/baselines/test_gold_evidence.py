@@ -1,9 +1,7 @@
 import asyncio
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import psutil
 import pytest
 from runtimes import BareRuntime, Chat, Embedder
 
@@ -72,14 +70,6 @@ def test_a_fact_that_does_not_stand_there_word_for_word_has_no_span(tmp_path: Pa
     assert (context.text, context.span) == ("Herons live in marshes.", None)
 
 
-def test_facts_come_in_the_order_of_the_reference(tmp_path: Path) -> None:
-    facts = [fact(PLAIN, "the marsh"), fact(ARRAY, "{x} %s"), fact(PLAIN, "The heron")]
-    contexts = contexts_of(tmp_path, *facts)
-    assert [context.doc_ids for context in contexts] == [("plain",), ("array",), ("plain",)]
-    assert [context.text.splitlines()[-1] for context in contexts] == ["the marsh", "{x} %s", "The heron"]
-    assert {context.score for context in contexts} == {None}
-
-
 def test_empty_repeated_and_foreign_facts_are_left_out(tmp_path: Path) -> None:
     heron = fact(PLAIN, "The heron")
     odd = [fact(PLAIN, ""), heron, fact(PLAIN, " \n"), Evidence(doc_id="elsewhere", fact="The heron"), heron]
@@ -108,14 +98,6 @@ def test_a_query_without_evidence_is_told_that_nothing_was_found(tmp_path: Path,
     assert "(none were found)" in chat.prompts[0][1].content
 
 
-def test_without_a_generator_the_answer_is_none_and_the_contexts_are_there(tmp_path: Path) -> None:
-    gold = {"q": [fact(PLAIN, "The heron")]}
-    indexed(tmp_path, gold)
-    runtime = BareRuntime(tmp_path, chat=None, gold=gold)
-    prediction = answered(runtime)
-    assert (prediction.answer, len(prediction.contexts), runtime.stages) == (None, 1, [])
-
-
 def test_every_fact_of_the_demo_stands_in_its_document(tmp_path: Path) -> None:
     data = demo.load("default")
     gold = {row.query.query_id: row.reference.evidence for row in data.rows}
@@ -130,37 +112,6 @@ def test_every_fact_of_the_demo_stands_in_its_document(tmp_path: Path) -> None:
             assert span is not None
             assert texts[span.doc_id][span.start : span.end] == item.fact
             assert context.text.endswith(f"\n{item.fact}")
-
-
-def test_the_index_is_the_same_whatever_the_sample(tmp_path: Path) -> None:
-    for name, gold in {"one": {}, "two": {"q": [fact(PLAIN, "The heron")]}}.items():
-        (tmp_path / name).mkdir()
-        indexed(tmp_path / name, gold)
-    one, two = ([file.read_bytes() for file in (tmp_path / name).iterdir()] for name in ("one", "two"))
-    assert one == two
-    assert answered(BareRuntime(tmp_path / "one", gold=gold)).contexts
-
-
-def test_the_index_may_be_moved_and_is_not_held_open(tmp_path: Path) -> None:
-    gold = {"q": [fact(ARRAY, "{x} %s")]}
-    (tmp_path / "here").mkdir()
-    indexed(tmp_path / "here", gold)
-    shutil.move(tmp_path / "here", tmp_path / "there")
-    system = GoldSystem(IndexParams(), AnswerParams(), BareRuntime(tmp_path / "there", gold=gold))
-    asyncio.run(system.load())
-    held = [file.path for file in psutil.Process().open_files() if Path(file.path).is_relative_to(tmp_path)]
-    assert held == []
-    assert asyncio.run(system.answer(Query(query_id="q", text="?"))).contexts[0].span is not None
-    system.close()
-
-
-def test_a_model_call_that_fails_is_the_querys_exception(tmp_path: Path) -> None:
-    def fail(_: object) -> str:
-        raise ConnectionError("this call failed")
-
-    indexed(tmp_path, {})
-    with pytest.raises(ConnectionError, match="this call failed"):
-        answered(BareRuntime(tmp_path, Chat(fail)))
 
 
 def test_an_answer_before_load_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from harness.core.records import Context, Document, Places, Query, Span
 from systems.common.passages import PassageParams
 from systems.common.reranking import best_passages
 from systems.naive.params import AnswerParams
-from systems.naive.system import SPEC, NaiveSystem
+from systems.naive.system import NaiveSystem
 
 
 class ByLength:
@@ -76,14 +76,3 @@ async def test_what_it_does_not_read_stands_behind_in_the_ranking_that_is_kept(r
     best = await best_passages(runtime, AnswerParams(rerank="x", fetch_k=2), "q", found, 1)
     assert [context.text for context in best.contexts] == ["bb"]
     assert best.ranking == Places.of(one.span for one in (found[1], found[0], found[2], found[3]) if one.span)
-
-
-def test_more_are_read_than_fetch_k_where_more_are_wanted() -> None:
-    assert AnswerParams(rerank="x", fetch_k=5).read(10) == 10
-    assert AnswerParams(rerank="x", fetch_k=50).read(10) == 50
-    assert AnswerParams(fetch_k=50).read(10) == 10
-
-
-def test_a_system_names_the_reranker_of_its_parameters() -> None:
-    assert SPEC.own_reranker(AnswerParams(rerank="x")) == "x"
-    assert SPEC.own_reranker(AnswerParams()) is None

@@ -63,10 +63,6 @@ def test_any_text_gives_every_triplet_a_sentence_of_its_own_words(text: str) -> 
     assert all(sentence in text for sentence in found.values())
 
 
-def test_a_text_without_an_end_is_cut() -> None:
-    assert all(len(sentence) <= 600 for sentence in said(stated_in(kept("Ferrum " * 1000))).values())
-
-
 def triplet(edge: Edge) -> StoredTriplet:
     head, relation, tail, _ = edge
     return StoredTriplet(head, relation, tail, head.lower(), tail.lower(), ("000000-00000",), ("d",))
@@ -98,10 +94,6 @@ def test_the_sentences_nearest_to_the_question_come_first_each_once(index: State
 def test_a_sentence_stands_with_the_first_of_its_triplets(index: StatementIndex) -> None:
     assert ranked(index, "x", EDGES[3], EDGES[0]) == [("KNOWS", "Ada Byl leads Ferrum.")]
     assert ranked(index, "x", EDGES[0], EDGES[3]) == [("LEADS", "Ada Byl leads Ferrum.")]
-
-
-def test_triplets_that_are_not_stored_and_none_find_nothing(index: StatementIndex) -> None:
-    assert ranked(index, "x", ("Ada Byl", "HATES", "Ferrum", ())) == ranked(index, "x") == []
 
 
 def test_a_graph_without_a_triplet_is_an_index_that_finds_nothing(tmp_path: Path) -> None:

@@ -1,9 +1,5 @@
 import asyncio
-import json
 import shutil
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -103,46 +99,11 @@ def test_scores_are_cosines_best_first(index: PassageIndex, vectors: "Vectors", 
     assert np.allclose(scores, np.sort(vectors @ queries[0])[::-1][:50], atol=1e-6)
 
 
-def test_the_length_of_the_query_vector_changes_nothing(index: PassageIndex, queries: "Vectors") -> None:
-    assert found(index, queries[0] * 7.5, 20) == found(index, queries[0], 20)
-
-
 @pytest.mark.parametrize("k", [N - 1, N, N + 1, 3 * N])
 def test_where_k_is_larger_than_the_collection_all_come_in_order(
     index: PassageIndex, vectors: "Vectors", queries: "Vectors", k: int
 ) -> None:
     assert found(index, queries[0], k) == brute_force(vectors, queries[0], min(k, N))
-
-
-def test_concurrent_searches_give_what_one_at_a_time_gives(index: PassageIndex, queries: "Vectors") -> None:
-    async def together() -> list[list[Context]]:
-        return await asyncio.gather(*(index.search(query, 10) for query in queries))
-
-    assert asyncio.run(together()) == [search(index, query, 10) for query in queries]
-
-
-OTHER_PROCESS = """
-import asyncio, json, sys
-from pathlib import Path
-import numpy as np
-from systems.common.vector_index import PassageIndex
-index = PassageIndex.open(Path(sys.argv[1]))
-query = np.array(json.loads(sys.argv[2]), dtype=np.float32)
-contexts = asyncio.run(index.search(query, 10))
-index.close()
-print(json.dumps([context.model_dump() for context in contexts]))
-"""
-
-
-@pytest.mark.slow
-def test_another_process_opens_it_and_finds_the_same(
-    stored: Path, index: PassageIndex, queries: "Vectors"
-) -> None:
-    command = [sys.executable, "-c", OTHER_PROCESS, str(stored), json.dumps(queries[0].tolist())]
-    output = subprocess.run(command, capture_output=True, check=True, text=True, cwd=stored).stdout
-    assert json.loads(output) == json.loads(
-        json.dumps([context.model_dump() for context in search(index, queries[0], 10)])
-    )
 
 
 def test_opening_reads_the_graph_so_that_the_first_query_does_not_pay_for_it(stored: Path, tmp_path: Path) -> None:
@@ -170,14 +131,6 @@ def test_equal_scores_come_in_corpus_order_also_at_the_cut(build: Build, k: int)
         [chunk(number) for number in range(70)], np.concatenate([far[:10], same.repeat(50, 0), far[10:]])
     )
     assert found(index, same[0], k) == list(range(10, 10 + k))
-
-
-@pytest.mark.slow
-def test_an_index_beyond_one_batch_keeps_every_passage_with_its_own_vector(build: Build) -> None:
-    rows = unit(np.random.default_rng(9).normal(size=(4001, 8)))
-    index = build([chunk(number) for number in range(4001)], rows)
-    for number in (0, 1999, 2000, 3999, 4000):
-        assert found(index, rows[number], 1) == [number]
 
 
 ODD_TEXTS = {
@@ -228,25 +181,6 @@ def test_a_heading_is_title_source_and_day_on_one_line(
 
 def open_below(folder: Path) -> list[str]:
     return [file.path for file in psutil.Process().open_files() if Path(file.path).is_relative_to(folder)]
-
-
-def test_close_releases_every_file_and_may_be_called_twice(build: Build, tmp_path: Path) -> None:
-    index = build([chunk(0)], unit(np.ones((1, DIM))))
-    assert open_below(tmp_path)
-    index.close()
-    index.close()
-    # Chroma closes its database from a thread of its own.
-    deadline = time.monotonic() + 10
-    while open_below(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert open_below(tmp_path) == []
-
-
-def test_closing_one_of_two_openings_leaves_the_other_at_work(stored: Path, queries: "Vectors") -> None:
-    first, second = PassageIndex.open(stored), PassageIndex.open(stored)
-    first.close()
-    assert len(search(second, queries[0], 3)) == 3
-    second.close()
 
 
 def test_opening_a_folder_without_an_index_is_an_error(tmp_path: Path) -> None:

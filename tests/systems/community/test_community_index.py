@@ -1,6 +1,4 @@
-import asyncio
 import json
-import logging
 import os
 import re
 import subprocess
@@ -14,14 +12,9 @@ from runtimes import BareRuntime, Chat
 
 from harness.core.errors import ModelUnavailable
 from harness.core.records import Document
-from systems.common.chunking import ChunkParams, iter_chunks
-from systems.common.extraction.bounded import BoundedExtractor
 from systems.common.joined_fields import SEPARATOR
 from systems.common.prompts import reports as prompts
 from systems.common.token_estimate import count_tokens
-from systems.community import library
-from systems.community.params import IndexParams
-from systems.community.text_units import TextUnits
 from tests.systems.community import scripted
 from tests.systems.community.scripted import (
     CORPUS,
@@ -54,39 +47,6 @@ async def test_the_index_counts_what_it_holds(bare: BareRuntime, chat: Chat) -> 
     assert bare.told[-1] == (stats.communities, stats.communities, "reporting")
 
 
-@pytest.mark.parametrize("extractor", ["bounded", "nano"])
-def test_it_keeps_to_its_folder_and_says_nothing(
-    bare: BareRuntime,
-    extractor: str,
-    capfd: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    handlers = logging.getLogger().handlers[:]
-    asyncio.run(build(bare, extractor=extractor))
-    assert capfd.readouterr() == ("", "")
-    assert logging.getLogger().handlers == handlers
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file() and path.parent != bare.index_dir] == []
-    assert sorted(path.name for path in bare.index_dir.iterdir()) == [
-        "graph_chunk_entity_relation.graphml",
-        "kv_store_community_reports.json",
-        "kv_store_full_docs.json",
-        "kv_store_text_chunks.json",
-        "vdb_entities.json",
-    ]
-    assert all(str(tmp_path) not in path.read_text() for path in bare.index_dir.iterdir())
-
-
-async def test_its_extraction_calls_are_those_of_the_shared_extractor(bare: BareRuntime, chat: Chat) -> None:
-    await build(bare)
-    alone = Chat(answer_by_rule)
-    await BoundedExtractor(alone, lambda _done, _total: None).extract(list(iter_chunks(CORPUS, ChunkParams())))
-    assert chat.calls[: len(alone.calls)] == alone.calls
-    assert len(chat.calls) == len(alone.calls) + len(reports_asked(chat))
-
-
 async def test_an_edge_weighs_as_many_chunks_as_state_it_and_names_them(bare: BareRuntime) -> None:
     await build(bare)
     edge = graph_of(bare).edges["Gull Sound", "Tidewright Power"]
@@ -110,13 +70,6 @@ async def test_a_text_unit_knows_every_place_it_stands_at(bare: BareRuntime) -> 
     ]
     weights = {(a, b): data["weight"] for a, b, data in graph_of(bare).edges(data=True)}
     assert set(weights.values()) == {3.0}
-
-
-async def test_every_entity_is_embedded_by_name_and_description_in_one_call(bare: BareRuntime) -> None:
-    await build(bare)
-    embedded = bare.embedder.documents  # type: ignore[attr-defined]
-    assert [text.split(": ")[0] for text in embedded] == ENTITIES
-    assert "Brennick Yard: Tidewright Power owns Brennick Yard" in embedded
 
 
 async def test_every_component_is_divided_or_the_largest_and_the_notes_say_what_is_lost(
@@ -203,14 +156,6 @@ async def test_a_report_that_cannot_be_had_is_counted_and_stood_in_for(
     assert len(asked_again) == (stats.communities if isinstance(failure, str) else 0)
 
 
-async def test_a_chunk_that_cannot_be_read_is_counted_and_the_others_go_on(bare: BareRuntime) -> None:
-    stats = await build(BareRuntime(bare.index_dir, Chat(Failing("Salt Opera", failure="prose"))))
-    assert (stats.failed_chunks, stats.nodes) == (1, 6)
-    assert stats.notes[1:] == (
-        "the first failure: the model's reply is not what was asked for: no JSON object in 'prose'",
-    )
-
-
 @pytest.mark.parametrize(
     ("extractor", "words"),
     [
@@ -229,12 +174,6 @@ async def test_what_no_call_can_survive_ends_the_build_with_its_one_line(
     with pytest.raises(ModelUnavailable) as raised:
         await build(BareRuntime(bare.index_dir, chat), extractor=extractor)
     assert raised.value is gone
-
-
-async def test_it_is_not_built_without_a_generator(bare: BareRuntime) -> None:
-    bare.chat = None
-    with pytest.raises(ModelUnavailable, match=r"set models\.generator\.provider"):
-        await build(bare)
 
 
 @pytest.mark.parametrize("extractor", ["bounded", "nano"])
@@ -298,20 +237,3 @@ async def test_a_model_reads_triplets_and_rules_write_the_reports(bare: BareRunt
     for report in stored(bare, "kv_store_community_reports").values():
         assert report["report_json"]["rating"] == 0
         assert report["report_json"]["summary"].count("(The Harbour Post)") == len(report["edges"])
-
-
-async def test_a_second_build_asks_the_same(bare: BareRuntime, chat: Chat, tmp_path: Path) -> None:
-    await build(bare, extractor="nano")
-    (tmp_path / "second").mkdir()
-    second = Chat(answer_by_rule)
-    await build(BareRuntime(tmp_path / "second", second), extractor="nano")
-    assert [call.text for call in second.calls] == [call.text for call in chat.calls]
-
-
-def test_a_unit_is_known_by_the_hash_that_the_library_gives_it() -> None:
-    chunks = list(iter_chunks(CORPUS, IndexParams()))
-    units = TextUnits.of(chunks)
-    identify = library.utilities().compute_mdhash_id
-    assert units.in_order() == [identify(chunk.text, prefix="chunk-") for chunk in chunks]
-    assert units.ids_of([chunks[1].chunk_id, chunks[0].chunk_id, chunks[1].chunk_id]) == units.in_order()[1::-1]
-    assert library.load().prompt.GRAPH_FIELD_SEP == SEPARATOR

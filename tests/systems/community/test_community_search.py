@@ -1,23 +1,14 @@
-import asyncio
-import json
-import shutil
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from runtimes import Asked, BareRuntime, Chat
 
-from harness.core.errors import ModelUnavailable
 from harness.core.records import Context, Document, Query
 from harness.llm_utils.answer_contract import ABSTENTION, answer_messages
 from harness.llm_utils.structured_output import Unreadable
 from harness.models.fake_model import bag_of_words
 from systems.common.prompts import reports as prompts
 from systems.common.token_estimate import count_tokens
-from systems.community.params import AnswerParams, IndexParams
-from systems.community.system import CommunitySystem
-from tests.systems.community.scripted import CORPUS, QUERY, Failing, answer_by_rule, build, opened, stored
+from tests.systems.community.scripted import CORPUS, QUERY, Failing, build, opened, stored
 
 # Each process that loads nano-graphrag waits for it for seconds.
 pytestmark = pytest.mark.slow
@@ -56,14 +47,6 @@ async def test_global_search_maps_the_reports_and_answers_from_the_points(
     assert (best.text, best.kind, best.score) == (said, "summary", 2.0)
     # They state what the point names; "grid" says other things of the same community.
     assert best.doc_ids == ("array", "again")
-
-
-async def test_its_trace_says_what_each_map_call_found(runtime: BareRuntime) -> None:
-    prediction = await (await opened(runtime)).answer(QUERY)
-    (step,) = prediction.trace
-    points = json.loads(step.content)
-    assert step.name == "map 1"
-    assert points[0] == {"score": 2, "community": "0", "description": "Gull Sound and Tidewright Power, 1"}
 
 
 async def test_small_budgets_make_more_map_calls_and_fewer_points(bare: BareRuntime, chat: Chat) -> None:
@@ -210,16 +193,6 @@ async def test_its_entities_are_those_nearest_by_cosine(runtime: BareRuntime) ->
     assert [context.score for context in entities] == pytest.approx([cosines[text] for text in nearest], abs=1e-5)
 
 
-async def test_its_passages_stand_where_they_say(runtime: BareRuntime) -> None:
-    passages = of_kind((await (await opened(runtime, mode="local")).answer(QUERY)).contexts, "passage")
-    texts = {document.doc_id: document.text for document in CORPUS}
-    assert {passage.doc_ids for passage in passages} == {("array",), ("grid",), ("again",)}
-    for passage in passages:
-        assert passage.span is not None
-        verbatim = texts[passage.span.doc_id][passage.span.start : passage.span.end]
-        assert passage.text == f"On {passage.span.doc_id} | The Harbour Post\n{verbatim}"
-
-
 async def test_a_text_that_stands_in_two_documents_is_a_passage_of_both(bare: BareRuntime) -> None:
     await build(bare, [CORPUS[0], Document(doc_id="copy", text=CORPUS[0].text)])
     contexts = (await (await opened(bare, mode="local")).answer(QUERY)).contexts
@@ -229,14 +202,6 @@ async def test_a_text_that_stands_in_two_documents_is_a_passage_of_both(bare: Ba
     assert passage.span.doc_id == "array"
 
 
-async def test_local_search_keeps_to_its_budget(runtime: BareRuntime) -> None:
-    runtime.chat = None
-    full = (await (await opened(runtime, mode="local")).answer(QUERY)).contexts
-    small = (await (await opened(runtime, mode="local", context_tokens=200)).answer(QUERY)).contexts
-    assert 0 < len(small) < len(full)
-    assert sum(count_tokens(context.text) for context in small) <= 200
-
-
 async def test_names_of_the_librarys_extraction_are_shown_without_its_quotes(bare: BareRuntime) -> None:
     await build(bare, extractor="nano")
     contexts = (await (await opened(bare, mode="local")).answer(QUERY)).contexts
@@ -244,55 +209,3 @@ async def test_names_of_the_librarys_extraction_are_shown_without_its_quotes(bar
     assert "GULL SOUND (organization): Gull Sound is an organization. (The Harbour Post)" in triplets
     assert "Tidewright Power built Gull Sound (The Harbour Post)" in triplets
     assert not any('"' in text or "<SEP>" in text for text in triplets)
-
-
-async def test_the_style_reaches_the_final_prompt(runtime: BareRuntime, chat: Chat) -> None:
-    runtime.answer_style = "sentence"
-    prediction = await (await opened(runtime)).answer(QUERY)
-    assert chat.prompts[-1] == answer_messages(QUERY.text, prediction.contexts, "sentence")
-
-
-@pytest.mark.parametrize("words", ["You find out", "You answer questions"])
-@pytest.mark.parametrize("failure", [RuntimeError("this call's alone"), ModelUnavailable("the server is gone")])
-async def test_an_exception_of_a_call_is_the_querys_exception(
-    runtime: BareRuntime, words: str, failure: Exception
-) -> None:
-    runtime.chat = Chat(Failing(words, failure=failure))
-    with pytest.raises(type(failure)) as raised:
-        await (await opened(runtime)).answer(QUERY)
-    assert raised.value is failure
-
-
-@pytest.mark.parametrize("mode", ["global", "local"])
-async def test_answers_given_together_equal_those_given_one_by_one(runtime: BareRuntime, mode: str) -> None:
-    system = await opened(runtime, mode=mode)
-    queries = [Query(query_id=document.doc_id, text=document.text) for document in CORPUS]
-    one_by_one = [await system.answer(query) for query in queries]
-    assert await asyncio.gather(*(system.answer(query) for query in queries)) == one_by_one
-
-
-@pytest.mark.parametrize("mode", ["global", "local"])
-async def test_a_moved_index_answers_the_same(runtime: BareRuntime, tmp_path: Path, mode: str) -> None:
-    before = await (await opened(runtime, mode=mode)).answer(QUERY)
-    shutil.move(runtime.index_dir, tmp_path / "moved")
-    moved = BareRuntime(tmp_path / "moved", Chat(answer_by_rule))
-    assert await (await opened(moved, mode=mode)).answer(QUERY) == before
-
-
-async def test_answering_changes_no_file_of_the_index(runtime: BareRuntime) -> None:
-    def state() -> dict[str, Any]:
-        return {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in runtime.index_dir.iterdir()}
-
-    before = state()
-    for mode in ("global", "local"):
-        system = await opened(runtime, mode=mode)
-        await system.answer(QUERY)
-        system.close()
-    assert state() == before
-
-
-async def test_an_answer_before_load_is_refused(bare: BareRuntime) -> None:
-    system = CommunitySystem(IndexParams(), AnswerParams(), bare)
-    with pytest.raises(RuntimeError, match="before load"):
-        await system.answer(QUERY)
-    system.close()

@@ -25,11 +25,6 @@ async def test_the_librarys_own_extraction_asks_as_it_does_and_once_more_for_wha
     assert (5, 5, "extracting") in bare.told
 
 
-async def test_without_gleaning_each_chunk_is_one_call(bare: BareRuntime, chat: Chat) -> None:
-    stats = await build(bare, extractor="nano", max_gleaning=0)
-    assert len(chat.calls) == 5 + stats.communities
-
-
 @pytest.mark.parametrize("failure", ["I cannot do that.", RuntimeError("refused")])
 async def test_a_chunk_without_records_is_a_failed_chunk_and_is_not_asked_on(
     bare: BareRuntime, failure: Exception | str

@@ -19,7 +19,7 @@ from harness.core.records import Document, Query
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.models.fake_model import bag_of_words
 from systems.community import library
-from tests.systems.community.scripted import QUERY, TEXTS, Failing, answer_by_rule, build, opened, records, stored
+from tests.systems.community.scripted import QUERY, TEXTS, Failing, answer_by_rule, build, opened, stored
 
 pytestmark = pytest.mark.slow
 
@@ -71,16 +71,8 @@ def plain(folder: Path, texts: Sequence[str], model: Model, **given: Any) -> Any
     )
 
 
-async def extracts_but_writes_prose(prompt: str, *_: Any, **__: Any) -> str:
-    return records(prompt) if prompt.startswith("-Goal-") else "Here is your report."
-
-
 async def finds_nothing(_prompt: str, *_: Any, **__: Any) -> str:
     return "<|COMPLETE|>"
-
-
-async def finds_no_relations(prompt: str, *_: Any, **__: Any) -> str:
-    return "##".join(record for record in records(prompt).split("##") if "relationship" not in record)
 
 
 async def fails(_prompt: str, *_: Any, **__: Any) -> str:
@@ -112,18 +104,6 @@ async def test_more_failing_calls_than_slots_do_not_hold_up_the_index(bare: Bare
     async with asyncio.timeout(60):
         runtime = BareRuntime(bare.index_dir, Chat(Failing("-Goal-", failure=failure)))
         assert (await build(runtime, documents(40), extractor="nano")).failed_chunks == 40
-
-
-async def test_more_failing_answers_than_slots_leave_the_next_ones_theirs(bare: BareRuntime) -> None:
-    broken = BareRuntime(bare.index_dir, Chat(Failing("", failure=RuntimeError("this call failed"))))
-    async with asyncio.timeout(60):
-        await build(bare, documents(40))
-        system = await opened(broken)
-        for _ in range(40):
-            with pytest.raises(RuntimeError, match="this call failed"):
-                await system.answer(QUERY)
-        broken.chat = Chat(answer_by_rule)
-        assert (await system.answer(QUERY)).answer == "Ingrid Solvane"
 
 
 async def test_an_answer_cut_off_anywhere_leaves_the_next_ones_their_slots(bare: BareRuntime) -> None:
@@ -177,13 +157,6 @@ async def test_a_report_larger_than_the_budget_is_cut_to_it(bare: BareRuntime) -
 # 3. A report that is no JSON ends the insert, and with it what was paid for.
 
 
-async def test_the_library_alone_loses_the_insert_to_a_report_that_is_prose(tmp_path: Path) -> None:
-    rag = plain(tmp_path, [TEXTS["grid"]], extracts_but_writes_prose)
-    with pytest.raises(AssertionError, match="Unable to parse JSON"):
-        await rag.ainsert([TEXTS["grid"]])
-    assert (tmp_path / "kv_store_text_chunks.json").read_text() == "{}"
-
-
 async def test_reports_that_are_prose_do_not_end_the_insert(bare: BareRuntime) -> None:
     runtime = BareRuntime(bare.index_dir, Chat(Failing("You write reports", failure="Here is your report.")))
     stats = await build(runtime, [Document(doc_id="grid", text=TEXTS["grid"])])
@@ -194,19 +167,6 @@ async def test_reports_that_are_prose_do_not_end_the_insert(bare: BareRuntime) -
 
 
 # 4. A graph without nodes, or with nodes and no edges.
-
-
-async def test_the_library_alone_fails_to_answer_where_no_entity_was_found(tmp_path: Path) -> None:
-    rag = plain(tmp_path, [TEXTS["lonely"]], finds_nothing, enable_naive_rag=True)
-    await rag.ainsert([TEXTS["lonely"]])
-    with pytest.raises(TypeError, match="not subscriptable"):
-        await rag.aquery("Nothing here?", library.load().QueryParam(mode="naive"))
-
-
-async def test_the_library_alone_loses_the_insert_where_entities_have_no_relations(tmp_path: Path) -> None:
-    rag = plain(tmp_path, [TEXTS["grid"]], finds_no_relations)
-    with pytest.raises(ValueError, match="EmptyNetworkError"):
-        await rag.ainsert([TEXTS["grid"]])
 
 
 @pytest.mark.parametrize("mode", ["global", "local"])

@@ -1,51 +1,14 @@
 import importlib.util
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from harness.core.errors import MissingDependency
-from harness.protocols import Params
 from systems.community.params import AnswerParams, IndexParams
 from systems.community.system import SPEC
 
 README = Path(__file__).resolve().parents[3] / "systems" / "community" / "README.md"
-
-
-def test_the_readme_names_every_parameter_with_its_default() -> None:
-    rows = re.findall(r"^\| `([\w.]+)` \| `?([^|`]+)`? \|", README.read_text(), re.M)
-    halves: dict[str, type[Params]] = {"index": SPEC.index_params, "answer": SPEC.answer_params}
-    defaults = [
-        (f"{half}.{name}", str(value.default))
-        for half, params in halves.items()
-        for name, value in params.model_fields.items()
-    ]
-    assert [(name, value.strip().replace(",", "")) for name, value in rows] == defaults
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [{"extractor": "langchain"}, {"max_gleaning": -1}, {"components": "none"}, {"report_tokens": 0}, {"top_k": 3}],
-)
-def test_index_parameters_that_cannot_be_are_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        IndexParams.model_validate(bad)
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [{"mode": "naive"}, {"community_level": -1}, {"max_reports": 0}, {"context_tokens": 0}, {"top_entities": 0}],
-)
-def test_answer_parameters_that_cannot_be_are_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        AnswerParams.model_validate(bad)
-
-
-def test_generator_and_embedder_determine_the_index() -> None:
-    assert SPEC.roles(IndexParams(), AnswerParams()).index == {"generator", "embedder"}
-    assert SPEC.stored_index_kind == "community/3"
 
 
 @pytest.mark.parametrize(

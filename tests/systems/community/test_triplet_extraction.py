@@ -44,12 +44,6 @@ def test_an_edge_gathers_both_directions_and_counts_each_chunk_once() -> None:
     ]
 
 
-def test_a_description_holds_five_statements_at_most() -> None:
-    (edge,) = edges_of(graph(stating(*[("Abe", f"did {number}", "Zed") for number in range(9)])))
-    assert len(edge.stated) == 5
-    assert nodes_of(graph()) == []
-
-
 def test_a_statement_names_each_document_that_states_it_once_and_no_more_than_three() -> None:
     dates = [("Post", "2024-03-01T09"), ("Post", "2024-03-01T10"), ("", ""), ("Daily\n", ""), ("", "2024-04-01")]
     told = [

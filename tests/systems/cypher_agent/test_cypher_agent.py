@@ -1,6 +1,5 @@
 """cypher-agent: the model's statement, a repair, passages, or a plain no."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from runtimes import Asked, BareRuntime, Chat
 from harness.core.records import Document, Prediction, Query
 from harness.llm_utils.answer_contract import ABSTENTION
 from systems.common.graph_index import GraphIndexParams
+from systems.cypher_agent.empty_result_reasons import never_true
 from systems.cypher_agent.params import AnswerParams
 from systems.cypher_agent.system import CypherAgentSystem
 
@@ -138,13 +138,6 @@ async def test_without_a_passage_it_says_that_nothing_was_found_and_asks_nobody(
     assert "generate" not in stages
 
 
-async def test_without_a_generator_passages_are_searched_and_nothing_is_answered(tmp_path: Path) -> None:
-    prediction, _ = await ask(tmp_path, None)
-    assert prediction.answer is None
-    assert told(prediction, "way") == ["fallback"]
-    assert prediction.contexts
-
-
 async def test_what_a_statement_only_calls_a_document_is_no_source(tmp_path: Path) -> None:
     made_up = "MATCH (d:Document) RETURN CASE WHEN d.doc_id = 'd0' THEN 'the Pope' ELSE 'x' END AS doc_id"
     prediction, _ = await ask(tmp_path, Model(made_up), repairs=0)
@@ -157,7 +150,28 @@ async def test_rows_and_their_length_are_bounded(tmp_path: Path) -> None:
     assert [context.text for context in prediction.contexts] == ["c.text: In", "c.text: On"]
 
 
-async def test_what_a_model_writes_reaches_the_trace_as_text(tmp_path: Path) -> None:
-    hostile = "MATCH <script>alert(1)</script>\x1b[31m"
-    prediction, _ = await ask(tmp_path, Model(hostile), repairs=0)
-    assert json.loads(prediction.model_dump_json())["trace"][0]["content"].startswith(hostile)
+@pytest.mark.parametrize(
+    "compared",
+    [
+        "toLower(d.source) = 'The Gull'",
+        'tolower( d.source )  CONTAINS "The Gull"',
+        "toLower(d.source) STARTS WITH 'Mira\\'s'",
+        "toLower(d.source) IN ['the heron', 'The Gull']",
+    ],
+)
+def test_small_letters_are_never_like_capitals(compared: str) -> None:
+    assert "what toLower gives is never like" in never_true(f"MATCH (d:Document) WHERE {compared} RETURN d.doc_id")
+
+
+@pytest.mark.parametrize(
+    "compared",
+    [
+        "d.source = 'The Gull'",
+        "toLower(d.source) = 'the gull'",
+        "toLower(d.source) IN ['the gull'] AND d.title = 'Strike'",
+        "d.text CONTAINS 'toLower(x) = the'",
+        "",
+    ],
+)
+def test_of_what_may_be_true_nothing_is_said(compared: str) -> None:
+    assert never_true(f"MATCH (d:Document) WHERE {compared} RETURN d.doc_id") == ""

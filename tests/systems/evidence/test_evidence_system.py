@@ -102,13 +102,6 @@ async def test_an_answer_that_abstains_has_nothing_to_prove(tmp_path: Path) -> N
     assert told(prediction, "steps") == ["no evidence: there is no answer to prove"]
 
 
-async def test_without_a_generator_it_retrieves_and_proves_nothing(tmp_path: Path) -> None:
-    prediction = await ask(tmp_path, None)
-    assert prediction.answer is None
-    assert prediction.evidence == ()
-    assert prediction.contexts
-
-
 @pytest.mark.parametrize("said", ["no JSON at all", '{"steps": "none"}', '{"steps": []}', '{"steps": ["", 3]}'])
 async def test_where_the_steps_cannot_be_read_question_and_answer_stand_for_them(
     tmp_path: Path, said: str
@@ -135,11 +128,6 @@ async def test_steps_in_another_language_or_of_nobody_known_are_held_against_wha
     texts = [document.text for document in CORPUS]
     assert all(any(sentence in text for text in texts) for sentence in offered(found))
     assert len(told(found, "step")) == 2
-
-
-async def test_no_more_steps_are_proved_than_may_be(tmp_path: Path) -> None:
-    prediction = await ask(tmp_path, Model(*STEPS, "Gull Sound lies off Port Aldery."), max_steps=1)
-    assert len(told(prediction, "step")) == 1
 
 
 async def test_f_weighs_entailment_against_length(tmp_path: Path) -> None:

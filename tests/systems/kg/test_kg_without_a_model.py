@@ -15,8 +15,6 @@ from systems.kg.system import KgSystem
 pytestmark = pytest.mark.slow
 
 PLAIN = "Ingrid Solvane runs Tidewright Power. Tidewright Power built the Gull Sound array near Port Aldery."
-LONG = "x0y1" * 220_000 + " ".join(f"Station {n} of the Coastal Line opened in Port Aldery." for n in range(2_500))
-"""A megabyte, most of it without a space: sentences alone would take the parser a minute."""
 
 
 async def ask(folder: Path, *texts: str) -> tuple[int | None, Prediction]:
@@ -30,15 +28,6 @@ async def ask(folder: Path, *texts: str) -> tuple[int | None, Prediction]:
         system.close()
 
 
-async def test_a_corpus_of_one_document_gives_its_triplets(tmp_path: Path) -> None:
-    failed, prediction = await ask(tmp_path, PLAIN)
-    assert failed == 0
-    assert prediction.answer is None
-    stated = "(Ingrid Solvane)-[RUN]->(Tidewright Power): Ingrid Solvane runs Tidewright Power."
-    assert stated in [context.text for context in prediction.contexts]
-    assert {context.doc_ids for context in prediction.contexts} == {("d0",)}
-
-
 async def test_by_rules_the_index_asks_for_no_generator(tmp_path: Path) -> None:
     runtime = WorkerRuntime(tmp_path, 0, Unnamed("generator"), Embedder())
     system = KgSystem(GraphIndexParams(extractor="nlp"), GraphSearchParams(), runtime)
@@ -46,13 +35,6 @@ async def test_by_rules_the_index_asks_for_no_generator(tmp_path: Path) -> None:
         stats = await system.index([Document(doc_id="d", text=PLAIN)])
     system.close()
     assert stats.nodes
-
-
-@pytest.mark.timeout(900)
-async def test_a_document_of_a_megabyte_and_an_empty_one_beside_it_lose_nothing(tmp_path: Path) -> None:
-    failed, prediction = await ask(tmp_path, "", LONG, PLAIN)
-    assert failed == 0
-    assert ("d2",) in {context.doc_ids for context in prediction.contexts}
 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "a", "a\x00b\r\n潮汐 \ufeff\u2028", '{"a": 1} | a | b | [x](y)'])

@@ -13,7 +13,7 @@ from harness.core.records import Document, Query
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.llm_utils.structured_output import Unreadable
 from tests.systems.lightrag import scripted
-from tests.systems.lightrag.scripted import CORPUS, MODES, QUERY, REPEATED, TEXTS, answer_by_rule, build, opened
+from tests.systems.lightrag.scripted import MODES, QUERY, REPEATED, TEXTS, answer_by_rule, build, opened
 
 # The first of them in a process waits for LightRAG's import for seconds.
 pytestmark = pytest.mark.slow
@@ -95,35 +95,6 @@ async def test_without_a_generator_the_question_stands_in_for_its_keywords(runti
     assert {context.kind for context in prediction.contexts} == {"triplet", "passage"}
 
 
-async def test_without_a_generator_nothing_is_built(bare: BareRuntime) -> None:
-    bare.chat = None
-    with pytest.raises(ModelUnavailable, match="builds its index with a generator"):
-        await build(bare)
-
-
-@pytest.mark.parametrize("text", ["", " \n"])
-async def test_a_corpus_without_text_is_an_index_that_finds_nothing(
-    bare: BareRuntime, chat: Chat, text: str
-) -> None:
-    stats = await build(bare, [Document(doc_id="empty", text=text)])
-    assert (stats.documents, stats.chunks) == (1, 0)
-    assert stats.notes == ("1 documents have no text",)
-    system = await opened(bare)
-    prediction = await system.answer(QUERY)
-    system.close()
-    assert (prediction.answer, prediction.contexts, chat.calls) == (ABSTENTION, (), [])
-
-
-async def test_text_without_entities_is_found_by_passages_alone(bare: BareRuntime) -> None:
-    stats = await build(bare, [Document(doc_id="lonely", text=TEXTS["lonely"])])
-    assert (stats.nodes, stats.edges, stats.failed_chunks) == (0, 0, 0)
-    asked = Query(query_id="q", text="Is there nothing of the kind that can be found?")
-    for mode, found in (("mix", 1), ("hybrid", 0)):
-        system = await opened(bare, mode=mode)
-        assert len((await system.answer(asked)).contexts) == found
-        system.close()
-
-
 async def test_where_no_keyword_is_named_nothing_is_found_and_the_record_says_so(runtime: BareRuntime) -> None:
     runtime.chat = Chat(lambda asked: '{"high_level_keywords": [], "low_level_keywords": []}')
     system = await opened(runtime)
@@ -132,16 +103,6 @@ async def test_where_no_keyword_is_named_nothing_is_found_and_the_record_says_so
     system.close()
     assert (prediction.answer, prediction.contexts) == (ABSTENTION, ())
     assert prediction.trace[0].content.startswith("nothing")
-
-
-async def test_documents_of_one_text_are_one_that_names_them_all(bare: BareRuntime) -> None:
-    twins = [Document(doc_id=name, text=TEXTS["array"]) for name in ("a", "b")]
-    stats = await build(bare, [*twins, *CORPUS[1:2]])
-    assert (stats.documents, stats.chunks) == (3, 2)
-    assert stats.notes[0].startswith("1 documents")
-    system = await opened(bare, mode="naive")
-    assert ("a", "b") in {context.doc_ids for context in (await system.answer(QUERY)).contexts}
-    system.close()
 
 
 async def test_what_the_library_makes_of_a_text_changes_no_place_in_it(bare: BareRuntime) -> None:
@@ -163,14 +124,6 @@ async def test_what_the_library_makes_of_a_text_changes_no_place_in_it(bare: Bar
         assert context.span is not None
         place = context.span
         assert texts[int(place.doc_id[1:])][place.start : place.end] == context.text
-
-
-@pytest.mark.parametrize("question", ["a", "  ", "?"])
-async def test_a_question_too_short_for_it_is_an_abstention(runtime: BareRuntime, question: str) -> None:
-    system = await opened(runtime)
-    prediction = await system.answer(Query(query_id="q", text=question))
-    system.close()
-    assert (prediction.answer, prediction.contexts) == (ABSTENTION, ())
 
 
 async def test_a_chunk_whose_reply_is_prose_is_counted_and_the_rest_stands(bare: BareRuntime) -> None:
@@ -240,17 +193,6 @@ async def test_what_no_call_can_survive_ends_the_build_as_it_is(bare: BareRuntim
 
     bare.chat = Chat(reply)
     with pytest.raises(ModelUnavailable, match="the key was refused"):
-        await build(bare)
-
-
-async def test_an_embedder_that_fails_ends_the_build_with_its_own_error(
-    bare: BareRuntime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def fail(texts: list[str]) -> None:
-        raise OSError("no embedder")
-
-    with pytest.raises(OSError, match="no embedder"):
-        monkeypatch.setattr(bare.embedder, "embed_documents", fail)
         await build(bare)
 
 

@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 from runtimes import BareRuntime, Chat, Embedder
 
 from harness.core.errors import ConfigError
 from harness.core.records import Document, Query, Span
 from harness.llm_utils.answer_contract import answer_messages
 from harness.models.fake_model import bag_of_words
-from harness.protocols import Roles
 from systems.common.chunking import iter_chunks
 from systems.common.passages import PassageParams
 from systems.naive.params import AnswerParams
@@ -110,61 +108,6 @@ def test_the_generator_sees_title_source_and_date_before_each_passage(runtime: B
     assert chat.prompts == [answer_messages("Where does the otter live?", prediction.contexts, "short")]
 
 
-def test_one_query_is_one_embedding_and_one_generation(
-    runtime: BareRuntime, chat: Chat, embedder: Embedder
-) -> None:
-    runtime.stages.clear()
-    with loaded(runtime) as system:
-        prediction = asyncio.run(system.answer(query("Where?")))
-    assert prediction.answer == "reply"
-    assert (prediction.trace, prediction.evidence) == ((), ())
-    assert embedder.queries == ["Where?"]
-    assert len(chat.prompts) == 1
-    assert runtime.stages == ["embed_query", "retrieve", "generate"]
-
-
-def test_the_style_reaches_the_prompt(runtime: BareRuntime, chat: Chat) -> None:
-    runtime.answer_style = "sentence"
-    with loaded(runtime) as system:
-        contexts = asyncio.run(system.answer(query("Where?"))).contexts
-    assert chat.prompts[0] == answer_messages("Where?", contexts, "sentence")
-
-
-def test_without_a_generator_the_answer_is_none_and_the_contexts_are_there(runtime: BareRuntime) -> None:
-    runtime.chat = None
-    runtime.stages.clear()
-    with loaded(runtime) as system:
-        prediction = asyncio.run(system.answer(query("Where?")))
-    assert prediction.answer is None
-    assert len(prediction.contexts) == 10
-    assert "generate" not in runtime.stages
-
-
-def test_an_answer_before_load_is_refused(bare: BareRuntime) -> None:
-    system = NaiveSystem(INDEX, AnswerParams(), bare)
-    with pytest.raises(RuntimeError, match="before load"):
-        asyncio.run(system.answer(query("Where?")))
-    system.close()
-
-
-@pytest.mark.parametrize(
-    "bad", [{"top_k": 0}, {"top_k": 1001}, {"top_k": float("nan")}, {"style": "short"}, {"k": 3}]
-)
-def test_parameters_that_cannot_be_are_refused(bad: dict[str, object]) -> None:
-    with pytest.raises(ValidationError):
-        AnswerParams.model_validate(bad)
-
-
-def test_only_the_embedder_and_the_chunks_determine_the_index() -> None:
-    roles = SPEC.roles(INDEX, AnswerParams())
-    assert roles == Roles(index=frozenset({"embedder"}), answer=frozenset({"embedder", "generator"}))
-    assert SPEC.roles(PassageParams(vectors=False), AnswerParams(search="bm25")) == Roles(
-        index=frozenset(), answer=frozenset({"generator"})
-    )
-    assert SPEC.stored_index_kind == "passages/3"
-    assert set(SPEC.index_params.model_fields) == {"chunk_size", "chunk_overlap", "headings", "vectors"}
-
-
 def test_by_words_nothing_is_embedded(bare: BareRuntime, embedder: Embedder) -> None:
     params = AnswerParams(search="bm25", top_k=2)
     builder = NaiveSystem(PassageParams(chunk_size=120, chunk_overlap=20, vectors=False), params, bare)
@@ -184,17 +127,6 @@ def test_both_lists_are_fused(runtime: BareRuntime) -> None:
 
     assert found("hybrid") != found("dense")
     assert set(found("hybrid")) <= {*found("dense"), *found("bm25")}
-
-
-def test_headings_are_searched_where_the_index_says_so(bare: BareRuntime, embedder: Embedder) -> None:
-    params = INDEX.model_copy(update={"headings": True})
-    builder = NaiveSystem(params, AnswerParams(), bare)
-    asyncio.run(builder.index(CORPUS))
-    builder.close()
-    assert all(text.startswith("On the ") for text in embedder.documents)
-    with loaded(bare, search="bm25", top_k=1) as system:
-        (context,) = asyncio.run(system.answer(query("On the otter"))).contexts
-    assert context.text.count("On the otter | The Zoo Post") == 1
 
 
 def test_a_search_for_vectors_that_the_index_does_not_keep_is_refused() -> None:

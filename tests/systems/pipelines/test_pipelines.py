@@ -1,10 +1,7 @@
 """Functions, chains, engines and services of others, asked as systems."""
 
 import asyncio
-import json
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +10,13 @@ from runtimes import BareRuntime
 
 from harness.core.errors import ConfigError, HarnessError
 from harness.core.records import Document, Prediction, Query, Usage
+from harness.models.fake_faults import Reply
 from harness.protocols import SystemSpec
 from harness.registry import SYSTEMS
 from systems.pipelines.http import ServiceFailed
 from systems.pipelines.replies import WrongShape
+
+from .conftest import Service
 
 CORPUS = [Document(doc_id="tea", text="Tea is at four."), Document(doc_id="bread", text="Bread is at five.")]
 QUERY = Query(query_id="q", text="When is tea?")
@@ -172,93 +172,43 @@ def test_a_chain_may_say_a_message_or_end_with_one(module: Callable[[str], str],
         answered(f"langchain:{name}:wrong", tmp_path)
 
 
-@pytest.mark.slow
-def test_a_field_of_the_metadata_names_the_document(module: Callable[[str], str], tmp_path: Path) -> None:
-    (tmp_path / "index").mkdir()
-    runtime = BareRuntime(tmp_path / "index", chat=None, retrieves_only=True)
-    spec = SYSTEMS.load(f"langchain:{module(CHAIN)}:retriever")
-    assert asyncio.run(asked(spec, runtime, doc_id="source")).contexts[0].doc_ids == ("tea",)
-
-
-class Service(ThreadingHTTPServer):
-    """Answers as a script says."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.asked: list[tuple[dict[str, Any], str | None]] = []
-        self.status, self.said, self.headers = 200, b'{"answer": "four"}', {"content-type": "application/json"}
-
-    @property
-    def name(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/ask"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Service
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        self.server.asked.append((json.loads(body), self.headers.get("authorization")))
-        self.send_response(self.server.status)
-        for name, value in self.server.headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(self.server.said)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    with Service() as running:
-        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
-        yield running
-        running.shutdown()
-
-
 def test_a_service_gets_the_question_and_the_key_and_nothing_of_the_gold_side(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TEA_KEY", "the-key-of-the-tea")
-    assert answered(service.name, tmp_path, api_key_env="TEA_KEY")[0].answer == "four"
+    assert answered(service.at(), tmp_path, api_key_env="TEA_KEY")[0].answer == "four"
     body = {"question": "When is tea?", "query_id": "q", "answer_style": "short"}
-    assert service.asked == [(body, "Bearer the-key-of-the-tea")]
-
-
-def test_a_service_that_says_its_key_back_puts_it_into_no_record(
-    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TEA_WORD", "the-key-of-the-tea")
-    service.said = b'{"answer": "you sent the-key-of-the-tea"}'
-    assert answered(service.name, tmp_path, api_key_env="TEA_WORD")[0].answer == "you sent ***"
+    (sent,) = service.asked
+    assert (sent.body, sent.headers["authorization"]) == (body, "Bearer the-key-of-the-tea")
 
 
 def test_a_service_that_is_lent_models_gets_the_questions_own_url(service: Service, tmp_path: Path) -> None:
-    answered(service.name, tmp_path, lends=["generator"])
-    assert service.asked[0][0]["models"]["base_url"].endswith("/own/v1")
+    answered(service.at(), tmp_path, lends=["generator"])
+    assert service.asked[0].body["models"]["base_url"].endswith("/own/v1")
 
 
 @pytest.mark.parametrize(
     ("reply", "kind", "line"),
     [
-        ((500, {}, b"<h1>Oh\nno</h1>"), ServiceFailed, "HTTP 500: '<h1>Oh no</h1>'"),
-        ((200, {"content-type": "text/html"}, b"<p>"), WrongShape, "the reply is no JSON (text/html): '<p>'"),
-        ((200, {}, b'{"answer": NaN}'), WrongShape, "'answer' must be a text or null, not a number"),
-        ((200, {}, b"[" * 200_000), WrongShape, "the reply is no JSON"),
-        ((307, {"location": "http://a.example/?key=1"}, b""), HarnessError, "redirects to http://a.example (307)"),
-        ((401, {}, b""), HarnessError, "asks for another key (401): set answer.api_key_env"),
-        ((404, {}, b""), HarnessError, "takes no question (404): check the path"),
+        (Reply(500, b"<h1>Oh\nno</h1>"), ServiceFailed, "HTTP 500: '<h1>Oh no</h1>'"),
+        (Reply(200, b"<p>", {"content-type": "text/html"}), WrongShape, "the reply is no JSON (text/html): '<p>'"),
+        (Reply(200, b'{"answer": NaN}'), WrongShape, "'answer' must be a text or null, not a number"),
+        (Reply(200, b"[" * 200_000), WrongShape, "the reply is no JSON"),
+        (
+            Reply(307, b"", {"location": "http://a.example/?key=1"}),
+            HarnessError,
+            "to http://a.example (307)",
+        ),
+        (Reply(401, b""), HarnessError, "asks for another key (401): set answer.api_key_env"),
+        (Reply(404, b""), HarnessError, "takes no question (404): check the path"),
     ],
 )
 def test_what_a_service_does_not_answer_is_told(
-    service: Service, tmp_path: Path, reply: tuple[int, dict[str, str], bytes], kind: type[Exception], line: str
+    service: Service, tmp_path: Path, reply: Reply, kind: type[Exception], line: str
 ) -> None:
-    service.status, service.headers, service.said = reply
+    service.replies(reply)
     with pytest.raises(kind) as told:
-        answered(service.name, tmp_path)
+        answered(service.at(), tmp_path)
     assert line in str(told.value)
     assert len(service.asked) == 1
 
@@ -274,11 +224,11 @@ def test_a_service_elsewhere_is_asked_through_the_proxy(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As a proxy, the service sees the whole URL.
-    monkeypatch.setenv("HTTP_PROXY", service.name.removesuffix("/ask"))
+    monkeypatch.setenv("HTTP_PROXY", service.url)
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.setenv(name, "")
     assert answered("http://rag.corp.invalid/ask", tmp_path)[0].answer == "four"
-    service.status = 407
+    service.replies(Reply(407, b""))
     with pytest.raises(HarnessError, match=r"HTTP_PROXY=http://USER:PASSWORD"):
         answered("http://rag.corp.invalid/ask", tmp_path)
 

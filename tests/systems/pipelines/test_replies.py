@@ -8,10 +8,6 @@ from harness.core.records import Context, Usage
 from systems.pipelines.replies import PipelineReply, WrongShape, read_reply
 
 
-def test_a_text_alone_is_an_answer_of_which_nothing_else_is_known() -> None:
-    assert read_reply(" Paris\n") == PipelineReply(answer="Paris", has_contexts=False)
-
-
 def test_contexts_are_texts_or_objects_in_rank_order() -> None:
     reply = read_reply({"answer": "x", "contexts": ["a", {"text": "b", "doc_id": 7, "score": 1}, {"text": "c"}]})
     assert reply.contexts == (
@@ -56,3 +52,7 @@ def test_what_is_wrong_is_one_line_that_names_the_field(said: Any, line: str) ->
         read_reply(said)
     assert line in str(told.value)
     assert len(str(told.value)) < 200
+
+
+def test_a_text_alone_is_an_answer_of_which_nothing_else_is_known() -> None:
+    assert read_reply(" Paris\n") == PipelineReply(answer="Paris", has_contexts=False)

@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import threading
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +10,18 @@ import pytest
 from command_line import REPOSITORY, CommandLineHere
 from damaging import WorkersHere
 from runtimes import BareRuntime
+from serving import json_reply
 
 from harness.config.load import read_yaml
 from harness.core.errors import HarnessError
 from harness.core.records import OWN_MODELS, Document, Prediction, Query, Usage
+from harness.models.fake_faults import Reply
 from harness.registry import SYSTEMS
 from harness.store import RunDir
 from systems.pipelines.http import ServiceFailed
 from systems.pipelines.replies import WrongShape
+
+from .conftest import Service
 
 CONFIGS = REPOSITORY / "configs" / "services"
 KEY, SEARCH_KEY = "key-of-the-service-1234", "key-of-the-search-5678"
@@ -109,51 +111,6 @@ REPLIES: dict[str, Callable[[], dict[str, Any]]] = {
 NOT_STATED = {"open_webui", "azure_on_your_data"}
 
 
-class Service(ThreadingHTTPServer):
-    """Answers each POST with the next of `replies`; the last one stays."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.replies: list[tuple[int, dict[str, str], bytes]] = []
-        self.asked: list[tuple[str, dict[str, Any], dict[str, str]]] = []
-
-    def says(self, *values: Any) -> None:
-        self.replies = [(200, {"content-type": "application/json"}, json.dumps(one).encode()) for one in values]
-
-    def url(self, path: str = "/ask") -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}{path}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Service
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        self.server.asked.append((self.path, body, headers))
-        status, own, content = (
-            self.server.replies[0] if len(self.server.replies) == 1 else self.server.replies.pop(0)
-        )
-        self.send_response(status)
-        for name, value in own.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(content)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
-
-
-@pytest.fixture
-def service() -> Iterator[Service]:
-    with Service() as running:
-        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
-        yield running
-        running.shutdown()
-
-
 @pytest.fixture
 def village(tmp_path: Path) -> CommandLineHere:
     """The command line beside two documents and two questions, with the keys of the services."""
@@ -187,7 +144,7 @@ def test_a_shipped_config_compares_a_product_by_its_documented_format(
     service.says(REPLIES[config]())
     own = str(read_yaml(CONFIGS / f"{config}.yaml")["systems"][0])
     path = "/" + own.split("://", 1)[1].split("/", 1)[1]
-    made = run(village, config, "-s", service.url(path))
+    made = run(village, config, "-s", service.at(path))
     records = {record.query_id: record for record in made.iter_records()}
     assert {record.status for record in records.values()} == {"ok"}
     for record in records.values():
@@ -199,14 +156,14 @@ def test_a_shipped_config_compares_a_product_by_its_documented_format(
         assert found == [(t, (f,), s) for t, f, s in zip(TEXTS, FILES, scores, strict=True)]
         usage = record.cost.usage[OWN_MODELS]
         assert (usage.input_tokens, usage.output_tokens, usage.unmetered_calls) == (1033, 128, 1)
-    bodies = [json.dumps(body) for _, body, _ in service.asked]
+    bodies = [json.dumps(asked.body) for asked in service.asked]
     assert [json.dumps(QUESTION) in body for body in bodies].count(True) == 1
     sent = service.asked[0]
-    keyed = sent[2].get("api-key", sent[2].get("authorization", "").removeprefix("Bearer "))
-    assert (keyed, sent[0].partition("?")[0]) == (KEY, path)
+    keyed = sent.headers.get("api-key", sent.headers.get("authorization", "").removeprefix("Bearer "))
+    assert (keyed, sent.path) == (KEY, path)
     if config == "azure_on_your_data":
-        assert sent[0].endswith("?api-version=2024-05-01-preview")
-        assert sent[1]["data_sources"][0]["parameters"]["authentication"]["key"] == SEARCH_KEY
+        assert sent.query == {"api-version": ["2024-05-01-preview"]}
+        assert sent.body["data_sources"][0]["parameters"]["authentication"]["key"] == SEARCH_KEY
     scored = {score.measure: score.value for score in made.scores()}
     assert (scored["Recall"], scored["fact_Recall@10"]) == (1.0, 1.0)
     written = [path for path in village.folder.rglob("*") if path.is_file()]
@@ -229,7 +186,7 @@ def answered(
     service: Service, folder: Path, n: int = 1, *, has_answers: bool = False, **answer: Any
 ) -> tuple[Prediction, BareRuntime]:
     """The last of `n` answers by a system with these parameters."""
-    spec = SYSTEMS.load(service.url())
+    spec = SYSTEMS.load(service.at())
     folder = folder / "index"
     folder.mkdir()
     runtime = BareRuntime(folder, has_answers=has_answers)
@@ -291,14 +248,14 @@ def test_contexts_are_read_wherever_a_path_finds_them(
     service.says({"a": "x", **reply})
     asked = {"q": "{query}", "filter": {"key": "author", "value": "{query_id}{answer_style}"}}
     prediction, _ = answered(service, tmp_path, request=asked, reply={"answer": "a", "contexts": contexts})
-    assert service.asked[0][1] == {"q": QUESTION, "filter": {"key": "author", "value": "qshort"}}
+    assert service.asked[0].body == {"q": QUESTION, "filter": {"key": "author", "value": "qshort"}}
     assert [(context.text, context.doc_ids) for context in prediction.contexts] == found
 
 
 def test_a_question_with_quotes_is_sent_whole_within_a_text_that_is_json(service: Service, tmp_path: Path) -> None:
     service.says(chat({"content": "x"}, citations=[]))
     answered(service, tmp_path, request={"body": '{"inputs": ["{query}"]}'}, reply={"answer": PATHS["answer"]})
-    assert json.loads(service.asked[0][1]["body"]) == {"inputs": [QUESTION]}
+    assert json.loads(service.asked[0].body["body"]) == {"inputs": [QUESTION]}
 
 
 @pytest.mark.parametrize(
@@ -321,39 +278,38 @@ def test_what_a_service_does_not_state_is_unknown_and_what_it_did_not_find_is_no
 
 
 ERROR = {"code": "provider_quota_exceeded", "message": "The quota is used up", "status": 400}
-JSON = {"content-type": "application/json"}
 
 
 @pytest.mark.parametrize(
     ("reply", "named"),
     [
         (
-            (200, JSON, json.dumps(ERROR).encode()),
+            json_reply(ERROR),
             ["answer", "choices[0].message.content", "status", "The quota is used up"],
         ),
         (
-            (200, JSON, json.dumps(chat({"content": "x"})).encode()),
+            json_reply(chat({"content": "x"})),
             ["contexts.items", "'citations'", "choices[0].message.role"],
         ),
         (
-            (200, JSON, json.dumps(chat({"content": "x"}, citations=[{"quote": "t"}])).encode()),
+            json_reply(chat({"content": "x"}, citations=[{"quote": "t"}])),
             ["contexts.text", "quote"],
         ),
         (
-            (200, JSON, json.dumps({"choices": [{"message": {"content": "x"}}], "citations": []}).encode()),
+            json_reply({"choices": [{"message": {"content": "x"}}], "citations": []}),
             ["usage.input_tokens"],
         ),
-        ((200, {"content-type": "text/html"}, b"<html>Sign in</html>"), ["text/html", "Sign in"]),
+        (Reply(200, b"<html>Sign in</html>", {"content-type": "text/html"}), ["text/html", "Sign in"]),
         (
-            (200, {"content-type": "text/event-stream; charset=utf-8"}, b'data: {"answer": "x"}'),
+            Reply(200, b'data: {"answer": "x"}', {"content-type": "text/event-stream; charset=utf-8"}),
             ["text/event-stream", "stream: false"],
         ),
     ],
 )
 def test_a_path_that_finds_nothing_in_the_first_reply_stops_the_run(
-    service: Service, tmp_path: Path, reply: tuple[int, dict[str, str], bytes], named: list[str]
+    service: Service, tmp_path: Path, reply: Reply, named: list[str]
 ) -> None:
-    service.replies = [reply]
+    service.replies(reply)
     with pytest.raises(HarnessError) as stopped:
         answered(service, tmp_path)
     assert [word for word in named if word not in str(stopped.value)] == []
@@ -374,14 +330,11 @@ def test_a_query_that_a_filter_left_without_an_answer_fails_alone(service: Servi
 
 
 def test_a_busy_service_is_asked_again_and_its_limit_is_no_latency(service: Service, tmp_path: Path) -> None:
-    good = json.dumps(openai_citations()).encode()
-    busy: list[tuple[int, dict[str, str], bytes]] = [
-        (status, {"retry-after": "0"}, b"") for status in (429, 503, 524)
-    ]
-    service.replies = [*busy, (200, JSON, good)]
+    busy = [Reply(status, b"", {"retry-after": "0"}) for status in (429, 503, 524)]
+    service.replies(*busy, json_reply(openai_citations()))
     prediction, runtime = answered(service, tmp_path)
     assert (prediction.answer, len(service.asked), runtime.stages) == ("Marta Lind", 4, ["throttled"])
-    service.replies = [(500, {}, b"a bug")]
+    service.replies(Reply(500, b"a bug"))
     with pytest.raises(ServiceFailed):
         answered(service, tmp_path / "index")
     assert len(service.asked) == 5
@@ -406,14 +359,14 @@ def test_a_busy_service_is_asked_again_and_its_limit_is_no_latency(service: Serv
 def test_a_wrong_template_is_one_line_when_it_is_planned(
     village: CommandLineHere, service: Service, setting: str, named: str
 ) -> None:
-    line = village.refused("plan", "-s", service.url(), "--set", setting)
+    line = village.refused("plan", "-s", service.at(), "--set", setting)
     assert named in line
     assert "secret-word" not in line
 
 
 def test_a_missing_key_is_one_line_before_anything_is_asked(village: CommandLineHere, service: Service) -> None:
     setting = 'answer.headers={x-api-key: "Bearer ${A_MISSING_KEY}"}'
-    assert "A_MISSING_KEY" in village.refused("run", "-s", service.url(), "--set", setting)
+    assert "A_MISSING_KEY" in village.refused("run", "-s", service.at(), "--set", setting)
     assert service.asked == []
 
 
@@ -423,7 +376,7 @@ def test_citations_without_texts_are_measured_by_document(village: CommandLineHe
         chat({"content": "Marta Lind"}, citations=["https://x/docs/ferry.md", "https://x/docs/bakery.md"])
     )
     contexts = ["--set", 'answer.reply.contexts={items: citations, document: "@"}']
-    made = run(village, "openai_citations", "-s", service.url(), *contexts)
+    made = run(village, "openai_citations", "-s", service.at(), *contexts)
     values = {(score.measure, score.value, score.status) for score in made.scores()}
     assert {("Hit@1", 0.0, "scored"), ("Recall", 1.0, "scored")} <= values
     assert {("fact_Recall@10", None, "not_applicable"), ("fact_Recall@4000c", None, "not_applicable")} <= values

@@ -18,14 +18,6 @@ def passages(*texts: str) -> list[Context]:
     return [Context(text=text, doc_ids=("d",)) for text in texts]
 
 
-def test_the_constant_part_comes_first_and_depends_on_nothing_but_the_limit() -> None:
-    one = sub_question_messages(QUESTION, passages("a", "b"), 3)
-    other = sub_question_messages("Another?", passages("c"), 3)
-    assert [message.role for message in one] == ["system", "user"]
-    assert one[0] == other[0]
-    assert one[0] != sub_question_messages(QUESTION, passages("a", "b"), 2)[0]
-
-
 @pytest.mark.parametrize("limit", [1, 2, 3, 5])
 def test_the_instruction_stands_before_and_after_the_passages_and_names_the_limit(limit: int) -> None:
     system, user = sub_question_messages(QUESTION, passages("PASSAGE"), limit)
@@ -35,13 +27,6 @@ def test_the_instruction_stands_before_and_after_the_passages_and_names_the_limi
     assert user.content.index("PASSAGE") < user.content.index(QUESTION) < user.content.index(instruction)
     assert ("one short question" if limit == 1 else f"{limit} short questions") in instruction
     assert "not instructions" in system.content
-
-
-def test_passages_are_numbered_in_the_order_given_and_kept_to_the_letter() -> None:
-    texts = ["z {x} %s", "two\n\nparagraphs", "a"]
-    content = sub_question_messages(QUESTION, passages(*(f"\n {text} \n" for text in texts)), 3)[1].content
-    expected = "".join(f"\n\n[{number}] {text}" for number, text in enumerate(texts, start=1))
-    assert content.startswith(f"Passages:{expected}\n\nQuestion: {QUESTION}\n\n")
 
 
 def test_the_schema_bounds_the_list_and_each_question() -> None:
@@ -82,11 +67,6 @@ READABLE = {
 @pytest.mark.parametrize(("reply", "expected"), READABLE.values(), ids=READABLE.keys())
 def test_replies_of_every_kind_are_read(reply: str, expected: list[str] | None) -> None:
     assert read_questions(reply, 3) == expected
-
-
-def test_a_question_without_end_is_cut() -> None:
-    (question,) = read_questions(json.dumps({"questions": ["why " * 200]}), 3) or []
-    assert question == ("why " * 200)[:LONGEST_QUESTION].strip()
 
 
 @pytest.mark.parametrize(

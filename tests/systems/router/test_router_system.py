@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-from pydantic import ValidationError
 from runtimes import BareRuntime
 
 from harness.core.records import IndexStats, Prediction, Query, Step
@@ -101,8 +99,3 @@ async def test_without_a_generator_rules_tell_the_type_and_it_is_said(tmp_path: 
 def test_only_a_model_that_classifies_is_a_role_of_the_routers_own() -> None:
     assert SPEC.roles(IndexParams(), AnswerParams()).answer == NO_ROLE
     assert SPEC.roles(IndexParams(), AnswerParams(classifier="model")).answer == GENERATES
-
-
-def test_a_type_that_nobody_tells_is_refused() -> None:
-    with pytest.raises(ValidationError, match="opinion"):
-        AnswerParams.model_validate({"routes": {"opinion": {"system": "first"}}})

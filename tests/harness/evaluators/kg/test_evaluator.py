@@ -1,7 +1,5 @@
 """The evaluators `kg` and `kg_nlp`: scripted triplets, and the real parser."""
 
-import asyncio
-import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,9 +14,10 @@ from harness.core import errors
 from harness.core.errors import MissingDependency
 from harness.core.records import Context, Prediction, RunRecord, Score, Triplet
 from harness.evaluators.kg.evaluator import NLP_SPEC, SPEC
-from harness.evaluators.kg.graphs import kg_scores
 from harness.evaluators.kg.measures import KgParams
 from harness.protocols import EvaluatorSpec, RunFacts
+
+from ..conftest import MakeRecord
 
 Triplets = list[tuple[str, str, str]]
 Scores = Mapping[str, Score]
@@ -52,7 +51,7 @@ def text_of(asked: Asked) -> str:
 
 
 @pytest.fixture
-def answered(record: Callable[..., RunRecord]) -> Callable[..., RunRecord]:
+def answered(record: MakeRecord) -> MakeRecord:
     """answered(question, answer, *passages)."""
 
     def make(question: str, answer: str | None, *passages: str) -> RunRecord:
@@ -63,7 +62,7 @@ def answered(record: Callable[..., RunRecord]) -> Callable[..., RunRecord]:
 
 
 @pytest.fixture
-def score(answered: Callable[..., RunRecord], reference: Callable[..., Any]) -> Callable[..., Scores]:
+def score(answered: MakeRecord, reference: Callable[..., Any]) -> Callable[..., Scores]:
     """score(answer, *passages, spec=, chat=, ...): the scores of QUESTION by measure."""
 
     def make(
@@ -108,18 +107,6 @@ def test_each_pair_as_counted_by_hand(
     assert scores[f"kg_measurable_{pair}"].value == 1
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-def test_communities_are_those_of_the_pairs_own_triplets(score: Callable[..., Scores], pair: str) -> None:
-    words = WordEmbedder()
-    expected = kg_scores(*PAIRS[pair], lambda labels: np.array([words.vector(label) for label in labels]))
-    scores = score(ANSWER, *PASSAGES)
-
-    assert scores[f"kg_community_{pair}"].value == expected.community
-    assert scores[f"kg_community_coverage_{pair}"].value == expected.community_coverage
-    spread = f"mean of 10 seeds, spread {expected.community_spread:.3f}"
-    assert scores[f"kg_community_{pair}"].explanation == spread
-
-
 def test_an_explanation_names_what_is_not_found(score: Callable[..., Scores]) -> None:
     scores = score(ANSWER, *PASSAGES)
 
@@ -131,14 +118,6 @@ def test_an_explanation_names_what_is_not_found(score: Callable[..., Scores]) ->
         "direct": "1 of 2 entities are similar to a context entity; not: chief executive",
         "measurable": "triplets: 1 of the question, 2 of the contexts",
     }
-
-
-def test_an_explanation_holds_no_control_characters_of_a_label(score: Callable[..., Scores]) -> None:
-    chat = judge({**STATED, QUESTION: [("Ac\x1bme", "is", "\ud83d half")]})
-
-    assert "\x1b" not in score(ANSWER, *PASSAGES, chat=chat)["kg_direct_faithfulness"].explanation
-    explanation = score(ANSWER, *PASSAGES, chat=chat)["kg_direct_context_relevancy"].explanation
-    assert explanation.endswith("not: Ac me, half")
 
 
 def test_parameters_choose_measures_and_constants(score: Callable[..., Scores]) -> None:
@@ -260,7 +239,7 @@ def test_each_text_is_read_once_and_each_pair_embedded_once(score: Callable[...,
 
 
 def test_the_sentence_behind_a_triplet_is_read_and_a_bare_triplet_asks_nobody(
-    answered: Callable[..., RunRecord], reference: Callable[..., Any]
+    answered: MakeRecord, reference: Callable[..., Any]
 ) -> None:
     led = Triplet("Acme", "LED_BY", "Carl")
 
@@ -278,68 +257,6 @@ def test_the_sentence_behind_a_triplet_is_read_and_a_bare_triplet_asks_nobody(
     bare = "(Acme)-[LED_BY]->(Carl)"
     assert faithfulness(bare) == (0.5, [ANSWER])
     assert faithfulness(f"{bare}: {PASSAGES[0]}") == (1.0, [ANSWER, PASSAGES[0]])
-
-
-def test_what_is_under_way_at_once_are_different_comparisons(
-    answered: Callable[..., RunRecord], reference: Callable[..., Any]
-) -> None:
-    """Two comparisons have four texts: with the scores of one side by side there would be two."""
-    questions, under_way, all_there = ("q one", "q two"), 0, asyncio.Event()
-
-    class Patient(Chat):
-        async def complete(self, *args: Any, **kwargs: Any) -> str:
-            nonlocal under_way
-            under_way += 1
-            if under_way == 4:
-                all_there.set()
-            await asyncio.wait_for(all_there.wait(), 5)
-            return await super().complete(*args, **kwargs)
-
-    runtime = BareEvaluation(Patient(lambda _: '{"triplets": [["a", "is", "b"]]}'), WordEmbedder())
-    scorer = build_scorer(SPEC, KgParams(pairs=("answer_relevancy",)), runtime)
-    records = {(question, 0): answered(question, f"of {question}") for question in questions}
-    scores = score_all(scorer, [reference(question) for question in questions], records)
-
-    assert {one.status for one in scores} == {"scored"}
-    assert runtime.told[-1][:2] == (18, 18)
-
-
-@pytest.mark.slow
-def test_the_order_of_queries_passages_and_triplets_changes_no_score(
-    answered: Callable[..., RunRecord], reference: Callable[..., Any]
-) -> None:
-    questions = [f"{QUESTION} {number}" for number in range(6)]
-    stated = {**STATED, **dict.fromkeys(questions, STATED[QUESTION])}
-
-    def scores(order: Sequence[str], passages: Sequence[str]) -> list[Score]:
-        chat = judge({text: found[:: 1 if passages == PASSAGES else -1] for text, found in stated.items()})
-        scorer = build_scorer(SPEC, None, BareEvaluation(chat, WordEmbedder()))
-        records = {(question, 0): answered(question, ANSWER, *passages) for question in order}
-        return score_all(scorer, [reference(question, REFERENCE) for question in order], records)
-
-    assert scores(questions, PASSAGES) == scores(questions[::-1], PASSAGES[::-1])
-
-
-def test_thousands_of_entities_are_scored(
-    answered: Callable[..., RunRecord], reference: Callable[..., Any]
-) -> None:
-    class Hashed(WordEmbedder):
-        def vector(self, text: str) -> Any:
-            seed = int.from_bytes(text.encode()[-8:], "big")
-            return np.random.default_rng(seed).standard_normal(64).astype(np.float32)
-
-    def reply(asked: Asked) -> str:
-        words = text_of(asked).split()[:25]
-        return json.dumps({"triplets": [(one, "then", other) for one, other in itertools.pairwise(words)]})
-
-    passages = [" ".join(f"word{number * 100 + place}" for place in range(100)) for number in range(150)]
-    runtime = BareEvaluation(Chat(reply), Hashed())
-    scorer = build_scorer(SPEC, KgParams(pairs=("faithfulness",)), runtime)
-    records = {(QUESTION, 0): answered(QUESTION, passages[0], *passages)}
-    found = {one.measure: one for one in score_all(scorer, [reference(QUESTION)], records)}
-
-    assert found["kg_measurable_faithfulness"].explanation == "triplets: 24 of the answer, 3,600 of the contexts"
-    assert found["kg_multi_hop_faithfulness"].value == 1.0
 
 
 def test_without_igraph_it_is_refused_before_anything_is_paid(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -368,7 +285,7 @@ class TestParsed:
         assert scores["kg_nlp_multi_hop_faithfulness"].status == "scored"
 
     def test_texts_of_all_cases_are_parsed_together_and_once_for_all_runs(
-        self, answered: Callable[..., RunRecord], reference: Callable[..., Any]
+        self, answered: MakeRecord, reference: Callable[..., Any]
     ) -> None:
         runtime = BareEvaluation(None, WordEmbedder())
         scorer = build_scorer(NLP_SPEC, KgParams(pairs=("faithfulness",)), runtime)

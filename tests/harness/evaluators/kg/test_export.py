@@ -73,18 +73,6 @@ def test_a_hostile_label_is_text_in_a_document_that_parses(label: str, back: str
     assert labels == sorted([back, back, "b"])
 
 
-def test_a_triplet_about_itself_and_one_without_a_relation_are_kept() -> None:
-    whole = read_back(graph_of([("a", "is", "a"), ("a", "", "b")], [("c", "d", "e")]))
-
-    edges = {shown(whole, edge) for edge in whole.edges}
-    assert edges == {("a", "is"), ("is", "a"), ("a", ""), ("", "b"), ("c", "d"), ("d", "e")}
-
-
-def test_a_graph_with_an_empty_side_is_written_too() -> None:
-    assert len(read_back(graph_of([], [("c", "d", "e")]))) == 3
-    assert len(read_back(graph_of([], []))) == 0
-
-
 def test_the_same_graph_gives_the_same_document_whose_ids_are_unique() -> None:
     inputs: Triplets = [(f"a{n}", "then", f"a{n + 1}") for n in range(20)]
     documents = {

@@ -5,26 +5,21 @@ import math
 from collections.abc import Sequence
 
 import pytest
-from judges import quoted_in
 from pydantic import ValidationError
 from scoring import build_scorer
 
 from harness.core.records import Reference
 from harness.evaluators.triplet import SPEC, TripletParams
-from harness.evaluators.triplet.evaluator import measures
 from harness.protocols import RunFacts
 
 from .conftest import (
     ALL,
-    ANSWER,
     ASK,
-    CONTEXTS,
     CORRECT,
     CORRECT_COSINE,
     EXTRACT,
     FAITH,
     FAITH_COSINE,
-    QUESTION,
     REFERENCE,
     RELEVANCY,
     STATED,
@@ -58,46 +53,11 @@ async def test_each_measure_is_what_its_formula_says_of_the_replies(judged: Judg
     assert judged.calls == calls
 
 
-async def test_together_they_share_extractions_and_their_values_are_those_of_each_alone(judged: Judged) -> None:
-    scores = await judged({})
-    assert judged.calls == {EXTRACT: 2, ASK: 1, SUPPORT: 1, STATED: 1}
-    assert {name: pytest.approx(score.value, abs=1e-6) for name, score in scores.items()} == {
-        name: value for name, (value, _, _) in EXPECTED.items()
-    }
-
-
-async def test_a_reference_is_extracted_once_for_all_rows_of_a_run(judged: Judged) -> None:
-    await judged.all_of({}, [ANSWER, "Nobody.", "Bob."], [CORRECT])
-    assert judged.calls == {EXTRACT: 1, STATED: 3}
-
-
 async def test_no_judgement_waits_for_what_another_waits_for_while_others_could_ask(judged: Judged) -> None:
     await judged.all_of({}, ["Ann.", "Bob."], [FAITH, FAITH_COSINE])
     first, second = (call.text for call in judged.chat.calls[:2])
     assert "Ann." in first
     assert "Bob." in second
-
-
-async def test_repetition_and_order_change_nothing(judged: Judged) -> None:
-    first = await judged.all_of({}, [ANSWER] * 4)
-    again = await judged.all_of({}, [ANSWER] * 4, ALL[::-1])
-    assert [score.model_dump_json() for score in again.values()] == [
-        score.model_dump_json() for score in first.values()
-    ]
-    assert {(metric, score.value) for (_, metric), score in first.items()} == {
-        (metric, score.value) for metric, score in (await judged({})).items()
-    }
-
-
-async def test_the_judge_writes_questions_without_knowing_the_question(judged: Judged) -> None:
-    await judged({}, RELEVANCY, questions=3)
-    (prompt,) = judged.asked(ASK)
-    assert QUESTION not in prompt
-    assert all(context in prompt for context in CONTEXTS)
-    (call,) = judged.chat.calls
-    assert call.json_schema is not None
-    listed = call.json_schema["properties"]["questions"]
-    assert (listed["minItems"], listed["maxItems"]) == (3, 3)
 
 
 async def test_verdicts_are_a_list_of_exactly_that_length_and_range(judged: Judged) -> None:
@@ -138,12 +98,6 @@ async def test_a_triplet_is_supported_if_any_window_supports_it_and_every_contex
     assert "[2]" not in second
 
 
-async def test_a_verdict_names_no_passage_of_another_window(judged: Judged) -> None:
-    scores = await judged({SUPPORT: '{"passages": [1, 0]}'}, FAITH, contexts=LONG, context_characters=700)
-    assert scores[FAITH].status == "failed"
-    assert "not among 0, 3" in scores[FAITH].explanation
-
-
 async def test_relevancy_of_several_windows_is_their_mean_so_that_length_gives_no_more_tries(
     judged: Judged,
 ) -> None:
@@ -169,11 +123,6 @@ async def test_a_long_answer_is_held_against_the_reference_part_by_part(judged: 
     assert judged.calls[STATED] == 2
 
 
-async def test_what_reads_no_context_by_a_judge_has_no_share(judged: Judged) -> None:
-    scores = await judged({})
-    assert {name for name, score in scores.items() if score.share_read is not None} == {RELEVANCY, FAITH}
-
-
 async def test_for_the_cosine_each_triplet_of_a_graph_is_a_context_and_long_ones_are_windows(
     judged: Judged,
 ) -> None:
@@ -185,13 +134,6 @@ async def test_for_the_cosine_each_triplet_of_a_graph_is_a_context_and_long_ones
     assert "Acme sells anvils" in judged.embedder.embedded
     # The window that holds "Ann founded Acme." holds two other words.
     assert value == pytest.approx((3 / math.sqrt(3 * 5) + 1) / 2, abs=1e-6)
-
-
-async def test_the_judge_of_correctness_sees_question_and_answer(judged: Judged) -> None:
-    scores = await judged({STATED: '{"stated": [1, 1]}'}, CORRECT, answer="Yes")
-    assert scores[CORRECT].value == 1.0
-    prompt = judged.asked(STATED)[0]
-    assert (quoted_in(prompt, "question"), quoted_in(prompt, "answer")) == (QUESTION, "Yes")
 
 
 @pytest.mark.parametrize(("threshold", "found"), [(1.0, 1), (1 / 3, 2), (0.34, 1), (-1.0, 2)])
@@ -232,14 +174,6 @@ async def test_an_empty_answer_is_0_in_what_reads_it(judged: Judged) -> None:
     assert judged.calls == {EXTRACT: 1, ASK: 1}
 
 
-async def test_an_abstention_is_no_statement_and_has_no_score(judged: Judged) -> None:
-    scores = await judged({}, FAITH, FAITH_COSINE, CORRECT, CORRECT_COSINE, answer="Insufficient information.")
-    assert {(score.status, score.explanation) for score in scores.values()} == {
-        ("not_applicable", "the answer abstains")
-    }
-    assert not judged.chat.calls
-
-
 @pytest.mark.parametrize("contexts", [(), (" ", "\n")])
 async def test_no_context_supports_nothing_and_answers_no_question(
     judged: Judged, contexts: Sequence[str]
@@ -270,24 +204,6 @@ def test_what_applies_is_decided_by_the_gold_side_and_the_run(
     reference = Reference(query_id="q", query_type="inference_query", answers=answers)
     applies = [one for one in scorer.measures if not scorer.evaluator.not_applicable(reference, one, facts)]
     assert [measure.name for measure in applies] == [f"triplet_{name}" for name in left]
-
-
-def test_measures_come_in_one_order_and_cosines_have_their_own_range() -> None:
-    chosen = TripletParams(metrics=("factual_correctness", "response_relevancy", "factual_correctness"))
-    assert [measure.name for measure in measures(chosen)] == [
-        "triplet_response_relevancy",
-        "triplet_factual_correctness",
-    ]
-    lowest = {measure.name.removeprefix("triplet_"): measure.range for measure in measures(TripletParams())}
-    assert [name for name, bounds in lowest.items() if bounds == (-1.0, 1.0)] == [RELEVANCY, FAITH_COSINE]
-
-
-def test_the_cosine_twins_say_whose_they_are() -> None:
-    twins = {measure.name: measure.twin_of for measure in measures(TripletParams()) if measure.twin_of}
-    assert twins == {
-        f"triplet_{FAITH_COSINE}": f"triplet_{FAITH}",
-        f"triplet_{CORRECT_COSINE}": f"triplet_{CORRECT}",
-    }
 
 
 @pytest.mark.parametrize(

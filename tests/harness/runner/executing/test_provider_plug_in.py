@@ -41,7 +41,7 @@ def run(teller_server: TellerServer, tmp_path: Path) -> Run:
 
 def planned(server: TellerServer, *settings: str) -> Cell:
     played = [f"models.{role}.{key}={value}" for role in ("generator", "embedder")
-              for key, value in (("provider", "teller"), ("base_url", server.base_url))]  # fmt: skip
+              for key, value in (("provider", "teller"), ("base_url", server.url))]  # fmt: skip
     (cell,) = plan_cells(load_config(None, ["dataset.sample.per_type=1", *played, *settings]))
     return cell
 
@@ -68,10 +68,9 @@ def test_every_call_is_made_once_journaled_and_counted_as_its_server_counts(
     assert paid["generator"] == used(result, "generator")
     assert paid["embedder"] == used(result, "embedder")
     assert usage_by_role(tmp_path / "results" / "indexes" / "calls.sqlite") == index.cost.usage
-    assert teller_server.asked.count("tell") == used(result, "generator").calls == N_QUERIES
-    assert (
-        teller_server.asked.count("place") == used(result, "embedder").calls + index.cost.usage["embedder"].calls
-    )
+    assert teller_server.answered.count("tell") == used(result, "generator").calls == N_QUERIES
+    embedded = used(result, "embedder").calls + index.cost.usage["embedder"].calls
+    assert teller_server.answered.count("place") == embedded
     everything = [used(result, "generator"), used(result, "embedder"), index.cost.usage["embedder"]]
     assert teller_server.heard == sum(usage.input_tokens for usage in everything)
     assert teller_server.spoke == used(result, "generator").output_tokens
@@ -81,11 +80,11 @@ def test_what_was_answered_before_a_kill_is_replayed_and_not_paid_again(
     run: Run, teller_server: TellerServer
 ) -> None:
     first = run()
-    before, asked = records(first), list(teller_server.asked)
+    before, asked = records(first), list(teller_server.answered)
     first.run.reopen()
     (first.run.path / "records.jsonl").unlink()
     again = run()
-    assert teller_server.asked == asked
+    assert teller_server.answered == asked
     assert [one.prediction for one in records(again)] == [one.prediction for one in before]
     assert [one.cost.usage for one in records(again)] == [one.cost.usage for one in before]
     assert {one.cost.replayed_calls for one in records(again)} == {2}
@@ -109,7 +108,7 @@ def test_a_refusal_stops_the_run_without_a_record_and_the_next_command_goes_on(
     with pytest.raises(HarnessError, match=r"refused the key \(HTTP 401: the script asked for 401\)"):
         run()
     teller_server.refuses = 0
-    assert teller_server.asked == []
+    assert teller_server.answered == []
     result = run()
     assert (result.status, result.n_ok, result.n_error) == ("done", N_QUERIES, 0)
     assert {record.attempt for record in records(result)} == {1}

@@ -12,14 +12,12 @@ from hostile_cypher import (
     READS_FILES,
     REFUSED,
     SENDS_REQUESTS,
-    TWO_WITH,
     WRITES,
 )
 
-from systems.common.cypher.graph_schema import SHOWN
 from systems.common.cypher.statement import ReadStatement, StatementPiece
 from systems.common.cypher.statement_check import Refused, read_statement
-from systems.common.prompts.cypher import cypher_messages, statement_in
+from systems.common.prompts.cypher import statement_in
 
 
 def spelled(piece: StatementPiece) -> str:
@@ -56,11 +54,6 @@ def test_a_harmful_statement_is_refused_in_any_disguise(disguise: str) -> None:
         for text in (statement, statement.lower()):
             with pytest.raises(Refused):
                 read_statement(disguise.format(text), 20)
-
-
-def test_there_are_fifty_of_them_and_more() -> None:
-    assert len(set(REFUSED)) >= 50
-    assert len(set(BOMBS)) >= 90
 
 
 @pytest.mark.parametrize("statement", (*AT_THE_BOUND, *HEAVY))
@@ -128,15 +121,6 @@ def test_what_only_looks_harmful_is_allowed(statement: str) -> None:
     assert text_of(read_statement(statement, 20))
 
 
-def test_a_second_with_is_refused() -> None:
-    with pytest.raises(Refused):
-        read_statement(TWO_WITH, 20)
-
-
-def test_a_comment_that_hides_nothing_is_dropped() -> None:
-    assert "/*" not in text_of(read_statement("MATCH (d:Document) /* all */ RETURN d.doc_id // end", 20))
-
-
 def test_a_statement_that_does_not_say_where_its_rows_come_from_is_sent_back() -> None:
     with pytest.raises(Refused, match="add doc_id or chunk_id"):
         read_statement("MATCH (e:Entity) RETURN e.name", 20)
@@ -153,11 +137,3 @@ def test_a_statement_that_does_not_say_where_its_rows_come_from_is_sent_back() -
 )
 def test_a_statement_is_found_in_a_reply(reply: str, statement: str) -> None:
     assert statement_in(reply) == statement
-
-
-def test_the_examples_that_a_model_is_shown_may_be_run() -> None:
-    messages = cypher_messages("Who?")
-    assert SHOWN in messages[0].content
-    for message in messages:
-        if message.role == "assistant":
-            read_statement(message.content, 20)

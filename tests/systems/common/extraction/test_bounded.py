@@ -1,6 +1,5 @@
 import asyncio
 import json
-from collections.abc import Callable
 
 import pytest
 from runtimes import Asked, Chat
@@ -106,13 +105,6 @@ async def test_what_a_server_without_schemas_may_send_is_bounded(
 async def test_json_without_a_single_triplet_of_that_form_is_a_failure(text: str) -> None:
     (found,) = await extract(Chat(lambda _: text), "text")
     assert found.failure
-
-
-async def test_progress_counts_every_chunk() -> None:
-    told: list[tuple[int, int]] = []
-    progress: Callable[[int, int], None] = lambda done, total: told.append((done, total))  # noqa: E731
-    await BoundedExtractor(Chat(lambda _: reply()), progress).extract(chunks("a", "b", "c"))
-    assert told == [(1, 3), (2, 3), (3, 3)]
 
 
 async def test_calls_go_side_by_side_within_bounds() -> None:

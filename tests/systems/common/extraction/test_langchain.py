@@ -102,26 +102,6 @@ async def test_prose_twice_is_a_failure_that_shows_it() -> None:
     assert len(chat.calls) == 2
 
 
-async def test_json_that_was_cut_off_is_a_failure_that_says_so_and_never_half_a_graph() -> None:
-    graph, _ = await extract(GRAPH[:-40], GRAPH[:-40])
-
-    assert "max_tokens" in graph.failure
-    assert graph.triplets == ()
-
-
-async def test_json_of_another_shape_is_a_failure() -> None:
-    graph, _ = await extract('{"triplets": []}', '{"nodes": [{"name": "Apple"}], "relationships": []}')
-
-    assert "nodes.0.id" in graph.failure
-
-
-async def test_a_code_fence_around_the_graph_is_no_failure() -> None:
-    graph, chat = await extract(f"Here it is:\n```json\n{GRAPH}\n```")
-
-    assert graph == READ
-    assert len(chat.calls) == 1
-
-
 @pytest.mark.parametrize("nothing", [[], None])
 async def test_a_passage_without_entities_is_an_empty_graph_and_no_failure(nothing: list[str] | None) -> None:
     graph, chat = await extract(json.dumps({"nodes": nothing, "relationships": nothing}))

@@ -57,14 +57,3 @@ async def test_who_published_is_not_what_was_asked(store: GraphStore) -> None:
     question = "Who, according to TechCrunch, The Verge's and Sporting News articles, left OpenAI?"
     assert await named(store, question, publishers) == ["OpenAI"]
     assert await named(store, "What did TechCrunch say of Sam Altman?") == ["TechCrunch", "Sam Altman"]
-
-
-async def test_a_name_finds_no_more_aliases_than_asked_for(tmp_path: Path) -> None:
-    many = await written(LadybugStore(tmp_path), graph(texts(1), names=[f"Acme {n}" for n in range(9)]))
-    assert len(await entities_named(many, "What does Acme make?", frozenset(), 3)) == 3
-    many.close()
-
-
-@pytest.mark.parametrize("text", ["Which company ", "A ", "'", "Aa of the ", "“", "A.-", "word " * 9])
-async def test_a_long_hostile_question_finds_nothing_and_ends(store: GraphStore, text: str) -> None:
-    assert await named(store, text * 2_000) == []

@@ -36,7 +36,3 @@ async def test_what_mentions_as_much_comes_as_the_search_has_it(store: GraphStor
 
 async def test_the_search_s_best_is_not_lost_where_many_mention_as_much(store: GraphStore) -> None:
     assert await found(store, "other", searched=(4,), depth=1) == ["d4"]
-
-
-async def test_entities_that_nobody_mentions_find_nothing(store: GraphStore) -> None:
-    assert await found(store, "nobody", searched=(0,)) == await found(store) == []

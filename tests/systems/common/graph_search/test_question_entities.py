@@ -1,11 +1,14 @@
 import json
-import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from runtimes import Asked, Chat
 
 from harness.llm_utils.structured_output import Unreadable
 from systems.common.graph_search.question_entities import ask_for_names, names_in
+from systems.common.graph_search.triplet_ranking import rank_triplets
+from systems.common.graph_stores.contract import StoredTriplet
 from systems.common.prompts.names import MAX_NAMES
 
 
@@ -33,17 +36,6 @@ def test_quoted_phrases_and_capitalised_words_are_names_in_their_order(question:
     assert [name for name in found if name not in {"Wer"}] == names
 
 
-def test_there_are_never_more_than_a_few() -> None:
-    assert len(names_in(", ".join(f"Name{n}" for n in range(100)))) == MAX_NAMES
-
-
-@pytest.mark.parametrize("text", ["Which company ", "A ", "'", "Aa of the ", "“", "A.-"])
-def test_a_long_hostile_question_takes_no_time(text: str) -> None:
-    start = time.process_time()
-    names_in(text * 20_000)
-    assert time.process_time() - start < 5
-
-
 async def test_the_model_is_asked_once_and_its_names_are_bounded() -> None:
     chat = Chat(lambda _: json.dumps({"names": [" Tidewright ", "", 4, "Tidewright", *map(str, range(50))]}))
     names = await ask_for_names(chat, "Who runs {Tidewright}?")
@@ -61,3 +53,32 @@ async def test_prose_is_asked_for_once_more_and_then_an_error_of_that_query() ->
     assert await ask_for_names(Chat(forgetful), "Who?") == ["A"]
     with pytest.raises(Unreadable):
         await ask_for_names(Chat(lambda _: "prose"), "Who?")
+
+
+def triplet(head: str, relation: str, tail: str, n_chunks: int = 1) -> StoredTriplet:
+    chunks = tuple(f"c{number}" for number in range(n_chunks))
+    return StoredTriplet(head, relation, tail, head, tail, chunks, ("d",))
+
+
+QUESTION = "Who did Tidewright Power pay to replace Ondrevik?"
+FOUND = {"tidewright power": 0, "ondrevik": 1}
+BOTH = triplet("tidewright power", "HIRED", "ondrevik")
+WORDS = triplet("tidewright power", "REPLACE", "brennick")
+OFTEN = triplet("alder", "KNOWS", "tidewright power", n_chunks=3)
+PLAIN = triplet("tidewright power", "BUILT", "gull sound")
+OTHER = triplet("gannets", "PLAY", "ondrevik")
+ORDER = [BOTH, WORDS, OTHER, OFTEN, PLAIN]
+
+
+def test_both_ends_first_then_the_best_of_each_entity_by_the_question_s_words_and_support() -> None:
+    assert rank_triplets(QUESTION, FOUND, ORDER[::-1]) == ORDER
+
+
+def test_an_entity_with_hundreds_of_relations_leaves_room_for_the_others() -> None:
+    hub = [triplet("tidewright power", f"R{number}", "x") for number in range(300)]
+    assert rank_triplets(QUESTION, FOUND, [*hub, OTHER])[1] == OTHER
+
+
+@given(st.permutations(ORDER))
+def test_the_order_they_came_in_does_not_matter(shuffled: list[StoredTriplet]) -> None:
+    assert rank_triplets(QUESTION, FOUND, shuffled) == ORDER

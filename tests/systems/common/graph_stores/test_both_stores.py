@@ -1,7 +1,5 @@
 """What a graph store keeps and finds, held against Ladybug and Neo4j alike."""
 
-from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,14 +19,11 @@ from graph_samples import (
 
 from harness.core.records import Document, Span
 from systems.common.chunking import Chunk
-from systems.common.graph_stores.contract import EntityHit, GraphSize, GraphStore
+from systems.common.graph_stores.contract import EntityHit, GraphStore
 from systems.common.headings import document_heading
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
-
-NewStore = Callable[[Path], GraphStore]
-
 
 # --- the graph
 
@@ -47,12 +42,6 @@ async def test_the_triplets_of_an_entity_are_those_that_start_or_end_at_it(store
     assert found[2].doc_ids == ("d0", "d2")
 
 
-async def test_a_triplet_between_two_of_the_entities_comes_once(store: GraphStore) -> None:
-    await written(store, graph(texts(4), EDGES))
-    found = await store.triplets_of(["openai", "sam altman", "openai"])
-    assert len(found) == len(set(found)) == 4
-
-
 @pytest.mark.slow
 async def test_a_random_graph_comes_back_whole_in_the_order_of_the_graph(store: GraphStore) -> None:
     kept = random_graph(texts(50), entities=200, relations=2000)
@@ -60,41 +49,6 @@ async def test_a_random_graph_comes_back_whole_in_the_order_of_the_graph(store: 
     everyone = [entity.entity_id for entity in kept.entities]
     assert await store.triplets_of(everyone) == expected(kept, everyone)
     assert await store.triplets_of(everyone[:7]) == expected(kept, everyone[:7])
-
-
-async def test_several_chunks_of_one_document_make_it_one_source(store: GraphStore) -> None:
-    chunks = chunks_of([Document(doc_id="d", text="x" * 30)], size=10)
-    await written(store, graph(chunks, [("A", "KNOWS", "B", (0, 2))]))
-    (found,) = await store.triplets_of(["a"])
-    assert found.chunk_ids == ("000000-00000", "000000-00002")
-    assert found.doc_ids == ("d",)
-
-
-async def test_entities_that_are_not_there_have_no_triplets(store: GraphStore) -> None:
-    await written(store, graph(texts(4), EDGES))
-    assert await store.triplets_of([]) == []
-    assert await store.triplets_of(["nobody", "' OR 1=1 //", ""]) == []
-
-
-RELATIONS = ["2ND_CEO_OF", "ARBEITET_FÜR", "में_काम", "A`]->() DELETE n //", "' \n\x00\\", "R" * 200, ""]
-
-
-async def test_any_relation_comes_back_to_the_letter(store: GraphStore) -> None:
-    await written(store, graph(texts(1), [("A", relation, "B", (0,)) for relation in RELATIONS]))
-    assert [item.relation for item in await store.triplets_of(["b"])] == sorted(RELATIONS)
-
-
-async def test_an_edge_from_an_entity_to_itself_is_one_triplet_and_one_relation(store: GraphStore) -> None:
-    await written(store, graph(texts(1), [("A", "OWNS", "A", (0,))]))
-    assert len(await store.triplets_of(["a"])) == 1
-    assert [hit.degree for hit in await store.find_entities("a", 5)] == [1]
-
-
-async def test_size_counts_what_the_graph_holds(store: GraphStore) -> None:
-    chunks = chunks_of([Document(doc_id="a", text="x" * 25), Document(doc_id="b", text="y")], size=10)
-    kept = graph(chunks, [("A", "KNOWS", "B", (0, 3)), ("B", "KNOWS", "A", (1,))], ["C"])
-    await written(store, kept)
-    assert await store.size() == GraphSize(documents=2, chunks=4, entities=3, relations=2, mentions=6)
 
 
 # --- entities by id, who mentions them, who published
@@ -193,20 +147,6 @@ async def test_search_syntax_in_a_phrase_is_text(store: GraphStore) -> None:
         assert await names(store, phrase) == (["Sam Altman"] if "sam" in phrase else []), phrase
 
 
-async def test_a_phrase_without_a_word_finds_nothing(store: GraphStore) -> None:
-    await written(store, graph(texts(4), EDGES, ["\U0001f600", "?!", ""]))
-    for phrase in ("", " ", "?!", "\n\t", "\U0001f600", "---", "\u3000"):
-        assert await store.find_entities(phrase, 10) == []
-
-
-async def test_names_come_back_to_the_letter_control_characters_included(store: GraphStore) -> None:
-    name = "nul\x00 \r\n\t\"'\\ \u2028 \x1b[31m \U0001f600 [a,b] {c} ,; end"
-    await written(store, graph(texts(1), [(name, "KNOWS", "B", (0,))]))
-    assert await names(store, "nul") == [name]
-    (found,) = await store.triplets_of([name.lower()])
-    assert (found.head, found.head_id) == (name, name.lower())
-
-
 # --- passages
 
 
@@ -233,12 +173,6 @@ async def test_equal_cosines_come_in_corpus_order_also_at_the_cut(store: GraphSt
     rows = np.concatenate([far[:8], same.repeat(50, 0), far[8:]])
     await store.write(graph(texts(len(rows))), rows)
     assert await numbers(store, same[0], k) == list(range(8, 8 + k))
-
-
-async def test_where_k_is_larger_than_the_index_all_come(store: GraphStore) -> None:
-    rows = directions(30)
-    await store.write(graph(texts(30)), rows)
-    assert await numbers(store, rows[0], 99) == np.argsort(-(rows @ rows[0]), kind="stable").tolist()
 
 
 @pytest.mark.slow
@@ -306,25 +240,3 @@ async def test_texts_come_back_to_the_letter_where_their_span_says(store: GraphS
         assert context.doc_ids == (source.doc_id,)
         assert source.text[context.span.start : context.span.end] == text
         assert context.text == f"{document_heading(kept.chunks[0].document)}\n{text}"
-
-
-# --- degenerate graphs
-
-
-@pytest.mark.slow
-async def test_an_empty_corpus_is_an_index_that_finds_nothing(new_store: NewStore, tmp_path: Path) -> None:
-    first = new_store(tmp_path / "index")
-    await first.write(graph([]), np.zeros((0, 0), dtype=np.float32))
-    for store in (first, new_store(tmp_path / "index")):
-        assert await store.size() == GraphSize(0, 0, 0, 0, 0)
-        assert await store.find_entities("anything", 10) == []
-        assert await store.triplets_of(["anything"]) == []
-        assert await store.nearest_chunks(directions(1)[0], 10) == []
-        assert await store.chunks([]) == []
-
-
-async def test_a_chunk_without_entities_is_still_found(store: GraphStore) -> None:
-    await written(store, graph(texts(1)))
-    assert await store.size() == GraphSize(documents=1, chunks=1, entities=0, relations=0, mentions=0)
-    assert [context.doc_ids for context in await store.nearest_chunks(directions(1)[0], 3)] == [("d0",)]
-    assert await store.find_entities("text", 3) == []

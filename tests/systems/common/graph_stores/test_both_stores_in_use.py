@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from pathlib import Path
 import graph_samples
 import psutil
 import pytest
-from graph_samples import EDGES, directions, expected, graph, passages_of, random_graph, texts, written
+from graph_samples import EDGES, directions, expected, graph, random_graph, texts, written
 
 from harness.core.errors import MissingDependency
 from systems.common.graph_stores.contract import GraphSize, GraphStore
@@ -79,18 +78,6 @@ async def test_fresh_processes_answer_from_one_index_at_once_and_alike(
     for output, noise in outputs:
         assert json.loads(output) == json.loads(json.dumps(here))
         assert noise == ""
-
-
-async def test_a_moved_index_is_whole(new_store: NewStore, tmp_path: Path) -> None:
-    kept = random_graph(texts(20), entities=30, relations=60)
-    first = await written(new_store(tmp_path / "index"), kept)
-    before = await first.triplets_of(["person 1"]), await first.find_entities("person 5", 3)
-    first.close()
-    shutil.move(tmp_path / "index", tmp_path / "elsewhere")
-    moved = new_store(tmp_path / "elsewhere")
-    assert (await moved.triplets_of(["person 1"]), await moved.find_entities("person 5", 3)) == before
-    assert await moved.chunks(["000003-00000"]) == [passages_of(kept)[3]]
-    assert len(await moved.nearest_chunks(directions(1)[0], 3)) == 3
 
 
 @pytest.mark.slow
@@ -162,15 +149,6 @@ async def test_a_cancelled_write_stops_when_the_store_is_closed(new_store: NewSt
 # --- many at once, and the end
 
 
-async def test_overlapping_questions_get_what_one_at_a_time_gets(store: GraphStore) -> None:
-    kept = random_graph(texts(50), entities=100, relations=500)
-    await written(store, kept)
-    ids = [entity.entity_id for entity in kept.entities]
-    asked = [ids[place : place + 3] for place in range(0, 60, 2)]
-    found = await asyncio.gather(*(store.triplets_of(some) for some in asked))
-    assert found == [expected(kept, some) for some in asked]
-
-
 @pytest.mark.slow
 async def test_cancelled_questions_disturb_no_other_and_not_the_end(store: GraphStore) -> None:
     kept = random_graph(texts(200), entities=500, relations=3000)
@@ -206,10 +184,6 @@ async def test_a_closed_store_answers_nothing_and_may_be_closed_again(store: Gra
         await store.size()
 
 
-async def test_a_store_that_was_never_used_may_be_closed(store: GraphStore) -> None:
-    store.close()
-
-
 async def test_close_leaves_no_file_and_no_connection_open(store: GraphStore, tmp_path: Path) -> None:
     before = len(psutil.Process().net_connections())
     await written(store, graph(texts(4), EDGES))
@@ -225,15 +199,6 @@ async def test_close_leaves_no_file_and_no_connection_open(store: GraphStore, tm
         await asyncio.sleep(0.01)
     assert below == []
     assert len(psutil.Process().net_connections()) <= before
-
-
-async def test_nothing_is_printed(store: GraphStore, capfd: pytest.CaptureFixture[str]) -> None:
-    await written(store, graph(texts(4), EDGES))
-    await store.triplets_of(["openai"])
-    await store.find_entities("openai", 3)
-    await store.nearest_chunks(directions(1)[0], 3)
-    store.close()
-    assert capfd.readouterr() == ("", "")
 
 
 def test_without_its_package_a_store_says_what_to_install(

@@ -10,16 +10,14 @@ from pathlib import Path
 import graph_samples
 import psutil
 import pytest
-from graph_samples import EDGES, chunks_of, directions, expected, graph, texts, written
+from graph_samples import EDGES, directions, expected, graph, texts, written
 
-from harness.core.records import Document
 from systems.common.chunking import Chunk
 from systems.common.cypher import graph_schema
 from systems.common.cypher.statement import ReadStatement
 from systems.common.cypher.statement_check import read_statement
 from systems.common.graph_stores.contract import AskFailed
 from systems.common.graph_stores.ladybug import LadybugStore
-from systems.common.graph_types import KnowledgeGraph
 
 FILES = {"passages", "entities.sqlite", "graph.lbug"}
 
@@ -84,17 +82,6 @@ def test_nothing_is_written_outside_its_folder(tmp_path: Path) -> None:
     assert {path.name for path in folder.iterdir()} == FILES
 
 
-@pytest.mark.slow
-async def test_a_long_text_of_one_document_and_its_id_are_no_trouble(tmp_path: Path) -> None:
-    source = Document(doc_id="i" * 100_000, text='wörd "\n' * 2_000_000, title="t" * 100_000)
-    kept = graph(chunks_of([source], size=len(source.text)), EDGES[:0])
-    store = await written(LadybugStore(tmp_path), kept)
-    (found,) = await store.chunks(["000000-00000"])
-    assert found.text.endswith(source.text)
-    assert found.doc_ids == (source.doc_id,)
-    store.close()
-
-
 async def test_a_chunk_id_that_a_list_could_not_hold_is_refused(tmp_path: Path) -> None:
     chunk = texts(1)[0]
     odd = Chunk("a,b", chunk.text, chunk.span, chunk.document)
@@ -110,10 +97,6 @@ async def test_an_unfinished_index_is_no_index(tmp_path: Path, left: set[str]) -
     with pytest.raises(FileNotFoundError, match="no finished graph"):
         await store.size()
     store.close()
-
-
-def test_the_empty_graph_has_nothing_to_copy() -> None:
-    assert graph([]) == KnowledgeGraph((), (), (), ())
 
 
 # --- statements of others
@@ -163,17 +146,6 @@ async def test_close_waits_for_no_statement(tmp_path: Path, unplannable: ReadSta
     ends = await asyncio.gather(*asked, return_exceptions=True)
     assert all(isinstance(end, AskFailed | RuntimeError | asyncio.CancelledError) for end in ends)
     assert asking_processes() == []
-
-
-@pytest.mark.slow
-async def test_statements_at_the_same_time_are_each_answered(tmp_path: Path, unplannable: ReadStatement) -> None:
-    store = await written(LadybugStore(tmp_path), graph(texts(4), EDGES))
-    hanging = asyncio.create_task(store.ask(unplannable, 3.0))
-    found = await asyncio.gather(*(store.ask(read_statement(FIRST, 20), 30.0) for _ in range(6)))
-    assert found == [[["d0"]]] * 6
-    with pytest.raises(AskFailed):
-        await hanging
-    store.close()
 
 
 @pytest.mark.slow

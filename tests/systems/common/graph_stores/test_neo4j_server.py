@@ -136,11 +136,6 @@ def test_only_our_own_names_get_into_queries(name: str) -> None:
         Space(name)
 
 
-def test_a_folder_has_one_space_however_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert Space.of(Path("a")) == Space.of(tmp_path / "b" / ".." / "a") != Space.of(tmp_path / "b")
-
-
 def test_a_folder_of_the_same_name_on_another_machine_has_another_space(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

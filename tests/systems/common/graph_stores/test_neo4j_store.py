@@ -180,16 +180,6 @@ async def test_the_folder_names_space_and_server_and_no_secret(
     assert neo4j_server.password not in text + repr(store) + repr(vars(store)) + repr(neo4j_server)
 
 
-async def test_a_file_that_names_no_space_of_ours_is_refused(new: New, tmp_path: Path) -> None:
-    await written(new("a"), graph(texts(1)))
-    file = tmp_path / "a" / "neo4j.json"
-    told = json.loads(file.read_text(encoding="utf-8"))
-    file.write_text(json.dumps({**told, "space": "Rag_x) DETACH DELETE n //"}), encoding="utf-8")
-    with pytest.raises(ValueError, match="not a label space name"):
-        await new("a").size()
-    file.write_text(json.dumps(told), encoding="utf-8")
-
-
 async def test_ties_beyond_the_first_candidates_still_come_in_corpus_order(new: New) -> None:
     same, far = unit(np.ones((1, 16))), directions(20)
     rows = np.concatenate([far[:10], same.repeat(1500, 0), far[10:]])

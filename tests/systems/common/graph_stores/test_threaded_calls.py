@@ -6,14 +6,6 @@ import pytest
 from systems.common.graph_stores.threaded_calls import Calls
 
 
-async def test_work_runs_in_a_thread_and_its_result_or_error_comes_back() -> None:
-    calls = Calls()
-    assert await calls.run(threading.get_ident) != threading.get_ident()
-    with pytest.raises(ZeroDivisionError):
-        await calls.run(lambda: 1 // 0)
-    assert calls.close()
-
-
 async def test_close_waits_for_what_a_cancelled_caller_left_running() -> None:
     calls = Calls()
     started, release, ended = threading.Event(), threading.Event(), threading.Event()

@@ -1,8 +1,11 @@
+"""Work side by side within bounds, and each piece of it once."""
+
 import asyncio
 
 import pytest
 
 from harness.llm_utils.bounded_concurrency import map_bounded
+from harness.llm_utils.compute_once import Once
 
 
 async def test_results_stand_in_the_order_of_the_items_and_never_more_than_the_limit_are_under_way() -> None:
@@ -35,11 +38,29 @@ async def test_the_first_exception_comes_out_as_itself_and_ends_the_others() -> 
     assert finished == []
 
 
-async def test_nothing_gives_nothing() -> None:
-    assert await map_bounded(asyncio.sleep, [], 2) == []
+async def test_what_many_ask_for_at_once_is_made_once() -> None:
+    once: Once[str, int] = Once()
+    made: list[str] = []
+
+    async def make() -> int:
+        made.append("x")
+        await asyncio.sleep(0)
+        return 7
+
+    assert await asyncio.gather(*[once.of("key", make) for _ in range(5)]) == [7] * 5
+    assert await once.of("key", make) == 7
+    assert made == ["x"]
 
 
-async def test_progress_hears_of_each_item_that_is_done() -> None:
-    told: list[tuple[int, int]] = []
-    await map_bounded(asyncio.sleep, [0.0, 0.0, 0.0], 2, lambda done, total: told.append((done, total)))
-    assert told == [(1, 3), (2, 3), (3, 3)]
+async def test_a_failure_is_raised_to_everyone_who_asks_and_not_tried_again() -> None:
+    once: Once[str, int] = Once()
+    tried: list[str] = []
+
+    async def make() -> int:
+        tried.append("x")
+        raise ValueError("no triplets in this reply")
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="no triplets in this reply"):
+            await once.of("key", make)
+    assert tried == ["x"]

@@ -1,9 +1,10 @@
-"""Words beyond the question: shares counted by hand, and what has none."""
+"""Words that an answer shares with its reference and its contexts: counted by hand."""
 
 import pytest
 from scoring import build_scorer, score_all
 
 from harness.evaluators.novel_tokens import SPEC, shared_novel_tokens
+from harness.evaluators.support import common_subsequence, support_of
 
 from .conftest import MakeRecord, MakeReference
 
@@ -45,10 +46,6 @@ def test_marks_case_citations_and_scripts_do_not_part_what_is_the_same(answer: s
     assert found.f1 == 1.0
 
 
-def test_a_reference_of_function_words_holds_nothing_to_find() -> None:
-    assert shared_novel_tokens("?", "anything", "it is that") is None
-
-
 def test_what_has_no_graded_score_has_none_and_an_empty_answer_is_nothing(
     reference: MakeReference, record: MakeRecord
 ) -> None:
@@ -66,3 +63,40 @@ def test_of_several_references_the_best_counts(reference: MakeReference, record:
         build_scorer(SPEC), [reference("q1", "Robert Jones", "Ann Smith")], {("q1", 0): record("q1", "Ann Smith")}
     )
     assert [score.value for score in scores] == [1.0, 1.0, 1.0]
+
+
+CONTEXTS = ["Acme was founded in 1990 by Ann Lee in Oslo.", "It sells 12 kinds of lamps."]
+
+
+def test_a_copied_answer_is_supported_in_every_way() -> None:
+    found = support_of("Acme was founded in 1990 by Ann Lee", CONTEXTS)
+    assert found is not None
+    assert tuple(found) == (1.0, 1.0, 1.0, 1.0)
+
+
+def test_words_and_numbers_that_no_context_has_are_not_supported() -> None:
+    found = support_of("Acme was founded in 1985 by Bob Lee", CONTEXTS)
+    assert found is not None
+    # Acme, founded, Lee of Acme, founded, 1985, Bob, Lee.
+    assert found.words == pytest.approx(3 / 5)
+    assert found.bigrams < found.words
+    assert found.exact == 0.0
+
+
+def test_the_order_of_words_counts_for_pairs_and_subsequences_alone() -> None:
+    found = support_of("Oslo lamps Ann", CONTEXTS)
+    assert found is not None
+    assert (found.words, found.bigrams) == (1.0, 0.0)
+    assert found.rouge_l == pytest.approx(2 / 3)
+
+
+def test_an_answer_of_function_words_says_nothing() -> None:
+    assert support_of("It is that.", CONTEXTS) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "length"),
+    [("a b c d", "b d", 2), ("a b c", "c b a", 1), ("", "a", 0), ("a a b", "a b a", 2), ("x", "y", 0)],
+)
+def test_a_common_subsequence_by_hand(one: str, other: str, length: int) -> None:
+    assert common_subsequence(one.split(), other.split()) == length

@@ -1,0 +1,207 @@
+"""Triplets of texts: by the rules, by a model, and window by window."""
+
+import asyncio
+import functools
+import itertools
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from runtimes import Chat
+
+from harness.core.records import Triplet
+from harness.extraction import nlp, nlp_found
+from harness.extraction.model_triplets import MAX_TRIPLETS, JudgedTriplets
+from harness.extraction.rule_triplets import WINDOW, ParsedTexts, Unparsed
+from harness.extraction.text_windows import Extractions, windows_of
+from harness.llm_utils.structured_output import Unreadable
+
+LOAD = functools.cache(nlp._load)
+SUED = "Apple sued Samsung."
+COMPANIES = ["Apple", "Google", "Microsoft", "Samsung", "Sony", "Intel", "IBM", "Nokia", "Amazon", "Netflix"]
+BOUGHT = "Google bought YouTube."
+
+
+@pytest.fixture
+def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The pipelines that were asked for."""
+    asked: list[str] = []
+
+    def load(pipeline: str) -> object:
+        asked.append(pipeline)
+        return LOAD(pipeline)
+
+    monkeypatch.setattr(nlp, "_load", load)
+    return asked
+
+
+@pytest.fixture
+def told() -> list[tuple[int, int]]:
+    return []
+
+
+@pytest.fixture
+def parsed(loads: list[str], told: list[tuple[int, int]]) -> ParsedTexts:
+    return ParsedTexts(lambda done, total: told.append((done, total)))
+
+
+async def test_a_window_is_parsed_once_and_the_pipeline_is_loaded_once(
+    parsed: ParsedTexts, loads: list[str], told: list[tuple[int, int]]
+) -> None:
+    await parsed.parse([SUED, BOUGHT, SUED])
+    await parsed.of(BOUGHT)
+    await parsed.of("Microsoft hired Sam Altman.")
+
+    assert told == [(2, 2), (1, 1)]
+    assert len(loads) == 1
+
+
+async def test_a_long_text_has_more_triplets_than_a_window_may(parsed: ParsedTexts) -> None:
+    text = " ".join(f"{one} sued {other}." for one, other in itertools.permutations(COMPANIES, 2))
+    assert len(text) > WINDOW
+
+    found = await parsed.of(text)
+
+    assert len(found) > nlp_found.MAX_TRIPLETS
+    assert {triplet.head for triplet in found} >= {COMPANIES[0], COMPANIES[-1]}
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "Yes", "()-[]->()", "(a)-[b]->", "\x00\x1b[2J", ")-[" * 2000])
+async def test_a_text_that_states_nothing_has_no_triplets(parsed: ParsedTexts, text: str) -> None:
+    assert await parsed.of(text) == ()
+
+
+async def test_a_text_that_cannot_be_parsed_is_an_error_whoever_asks(
+    parsed: ParsedTexts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def phrases_of(doc: object) -> object:
+        if "poison" in str(doc):
+            raise RuntimeError("cannot parse")
+        return parse(doc)
+
+    parse = nlp_found.phrases_of  # type: ignore[attr-defined]
+    monkeypatch.setattr(nlp_found, "phrases_of", phrases_of)
+    await parsed.parse(["poison", SUED])
+
+    with pytest.raises(Unparsed, match="RuntimeError: cannot parse"):
+        await parsed.of(SUED, "poison")
+    assert await parsed.of(SUED)
+
+
+def reply(*triplets: object) -> str:
+    return json.dumps({"triplets": list(triplets)})
+
+
+async def read(*replies: str, window: str = "Apple sued Samsung in 2011.") -> tuple[Triplet, ...]:
+    waiting = iter(replies)
+    return await JudgedTriplets(Chat(lambda _: next(waiting))).read(window)
+
+
+async def test_a_window_becomes_its_triplets() -> None:
+    found = await read(reply(["Apple", "sued", "Samsung"], ["Apple", "sued Samsung in", "2011"]))
+    assert found == (Triplet("Apple", "sued", "Samsung"), Triplet("Apple", "sued Samsung in", "2011"))
+
+
+async def test_the_question_is_the_text_alone_and_its_reply_is_bounded() -> None:
+    chat = Chat(lambda _: reply())
+    await JudgedTriplets(chat).read("Apple sued Samsung.")
+    (asked,) = chat.calls
+    assert "Apple sued Samsung." in asked.messages[-1].content
+    assert asked.max_tokens is not None
+    assert asked.json_schema is not None
+
+
+async def test_objects_are_read_too_since_a_server_may_not_know_schemas() -> None:
+    assert await read(reply({"head": "Apple", "relation": "sued", "tail": "Samsung"})) == (
+        Triplet("Apple", "sued", "Samsung"),
+    )
+
+
+async def test_triplets_with_an_empty_or_missing_part_are_left_out_and_others_kept() -> None:
+    found = await read(
+        reply(["Apple", "", "Samsung"], ["Apple", "sued"], [1, 2, 3], ["a", "b", "c"], ["a", "b", "c"])
+    )
+    assert found == (Triplet("a", "b", "c"),)
+
+
+async def test_a_list_without_end_is_cut() -> None:
+    assert len(await read(reply(*[[f"head {number}", "is", "a"] for number in range(500)]))) == MAX_TRIPLETS
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    ["", "I cannot.", '{"triplets": 3}', reply(["", "", ""]), reply(["...", "...", "..."]), '{"triplets": [["a"'],
+)
+async def test_a_reply_that_cannot_be_read_is_asked_for_again_and_then_a_failure(garbage: str) -> None:
+    assert await read(garbage, reply(["a", "b", "c"])) == (Triplet("a", "b", "c"),)
+    with pytest.raises(Unreadable):
+        await read(garbage, garbage)
+
+
+class Reading:
+    """Reads a window as one triplet for each of its words, and remembers the windows."""
+
+    def __init__(self) -> None:
+        self.windows: list[str] = []
+
+    async def __call__(self, window: str) -> tuple[Triplet, ...]:
+        self.windows.append(window)
+        await asyncio.sleep(0)
+        if "garbage" in window:
+            raise Unreadable("the model's reply is not what was asked for")
+        return tuple(Triplet(word, "is", "said") for word in window.split())
+
+
+def heads(triplets: tuple[Triplet, ...]) -> list[str]:
+    return [triplet.head for triplet in triplets]
+
+
+async def test_a_text_is_read_once_however_often_it_is_asked_for() -> None:
+    read = Reading()
+    extractions = Extractions(read, 100)
+    await asyncio.gather(extractions.of("one two"), extractions.of("one two", "three"), extractions.of("three"))
+    assert read.windows == ["one two", "three"]
+
+
+async def test_a_long_text_is_read_in_windows() -> None:
+    read = Reading()
+    found = await Extractions(read, 12).of("one two. three four. five")
+    assert read.windows == ["one two.", "three four.", "five"]
+    assert len(found) == 5
+
+
+async def test_a_text_that_repeats_itself_is_not_read_twice() -> None:
+    read = Reading()
+    await Extractions(read, 10).of("the same.\n\nthe same.\n\nthe same.")
+    assert read.windows == ["the same."]
+
+
+async def test_one_window_that_cannot_be_read_fails_the_text_and_no_other() -> None:
+    read = Reading()
+    extractions = Extractions(read, 12)
+    with pytest.raises(Unreadable):
+        await extractions.of("one two. garbage. five six.")
+    assert "five six." in read.windows
+    assert heads(await extractions.of("one two.")) == ["one", "two."]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a paragraph\n\nand another one", ["a paragraph", "and another one"]),
+        ("a line\nand another line", ["a line", "and another line"]),
+        ("One sentence. And another.", ["One sentence.", "And another."]),
+        ("words without any full stop", ["words without any", "full stop"]),
+        ("x" * 40, ["x" * 18, "x" * 18, "x" * 4]),
+    ],
+)
+def test_a_text_is_cut_where_it_hurts_least(text: str, expected: list[str]) -> None:
+    assert list(windows_of(text, 18)) == expected
+
+
+@given(text=st.text(alphabet="ab. \n", max_size=200), longest=st.integers(1, 40))
+def test_windows_are_within_bounds_and_lose_only_white_space(text: str, longest: int) -> None:
+    windows = list(windows_of(text, longest))
+    assert all(0 < len(window) <= longest and window == window.strip() for window in windows)
+    assert "".join("".join(windows).split()) == "".join(text.split())
