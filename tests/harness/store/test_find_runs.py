@@ -1,6 +1,7 @@
 """Which runs a name on the command line means."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
