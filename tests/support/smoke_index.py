@@ -1,4 +1,4 @@
-"""What makes runs cheap for tests of something else: a built index of the smoke config, and no worker processes."""
+"""Cheap runs for tests of something else: a built index of the smoke config, workers without processes."""
 
 import shutil
 from collections.abc import Callable, Iterator
