@@ -164,6 +164,7 @@ def test_nothing_of_a_killed_command_goes_on(line: CommandLine, server: FakeServ
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_evaluators_over_ray_write_the_scores_that_they_write_here(
     tmp_path: Path, line: CommandLine, server: FakeServer
 ) -> None:
