@@ -10,13 +10,12 @@ import httpx2
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.core.records import Usage
 from harness.llm_utils.reasoning import Separated, separate_reasoning
-from harness.models.api_client import APIClient, APIStatusError
 from harness.models.embedding_replies import BatchTooLarge, is_about_a_batch, vectors_of
 from harness.models.logprob_choice import are_refused, letter_request, letter_shares, no_letters
 from harness.models.metering import current_meter
 from harness.models.model_endpoint import Endpoint
 from harness.models.parameter_adapter import AdaptingTransport, ModelDialect
-from harness.models.providers import api_key, provider_of
+from harness.models.providers import api_key, need_client, provider_of
 from harness.models.remote_calls import RemoteCallContext, RemoteTransport
 from harness.models.reply_parsing import ending_of, usage_of
 from harness.models.transport import CallContext, MeteredTransport
@@ -24,6 +23,8 @@ from harness.protocols import Message
 from harness.store import Dialect, Dialects
 
 if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
     from harness.models.llama_server import ServerAccess
     from harness.protocols import Vectors
 
@@ -52,8 +53,11 @@ def build_chat(
 
 def open_client(
     config: ModelConfig, call_context: AnyCallContext, server: "ServerAccess | None" = None
-) -> APIClient:
-    """A client whose requests all go through our transport."""
+) -> "AsyncOpenAI":
+    """An openai client whose requests all go through our transport; its own retries are off."""
+    need_client()
+    from openai import AsyncOpenAI
+
     transport: httpx2.AsyncBaseTransport
     if isinstance(call_context, RemoteCallContext):
         # The process that makes the calls has the key and the address of the server.
@@ -64,7 +68,13 @@ def open_client(
         )
     else:
         url, key, transport = *access_of(config, server), open_transport(config, call_context, server)
-    return APIClient(url, key, config.timeout_s, transport)
+    return AsyncOpenAI(
+        api_key=key,
+        base_url=url,
+        max_retries=0,
+        timeout=config.timeout_s,
+        http_client=httpx2.AsyncClient(transport=transport, timeout=config.timeout_s),
+    )
 
 
 def access_of(config: ModelConfig, server: "ServerAccess | None" = None) -> tuple[str, str]:
@@ -188,7 +198,7 @@ def _brief(text: str) -> str:
 class OpenAIChat:
     """A `ChatModel` over any OpenAI-compatible server."""
 
-    def __init__(self, config: GeneratorConfig, client: APIClient) -> None:
+    def __init__(self, config: GeneratorConfig, client: "AsyncOpenAI") -> None:
         self._config = config
         self._client = client
 
@@ -206,7 +216,7 @@ class OpenAIChat:
             wanted = dict(json_schema) if bounded else _without_lengths(json_schema)
             schema = {"name": "reply", "schema": wanted, "strict": True}
             request["response_format"] = {"type": "json_schema", "json_schema": schema}
-        reply = await self._client.post("/chat/completions", request)
+        reply = await _post(self._client, "/chat/completions", request)
         found = text_of(reply, self._config, request["max_tokens"])
         if found.reasoning:
             current_meter().reasoning.append(_well_formed(found.reasoning))
@@ -214,10 +224,12 @@ class OpenAIChat:
 
     async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
         """See `harness.protocols.LogprobModel`."""
+        from openai import APIStatusError
+
         whose = f"the {self._config.role} '{self._config.model}'"
         request = letter_request(chat_request(self._config, messages))
         try:
-            reply = await self._client.post("/chat/completions", request)
+            reply = await _post(self._client, "/chat/completions", request)
         except APIStatusError as error:
             if are_refused(error.status_code, error.response.content):
                 raise no_letters(whose) from error
@@ -237,7 +249,7 @@ class OpenAIChat:
         seed = {} if self._config.seed is None else {"seed": self._config.seed}
         defaults = {"temperature": self._config.temperature, **most, **seed}
         given = {key: value for key, value in request.items() if value is not None and key != "stream_options"}
-        return await self._client.post("/chat/completions", {**defaults, **given, "model": self._config.model})
+        return await _post(self._client, "/chat/completions", {**defaults, **given, "model": self._config.model})
 
     async def close(self) -> None:
         """Close its connections."""
@@ -247,7 +259,7 @@ class OpenAIChat:
 class OpenAIEmbedding:
     """Embeds by any OpenAI-compatible /embeddings; rows are normalised to unit length."""
 
-    def __init__(self, config: EmbedderConfig, client: APIClient) -> None:
+    def __init__(self, config: EmbedderConfig, client: "AsyncOpenAI") -> None:
         self.role = config.role
         self._config = config
         self._client = client
@@ -263,8 +275,10 @@ class OpenAIEmbedding:
 
     async def embed_counted(self, texts: Sequence[str]) -> "tuple[Vectors, Usage]":
         """The same, with the usage of the call. Raises `BatchTooLarge` if the server accepts fewer texts."""
+        from openai import APIStatusError
+
         try:
-            reply = await self._client.post("/embeddings", embedding_request(self._config, texts))
+            reply = await _post(self._client, "/embeddings", embedding_request(self._config, texts))
         except APIStatusError as error:
             if len(texts) > 1 and is_about_a_batch(error.status_code, str(error)):
                 raise BatchTooLarge(str(error)) from error
@@ -313,3 +327,18 @@ def _part(value: Any, key: str | int) -> Any:
     if isinstance(value, dict):
         return value.get(key)
     return value[key] if isinstance(value, list) and isinstance(key, int) and key < len(value) else None
+
+
+async def _post(client: "AsyncOpenAI", path: str, body: Mapping[str, Any]) -> Any:
+    """The JSON of a reply. The client's own classes are not used: they are a thousand modules, which took every
+    process most of a second to load. Errors of our transport are raised as they are, not as APIConnectionError.
+    """
+    from openai import APIConnectionError
+
+    try:
+        # Never an administrator's key, which the client would take from the environment.
+        return await client.post(path, body=body, cast_to=object, options={"security": {"bearer_auth": True}})
+    except APIConnectionError as error:
+        if error.__cause__ is None or isinstance(error.__cause__, httpx2.TransportError):
+            raise
+        raise error.__cause__ from None

@@ -4,6 +4,7 @@ from harness.models.providers.provider_spec import PROVIDERS, ProviderSpec, Text
 from harness.models.providers.resolving import (
     api_key,
     check_reachable,
+    need_client,
     provider_of,
     resolve_embedder,
     resolve_generator,
@@ -15,6 +16,7 @@ __all__ = [
     "TextEncoder",
     "api_key",
     "check_reachable",
+    "need_client",
     "provider_of",
     "resolve_embedder",
     "resolve_generator",

@@ -4,7 +4,7 @@ import os
 from typing import TypeVar
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
-from harness.core.errors import ConfigError, nearest
+from harness.core.errors import ConfigError, nearest, need
 from harness.core.sanitize import keep_secret
 from harness.models.providers.provider_spec import PROVIDERS, ProviderSpec
 from harness.protocols import Role
@@ -58,7 +58,15 @@ def check_reachable(config: ModelConfig) -> None:
     """Raise HarnessError, one line, if its key, server or package is missing; costs nothing."""
     if config.is_none:
         return
-    provider_of(config).check(config)
+    spec = provider_of(config)
+    if spec.encoder is None:
+        need_client()
+    spec.check(config)
+
+
+def need_client() -> None:
+    """Raise MissingDependency without the client that is needed for all calls except those in this process."""
+    need("provider-openai", "openai")
 
 
 def _spec(config: ModelConfig, role: Role) -> ProviderSpec:

@@ -77,7 +77,7 @@ def no_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def connect(call_context: CallContext, no_tls: None) -> AsyncIterator[Callable[..., OpenAIChat]]:
-    """connect(url, seam=..., **config) -> a chat model over our client, closed with the test."""
+    """connect(url, seam=..., **config) -> a chat model over the real openai client, closed with the test."""
     async with AsyncExitStack() as stack:
 
         def start(base_url: str, call_context: CallContext = call_context, **config: Any) -> OpenAIChat:
@@ -92,7 +92,7 @@ async def connect(call_context: CallContext, no_tls: None) -> AsyncIterator[Call
 
 @pytest.fixture
 async def connect_embedder(call_context: CallContext) -> AsyncIterator[Callable[..., OpenAIEmbedding]]:
-    """connect_embedder(url, **config) -> the encoder over our client."""
+    """connect_embedder(url, **config) -> the encoder over the real openai client."""
     async with AsyncExitStack() as stack:
 
         def start(base_url: str, **config: Any) -> OpenAIEmbedding:

@@ -8,12 +8,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import openai
 import pytest
 
 from harness.core.errors import ModelUnavailable
 from harness.core.records import Usage
 from harness.models import reply_parsing
-from harness.models.api_client import APITimeoutError
 from harness.models.budget import Allowance, Budget
 from harness.models.clients import OpenAIChat
 from harness.models.fake_faults import Reply
@@ -95,7 +95,7 @@ async def test_an_answer_that_comes_byte_by_byte_ends_at_the_time_limit_of_a_req
     connect: Connect, serve: Serve
 ) -> None:
     server = serve(FakeScript(fault="endless"))
-    with pytest.raises((APITimeoutError, UnreadableReply)):
+    with pytest.raises((openai.APITimeoutError, UnreadableReply)):
         await asked(connect(server.base_url, timeout_s=0.2))
 
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+import openai
 import pytest
 
-from harness.models.api_client import APIStatusError
 from harness.models.clients import OpenAIChat
 from harness.models.fake_faults import Reply
 from harness.models.fake_server import FakeServer
@@ -119,6 +119,6 @@ async def test_a_status_that_may_pass_is_tried_again(
         asked.append(request)
         return Reply(status, b"error") if len(asked) == 1 else Reply(200, choice({"content": "Marta"}))
 
-    with metered(Meter("q")), suppress(APIStatusError):
+    with metered(Meter("q")), suppress(openai.APIStatusError):
         await connect(serve(respond=respond).base_url, max_retries=1).complete([Message("user", "Who?")])
     assert len(asked) == n_requests

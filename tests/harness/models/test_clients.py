@@ -30,5 +30,5 @@ print(*sys.modules)
 def test_a_model_is_asked_without_the_hundreds_of_modules_that_nobody_asks_for(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", ASKED, tmp_path], capture_output=True, text=True, check=True)
     loaded = done.stdout.split()
-    assert "httpx2" in loaded
-    assert {"openai", "aiohttp"} & set(loaded) == set()
+    assert "openai" in loaded
+    assert [name for name in loaded if name.startswith("openai.resources")] == []

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from harness.config import EmbedderConfig
 from harness.core.errors import MissingDependency, ModelUnavailable
 from harness.core.records import Usage
+from harness.models import clients
 from harness.models.clients import OpenAIEmbedding
 from harness.models.embedders import CachedEmbedder, build_embedder
 from harness.models.embedding_cache import EmbeddingCache
@@ -395,6 +396,11 @@ def test_an_optional_package_that_is_missing_is_one_line(
         MissingDependency, match=r"sentence_transformers is not installed: pip install '.*\[provider-"
     ):
         SentenceTransformerEncoder("any")
+    monkeypatch.setitem(__import__("sys").modules, "openai", None)
+    with pytest.raises(
+        MissingDependency, match=r"openai is not installed: pip install 'rag-bench-harness\[provider-openai\]'"
+    ):
+        clients.open_client(EmbedderConfig(provider="fake"), call_context)
 
 
 def test_the_cache_is_closed_with_its_file(tmp_path: Path) -> None:

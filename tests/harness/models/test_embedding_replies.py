@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openai
 import pytest
 
 from harness.core.errors import ModelUnavailable
-from harness.models.api_client import APIStatusError
 from harness.models.clients import OpenAIEmbedding
 from harness.models.embedders import CachedEmbedder
 from harness.models.embedding_cache import EmbeddingCache
@@ -130,7 +130,7 @@ async def test_a_single_text_that_is_refused_is_an_error(
     serve: Callable[..., FakeServer], connect_embedder: Callable[..., OpenAIEmbedding]
 ) -> None:
     respond = lambda path, request: Reply(413, b'{"error": "Request too large"}')  # noqa: E731
-    with metered(Meter("index")), pytest.raises(APIStatusError, match="too large"):
+    with metered(Meter("index")), pytest.raises(openai.APIStatusError, match="too large"):
         await connect_embedder(serve(respond=respond).base_url).embed(["a long text"])
 
 

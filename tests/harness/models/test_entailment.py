@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
+import openai
 import pytest
 from cross_encoders import write_onnx, write_torch
 
 from harness.core.errors import ModelUnavailable
 from harness.core.records import Usage
 from harness.llm_utils.logprob_entailment import LogprobEntailment
-from harness.models.api_client import BadRequestError
 from harness.models.clients import OpenAIChat
 from harness.models.entailment import check_entailment, entailment_identity, open_entailment
 from harness.models.fake_faults import Reply
@@ -133,5 +133,5 @@ async def test_another_refusal_of_that_call_is_its_own(
 ) -> None:
     body = json.dumps({"error": {"message": "the prompt is too long"}}).encode()
     server = serve(respond=lambda _path, _body: Reply(400, body))
-    with pytest.raises(BadRequestError, match="too long"):
+    with pytest.raises(openai.BadRequestError, match="too long"):
         await by_letter(connect(server.base_url), "It pours.")

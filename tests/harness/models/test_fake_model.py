@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import openai
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from harness.config import GeneratorConfig
-from harness.models.api_client import APIError
 from harness.models.clients import OpenAIChat, build_chat, open_client
 from harness.models.fake_model import EMBEDDING_DIM, FakeModel, FakeScript, FakeTransport, bag_of_words
 from harness.models.fake_server import FakeServer
@@ -56,7 +56,7 @@ async def outcomes(chat: OpenAIChat, meter: Meter) -> list[Any]:
         for question in QUESTIONS:
             try:
                 found.append(await chat.complete([Message("user", question)]))
-            except (APIError, ValueError) as error:
+            except (openai.OpenAIError, ValueError) as error:
                 found.append(f"{type(error).__name__}: {error}")
     return [*found, meter.usage]
 

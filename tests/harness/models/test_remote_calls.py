@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import openai
 import pytest
 from journals import usage_by_role
 
 from harness.config import GeneratorConfig
 from harness.core.errors import BudgetExhausted, HarnessError, ModelUnavailable
 from harness.core.records import Usage
-from harness.models.api_client import APIError, BadRequestError
 from harness.models.budget import Allowance, Budget
 from harness.models.clients import OpenAIChat, build_chat
 from harness.models.fake_faults import Reply
@@ -158,7 +158,7 @@ async def test_a_refused_key_stops_the_worker_with_the_line_that_it_would_have_s
 async def test_a_reply_that_is_an_error_is_that_error_there(serve: Serve, afar: OpenFar) -> None:
     far = afar(serve(respond=lambda _path, _body: Reply(400, b'{"error": {"message": "too long"}}')))
     chat, _ = far.worker()
-    with metered(Meter("answer/q/0/1")), pytest.raises(BadRequestError, match="too long"):
+    with metered(Meter("answer/q/0/1")), pytest.raises(openai.BadRequestError, match="too long"):
         await chat.complete(ask())
 
 
@@ -206,14 +206,14 @@ async def test_what_is_paid_stands_in_the_journal_of_the_desk(serve: Serve, afar
         ModelUnavailable("gone", "start it"),
         HarnessError("x", "y"),
         ValueError("no JSON"),
-        APIError("odd"),
+        openai.OpenAIError("odd"),
     ],
 )
 def test_an_error_arrives_as_what_it_was_or_names_it(error: Exception) -> None:
     carried = RemoteCallError.model_validate_json(RemoteCallError.of(error).model_dump_json())
     arrived = carried.as_raised(httpx2.Request("POST", "http://x.invalid"))
-    if isinstance(error, APIError):
-        assert str(arrived) == "APIError: odd"
+    if isinstance(error, openai.OpenAIError):
+        assert str(arrived) == "OpenAIError: odd"
     else:
         assert type(arrived) is type(error)
         assert str(arrived) == str(error)
