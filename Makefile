@@ -34,14 +34,14 @@ report: setup
 
 # Everything, with the real components; the slow part runs after the quick one, so that a slip shows early, and the
 # language model alone: it is many times slower beside anything else. Slow tests wait for servers, kills and time limits
-# a third of the time, so three share two cores. To read the files of the others would take each of the three as long
+# half of the time, so four share two cores. To read the files of the others would take each of the four as long
 # as some of the tests. What could not be tested stands in the last lines.
 test:
 	@scripts/setup dev --torch
 	@scripts/chromium install || true
 	@$(BIN)/pytest -q -n 2 -m "not slow" $(ARGS)
 	@$(BIN)/pytest -q -m alone $(call marked,alone) $(ARGS)
-	@$(BIN)/pytest -q -n 3 --dist loadscope --no-loadscope-reorder -m "slow and not alone" --durations=30 \
+	@$(BIN)/pytest -q -n 4 --dist loadscope --no-loadscope-reorder -m "slow and not alone" --durations=30 \
 	  $(call marked,slow) $(ARGS)
 
 # Before every commit; under two minutes.

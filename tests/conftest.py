@@ -45,7 +45,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for path in {item.path for item in items if item.get_closest_marker(mark)}:
             if f"mark.{mark}" not in path.read_text(encoding="utf-8"):
                 raise pytest.UsageError(f"{path} does not say mark.{mark}, by which `make test` finds such files")
-    long = {item.path for item in items if item.get_closest_marker("long")}
+    from neo4j_server import asks_for_a_server
+
+    # All tests with a Neo4j run in one process: together they take minutes.
+    long = {item.path for item in items if item.get_closest_marker("long") or asks_for_a_server(item.path)}
     items.sort(key=lambda item: item.path not in long)
     if os.environ.get("RAG_HARNESS_NETWORK_TESTS") == "1":
         return

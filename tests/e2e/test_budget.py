@@ -81,6 +81,7 @@ def test_tokens_stop_the_answers_and_a_larger_budget_goes_on(here: CommandLineHe
     assert served(server) == paid(here.results)
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_dollars_stop_a_half_built_index_that_the_next_run_takes_up(here: CommandLineHere, serve: Any) -> None:
     server = serve()
     words = ["--system", "kg", *priced(server), "--records-only"]
@@ -111,14 +112,14 @@ def test_a_model_without_a_price_is_refused_before_anything_starts(here: Command
 
 def test_the_time_ends_a_run_and_the_same_command_goes_on(here: CommandLineHere, serve: Any) -> None:
     slow = serve(FakeScript(latency_s=200))
-    words = [*BY_HEART, *over_http("generator", slow), "--records-only", "--set", "budget.minutes=0.2"]
+    words = [*BY_HEART, *over_http("generator", slow), "--records-only", "--set", "budget.minutes=0.1"]
     start = time.monotonic()
     code, made, said = run(here, *words)
     # Far from when the first call would have ended.
     assert time.monotonic() - start < 100
     assert (code, made["status"], made["n_ok"] + made["n_error"]) == (EXIT_BUDGET, "stopped", 0)
     assert "the time is over" in said
-    assert "--set budget.minutes=0.2\n" in said
+    assert "--set budget.minutes=0.1\n" in said
     slow.model.script = FakeScript()
     assert run(here, *words, "--set", "budget.minutes=10")[1]["status"] == "done"
 
@@ -152,6 +153,7 @@ def test_kill_in_the_middle_keeps_the_sum_under_the_budget(cli: CommandLine, ser
     assert served(server) <= paid(cli.results) <= 3000
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_a_judge_that_the_budget_stops_writes_no_scores_and_evaluate_goes_on(
     here: CommandLineHere, serve: Any
 ) -> None:

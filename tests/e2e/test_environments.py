@@ -26,7 +26,7 @@ from environments import (
 
 from harness.store import RunDir
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 RUN = "demo--naive"
 RESULTS = ("--results", "{here}/results")

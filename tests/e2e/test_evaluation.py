@@ -12,6 +12,7 @@ from typing import Any
 import psutil
 import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere, over_http
+from damaging import WorkersHere
 from journals import usage_by_role
 
 from harness.models.fake_model import FakeScript
@@ -30,7 +31,8 @@ RAGAS = (
 def answered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one finished run, which no test changes."""
     folder = tmp_path_factory.mktemp("answered")
-    CommandLine(folder, {"RAG_HARNESS_CACHE": str(folder / "cache")}).run(*SAMPLE)
+    with WorkersHere():
+        CommandLineHere(folder, {"RAG_HARNESS_CACHE": str(folder / "cache")}).run(*SAMPLE)
     return folder
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from command_line import SMOKE, CommandLine
+from command_line import SMOKE, CommandLineHere
 from echoing_server import EchoingServer, files_with_keys, keys_in, serve_echoes
 
 pytestmark = pytest.mark.slow
@@ -31,14 +31,14 @@ def words_for(echoing: EchoingServer) -> list[str]:
     return words
 
 
-def test_no_key_of_any_role_is_in_a_file_or_on_the_terminal(cli: CommandLine, echoing: EchoingServer) -> None:
-    cli.env |= KEYS
+def test_no_key_of_any_role_is_in_a_file_or_on_the_terminal(here: CommandLineHere, echoing: EchoingServer) -> None:
+    here.env |= KEYS
     words, echoing.embeds = words_for(echoing), True
     done = []
     for seed, (way, evaluators) in enumerate(WAYS_OF_RUNS.items()):
         echoing.way = way
-        done.append(cli.call("run", *words, "--set", f"seed={seed}", "--set", f"evaluators=[{evaluators}]"))
+        done.append(here.call("run", *words, "--set", f"seed={seed}", "--set", f"evaluators=[{evaluators}]"))
     assert [one.returncode for one in done] == [3, 3, 2], done
     assert sorted(echoing.heard) == sorted(set(KEYS.values()) - {KEYS["NEO4J_PASSWORD"]})
     assert keys_in("".join(one.stdout + one.stderr for one in done).encode(), list(KEYS.values())) == []
-    assert files_with_keys(cli.folder, list(KEYS.values())) == []
+    assert files_with_keys(here.folder, list(KEYS.values())) == []

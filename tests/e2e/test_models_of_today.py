@@ -12,7 +12,7 @@ from command_line import SMOKE, CommandLineHere, over_http
 from harness.models.fake_model import FakeScript
 from harness.store import RunDir
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("workers_here")]
 
 RUN = ("run", "-c", str(SMOKE), "--quiet")
 

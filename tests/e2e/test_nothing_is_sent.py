@@ -16,7 +16,7 @@ from harness.core.process_environment import python_command
 from harness.models.weight_catalogue import MINILM_ONNX, MINILM_TOKENIZER
 from harness.models.weights import fetch
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 FAKE = ("-d", "demo", "--set", "models.generator.provider=fake", "--set", "models.judge.provider=fake")
 EVALUATORS = "evaluators=[kg_nlp, cosine, ragas]"
 LIBRARY = """

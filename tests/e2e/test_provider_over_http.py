@@ -13,7 +13,7 @@ from harness.models.fake_model import FakeScript
 from harness.store import RunDir
 from harness.store.journal import paid_by_runs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("workers_here")]
 
 SECRET = "sk-a-key-that-must-stay-secret-0123456789"
 

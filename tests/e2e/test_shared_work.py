@@ -11,7 +11,7 @@ from command_line import CommandLineHere, over_http
 from harness.core.records import IndexRecord
 from harness.store import RunDir
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("workers_here")]
 
 
 class Runs:

@@ -59,12 +59,22 @@ def _work_here(self: Supervisor) -> WorkerEnd:
     """`Supervisor.run` without a process."""
     try:
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            asyncio.run(Worker(self._job, _Events(self._take)).work())  # type: ignore[arg-type]
+            asyncio.run(_worked(Worker(self._job, _Events(self._take))))  # type: ignore[arg-type]
     except Exception as error:
         known = _first_harness_error(error)
         event = _event_of(known) if known else Event(kind="broken", what=traceback.format_exc()[-3000:])
         self._take(event)
     return self._worker_end(0)
+
+
+async def _worked(worker: Worker) -> None:
+    """A process ends with its connections open; here they are closed."""
+    try:
+        await worker.work()
+    finally:
+        for transport in [*asyncio.get_running_loop()._transports.values()]:  # type: ignore[attr-defined]
+            transport.abort()
+        await asyncio.sleep(0)
 
 
 def _turn_here(self: Supervisor, turn: Turn) -> WorkerEnd:

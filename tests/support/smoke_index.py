@@ -1,11 +1,12 @@
-"""The index of the smoke config, for tests of later phases: building takes as long as all the rest."""
+"""Cheap runs for tests of something else: a built index of the smoke config, workers without processes."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from command_line import CommandLine, CommandLineHere
+from damaging import WorkersHere
 
 Indexed = Callable[[CommandLine], None]
 
@@ -15,7 +16,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Results after a run of naive, without that run: only its index."""
     folder = tmp_path_factory.mktemp("smoke-index")
     here = CommandLineHere(folder, {"RAG_HARNESS_CACHE": str(folder / "cache")})
-    made = here.run("--set", "models.generator.provider=none", "--set", "dataset.sample.per_type=1")
+    with WorkersHere():
+        made = here.run("--set", "models.generator.provider=none", "--set", "dataset.sample.per_type=1")
     shutil.rmtree(made["path"])
     return here.results
 
@@ -28,3 +30,10 @@ def with_index(built: Path) -> Indexed:
         shutil.copytree(built, cli.results)
 
     return copy
+
+
+@pytest.fixture
+def workers_here() -> Iterator[None]:
+    """Workers in this process too, for tests of models and records: starting theirs takes most of the time."""
+    with WorkersHere():
+        yield

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from command_line import CommandLineHere, over_http
+from damaging import WorkersHere
 
 from harness.extensions.ask.session import AskedRun
 from harness.models.fake_model import FakeScript
@@ -30,7 +31,8 @@ def cli(tmp_path_factory: pytest.TempPathFactory) -> CommandLineHere:
 
 @pytest.fixture(scope="module")
 def run(cli: CommandLineHere) -> str:
-    return str(cli.run("--set", "dataset.sample.per_type=1")["run_id"])
+    with WorkersHere():
+        return str(cli.run("--set", "dataset.sample.per_type=1")["run_id"])
 
 
 def digests(folder: Path) -> dict[str, str]:

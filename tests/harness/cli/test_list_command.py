@@ -24,13 +24,11 @@ def rows(cli: CommandLine, kind: str) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in json.loads(cli.call("list", kind, "--json").stdout)}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "registered"),
     [("systems", SYSTEMS), ("datasets", DATASETS), ("evaluators", EVALUATORS), ("providers", PROVIDERS)],
 )
 def test_it_names_what_is_registered(cli: CommandLine, kind: str, registered: PluginKind[Any]) -> None:
-    cli = CommandLine(cli.folder, cli.env)
     names = registered.names()
     assert list(rows(cli, kind)) == names
     table = cli.call("list", kind)

@@ -153,7 +153,7 @@ EVIDENCE = st.builds(Evidence, doc_id=st.sampled_from(DOC_IDS), fact=st.sampled_
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(CONTEXTS, max_size=13), st.lists(EVIDENCE, min_size=1, max_size=12))
 def test_every_measure_equals_its_plain_definition(contexts: list[Context], evidence: list[Evidence]) -> None:
     assert_equal([make_case(0, contexts, evidence)])
@@ -191,7 +191,7 @@ def real_cases(data_dir: Path) -> Iterator[Callable[[int], list[ScoringInput]]]:
 def test_every_measure_equals_its_plain_definition_on_real_facts(
     real_cases: Callable[[int], list[ScoringInput]],
 ) -> None:
-    cases = real_cases(150)
+    cases = real_cases(60)
     assert_equal(cases)
     found = [values["fact_Recall@10"] for values in scored(cases).values()]
     assert min(found) == 0 < sum(0 < value < 1 for value in found)

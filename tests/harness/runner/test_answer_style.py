@@ -104,6 +104,7 @@ def prompts(result: CellResult) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("settings", "style"), [((), "sentence"), (("answer_style=short",), "short")])
+@pytest.mark.usefixtures("workers_here")
 def test_the_style_reaches_the_prompt_of_every_query(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

@@ -36,6 +36,7 @@ def run(cell: Cell, results: Path) -> RunDir:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("workers_here")
 def test_it_answers_from_the_indexes_of_those_it_asks_which_are_built_once_and_paid_by_who_built_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

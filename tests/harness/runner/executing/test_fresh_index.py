@@ -4,6 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from damaging import WorkersHere
 
 from harness.config import load_config
 from harness.core.records import Cost
@@ -31,7 +32,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(results: Path, system: str, rerun: RerunOptions = NO_RERUN) -> RunDir:
     (cell,) = plan_cells(load_config(None, [*FAKE, f"systems=[{system}]"]))
-    return run_cell(cell, RunContext(results, Reporter(quiet=True), rerun=rerun)).run
+    with WorkersHere():
+        return run_cell(cell, RunContext(results, Reporter(quiet=True), rerun=rerun)).run
 
 
 def cost_of(run: RunDir) -> Cost:

@@ -13,7 +13,7 @@ from harness.runner.executing.execute import CellResult, RunContext, run_cell
 from harness.runner.plan import plan_cells
 from harness.runner.progress import Reporter
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("workers_here")]
 
 FAKE = ("models.generator.provider=fake", "models.embedder.provider=fake", "dataset.sample.per_type=1")
 SLY = """

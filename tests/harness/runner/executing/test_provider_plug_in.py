@@ -76,6 +76,7 @@ def test_every_call_is_made_once_journaled_and_counted_as_its_server_counts(
     assert teller_server.spoke == used(result, "generator").output_tokens
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_what_was_answered_before_a_kill_is_replayed_and_not_paid_again(
     run: Run, teller_server: TellerServer
 ) -> None:
@@ -90,6 +91,7 @@ def test_what_was_answered_before_a_kill_is_replayed_and_not_paid_again(
     assert {one.cost.replayed_calls for one in records(again)} == {2}
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_a_server_that_throttles_and_falters_is_tried_again(run: Run, teller_server: TellerServer) -> None:
     run()
     teller_server.faults = [429, 500]
@@ -101,6 +103,7 @@ def test_a_server_that_throttles_and_falters_is_tried_again(run: Run, teller_ser
     assert used(result, "generator").calls == N_QUERIES
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_a_refusal_stops_the_run_without_a_record_and_the_next_command_goes_on(
     run: Run, teller_server: TellerServer
 ) -> None:
@@ -114,6 +117,7 @@ def test_a_refusal_stops_the_run_without_a_record_and_the_next_command_goes_on(
     assert {record.attempt for record in records(result)} == {1}
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_another_server_of_the_same_model_is_another_run(teller_server: TellerServer) -> None:
     here = planned(teller_server)
     elsewhere = planned(teller_server, "models.generator.base_url=http://127.0.0.1:9")

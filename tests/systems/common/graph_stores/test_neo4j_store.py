@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from graph_samples import EDGES, directions, expected, graph, random_graph, texts, unit, written
-from neo4j_server import Neo4jServer, call_script, neo4j_home, running_neo4j, unset
+from neo4j_server import Neo4jServer, call_script, neo4j_home, unset
 
 from harness.core.errors import ServiceUnavailable
 from systems.common.cypher.statement_check import read_statement
@@ -213,30 +213,28 @@ async def test_a_server_that_stands_still_keeps_no_statement_waiting_and_no_stor
 
 
 async def test_a_server_killed_while_a_graph_is_written_is_one_line_and_the_next_write_is_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    new: New, neo4j_server: Neo4jServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home, state = neo4j_home(), tmp_path / "server"
+    """The server of the session, started again for the tests after this one."""
+    home, state = neo4j_home(), neo4j_server.state
     if home is None:
         pytest.skip("needs a server that is a process of this machine")
-    (tmp_path / "a").mkdir()
     kept = random_graph(texts(40), entities=60, relations=200)
+    port = neo4j_server.uri.rsplit(":", 1)[1]
+    again = {**unset(os.environ), **neo4j_server.environment, "NEO4J_STATE": str(state), "NEO4J_BOLT_PORT": port}
 
     def kill(*words: Any) -> None:
         os.kill(int((state / "run" / "neo4j.pid").read_text()), signal.SIGKILL)
         create_searches(*words)
 
-    with running_neo4j(state, home) as server:
-        for name, value in server.environment.items():
-            monkeypatch.setenv(name, value)
+    try:
         with monkeypatch.context() as changed:
             changed.setattr(neo4j_load, "create_searches", kill)
             with pytest.raises(ServiceUnavailable):
-                await Neo4jStore(tmp_path / "a").write(kept, directions(40))
-        assert list((tmp_path / "a").iterdir()) == []
-        port = server.uri.rsplit(":", 1)[1]
-        again = {**unset(os.environ), **server.environment, "NEO4J_STATE": str(state), "NEO4J_BOLT_PORT": port}
+                await new("a").write(kept, directions(40))
+    finally:
         assert call_script("start", {**again, "NEO4J_HOME": str(home)}).returncode == 0
-        store = await written(Neo4jStore(tmp_path / "a"), kept)
-        assert (await store.size()).relations == len(kept.relations)
-        assert await store.triplets_of(["person 1"]) == expected(kept, ["person 1"])
-        store.close()
+    assert list((tmp_path / "a").iterdir()) == []
+    store = await written(new("a"), kept)
+    assert (await store.size()).relations == len(kept.relations)
+    assert await store.triplets_of(["person 1"]) == expected(kept, ["person 1"])
