@@ -12,7 +12,7 @@ from harness.core.process_environment import usage_data_wanted
 from harness.core.sanitize import cleaned
 
 if TYPE_CHECKING:
-    from harness.display.safe_console import SafeConsole
+    from harness.display.text_format import SafeConsole
 
 _PIPE_COLUMNS = 120
 """Width without a terminal (log, pipe); rich would break tables at 80 columns."""
@@ -20,7 +20,7 @@ _PIPE_COLUMNS = 120
 
 def open_console(*, stderr: bool = False, quiet: bool = False) -> "SafeConsole":
     """A console as wide as the terminal, or 120 columns without one."""
-    from harness.display.safe_console import SafeConsole
+    from harness.display.text_format import SafeConsole
 
     console = SafeConsole(stderr=stderr, quiet=quiet)
     if not console.is_terminal and "COLUMNS" not in os.environ:

@@ -1,6 +1,7 @@
 """Facts about this process from the operating system: memory, time, user, and whether it was suspended."""
 
 import getpass
+import os
 import re
 import resource
 import signal
@@ -70,3 +71,8 @@ class Stopwatch:
     def cpu_s(self) -> float:
         """CPU time of this process."""
         return time.process_time() - self._cpu
+
+
+def usable_cores() -> int:
+    """The cores it may use, at least 1. All cores on systems without CPU affinity."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -2,7 +2,7 @@
 
 In this order:
 
-0. Citations (`[1]`) go: see `harness.evaluators.citation_removal`.
+0. Citations (`[1]`) go: see `harness.evaluators.answer_normalisation`.
 1. Unicode NFKC, curly quotes and dashes straightened, invisible characters dropped, case folded. An exponent and
    a fraction stay apart from the number before them (`10²` is not `102`).
 2. A label (`Answer:`, `Final answer:`, `The answer is`) at the beginning of a line marks the answer: the rest of
@@ -38,7 +38,43 @@ from harness.core.languages import YES_NO, YesNo, with_dates
 from harness.core.scripts import CLAUSE_MARKS, SENTENCE_MARKS, UNSPACED, folded
 from harness.evaluators.abstention import is_abstention
 from harness.evaluators.abstention.other_languages import abstains_in_other_languages
-from harness.evaluators.citation_removal import without_citations
+
+_ONE_NUMBER = r"[1-9]\d?"
+_JOINT = r"\s?(?:[,;&\u2013-]|and|or|to)\s?"
+_NUMBERS = rf"\^?{_ONE_NUMBER}(?:{_JOINT}\^?{_ONE_NUMBER})*"
+_PASSAGE = r"(?:passage|doc|document|context|source|excerpt|chunk)s?\.?"
+_NAMED = (
+    rf"(?:{_PASSAGE}|(?:article|reference|citation|ref)s?\.?)\s?:?\s?"
+    rf"(?:#?{_NUMBERS}|\[{_NUMBERS}\])(?:{_JOINT}(?:{_PASSAGE}\s?)?#?{_NUMBERS})*"
+)
+_BRACKETED = (
+    rf"(?:\[\s?(?:{_NUMBERS}|{_NAMED})\s?\](?![^\W_])|\u3010\s?{_NUMBERS}[^\u3010\u3011]{{0,40}}\u3011"
+    # RAGFlow's, from 0.
+    rf"|\[ID:\s?\d{{1,3}}\](?![^\W_])|##\d{{1,3}}\$\$"
+    rf"|\((?:see\s)?(?:{_NAMED}|\[{_NUMBERS}\](?:{_JOINT}\[{_NUMBERS}\])*)\))"
+)
+_LIST = rf"{_BRACKETED}(?:(?:{_JOINT}|\s?){_BRACKETED})*"
+_LED = (
+    r"(?:see|cf\.?|from|per|in|according\sto|based\son|"
+    r"as\s(?:stated|mentioned|reported|noted|described|seen|shown|found)\sin)"
+)
+_CITED = re.compile(rf"(?:,?\s?\b{_LED}\s|\s)?{_LIST}", re.IGNORECASE)
+_AT_THE_END = re.compile(
+    rf"(?:[\s,;.(]{{0,3}}\b{_LED}\s{_PASSAGE}\s?{_NUMBERS}"
+    rf"|[\s,;(]{{0,3}}\b(?:source|reference|citation)s?\s?:\s?(?:{_LIST}|{_NAMED}|{_NUMBERS}))[.)\s]{{0,3}}$",
+    re.IGNORECASE,
+)
+_RAISED_DIGIT = "[\u00b9\u00b2\u00b3\u2074-\u2079]"
+_SUPERSCRIPT = re.compile(
+    rf"(?:(?<=[^\W\d_]{{3}})|(?<=[.,;:!?)\"'\u2019\u201d])){_RAISED_DIGIT}(?:,?\s?{_RAISED_DIGIT}|\u2070)*(?!\w)"
+)
+
+
+def without_citations(text: str) -> str:
+    """`text` without its citations; as it is where no letter or digit would be left."""
+    bare = _CITED.sub("", _AT_THE_END.sub("", _SUPERSCRIPT.sub("", text)))
+    return bare if any(map(str.isalnum, bare)) else text
+
 
 ABSTENTION = "insufficient information"
 """The canonical form of every abstention."""

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from harness.core.records import Reference, Score
 from harness.core.scripts import LETTER, UNSPACED, folded
-from harness.evaluators.citation_removal import without_citations
+from harness.evaluators.answer_normalisation import without_citations
 from harness.evaluators.score_preconditions import score_without_reading, stated_answers, why_not
 from harness.evaluators.scores import not_applicable, scored
 from harness.protocols import (

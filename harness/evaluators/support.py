@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 from harness.core.records import Reference, Score
 from harness.core.scripts import LETTER_OR_DIGIT, UNSPACED, folded
-from harness.evaluators.citation_removal import without_citations
+from harness.evaluators.answer_normalisation import without_citations
 from harness.evaluators.novel_tokens import content_words
 from harness.evaluators.score_preconditions import score_without_reading, why_not
 from harness.evaluators.scores import not_applicable, scored

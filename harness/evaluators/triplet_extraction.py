@@ -25,7 +25,7 @@ _FEWEST_WORDS = 4
 """Minimum words of a sentence beside triplets; fewer are an entity name."""
 
 
-class Stated(NamedTuple):
+class TextContent(NamedTuple):
     """The content of a text: sentences to extract from, and existing triplets."""
 
     texts: tuple[str, ...]
@@ -33,12 +33,12 @@ class Stated(NamedTuple):
     triplets: tuple[Triplet, ...] = ()
 
 
-def stated_by(contexts: Iterable[Context]) -> Stated:
+def content_of_contexts(contexts: Iterable[Context]) -> TextContent:
     """The triplets of contexts, and their other sentences."""
     contexts = tuple(contexts)
     carried = dict.fromkeys(triplet for context in contexts for triplet in context.triplets)
     left = (context.model_copy(update={"text": _beside_triplets(context)}) for context in contexts)
-    return Stated(texts_of(left), tuple(carried))
+    return TextContent(texts_of(left), tuple(carried))
 
 
 def _beside_triplets(context: Context) -> str:

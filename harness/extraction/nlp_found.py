@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from harness.core.records import Triplet
 from harness.extraction.entity_names import entity_id
-from harness.extraction.nlp_chains import chains_of
-from harness.extraction.nlp_phrases import phrases_of
+from harness.extraction.nlp_phrases import chains_of, phrases_of
 from harness.extraction.nlp_statements import neighbours_of, statements_of
 from harness.extraction.types import FoundEntity, TextGraph
 

@@ -6,7 +6,7 @@ from harness.core.records import Triplet
 from harness.extraction.nlp import NlpExtractor
 from harness.extraction.text_windows import windows_of
 from harness.extraction.types import TextGraph
-from harness.llm_utils.bounded_concurrency import Progress
+from harness.llm_utils.concurrency import Progress
 
 WINDOW = 1_500
 """Characters. News has about 10 triplets per 1,000: 1 of 80 windows exceeds `nlp_found.MAX_TRIPLETS`; with 4,000

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.core.records import Triplet
 from harness.core.scripts import CLAUSE_MARKS, SENTENCE_MARK_END
-from harness.llm_utils.compute_once import Once
+from harness.llm_utils.concurrency import Once
 
 ReadWindow = Callable[[str], Coroutine[Any, Any, tuple[Triplet, ...]]]
 """Extracts the triplets of one window. Raises an error if that fails; no triplets mean that the window has none.

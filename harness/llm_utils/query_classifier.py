@@ -15,8 +15,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
-from harness.llm_utils.json_schema_builders import object_of
-from harness.llm_utils.structured_output import Question, ask_json
+from harness.llm_utils.structured_output import Question, ask_json, object_of
 from harness.protocols import ChatModel, Message
 
 QueryType = Literal["inference", "comparison", "temporal"]

@@ -13,8 +13,8 @@ import numpy as np
 
 from harness.core.errors import StoreError
 from harness.core.records import Usage
+from harness.store.atomic_files import at_once, open_database
 from harness.store.checksums import row_check
-from harness.store.sqlite_files import at_once, open_database
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.core.errors import ModelUnavailable
-from harness.models.cross_encoder_loading import check_named, open_named
-from harness.models.cross_encoder_names import CrossEncoder, CrossEncoderRef
+from harness.models.cross_encoders import CrossEncoder, CrossEncoderRef, check_named, open_named
 
 if TYPE_CHECKING:
     from harness.protocols import Entailment

@@ -3,27 +3,93 @@
 The process is `local_process`. Each start has a key of its own, which is passed only through pipes and headers.
 """
 
+import fcntl
+import json
+import os
 import secrets
 import signal
 import socket
 import subprocess
+import sys
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from harness.config import GeneratorConfig
 from harness.core.bounded_files import open_to_append
+from harness.core.current_process import usable_cores
 from harness.core.errors import BudgetExhausted, ConfigError, HarnessError, ModelUnavailable, explained_io, need
 from harness.core.process_environment import python_command, python_environment
 from harness.core.sanitize import keep_made
-from harness.models.cpu_count import usable_cores
-from harness.models.weight_catalogue import QWEN_CODER, WeightFile
+from harness.models.huggingface_hub_files import QWEN_CODER, WeightFile
 from harness.models.weights import check_unchanged, digest_once, fetch
+
+
+def end_with_input(fd: int) -> None:
+    """End this process when no one can write to the pipe `fd` any more."""
+    # Loading weights blocks Python for many seconds. On Linux the signal of a closing pipe, whose default is to
+    # end the process, works meanwhile; other systems wait for Python.
+    if sys.platform == "linux":
+        signal.signal(signal.SIGIO, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGIO})
+        fcntl.fcntl(fd, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | os.O_ASYNC)
+
+    def wait() -> None:
+        # Also if the pipe closed before.
+        os.read(fd, 1)
+        os._exit(0)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def main() -> None:
+    """Serve with the settings in the first line."""
+    line = sys.stdin.readline()
+    if not line:
+        return
+    end_with_input(sys.stdin.fileno())
+    server = _serve(json.loads(line))
+    threading.Event().wait()
+    del server
+
+
+def _serve(spec: dict[str, Any]) -> object:
+    need("provider-local", "xllamacpp")
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = spec["path"]
+    params.model_alias = {spec["alias"]}
+    params.hostnames = ["127.0.0.1"]
+    params.port = spec["port"]
+    # Every user of this machine, and every page in their browsers, can connect.
+    params.api_keys = [spec["api_key"]]
+    params.cors_origins = params.cors_methods = params.cors_headers = ""
+    params.cors_origins_explicit = True
+    params.cors_credentials = False
+    params.endpoint_slots = params.endpoint_metrics = params.endpoint_props = False
+    params.ui = False
+    # llama.cpp divides the context among its slots.
+    params.n_ctx = spec["context_tokens"] * spec["parallel"]
+    params.n_parallel = spec["parallel"]
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = spec["threads"]
+    # Its cache of old prompts would grow to gigabytes of RAM that are no part of an architecture; the slot's cache
+    # of the common prefix stays on.
+    params.cache_ram_mib = 0
+    return xllamacpp.Server(params)
+
+
+if __name__ == "__main__":
+    main()
+
 
 _READY_TIMEOUT_S = 300.0
 _SPINS = "10000"
@@ -141,7 +207,7 @@ def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
     )
     with explained_io("write", log), open_to_append(log) as out:
         process = subprocess.Popen(
-            python_command("harness.models.llama_server_process"),
+            python_command("harness.models.llama_server"),
             stdin=subprocess.PIPE,
             stdout=out,
             stderr=out,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.core.errors import ModelUnavailable
-from harness.models.refused_parameters import REFUSING, refused_parameter
+from harness.models.parameter_adapter import REFUSING, refused_parameter
 
 MOST_LOGPROBS = 20
 """Maximum in OpenAI's protocol."""

@@ -2,16 +2,45 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import httpx2
 
+from harness.config import NO_MODEL, GeneratorConfig, ModelConfig
 from harness.core.errors import ModelUnavailable
+from harness.core.hashing import digest
 from harness.core.network import FIX, REFUSED, proxy_of, retry_after_s
-from harness.models.limiter import AdaptiveLimiter
+from harness.models.providers import provider_of
+from harness.models.rate_limits import AdaptiveLimiter
 from harness.models.reply_parsing import UnreadableReply
 from harness.models.sanitized_reply import SanitizedReply
+
+_DECODING = {"temperature", "max_tokens", "seed", "extra"}
+
+
+def server_digests(models: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Role -> digest of its server's identity; decoding parameters are in each request."""
+    return {
+        role: digest({key: value for key, value in model.items() if key not in _DECODING})
+        for role, model in models.items()
+    }
+
+
+def model_identity(config: ModelConfig) -> dict[str, Any]:
+    """The identity of a resolved generator, judge or embedder."""
+    if config.is_none:
+        return {"provider": NO_MODEL}
+    named = {"provider": config.provider, "model": config.model}
+    decoding: dict[str, Any] = {}
+    if isinstance(config, GeneratorConfig):
+        decoding = {"temperature": config.temperature, "max_tokens": config.max_tokens, "seed": config.seed}
+        own = {"send_as": config.sent_as, "reasoning_tokens": config.reasoning_tokens}
+        decoding |= {name: value for name, value in own.items() if value}
+    decoding |= {"extra": dict(config.extra)} if config.extra else {}
+    return {**named, **decoding, **provider_of(config).identity(config)}
+
 
 LIMIT = "HTTP 429"
 _NOT_RETRIED = frozenset({501, 505, 511})

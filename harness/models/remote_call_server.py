@@ -18,8 +18,7 @@ from harness.core.records import Usage
 from harness.models.clients import access_of, open_transport
 from harness.models.llama_server import ServerAccess
 from harness.models.metering import Meter, OpenCall, charged
-from harness.models.remote_call_errors import RemoteCallError
-from harness.models.remote_calls import CallUpdate, RemoteCall, RemoteUsage
+from harness.models.remote_calls import CallUpdate, RemoteCall, RemoteCallError, RemoteUsage
 from harness.models.time_spans import Spans
 from harness.models.transport import CallContext, MeteredTransport
 from harness.store import StoredCall

@@ -11,7 +11,7 @@ import httpx2
 
 from harness.core.records import Usage
 from harness.models.embedding_replies import rows_of
-from harness.models.limiter import Allowances
+from harness.models.rate_limits import Allowances
 
 MAX_BODY_BYTES = 64 << 20
 """For one uncompressed reply: 32 embeddings of 4,096 numbers are 3 MB."""

@@ -1,5 +1,5 @@
 """Cross-encoders that score passages for a question. One is included by name (`ms-marco-minilm-l12`);
-others are opened by `harness.models.cross_encoder_loading`.
+others are opened by `harness.models.cross_encoders`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from harness.core.hashing import digest
-from harness.models.cross_encoder_loading import check_named, open_export, open_named
-from harness.models.cross_encoder_names import CrossEncoder, CrossEncoderRef, need_onnx
-from harness.models.weight_catalogue import RERANKERS, WeightFile
+from harness.models.cross_encoders import (
+    CrossEncoder,
+    CrossEncoderRef,
+    check_named,
+    need_onnx,
+    open_export,
+    open_named,
+)
+from harness.models.huggingface_hub_files import RERANKERS, WeightFile
 from harness.models.weights import fetch
 
 if TYPE_CHECKING:

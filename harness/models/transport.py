@@ -20,10 +20,10 @@ from harness.core.errors import HarnessError
 from harness.core.hashing import digest
 from harness.core.records import Usage
 from harness.models.budget import Budget, BudgetReservation, Call, RolePrices
-from harness.models.limiters import Limiters
 from harness.models.metering import Meter, OpenCall, current_meter
 from harness.models.model_endpoint import LIMIT, Endpoint, Outcome, fault
 from harness.models.parameter_adapter import with_body
+from harness.models.rate_limits import Limiters
 from harness.models.reply_parsing import ACCEPTED_CODINGS, UnreadableReply, allowances, is_cut_prompt, read_usage
 from harness.models.sanitized_reply import SanitizedReply, sanitize_reply, without_key
 from harness.models.template_tokens import without_template_tokens

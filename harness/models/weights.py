@@ -18,8 +18,7 @@ from filelock import FileLock
 from harness.core.errors import ModelUnavailable, explained_io
 from harness.core.network import FIX, REFUSED, store_file
 from harness.core.process_environment import python_command, python_environment
-from harness.models.huggingface_hub_files import download, in_hub_cache
-from harness.models.weight_catalogue import WeightFile, WheelPart
+from harness.models.huggingface_hub_files import WeightFile, WheelPart, download, in_hub_cache
 
 
 class DownloadBar(Protocol):

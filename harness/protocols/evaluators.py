@@ -126,7 +126,7 @@ class Measure:
     """
 
     @property
-    def spoken(self) -> str:
+    def display_name(self) -> str:
         """Name in sentences."""
         return self.title or self.name
 

@@ -195,7 +195,7 @@ class Route(Params):
         return json.dumps(self.model_dump(), sort_keys=True)
 
     @property
-    def spoken(self) -> str:
+    def display_name(self) -> str:
         """For display: `naive top_k=5`."""
         own = ", ".join(f"{key}={value}" for half in (self.index, self.answer) for key, value in half.items())
         return f"{self.system} {own}".rstrip()

@@ -237,9 +237,9 @@ class Group:
         """The run with the most queries; a run that left a race has fewer of them."""
         return max(self.views, key=lambda view: len(view.frame.query_types))
 
-    def spoken(self, measure: str) -> str:
+    def display_name(self, measure: str) -> str:
         known = self.known.get(measure)
-        return printable(known.spoken if known else COSTS.get(measure, measure))
+        return printable(known.display_name if known else COSTS.get(measure, measure))
 
     @property
     def columns(self) -> list[Measure]:

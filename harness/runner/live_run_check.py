@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.config.load import build_config, explain
 from harness.core.errors import ConfigError, HarnessError, StoreError
-from harness.models.model_identity import model_identity
+from harness.models.model_endpoint import model_identity
 from harness.protocols import Params, Role, Roles, Route, SystemSpec
 from harness.registry import SYSTEMS
 from harness.runner.executing.messages import RoutedJob

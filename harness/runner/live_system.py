@@ -21,7 +21,7 @@ from harness.core.records import AnswerStyle, Query, RunRecord
 from harness.core.sanitize import secret_names
 from harness.models.llama_server import LocalServer
 from harness.models.metering import LOADING, Meter, metered
-from harness.models.model_identity import server_digests
+from harness.models.model_endpoint import server_digests
 from harness.models.providers import check_reachable
 from harness.models.rerankers import reranker_files
 from harness.models.transport import CallContext

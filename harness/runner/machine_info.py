@@ -12,7 +12,7 @@ from typing import Any
 
 import psutil
 
-from harness.models.cpu_count import usable_cores
+from harness.core.current_process import usable_cores
 
 
 def describe_machine() -> dict[str, Any]:

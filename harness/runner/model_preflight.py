@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from harness.config import ModelConfig
-from harness.llm_utils.event_loop import run_to_end
-from harness.models.model_identity import server_digests
+from harness.llm_utils.concurrency import run_to_end
+from harness.models.huggingface_hub_files import WeightFile
+from harness.models.model_endpoint import server_digests
 from harness.models.probe import ask_once, is_asked
 from harness.models.providers import provider_of
 from harness.models.transport import CallContext
-from harness.models.weight_catalogue import WeightFile
 from harness.models.weights import cached_path, fetch
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.plan import EvaluationPlan

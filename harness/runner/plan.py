@@ -24,7 +24,7 @@ from harness.core.sanitize import path_part
 from harness.datasets import Dataset
 from harness.llm_utils.answer_contract import CONTRACT
 from harness.models.entailment import entailment_identity
-from harness.models.model_identity import model_identity, server_digests
+from harness.models.model_endpoint import model_identity, server_digests
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.rerankers import reranker_identity
 from harness.protocols import BY_GENERATOR, Params, ReadingProgress, Role, Roles, Route, SystemSpec, no_progress

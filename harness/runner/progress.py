@@ -11,8 +11,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, Tex
 from rich.table import Column
 from rich.text import Text
 
-from harness.display.safe_console import SafeConsole
-from harness.display.text_format import duration
+from harness.display.text_format import SafeConsole, duration
 from harness.protocols import ReadingProgress
 
 _PLAIN_INTERVAL_S = 15.0

@@ -33,7 +33,7 @@ class Tested(NamedTuple):
     """Level of the interval: at least 0.95."""
 
     @property
-    def is_told_apart(self) -> bool:
+    def is_significant(self) -> bool:
         """Whether the pair is significantly different after Holm's correction."""
         return self.p_holm <= ALPHA
 

@@ -368,7 +368,7 @@ def _clustered(
     return [
         replace(
             pair,
-            population="new documents" if pair.significant and one.is_told_apart else "documents",
+            population="new documents" if pair.significant and one.is_significant else "documents",
             n_clusters=n,
             p_clusters=one.p_holm,
             interval_clusters=_within(one.interval, by_query.span),

@@ -10,8 +10,8 @@ from typing import Any
 
 from harness.core.errors import StoreError
 from harness.core.records import Usage
+from harness.store.atomic_files import at_once, open_database
 from harness.store.checksums import row_check
-from harness.store.sqlite_files import at_once, open_database
 
 COLUMNS = (
     *("scope", "role", "request_digest", "occurrence", "model", "request", "response", "input_tokens"),

@@ -38,7 +38,7 @@ from harness.core.records import Context, Prediction
 from harness.evaluators.bertscore.encoder import TokenEncoder
 from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
 from harness.evaluators.bertscore.loading import load, minilm_folder
-from harness.evaluators.bertscore.table import TokenTable
+from harness.evaluators.bertscore.matching import TokenTable
 from harness.models.weights import cache_dir
 from harness.protocols import DatasetRow, ScoringInput
 from systems.common.chunking import ChunkParams, iter_chunks
@@ -86,7 +86,7 @@ def retrieved(queries: int) -> list[System]:
 
 def searcher(chunks: Sequence[str]) -> Callable[[str, int], list[str]]:
     """search(text, k) -> the k nearest chunks."""
-    from harness.models.minilm_embedder import MiniLM
+    from harness.models.embedders import MiniLM
 
     model = MiniLM()
     print(f"retrieving among {len(chunks):,} passages", flush=True)

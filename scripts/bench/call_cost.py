@@ -36,9 +36,9 @@ from harness.core.records import Cost, Prediction, RunRecord, Usage
 from harness.models.budget import Budget, Call
 from harness.models.clients import OpenAIChat, chat_request, open_client
 from harness.models.connection_pool import ConnectionPool
-from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, metered
 from harness.models.providers import resolve_generator
+from harness.models.rate_limits import AdaptiveLimiter
 from harness.models.reply_parsing import read_usage
 from harness.models.transport import CallContext
 from harness.store import CallKey, Journal, StoredCall

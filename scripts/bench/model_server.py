@@ -19,8 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, ClassVar
 
-from harness.models.fake_json import example_of
-from harness.models.fake_model import FakeModel, FakeScript
+from harness.models.fake_model import FakeModel, FakeScript, example_of
 
 Respond = Callable[[str, bytes], bytes]
 """respond(path, body of a request) -> body of the reply, as JSON."""

@@ -28,8 +28,8 @@ from harness.core.errors import DataError
 from harness.core.records import Prediction
 from harness.evaluators.score_preconditions import reference_answer
 from harness.registry import EVALUATORS
+from harness.statistics.correlation import QueryScores, auc
 from harness.statistics.permutation_test import flip_test
-from harness.statistics.roc_auc import QueryScores, auc
 from harness.store import SampleRow
 
 Values = dict[tuple[str, str], float]

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from harness.core.errors import DataError
 from harness.extensions.meta_evaluation.card_output import read_values
-from harness.extensions.meta_evaluation.figures import spoken_value
+from harness.extensions.meta_evaluation.figures import formatted_value
 from harness.extensions.meta_evaluation.validity_card import CardValues, LabelledRow, agreement
 
 PENALTIES = (0.01, 0.1, 1.0)
@@ -55,7 +55,7 @@ class Pairs:
         """The same with its interval."""
         each = [(column[row], label, self.questions[row]) for row in rows for label in self.labels[row]]
         x, y, clusters = zip(*each, strict=True)
-        return spoken_value(agreement(x, y, clusters).pearson)
+        return formatted_value(agreement(x, y, clusters).pearson)
 
     def means(self, rows: Sequence[int]) -> Numbers:
         return np.array([np.mean(self.labels[row]) for row in rows])

@@ -41,7 +41,6 @@ from simulated import (
     with_luck,
 )
 
-from harness.statistics.anytime_valid import anytime_p
 from harness.statistics.best_of_many import best_of
 from harness.statistics.confidence_intervals import (
     Interval,
@@ -50,12 +49,12 @@ from harness.statistics.confidence_intervals import (
     quantile_interval,
     weighted_mean_interval,
 )
-from harness.statistics.correlation import correlate
+from harness.statistics.correlation import QueryScores, auc, correlate
 from harness.statistics.difference_tests import ALPHA, mcnemar_p
 from harness.statistics.non_inferior import MARGIN, cheapest_as_good
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
 from harness.statistics.power import DISCORDANCE, STEPS, graded_power, queries_needed, share_power, spread_of
-from harness.statistics.roc_auc import QueryScores, auc
+from harness.statistics.race_test import anytime_p
 
 HEADER = ("what", "n", "nominal", "measured", "95 % interval", "cases")
 SIZES = (8, 30, 200, 2_000)

@@ -14,7 +14,7 @@ from systems.common.graph_stores.contract import GraphStore
 from systems.common.graph_stores.open_store import StoreKind, check_store, open_store, servers_of
 from systems.common.graph_types import KnowledgeGraph
 from systems.common.passages import SearchedParams, empty_documents_note
-from systems.common.sentence_search import StatementIndex, stated_in
+from systems.common.sentence_search import StatementIndex, sentences_of_triplets
 from systems.common.word_index import WordIndex, check_word_index
 
 INDEX_KIND = "graph/4"
@@ -137,7 +137,7 @@ class GraphIndex:
 
     async def _build_statements(self, graph: KnowledgeGraph) -> None:
         with self._runtime.stage("embed"):
-            stated = stated_in(graph)
+            stated = sentences_of_triplets(graph)
             vectors = await self._runtime.embedder.embed_documents(stated.texts)
         with self._runtime.stage("store"):
             self._statements = StatementIndex.create(self._runtime.index_dir / _STATEMENTS, stated, vectors)

@@ -71,7 +71,7 @@ class StatedGraph:
         return [sentence.searched for sentence in self.sentences]
 
 
-def stated_in(graph: KnowledgeGraph) -> StatedGraph:
+def sentences_of_triplets(graph: KnowledgeGraph) -> StatedGraph:
     """For each triplet and each chunk that states it, the sentence with most of the words of head and tail."""
     chunks = {chunk.chunk_id: _ChunkSentences.of(chunk) for chunk in graph.chunks}
     names = {entity.entity_id: frozenset(words(entity.name)) for entity in graph.entities}

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.core.records import Context, Query, Step
 from harness.extraction.entity_names import one_line
-from harness.llm_utils.bounded_concurrency import map_bounded
+from harness.llm_utils.concurrency import map_bounded
 from harness.llm_utils.structured_output import Question, Unreadable, ask_json
 from harness.protocols import ChatModel, Runtime
 from systems.common.headings import under_heading

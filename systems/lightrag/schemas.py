@@ -3,7 +3,7 @@
 Lists are as long as its prompts allow; strings are bounded, because small models may run on.
 """
 
-from harness.llm_utils.json_schema_builders import list_of, object_of, string_of
+from harness.llm_utils.structured_output import list_of, object_of, string_of
 
 KEYWORDS_MAX_TOKENS = 300
 _MOST_ENTITIES = 40

@@ -37,7 +37,7 @@ class RouterSystem:
         if route.key not in self._systems:
             raise RuntimeError("answer() was called before load()")
         prediction = await self._systems[route.key].answer(query)
-        step = Step(name="route", content=f"{told or 'no type'} ({how}) -> {route.spoken}")
+        step = Step(name="route", content=f"{told or 'no type'} ({how}) -> {route.display_name}")
         return prediction.model_copy(update={"trace": (step, *prediction.trace)})
 
     def close(self) -> None:

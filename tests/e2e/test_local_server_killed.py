@@ -22,7 +22,7 @@ WORDS = (
 
 def kill_server(process: "subprocess.Popen[str]") -> None:
     for child in psutil.Process(process.pid).children(recursive=True):
-        if "harness.models.llama_server_process" in " ".join(child.cmdline()):
+        if "harness.models.llama_server" in " ".join(child.cmdline()):
             child.send_signal(signal.SIGKILL)
             return
     raise AssertionError("no server")

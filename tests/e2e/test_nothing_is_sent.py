@@ -13,7 +13,7 @@ from command_line import REPOSITORY
 from connection_guard import Guard
 
 from harness.core.process_environment import python_command
-from harness.models.weight_catalogue import MINILM_ONNX, MINILM_TOKENIZER
+from harness.models.huggingface_hub_files import MINILM_ONNX, MINILM_TOKENIZER
 from harness.models.weights import fetch
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]

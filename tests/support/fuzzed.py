@@ -10,7 +10,7 @@ from scoring import BareEvaluation, build_scorer, score_all
 
 from harness.core.records import Context, Cost, Evidence, Prediction, Reference, RunRecord, Score
 from harness.evaluators.run_scoring import Scorer
-from harness.models.fake_json import example_of
+from harness.models.fake_model import example_of
 from harness.protocols import Measure, Message
 from harness.registry import EVALUATORS
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from harness.config import JudgeConfig, JudgeEmbedderConfig
 from harness.core.records import Cost, Prediction, Query, Reference, RunRecord, Score
 from harness.evaluators.judge_calls import judge_each
-from harness.models.model_identity import model_identity
+from harness.models.model_endpoint import model_identity
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, Message, Params, RunFacts, ScoringInput
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator

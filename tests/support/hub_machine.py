@@ -10,13 +10,13 @@ import termios
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.models.weight_catalogue import WeightFile
+from harness.models.huggingface_hub_files import WeightFile
 
 _BEGIN = """
 import os, sys
 from harness.core.errors import HarnessError
 from harness.models import weights
-from harness.models.weight_catalogue import HubFile, WeightFile, WheelPart
+from harness.models.huggingface_hub_files import HubFile, WeightFile, WheelPart
 from harness.models.weights import cached_path, fetch
 
 def refusal(file):

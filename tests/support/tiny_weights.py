@@ -4,7 +4,7 @@ import hashlib
 import zipfile
 from pathlib import Path
 
-from harness.models.weight_catalogue import WeightFile, WheelPart
+from harness.models.huggingface_hub_files import WeightFile, WheelPart
 
 PARTS = [b"first " * 1000, b"second " * 1000]
 WHOLE = b"".join(PARTS)

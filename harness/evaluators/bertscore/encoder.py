@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.evaluators.bertscore.loading import Loaded
-from harness.evaluators.bertscore.windows import Marks, WindowEncoder, workers_here
-from harness.models.cpu_count import usable_cores
+from harness.core.current_process import usable_cores
+from harness.evaluators.bertscore.loading import Loaded, Marks, WindowEncoder, workers_here
 
 if TYPE_CHECKING:
-    from harness.evaluators.bertscore.windows import TokenIds
+    from harness.evaluators.bertscore.loading import TokenIds
     from harness.protocols import Vectors
 
 _UNSTATED = 1_000_000

@@ -10,11 +10,16 @@ from pydantic import Field, model_validator
 
 from harness.core.records import Context, Reference, Score
 from harness.evaluators.answer_normalisation import abstains
-from harness.evaluators.bertscore.loading import MINILM, MINILM_LAYERS, load, need_packages, weights_of
-from harness.evaluators.bertscore.matching import NOTHING, Agreement, match
-from harness.evaluators.bertscore.minilm import MiniLMTokens
-from harness.evaluators.bertscore.table import TokenTable
-from harness.evaluators.bertscore.windows import Encoder
+from harness.evaluators.bertscore.loading import (
+    MINILM,
+    MINILM_LAYERS,
+    Encoder,
+    MiniLMTokens,
+    load,
+    need_packages,
+    weights_of,
+)
+from harness.evaluators.bertscore.matching import NOTHING, Agreement, TokenTable, match
 from harness.evaluators.run_scoring import NO_CONTEXTS
 from harness.evaluators.score_preconditions import is_null, why_not
 from harness.evaluators.scores import bounded, not_applicable, scored

@@ -8,12 +8,18 @@ import json
 import os
 import tempfile
 import warnings
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
+
+from harness.core.current_process import usable_cores
 from harness.core.errors import (
     ConfigError,
     HarnessError,
@@ -23,11 +29,160 @@ from harness.core.errors import (
     install,
 )
 from harness.core.hashing import folder_digest
-from harness.models.huggingface_hub_files import hub_is_reachable, hub_revision
-from harness.models.minilm_embedder import check_minilm
-from harness.models.weight_catalogue import MINILM_ONNX, MINILM_TOKENIZER, MINILM_TORCH
+from harness.models.embedders import check_minilm
+from harness.models.huggingface_hub_files import (
+    MINILM_ONNX,
+    MINILM_TOKENIZER,
+    MINILM_TORCH,
+    hub_is_reachable,
+    hub_revision,
+)
+from harness.models.vectors import unit_rows
 from harness.models.weights import fetch, weights_dir
 from harness.store.atomic_files import write_atomic
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from harness.protocols import Vectors
+
+    TokenIds = NDArray[np.int64]
+    Weights = NDArray[np.float32]
+
+
+MOST_WORKERS = 4
+
+
+class Encoder(Protocol):
+    """Embeds the tokens of texts."""
+
+    def split(self, text: str) -> list[TokenIds]:
+        """The windows of a text that is not blank; none if it has no token."""
+        ...
+
+    def weights(self, window: TokenIds) -> Weights:
+        """Shape (tokens,): 0 for special tokens, otherwise 1."""
+        ...
+
+    def embed(self, windows: Iterable[TokenIds]) -> Iterator[Vectors]:
+        """For each window, in order, shape (tokens, d), unit rows; independent of the other windows."""
+        ...
+
+    def close(self) -> None:
+        """Release everything."""
+        ...
+
+
+class Marks(NamedTuple):
+    """The special tokens around a text."""
+
+    head: int
+    """Number of special tokens before it."""
+    tail: int
+    """Number of special tokens after it."""
+    unweighed: Sequence[int]
+    """The ids with weight 0: [SEP] and [CLS], as in the bert-score package."""
+
+
+class WindowEncoder(ABC):
+    """Windows are embedded one at a time, since padding in a batch would change the last bits. Several threads
+    embed at once instead; on a busy machine that is also several times faster than splitting each operation among
+    cores.
+    """
+
+    def __init__(self, marks: Marks, window: int, pool: ThreadPoolExecutor, workers: int) -> None:
+        """`window`: tokens of the longest, marks included; `pool` has `workers` threads."""
+        self._head, self._tail, self._unweighed = marks
+        self._window, self._pool, self._workers = window, pool, workers
+
+    @abstractmethod
+    def _ids(self, text: str) -> TokenIds:
+        """The tokens of a text, special tokens included."""
+
+    @abstractmethod
+    def _embed(self, window: TokenIds) -> Vectors:
+        """Embed one window; called in the threads of the pool."""
+
+    def split(self, text: str) -> list[TokenIds]:
+        """See `Encoder`: as few windows as hold the text, of nearly the same length."""
+        ids = self._ids(text)
+        body = ids[self._head : len(ids) - self._tail]
+        if not self.weights(body).any():
+            return []
+        room = self._window - self._head - self._tail
+        head, tail = ids[: self._head], ids[len(ids) - self._tail :]
+        return [np.concatenate([head, piece, tail]) for piece in np.array_split(body, -(-len(body) // room))]
+
+    def weights(self, window: TokenIds) -> Weights:
+        """See `Encoder`."""
+        return (~np.isin(window, self._unweighed)).astype(np.float32)
+
+    def embed(self, windows: Iterable[TokenIds]) -> Iterator[Vectors]:
+        """See `Encoder`; a few windows at a time."""
+        waiting: deque[Future[Vectors]] = deque()
+        try:
+            for window in windows:
+                waiting.append(self._pool.submit(self._embed, window))
+                if len(waiting) > 2 * self._workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+
+def workers_here() -> int:
+    """Number of windows to embed in parallel on this machine."""
+    return min(usable_cores(), MOST_WORKERS)
+
+
+_WINDOW = 512
+"""Number of positions of the model."""
+
+
+class MiniLMTokens(WindowEncoder):
+    """See `Encoder`: the last layer's vectors, weights stored as int8 and computed in float32."""
+
+    def __init__(self) -> None:
+        check_minilm()
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        options = onnxruntime.SessionOptions()
+        # One thread per window: the last bits of a vector depend on the number of threads.
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self._session: Any = onnxruntime.InferenceSession(
+            str(fetch(MINILM_ONNX)), options, providers=["CPUExecutionProvider"]
+        )
+        self._tokenizer: Any = Tokenizer.from_file(str(fetch(MINILM_TOKENIZER)))
+        self._tokenizer.no_truncation()
+        self._tokenizer.no_padding()
+        marks = [self._tokenizer.token_to_id(mark) for mark in ("[SEP]", "[CLS]")]
+        unweighed = [one for one in marks if one is not None]
+        workers = workers_here()
+        pool = ThreadPoolExecutor(workers, thread_name_prefix="bertscore")
+        super().__init__(Marks(1, 1, unweighed), _WINDOW, pool, workers)
+
+    def close(self) -> None:
+        """End the threads and release the model."""
+        super().close()
+        self._session = None
+
+    def _ids(self, text: str) -> TokenIds:
+        # Surrounding white space is stripped, as in the bert-score package.
+        return np.array(self._tokenizer.encode(text.strip()).ids, dtype=np.int64)
+
+    def _embed(self, window: TokenIds) -> Vectors:
+        ids = window[None]
+        inputs = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+        hidden: Vectors = self._session.run(None, inputs)[0][0]
+        return unit_rows(hidden)
+
 
 MINILM = "minilm"
 """MiniLM on onnxruntime. Its numbers differ from those on torch, so its name does too."""

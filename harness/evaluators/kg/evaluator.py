@@ -33,7 +33,7 @@ from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement
 from harness.evaluators.kg.graphs.graph import KgGraph
 from harness.evaluators.kg.measures import KgParams, Names
 from harness.evaluators.kg.text_pair_comparison import Comparisons, Reading, StartReading
-from harness.evaluators.kg.text_pairs import PAIRS, PairName, said_by
+from harness.evaluators.kg.text_pairs import PAIRS, PairName, content_of
 from harness.evaluators.triplet_extraction import judged_extractions
 from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.extraction.rule_triplets import ParsedTexts
@@ -94,7 +94,7 @@ class KgEvaluator(JudgedEvaluator):
             for side in (PAIRS[pair].input, PAIRS[pair].context)
         )
         by_key = {(case.record.query_id, case.record.repeat): case for case, _ in asked}
-        texts = [text for query, repeat, side in sides for text in said_by(by_key[query, repeat], side).texts]
+        texts = [text for query, repeat, side in sides for text in content_of(by_key[query, repeat], side).texts]
         return Comparisons(await self._start_reading(texts), self._runtime.embedder, self._params)
 
 

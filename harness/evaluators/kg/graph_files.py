@@ -9,8 +9,7 @@ from harness.display import file_name, printable
 from harness.evaluators.judge_calls import NotApplicable
 from harness.evaluators.kg.evaluator import KgEvaluator
 from harness.evaluators.kg.graphs import KgGraph, KgScores, Match, paths, scores_of
-from harness.evaluators.kg.graphs.drawing import draw_query_graph
-from harness.evaluators.kg.graphs.export import graphml
+from harness.evaluators.kg.graphs.drawing import draw_query_graph, graphml
 from harness.evaluators.kg.measures import KgParams
 from harness.evaluators.kg.text_pairs import PairName
 from harness.evaluators.score_preconditions import score_without_reading, why_not

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from harness.display.text_format import counted
 from harness.evaluators.judge_calls import Judgement
-from harness.evaluators.kg.graphs.graph import KgGraph
+from harness.evaluators.kg.graphs.graph import KgGraph, TripletSide
 from harness.evaluators.kg.graphs.multi_hop import paths
 from harness.evaluators.kg.graphs.scores import KgScores, scores_of
-from harness.evaluators.kg.graphs.triplet_graph import TripletSide
 from harness.evaluators.kg.measures import KgParams, ScoreName
 from harness.evaluators.kg.text_pairs import PAIRS, PairName
 from harness.evaluators.scores import bounded

@@ -8,14 +8,13 @@ from typing import NamedTuple, Protocol
 from harness.core.records import Triplet
 from harness.evaluators.answer_normalisation import is_verdict
 from harness.evaluators.judge_calls import Judgement, NotApplicable
-from harness.evaluators.kg.graphs.graph import KgGraph, connect
-from harness.evaluators.kg.graphs.triplet_graph import TripletSide, distinct_labels
+from harness.evaluators.kg.graphs.graph import KgGraph, TripletSide, connect, distinct_labels
 from harness.evaluators.kg.measures import PUBLISHED, KgParams, MeasurePlace, ScoreName
 from harness.evaluators.kg.score_explanations import judgements, measurable, without_triplets
 from harness.evaluators.kg.short_answers import names_in, phrase_in, strictly_alike, verdict_of
-from harness.evaluators.kg.text_pairs import PAIRS, PairName, said_by
+from harness.evaluators.kg.text_pairs import PAIRS, PairName, content_of
 from harness.evaluators.score_preconditions import reference_answer
-from harness.llm_utils.compute_once import Once
+from harness.llm_utils.concurrency import Once
 from harness.protocols import Embedder, ScoringInput, Side
 
 
@@ -112,7 +111,7 @@ class Comparisons:
     async def _triplet_side(self, case: ScoringInput, side: Side, pair: PairName) -> TripletSide:
         if side not in {"answer", "reference"}:
             return TripletSide.of(await self._triplets(case, side))
-        (text,) = said_by(case, side).texts
+        (text,) = content_of(case, side).texts
         # A name alone does not repeat the question.
         names_count = pair != "answer_relevancy"
         if is_verdict(text):
@@ -123,5 +122,5 @@ class Comparisons:
         return TripletSide.of(triplets, phrase_in(text) if names_count and not triplets else ())
 
     async def _triplets(self, case: ScoringInput, side: Side) -> tuple[Triplet, ...]:
-        said = said_by(case, side)
+        said = content_of(case, side)
         return (*said.triplets, *await self._reading.of(*said.texts))

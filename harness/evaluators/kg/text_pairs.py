@@ -4,7 +4,7 @@ from typing import Literal, NamedTuple
 
 from harness.core.records import Dimension
 from harness.evaluators.score_preconditions import reference_answer
-from harness.evaluators.triplet_extraction import Stated, stated_by
+from harness.evaluators.triplet_extraction import TextContent, content_of_contexts
 from harness.protocols import ScoringInput, Side, Sides
 
 PairName = Literal["context_relevancy", "answer_relevancy", "faithfulness", "factual_correctness"]
@@ -43,13 +43,13 @@ PAIRS: dict[PairName, TextPair] = {
 }
 
 
-def said_by(case: ScoringInput, side: Side) -> Stated:
+def content_of(case: ScoringInput, side: Side) -> TextContent:
     """The text to compare; of several reference answers the first that is not blank."""
     if side == "contexts":
-        return stated_by(case.prediction.contexts)
+        return content_of_contexts(case.prediction.contexts)
     texts = {
         "question": case.query.text,
         "answer": case.prediction.answer or "",
         "reference": reference_answer(case.reference),
     }
-    return Stated((texts[side],))
+    return TextContent((texts[side],))

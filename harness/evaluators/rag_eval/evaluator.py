@@ -19,7 +19,7 @@ from harness.evaluators.rag_eval.criteria import METRICS, GradeName
 from harness.evaluators.rag_eval.grades import HIGHEST
 from harness.evaluators.rag_eval.grading import Graded, ask_grades
 from harness.evaluators.rag_eval.prompts import Material, material, spoken
-from harness.llm_utils.compute_once import Once
+from harness.llm_utils.concurrency import Once
 from harness.protocols import (
     ChatModel,
     EvaluationRuntime,

@@ -10,8 +10,8 @@ from typing import Any
 
 from harness.evaluators.rag_eval.criteria import CRITERIA, GradeName
 from harness.evaluators.rag_eval.grades import HIGHEST, LOWEST
-from harness.llm_utils.json_schema_builders import integer_of, object_of
-from harness.llm_utils.quoting import quoted
+from harness.llm_utils.answer_contract import quoted
+from harness.llm_utils.structured_output import integer_of, object_of
 from harness.protocols import Message
 
 _LONGEST_QUERY = 2_000

@@ -44,6 +44,6 @@ once for all metrics of a run, and paid once for all runs: R once per data set.
 """
 
 from harness.evaluators.triplet.evaluator import SPEC
-from harness.evaluators.triplet.params import TripletParams
+from harness.evaluators.triplet.verdicts import TripletParams
 
 __all__ = ["SPEC", "TripletParams"]

@@ -7,7 +7,7 @@ from harness.core.records import Score
 from harness.evaluators.judge_calls import Judge, JudgedEvaluator
 from harness.evaluators.score_preconditions import score_without_reading
 from harness.evaluators.triplet.measures import MEASURES, Judging
-from harness.evaluators.triplet.params import TripletParams
+from harness.evaluators.triplet.verdicts import TripletParams
 from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, ScoringInput
 
 

@@ -1,21 +1,55 @@
 """The five metrics, one judgement at a time."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
+from __future__ import annotations
 
-from harness.core.records import Triplet
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.core.records import Context, Triplet
 from harness.evaluators.answer_normalisation import canonical
 from harness.evaluators.context_windows import ContextReading, reading_of
 from harness.evaluators.judge_calls import Judgement, NotApplicable, judged_measure
-from harness.evaluators.kg.graphs.similar_edges import TOLERANCE
+from harness.evaluators.kg.graphs.similar_edges import DECIMALS, TOLERANCE, unit_rows
 from harness.evaluators.score_preconditions import reference_answer, score_without_reading
-from harness.evaluators.triplet.cosine import highest_cosines, texts_of_triplets, windows_of_contexts
-from harness.evaluators.triplet.params import TripletMetric, TripletParams
-from harness.evaluators.triplet.questions import questions_answered
-from harness.evaluators.triplet.verdicts import stated_in, supporting_passages
+from harness.evaluators.triplet.verdicts import (
+    TripletMetric,
+    TripletParams,
+    questions_answered,
+    stated_triplets,
+    supporting_passages,
+)
 from harness.evaluators.triplet_extraction import judged_extractions
-from harness.extraction.text_windows import windows_of
-from harness.protocols import EvaluationRuntime, Measure, PanelFigure, ScoringInput, Sides
+from harness.extraction.text_windows import EMBEDDED_WHOLE, windows_of
+from harness.protocols import Embedder, EvaluationRuntime, Measure, PanelFigure, ScoringInput, Sides
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+async def highest_cosines(embedder: Embedder, texts: Sequence[str], others: Sequence[str]) -> NDArray[np.float64]:
+    """For each text its highest cosine with the others, shape (len(texts),).
+
+    Both must be non-empty. Rounded, so that scores do not depend on the last bits. ValueError, with the text, for
+    a vector with NaN or infinity.
+    """
+    distinct = list(dict.fromkeys([*texts, *others]))
+    vectors = dict(zip(distinct, await embedder.embed_documents(distinct), strict=True))
+    cosines = unit_rows(texts, vectors) @ unit_rows(others, vectors).T
+    nearest: NDArray[np.float64] = np.clip(np.round(cosines.max(axis=1), DECIMALS), -1.0, 1.0)
+    return nearest
+
+
+def texts_of_triplets(triplets: Iterable[Triplet]) -> list[str]:
+    """Each as "head relation tail"."""
+    return [" ".join(triplet) for triplet in triplets]
+
+
+def windows_of_contexts(contexts: Iterable[Context]) -> list[str]:
+    """Each context as text, also a graph's triplet; long ones in windows."""
+    return [window for context in contexts for window in windows_of(context.text, EMBEDDED_WHOLE)]
+
 
 _LONGEST_ANSWER = 6_000
 """Characters of a window of an answer."""
@@ -133,7 +167,7 @@ class Judging:
     async def _factual_correctness(self, case: ScoringInput) -> Judgement:
         triplets = await self._reference_triplets(case)
         judge, parts = self._runtime.judge, windows_of(case.prediction.answer or "", _LONGEST_ANSWER)
-        windows = [await stated_in(judge, case.query.text, part, triplets) for part in parts]
+        windows = [await stated_triplets(judge, case.query.text, part, triplets) for part in parts]
         return _share(triplets, [any(of_triplet) for of_triplet in zip(*windows, strict=True)], "stated")
 
     async def _factual_correctness_cosine(self, case: ScoringInput) -> Judgement:

@@ -2,14 +2,72 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
+
+from pydantic import Field
 
 from harness.core.records import Triplet
-from harness.evaluators.context_windows import ContextWindow
-from harness.llm_utils.json_schema_builders import integer_among, list_of, object_of
-from harness.llm_utils.quoting import RULE, quoted
-from harness.llm_utils.structured_output import Question, ask_json
-from harness.protocols import ChatModel, Message
+from harness.evaluators.context_windows import LONGEST, ContextCharacters, ContextWindow
+from harness.llm_utils.answer_contract import RULE, quoted
+from harness.llm_utils.structured_output import Question, ask_json, integer_among, list_of, object_of, string_of
+from harness.protocols import ChatModel, Message, Params
+
+TripletMetric = Literal[
+    "response_relevancy",
+    "faithfulness",
+    "faithfulness_cosine",
+    "factual_correctness",
+    "factual_correctness_cosine",
+]
+
+
+class TripletParams(Params):
+    metrics: tuple[TripletMetric, ...] = Field(get_args(TripletMetric), min_length=1)
+    questions: int = Field(3, ge=1, le=10)
+    """Number of questions written for each window of the contexts, in one call, for response relevancy."""
+    threshold: float = Field(0.9, ge=-1, le=1)
+    """Minimum cosine of two triplets that are the same fact, in `factual_correctness_cosine`."""
+    context_characters: ContextCharacters = LONGEST
+    """Size of a window of contexts: longer contexts are judged window by window."""
+
+
+_LONGEST_QUESTION = 160
+_ROLE = f"You write questions about a text. {RULE}"
+
+
+async def questions_answered(judge: ChatModel, text: str, count: int) -> tuple[str, ...]:
+    """This number of questions that the text answers, written in one call without knowing the query.
+
+    A second call if the reply has another number; then `Unreadable`.
+    """
+    task = _task(count)
+    messages = [Message("system", f"{_ROLE}\n{task}"), Message("user", f"{quoted('text', text)}\n\n{task}")]
+    listed = {**list_of(string_of(_LONGEST_QUESTION), count), "minItems": count}
+
+    def read(reply: Mapping[str, Any]) -> tuple[str, ...]:
+        return _statements(reply, count)
+
+    # 160 characters are about 40 tokens.
+    asked = Question(messages, object_of({"questions": listed}), read, max_tokens=20 + 50 * count)
+    return (await ask_json(judge, asked)).value
+
+
+def _task(count: int) -> str:
+    wanted = "one short question" if count == 1 else f"{count} different short questions"
+    return (
+        f"Write {wanted} that the text answers. Each can be understood without the text: it names the people, "
+        'things and places that it asks about. Reply with JSON only: {"questions": ["..."]}'
+    )
+
+
+def _statements(reply: Mapping[str, Any], count: int) -> tuple[str, ...]:
+    listed = reply.get("questions")
+    if not isinstance(listed, list) or len(listed) != count:
+        raise ValueError(f"no list of {count} questions")
+    if not all(isinstance(text, str) and text.strip() for text in listed):
+        raise ValueError("one of its questions is empty or no text")
+    return tuple(" ".join(text.split())[:_LONGEST_QUESTION] for text in listed)
+
 
 AT_ONCE = 24
 """Triplets per call: the number from one window, which a small model can still handle."""
@@ -42,7 +100,7 @@ async def supporting_passages(judge: ChatModel, window: ContextWindow, triplets:
     return await _verdicts(judge, wanted, triplets)
 
 
-async def stated_in(judge: ChatModel, question: str, answer: str, triplets: Sequence[Triplet]) -> list[int]:
+async def stated_triplets(judge: ChatModel, question: str, answer: str, triplets: Sequence[Triplet]) -> list[int]:
     """For each triplet 1 if this answer to the question states it, otherwise 0."""
     wanted = _Verdicts(
         role=f"You compare an answer to a question with statements. {_MATERIAL}",

@@ -255,7 +255,7 @@ class SubmittedLabel(Record):
     note: str = Field("", max_length=4_000)
 
 
-def annotation_page(desk: LabellingSession) -> LocalPage:
+def annotation_page(session: LabellingSession) -> LocalPage:
     """Every sampled item, by keys; labels are kept at once."""
 
     def say(body: bytes) -> object:
@@ -263,32 +263,32 @@ def annotation_page(desk: LabellingSession) -> LocalPage:
             said = SubmittedLabel.model_validate_json(body)
         except ValidationError as error:
             raise ConfigError(first_error(error)) from error
-        item = desk.find(said.id)
-        _keep(desk, item, said)
-        return _whole(desk, item)
+        item = session.find(said.id)
+        _keep(session, item, said)
+        return _whole(session, item)
 
     gets = {
         "/items": lambda _asked: [
-            {"id": one.item_id, "complete": desk.is_complete(one)} for one in desk.drawn.items
+            {"id": one.item_id, "complete": session.is_complete(one)} for one in session.drawn.items
         ],
-        "/item": lambda asked: _whole(desk, desk.find(asked.get("id", ""))),
+        "/item": lambda asked: _whole(session, session.find(asked.get("id", ""))),
     }
     return framed("Labels of answers", _ASSETS, "annotate", gets, {"/say": say})
 
 
-def _keep(desk: LabellingSession, item: ShownAnswer, said: SubmittedLabel) -> None:
+def _keep(session: LabellingSession, item: ShownAnswer, said: SubmittedLabel) -> None:
     if said.says == "note":
-        desk.keep([desk.note(item, said.note.strip())])
+        session.keep([session.note(item, said.note.strip())])
     elif said.dimension is None or (said.says == "label") != (said.label is not None):
         raise ConfigError("a label is a number from 1 to 5, of one dimension", "reload the page")
     else:
-        kept = desk.label(item, said.dimension, said.label, cannot_tell=said.says == "cannot_tell")
-        desk.keep([kept])
+        kept = session.label(item, said.dimension, said.label, cannot_tell=said.says == "cannot_tell")
+        session.keep([kept])
 
 
-def _whole(desk: LabellingSession, item: ShownAnswer) -> dict[str, object]:
+def _whole(session: LabellingSession, item: ShownAnswer) -> dict[str, object]:
     """What the page shows of one item."""
-    said, asked = desk.labels_of(item), {scale.dimension for scale in asked_of(item.prediction)}
+    said, asked = session.labels_of(item), {scale.dimension for scale in asked_of(item.prediction)}
     note = said.get(None)
     return {
         "id": item.item_id,
@@ -297,7 +297,7 @@ def _whole(desk: LabellingSession, item: ShownAnswer) -> dict[str, object]:
         "answer": item.prediction.answer,
         "contexts": [context.text for context in item.prediction.contexts],
         "note": note.note if note else "",
-        "complete": desk.is_complete(item),
+        "complete": session.is_complete(item),
         "scales": [
             {
                 "dimension": scale.dimension,

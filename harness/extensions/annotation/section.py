@@ -127,7 +127,7 @@ def _row(group: Group, one: CorrectedMean) -> tuple[Entry, ...]:
     corrected = None if one.both.why else both
     scored = Quantity(one.scored, unit="share")
     weight = None if one.both.why else Quantity(one.both.power, unit="coefficient")
-    return printable(one.view.shown), group.spoken(one.measure), scored, labels, alone, corrected, weight
+    return printable(one.view.shown), group.display_name(one.measure), scored, labels, alone, corrected, weight
 
 
 def _left_out(one: CorrectedMean) -> str:

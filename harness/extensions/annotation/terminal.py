@@ -52,7 +52,7 @@ class LabelsTaken:
     """Labels that replace newer ones than the sheet's, such as from the page; the log has both."""
 
 
-def write_label_sheet(desk: LabellingSession, path: Path) -> int:
+def write_label_sheet(session: LabellingSession, path: Path) -> int:
     """Write every sampled item, in the annotator's order, with the labels so far; returns their number. Raises
     ConfigError if the file exists.
     """
@@ -60,8 +60,8 @@ def write_label_sheet(desk: LabellingSession, path: Path) -> int:
         raise ConfigError(
             f"{path} is there already", f"name another file, or take its labels first: --import {path}"
         )
-    write_atomic(path, sheet_text(_COLUMNS, [_cells(desk, item) for item in desk.drawn.items]))
-    return len(desk.drawn.items)
+    write_atomic(path, sheet_text(_COLUMNS, [_cells(session, item) for item in session.drawn.items]))
+    return len(session.drawn.items)
 
 
 def write_labels(annotations: Sequence[Annotation], path: Path) -> None:
@@ -73,7 +73,7 @@ def write_labels(annotations: Sequence[Annotation], path: Path) -> None:
     write_atomic(path, labels_text(annotations))
 
 
-def take_label_sheet(desk: LabellingSession, path: Path) -> LabelsTaken:
+def take_label_sheet(session: LabellingSession, path: Path) -> LabelsTaken:
     """Keep its labels, all or none; an empty cell is no label. Raises DataError or ConfigError, one line with the
     row.
     """
@@ -83,34 +83,34 @@ def take_label_sheet(desk: LabellingSession, path: Path) -> LabelsTaken:
     taken: list[tuple[Annotation, bool]] = []
     seen: set[str] = set()
     for number, row in enumerate(table.rows, start=2):
-        taken += _taken(desk, cells_of(row), f"{path} row {number}", seen)
+        taken += _taken(session, cells_of(row), f"{path} row {number}", seen)
     found = [one for one, _ in taken]
-    desk.keep(found)
+    session.keep(found)
     labelled = [one for one in found if one.dimension is not None]
     return LabelsTaken(
         items=len({(one.run, one.query_id) for one in found}),
         labels=sum(one.label is not None for one in labelled),
         cannot_tell=sum(one.cannot_tell for one in labelled),
-        left=len(desk.drawn.items) - desk.n_complete,
+        left=len(session.drawn.items) - session.n_complete,
         replaced=sum(is_replacing for _, is_replacing in taken),
     )
 
 
 def _taken(
-    desk: LabellingSession, cells: Mapping[str, str], where: str, seen: set[str]
+    session: LabellingSession, cells: Mapping[str, str], where: str, seen: set[str]
 ) -> Iterator[tuple[Annotation, bool]]:
     """The new labels of a row, and whether they replace labels made since the sheet was written. `where`: its
     number in a spreadsheet.
     """
     item_id = cells.get("item", "")
     try:
-        item = desk.find(item_id)
+        item = session.find(item_id)
     except ConfigError as error:
         raise DataError(f"{where}: {error.what}", error.fix) from error
     if item_id in seen:
         raise DataError(f"{where}: the item '{item_id}' occurs twice", "leave one row for each item")
     seen.add(item_id)
-    said, base = desk.labels_of(item), _said_before(cells)
+    said, base = session.labels_of(item), _said_before(cells)
     for scale in SCALES:
         cell, name = cells.get(scale.dimension, ""), scale.dimension
         if not cell or cell == _NOT_ASKED:
@@ -120,14 +120,14 @@ def _taken(
         is_new = name not in base or label_in(base[name], where) != label
         if is_new and (now is None or (now.label, now.cannot_tell) != (label, label is None)):
             try:
-                kept = desk.label(item, name, label, cannot_tell=label is None)
+                kept = session.label(item, name, label, cannot_tell=label is None)
             except ConfigError as error:
                 raise DataError(f"{where}: {error.what}", error.fix) from error
             yield kept, now is not None and _told(now) != base.get(name, "")
     note, noted = cells.get("note", "")[:4_000], said.get(None)
     is_new = note.split() != base.get("note", "").split()
     if note and is_new and (noted is None or noted.note != note):
-        yield desk.note(item, note), noted is not None and noted.note.split() != base.get("note", "").split()
+        yield session.note(item, note), noted is not None and noted.note.split() != base.get("note", "").split()
 
 
 def _said_before(cells: Mapping[str, str]) -> Mapping[str, str]:
@@ -143,8 +143,8 @@ def _told(one: Annotation) -> str:
     return CANNOT_TELL if one.cannot_tell else str(one.label)
 
 
-def _cells(desk: LabellingSession, item: ShownAnswer) -> dict[str, str]:
-    said, prediction = desk.labels_of(item), item.prediction
+def _cells(session: LabellingSession, item: ShownAnswer) -> dict[str, str]:
+    said, prediction = session.labels_of(item), item.prediction
     asked = {scale.dimension for scale in asked_of(prediction)}
     contexts = [context.text for context in prediction.contexts]
     cells = {
@@ -184,24 +184,24 @@ def label_answers(
         raise ConfigError("your login name is unknown", "name who labels: --annotator NAME")
     drawn = draw_answers(runs, fraction, seed, name)
     n_items = counted(len(drawn.items), "answer")
-    with open_session(drawn, name) as desk:
+    with open_session(drawn, name) as session:
         failed = f"; {drawn.n_failed:,} more have no answer to label" if drawn.n_failed else ""
         waiting = f" ({drawn.n_unanswered:,} of them not asked yet)" if failed and drawn.n_unanswered else ""
         _say(f"{n_items} drawn for {name}, of {drawn.n_queries:,}{failed}{waiting}")
         if to_csv:
-            rows = counted(write_label_sheet(desk, to_csv), "row")
+            rows = counted(write_label_sheet(session, to_csv), "row")
             then = f"then the same command with --import {to_csv}"
             _say(f"{to_csv}: {rows}; fill in 1 to 5, 'cannot tell' or nothing, {then}")
         elif from_csv:
-            taken = take_label_sheet(desk, from_csv)
+            taken = take_label_sheet(session, from_csv)
             said = f"{counted(taken.labels, 'label')} and {taken.cannot_tell:,} 'cannot tell'"
             _say(f"{from_csv}: {said} taken for {counted(taken.items, 'answer')}")
             if taken.replaced:
                 newer = "these replace labels given after the sheet was written; the log has both"
                 complain(f"{taken.replaced:,} of {newer}")
         else:
-            serve_page(annotation_page(desk), port)
-        _say(f"{name}: {desk.n_complete:,} of {n_items} finished")
+            serve_page(annotation_page(session), port)
+        _say(f"{name}: {session.n_complete:,} of {n_items} finished")
 
 
 def write_everybodys_labels(runs: Sequence[RunDir], path: Path) -> None:

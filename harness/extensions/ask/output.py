@@ -98,7 +98,7 @@ def _print_judged(console: Console, asked: Asked) -> None:
         value = NOTHING if one.score.value is None else f"{one.score.value:.3g}"
         said = printable(one.score.said, 300)
         judged = f" (judged for ${one.usd:.4f})" if one.usd else ""
-        console.print(Text(f"{one.measure.spoken} {value}  {said}{judged}", style="bold"), soft_wrap=True)
+        console.print(Text(f"{one.measure.display_name} {value}  {said}{judged}", style="bold"), soft_wrap=True)
 
 
 def _print_evidence(console: Console, asked: Asked, evidence: Sequence[Context]) -> None:

@@ -294,7 +294,9 @@ def card_drawing(card: Card, new_figure: NewFigure) -> Drawing | None:
         _card_panel(panel, one, worths)
     people = any(one.has_people for one, _ in shown)
     panels[-1, 0].set_xlabel("Pearson's correlation with one person" if people else "Pearson's correlation")
-    best = "; ".join(f"{one.name}: {w[0].measure.name} {spoken_value(_card_value(one, w[0]))}" for one, w in shown)
+    best = "; ".join(
+        f"{one.name}: {w[0].measure.name} {formatted_value(_card_value(one, w[0]))}" for one, w in shown
+    )
     held = "one person at a time" if people else "the person who labelled"
     caption = (
         f"{card.values.title}. Pearson's correlation with {held}, 95 % intervals by question; the {SHOWN} "
@@ -325,14 +327,14 @@ def _card_panel(panel: Axes, one: DimensionCard, worths: list[MeasureValidity]) 
         if low is not None and high is not None:
             panel.plot([low, high], [place, place], color=colour, linewidth=1.2)
         (mark,) = panel.plot([found.value], [place], "o", color=colour, markersize=4)
-        tell(mark, f"{worth.measure.name}: {spoken_value(found)}, n = {worth.n}")
+        tell(mark, f"{worth.measure.name}: {formatted_value(found)}, n = {worth.n}")
     panel.axvline(0, color=GREY, linewidth=0.5)
     panel.set_yticks(range(len(worths)), [worth.measure.name for worth in worths])
     panel.invert_yaxis()
     panel.set_title(f"{one.name}: {one.asked}", loc="left")
 
 
-def spoken_value(found: Coefficient) -> str:
+def formatted_value(found: Coefficient) -> str:
     """Such as `0.52 [0.42, 0.60]`, for a mark in a figure."""
     low, high = found.interval
     limits = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"

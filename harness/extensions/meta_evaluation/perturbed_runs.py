@@ -22,7 +22,7 @@ from harness.extensions.meta_evaluation.perturbations import (
     PerturbedCase,
 )
 from harness.extraction.nlp import NlpExtractor
-from harness.llm_utils.event_loop import run_to_end
+from harness.llm_utils.concurrency import run_to_end
 from harness.store import RunDir
 
 BaseAnswer = Literal["reference", "own"]

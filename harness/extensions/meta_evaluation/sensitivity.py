@@ -38,7 +38,7 @@ from harness.statistics.confidence_intervals import (
     ratio_of_sums,
     wilson,
 )
-from harness.statistics.roc_auc import Auc, QueryScores, auc
+from harness.statistics.correlation import Auc, QueryScores, auc
 from harness.store import RunDir
 
 Noticed = Literal["notices", "in part", "hardly", "misses", "prefers it", "undecided", "too few", "cannot notice"]

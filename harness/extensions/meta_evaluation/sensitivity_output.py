@@ -90,7 +90,7 @@ def verdict_of(measure: Measure, effects: Sequence[PerturbationEffect]) -> str:
         own = [effect for effect in effects if effect.verdict == verdict]
         if own:
             parts.append(f"{said}: {', '.join(effect.swap.title for effect in own)}")
-    return f"{measure.spoken}: {'; '.join(parts)}."
+    return f"{measure.display_name}: {'; '.join(parts)}."
 
 
 def sensitivity_data(effects: Sequence[PerturbationEffect]) -> list[dict[str, Any]]:

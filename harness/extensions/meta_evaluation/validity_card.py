@@ -12,8 +12,15 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from harness.core.records import Record
-from harness.statistics.correlation import FEWEST_CLUSTERS, Coefficient, Correlation, correlate
-from harness.statistics.roc_auc import Auc, QueryScores, auc
+from harness.statistics.correlation import (
+    FEWEST_CLUSTERS,
+    Auc,
+    Coefficient,
+    Correlation,
+    QueryScores,
+    auc,
+    correlate,
+)
 
 SHOWN = 12
 """Rows of a table in a terminal and of a figure; the files have all."""
@@ -43,7 +50,7 @@ class MeasuredBy(Record):
     """None: the price is unknown."""
 
     @property
-    def spoken(self) -> str:
+    def display_name(self) -> str:
         return self.title or self.name
 
 

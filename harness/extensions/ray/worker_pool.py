@@ -12,8 +12,8 @@ from weakref import WeakSet
 
 from harness.extensions.ray.remote_worker import RemoteLauncher, StartWorker, WorkerConnection
 from harness.models.budget import Allowance, Amount, Budget
-from harness.models.limiters import Limiters
 from harness.models.providers import provider_of
+from harness.models.rate_limits import Limiters
 from harness.models.remote_call_server import RemoteCallServer
 from harness.models.transport import CallContext
 from harness.runner.executing.messages import Event, Job, QueryTask, Turn, WorkerJob

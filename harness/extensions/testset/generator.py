@@ -31,7 +31,7 @@ from harness.extensions.testset.text_checks import (
     stands_alone,
     well_formed,
 )
-from harness.llm_utils.bounded_concurrency import map_bounded
+from harness.llm_utils.concurrency import map_bounded
 from harness.llm_utils.structured_output import ask_json
 from harness.statistics.estimate import CHARACTERS_PER_TOKEN
 from harness.statistics.prices import Prices, usage_usd

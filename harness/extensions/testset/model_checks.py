@@ -24,7 +24,7 @@ from harness.extensions.testset.prompts import answer_from, same_answer, stated_
 from harness.extensions.testset.question_records import Candidate, Control, QuestionCheck, QuestionSlot
 from harness.extensions.testset.text_checks import cannot_agree, gives_away
 from harness.llm_utils.answer_contract import closed_book_messages
-from harness.llm_utils.bounded_concurrency import Progress
+from harness.llm_utils.concurrency import Progress
 from harness.llm_utils.structured_output import ask_json
 from harness.protocols import ChatModel, Message
 

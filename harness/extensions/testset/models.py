@@ -15,7 +15,7 @@ from harness.models.embedders import CachedEmbedder, EmbedProgress, build_embedd
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.llama_server import ServerAccess
 from harness.models.metering import Meter, metered_apart
-from harness.models.model_identity import model_identity, server_digests
+from harness.models.model_endpoint import model_identity, server_digests
 from harness.models.providers import check_reachable, provider_of, resolve_embedder, resolve_generator
 from harness.models.transport import CallContext
 from harness.models.weights import cache_dir

@@ -12,10 +12,8 @@ from typing import Any
 from harness.core.records import Evidence
 from harness.extensions.testset.question_records import QuestionKind, QuestionSlot
 from harness.extraction.entity_names import one_line
-from harness.llm_utils.answer_contract import ABSTENTION, BETWEEN, numbered_contexts
-from harness.llm_utils.json_schema_builders import list_of, object_of, string_of
-from harness.llm_utils.quoting import RULE, quoted
-from harness.llm_utils.structured_output import Question
+from harness.llm_utils.answer_contract import ABSTENTION, BETWEEN, RULE, numbered_contexts, quoted
+from harness.llm_utils.structured_output import Question, list_of, object_of, string_of
 from harness.protocols import Message
 
 VERSION = "5"

@@ -20,7 +20,7 @@ from harness.extensions.testset.generator import Order
 from harness.extensions.testset.question_records import KINDS, PAIRED, Excerpt, QuestionKind, QuestionSlot
 from harness.extraction.entity_names import entity_id
 from harness.extraction.nlp import NlpExtractor
-from harness.llm_utils.bounded_concurrency import Progress
+from harness.llm_utils.concurrency import Progress
 
 MOST_DOCUMENTS = 400
 """Number of documents that are parsed for shared entities, sampled with the seed: minutes of one core, with far

@@ -25,8 +25,7 @@ from harness.extensions.testset.question_records import (
     text_digest,
 )
 from harness.extensions.testset.question_slots import Orders, WantedQuestions, plan_orders
-from harness.llm_utils.bounded_concurrency import Progress
-from harness.llm_utils.event_loop import run_to_end
+from harness.llm_utils.concurrency import Progress, run_to_end
 from harness.models.providers import provider_of
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.model_preflight import fetch_weights

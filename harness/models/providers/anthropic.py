@@ -10,7 +10,7 @@ import httpx2
 from harness.config import GeneratorConfig, ModelConfig
 from harness.core.errors import ConfigError
 from harness.models.connection_pool import ConnectionPool
-from harness.models.protocol_translation import ServerRefused, Translation, chat_reply
+from harness.models.model_proxy_server import ServerRefused, Translation, chat_reply
 from harness.models.providers.http import HttpDefaults, http_provider
 from harness.models.providers.resolving import api_key
 from harness.models.reply_parsing import ACCEPTED_CODINGS, received

@@ -2,8 +2,8 @@
 
 from harness.config import EmbedderConfig, ModelConfig
 from harness.core.hashing import digest
+from harness.models.huggingface_hub_files import MINILM_ONNX, MINILM_TOKENIZER
 from harness.models.providers.provider_spec import ProviderSpec, TextEncoder
-from harness.models.weight_catalogue import MINILM_ONNX, MINILM_TOKENIZER
 
 _FILES = (MINILM_ONNX, MINILM_TOKENIZER)
 
@@ -13,13 +13,13 @@ def _resolve(config: EmbedderConfig) -> EmbedderConfig:
 
 
 def _check(_config: ModelConfig) -> None:
-    from harness.models.minilm_embedder import check_minilm
+    from harness.models.embedders import check_minilm
 
     check_minilm()
 
 
 def _encoder(config: EmbedderConfig) -> TextEncoder:
-    from harness.models.minilm_embedder import MiniLM
+    from harness.models.embedders import MiniLM
 
     return MiniLM(config.options.get("threads"))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
-from harness.models.weight_catalogue import WeightFile
+from harness.models.huggingface_hub_files import WeightFile
 from harness.protocols import Role
 from harness.registry import PluginKind
 
@@ -63,7 +63,7 @@ class ProviderSpec:
     """parallel(config) -> useful number of parallel calls."""
     transport: Callable[[ModelConfig], AsyncBaseTransport] = _plain_http
     """transport(config) answers requests of OpenAI's protocol (/chat/completions, /embeddings): plain HTTP if the
-    server supports it, else a `harness.models.protocol_translation.Translation`. The transport above it journals,
+    server supports it, else a `harness.models.model_proxy_server.Translation`. The transport above it journals,
     counts, limits and retries."""
     encoder: Callable[[EmbedderConfig], TextEncoder] | None = None
     """encoder(config) for an embedder in this process, without calls and tokens; None: by `transport`."""

@@ -226,7 +226,7 @@ def paired(name: str, values: Sequence[QueryValues], known: Mapping[str, Measure
             # What only describes, such as how long contexts are, makes no run better.
             None if measure.failure_value is None else measure.higher_is_better,
             tuple(values),
-            title=measure.spoken,
+            title=measure.display_name,
             share=measure.is_share,
             range=measure.range,
             is_of_answered=not measure.counts_failures,

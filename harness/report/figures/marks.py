@@ -246,7 +246,9 @@ class Scale:
         bounded = known.range == (0.0, 1.0) if known and known.range else False
         is_share = known.is_share if known else False
         inside = bool(values) and min(values) >= 0 and max(values) <= 1 and measure not in COSTS
-        return cls(measure, group.spoken(measure), is_share, is_share or bounded or (known is None and inside))
+        return cls(
+            measure, group.display_name(measure), is_share, is_share or bounded or (known is None and inside)
+        )
 
     @property
     def label(self) -> str:

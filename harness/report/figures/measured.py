@@ -131,7 +131,7 @@ def _subplots(runs: DrawnRuns, placed: Placed) -> list[_Subplot]:
         kept = [(m, panel) for m, panel in kept if not panel.curve or panel.at == ends[panel.row, panel.curve]]
     rows = list(dict.fromkeys(panel.row for _, panel in kept))
     return [
-        _Subplot(printable(panel.title or measure.spoken), measure.name, printable(row))
+        _Subplot(printable(panel.title or measure.display_name), measure.name, printable(row))
         for row in rows
         for measure, panel in kept
         if panel.row == row
@@ -219,7 +219,7 @@ def _draw_kinds(group: Group, figure: PanelFigure, measure: Measure, new_figure:
         _kinds_bar(axes, place, view, measure, labels)
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(PercentFormatter(1, symbol=""))
-    axes.set_xlabel(f"{printable(measure.spoken)}, %")
+    axes.set_xlabel(f"{printable(measure.display_name)}, %")
     marks.key_above(drawn, looks, _KEY_LETTERS, fontsize=LETTERS_PT, columnspacing=1.2, handlelength=1.5)
     rows = [view.row(measure.name) for _, view in runs]
     caption = (

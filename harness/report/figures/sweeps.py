@@ -56,7 +56,7 @@ def _panels(group: Group, findings: Findings) -> list[_Panel]:
     views = group.views
     scored = [name for name in quality if any(view.value(name) is not None for view in views)]
     costs = [panel for panel in _COSTS if any(view.value(panel.measure) for view in views)]
-    return [*(_Panel(name, group.spoken(name)) for name in scored), *costs]
+    return [*(_Panel(name, group.display_name(name)) for name in scored), *costs]
 
 
 @dataclass(frozen=True)

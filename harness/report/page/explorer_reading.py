@@ -18,7 +18,7 @@ from harness.core.errors import StoreError
 from harness.core.records import Context, Cost, RunRecord, with_share_read
 from harness.display.page_and_section import PlacesOfText
 from harness.display.text_format import printable
-from harness.evaluators.searched_corpus import CachedSearch
+from harness.evaluators.run_answers import CachedSearch
 from harness.protocols import Measure, ScoreLabel
 from harness.report.records import MISSING
 from harness.report.view import RunView
@@ -91,7 +91,7 @@ class AnswerKinds:
     def as_json(self) -> Detail:
         return {
             "name": printable(self.measure.name),
-            "title": printable(self.measure.spoken),
+            "title": printable(self.measure.display_name),
             "labels": [[printable(label.title), printable(label.advice, 400)] for label in self.labels],
         }
 

@@ -105,7 +105,7 @@ def _crossings_table(group: Group, everyone: Lines, unit: CostUnit, findings: Fi
             *(
                 NOTHING
                 if other is view
-                else _cheaper(line, than, is_told_apart=findings.differ(view, other, unit.measure))
+                else _cheaper(line, than, is_significant=findings.differ(view, other, unit.measure))
                 for other, than in lines
             ),
         )
@@ -129,8 +129,8 @@ def _crossings_table(group: Group, everyone: Lines, unit: CostUnit, findings: Fi
     return replace(table, header=(*table.header, printable(findings.measure)), rows=scored)
 
 
-def _cheaper(one: CostLine, other: CostLine, *, is_told_apart: bool | None) -> str:
-    span, remark = cheaper(one, other), _REMARKS[is_told_apart]
+def _cheaper(one: CostLine, other: CostLine, *, is_significant: bool | None) -> str:
+    span, remark = cheaper(one, other), _REMARKS[is_significant]
     if span is None:
         return f"never{remark}"
     if span.is_always:

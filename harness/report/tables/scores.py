@@ -44,7 +44,7 @@ def by_type_table(group: Group, measure: str) -> Table:
         intervals = [share(view.row(measure, name)) for name in (OVERALL, NATURAL, *types)]
         apart = f" ({SCORED_OTHERWISE})" if view.run.run_id in others else ""
         rows.append((f"{printable(view.shown)}{apart}", population(overall), failed, *intervals))
-    spoken = group.spoken(measure)
+    spoken = group.display_name(measure)
     return Table(file_name(measure), f"{spoken[:1].upper()}{spoken[1:]} by type", header, tuple(rows))
 
 
@@ -211,7 +211,7 @@ def _stem(name: str) -> str:
 def kinds_table(group: Group, measure: Measure) -> Table:
     """A row for all of them, and one for each kind that any run has, in the measure's order."""
     every = [share(view.row(measure.name), with_n=True) for view in group.views]
-    rows: list[tuple[Entry, ...]] = [(f"{printable(measure.spoken)}, all", *every)]
+    rows: list[tuple[Entry, ...]] = [(f"{printable(measure.display_name)}, all", *every)]
     for label in found_labels(group, measure):
         counts = [
             part(count_of(view, measure, label), values_in(row))
@@ -220,7 +220,7 @@ def kinds_table(group: Group, measure: Measure) -> Table:
             for view in group.views
         ]
         rows.append((printable(label.title), *counts))
-    title = printable(f"{measure.spoken[:1].upper()}{measure.spoken[1:]}, by kind")
+    title = printable(f"{measure.display_name[:1].upper()}{measure.display_name[1:]}, by kind")
     note = "Each has exactly one kind. In how many of the answers that were judged."
     header = ("kind", *[printable(view.shown) for view in group.views])
     return Table(f"kinds-{measure.name}", title, header, tuple(rows), note=note)

@@ -63,7 +63,7 @@ def _leads_table(ranking: Ranking) -> Table | None:
     )
     header = ("against", "lead [95 %]", "better at 5 %, alone", "missing values")
     best = printable(ranking.view(ranking.order[0]).label)
-    return Table("leads", f"{best} against the others: {printable(ranking.spoken)}", header, rows, note=note)
+    return Table("leads", f"{best} against the others: {printable(ranking.display_name)}", header, rows, note=note)
 
 
 def statistics_lines(group: Group, findings: Findings) -> list[str]:
@@ -73,7 +73,7 @@ def statistics_lines(group: Group, findings: Findings) -> list[str]:
         return []
     compared = ranking.ranked
     queries = counted(compared.n_common, "query", "queries")
-    metric = f"Ranked by {ranking.spoken}{ranking.reason}. {_TESTS[compared.test]}, paired over {queries}."
+    metric = f"Ranked by {ranking.display_name}{ranking.reason}. {_TESTS[compared.test]}, paired over {queries}."
     lines, race = [metric, *_headroom(findings)], ranking.race
     if race is not None:
         return [*lines, *race_lines(group, race)]

@@ -45,7 +45,7 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
     verdict = replace(
         without_ranking(group, choice.outcome, ""),
         metric=ranking.measure,
-        metric_title=ranking.spoken,
+        metric_title=ranking.display_name,
         metric_reason=ranking.reason.removeprefix(", ").removeprefix(": "),
         is_share=ranking.is_share,
         higher_is_better=compared is None or compared.measure.higher_is_better is not False,
@@ -108,7 +108,7 @@ def why_no_entrant(ranking: Ranking) -> str:
     views = [view for view in ranking.group.views if not view.is_baseline] or [*ranking.group.views]
     pending = [view for view in views if not view.is_complete]
     if len(pending) < len(views):
-        return f"No finished run has enough values of {ranking.spoken}."
+        return f"No finished run has enough values of {ranking.display_name}."
     done, whole = sum(view.n_answered for view in pending), sum(view.n_expected for view in pending)
     return f"No run is finished: {done:,} of {counted(whole, 'answer')} are there. Run it again to resume."
 
@@ -332,7 +332,7 @@ def _caveats(ranking: Ranking, verdict: Verdict) -> Iterator[str]:
             names = ", ".join(shortened(ranking.view(lead.place).label) for lead in here)
             yield f"The lead over {names} holds on these documents and may not on new ones."
         if ranking.measure in COSTS or compared.measure.higher_is_better is False:
-            yield f"{ranking.spoken} alone ranks here: a system that hardly answers can win."
+            yield f"{ranking.display_name} alone ranks here: a system that hardly answers can win."
         if (p := anytime_p_of(ranking)) is not None and p > ALPHA:
             yield "These systems were compared before on fewer queries: after repeated looks a lead may be chance."
     for standing in verdict.standings:

@@ -110,7 +110,7 @@ def find(group: Group, measure: str | None = None, margin: float | None = None) 
     if not ranking.entrants:
         verdict = without_ranking(group, Outcome.NOT_SCORED, why_no_entrant(ranking), lines)
     elif ranking.ranked is None and len(ranking.entrants) > 1:
-        said = f"No query has a value of {ranking.spoken} in two runs."
+        said = f"No query has a value of {ranking.display_name} in two runs."
         verdict = without_ranking(group, Outcome.NOT_SCORED, said, lines)
     else:
         verdict = verdict_of(ranking, baselines, lines, first.measure)
@@ -139,7 +139,7 @@ def _able_to_rank(first: Ranking, baselines: Baselines) -> Ranking:
     for measure in ranking_evidence(views, first.group.known):
         other = rank_runs(first.group, measure.name, first.margin)
         if other is not None and other.entrants == first.entrants:
-            reason = f", because {first.spoken} cannot rank here"
+            reason = f", because {first.display_name} cannot rank here"
             return replace(other, reason=reason, instead_of=first.measure)
     return first
 

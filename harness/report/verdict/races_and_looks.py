@@ -13,7 +13,7 @@ from harness.display import counted
 from harness.report.labels import shortened
 from harness.report.verdict.ranking import Ranking
 from harness.report.view import Group, RunView
-from harness.statistics.anytime_valid import anytime_p
+from harness.statistics.race_test import anytime_p
 from harness.store import Manifest, RunDir, find_runs
 
 _SAME = ("system", "models", "answers")

@@ -42,8 +42,8 @@ class Ranking:
     """In points: a run that is worse by less is as good."""
 
     @property
-    def spoken(self) -> str:
-        return self.group.spoken(self.measure)
+    def display_name(self) -> str:
+        return self.group.display_name(self.measure)
 
     @property
     def margin_value(self) -> float | None:
@@ -198,7 +198,7 @@ def _reason(group: Group, measure: str, wanted: str | None) -> str:
         return f", {choice.named}"
     if not choice.name:
         return ": neither a config nor the data set names a metric"
-    return f": no two runs can be compared by {group.spoken(choice.name)}, {choice.named}"
+    return f": no two runs can be compared by {group.display_name(choice.name)}, {choice.named}"
 
 
 def _main_measures(views: Sequence[RunView], ranks_by: str, known: Mapping[str, Measure]) -> list[str]:

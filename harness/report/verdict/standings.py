@@ -134,7 +134,7 @@ def _standing(group: Group, line: Line, status: Status, why: str = "") -> Standi
         base,
         n=n,
         columns={
-            printable(measure.spoken): view.value(measure.name)
+            printable(measure.display_name): view.value(measure.name)
             for measure in group.columns
             if row is None or measure.name != row.measure
         },

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from harness.core.errors import HarnessError
 from harness.core.records import OWN_MODELS, Expected, Usage
-from harness.models.model_identity import server_digests
+from harness.models.model_endpoint import server_digests
 from harness.models.providers import provider_of
 from harness.registry import SYSTEMS
 from harness.runner.evaluating.plan import PlannedEvaluator

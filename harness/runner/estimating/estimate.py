@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.config import ModelConfig
+from harness.core.current_process import usable_cores
 from harness.core.records import Estimate, Expected, PhaseEstimate, Range, Work
 from harness.display.text_format import duration, short_number
-from harness.models.cpu_count import usable_cores
 from harness.models.providers import provider_of
 from harness.protocols import Corpus, Workload
 from harness.runner.estimating.earlier_runs import EarlierRuns
@@ -231,7 +231,9 @@ def expected_of(cell: Cell, workload: Workload) -> Expected | None:
     own = _own_expected(cell, workload)
     if own is None or not cell.routed:
         return own
-    routed = [(one.route.spoken, one.cell.index_id, _own_expected(one.cell, workload)) for one in cell.routed]
+    routed = [
+        (one.route.display_name, one.cell.index_id, _own_expected(one.cell, workload)) for one in cell.routed
+    ]
     known = [(name, index_id, expected) for name, index_id, expected in routed if expected is not None]
     return joined_expectation(own, known) if len(known) == len(routed) else None
 

@@ -19,8 +19,8 @@ from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.core.errors import HarnessError
 from harness.core.hashing import digest
 from harness.core.network import is_this_machine
-from harness.llm_utils.event_loop import run_to_end
-from harness.models.model_identity import model_identity, server_digests
+from harness.llm_utils.concurrency import run_to_end
+from harness.models.model_endpoint import model_identity, server_digests
 from harness.models.providers import api_key, provider_of
 from harness.models.weights import cache_dir, cached_path
 from harness.protocols import Message

@@ -10,7 +10,7 @@ from harness.core.current_process import Stopwatch
 from harness.core.errors import BudgetExhausted, HarnessError
 from harness.core.records import NO_ROW, Cost, EvaluationRecord, Score, Usage
 from harness.evaluators.run_scoring import Scorer
-from harness.llm_utils.event_loop import run_to_end
+from harness.llm_utils.concurrency import run_to_end
 from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan, PlannedEvaluator

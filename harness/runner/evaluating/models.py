@@ -19,7 +19,7 @@ from harness.models.embedders import CachedEmbedder, build_embedder, embedder_ca
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.llama_server import ServerAccess
 from harness.models.metering import Meter, metered_apart
-from harness.models.model_identity import server_digests
+from harness.models.model_endpoint import server_digests
 from harness.models.providers import provider_of
 from harness.models.remote_call_server import RemoteCallServer
 from harness.models.transport import CallContext

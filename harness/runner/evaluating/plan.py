@@ -9,7 +9,7 @@ from harness.config import BenchConfig, JudgeConfig, JudgeEmbedderConfig
 from harness.config.load import explain
 from harness.core.errors import ConfigError, nearest
 from harness.core.records import EvaluationRecord
-from harness.models.model_identity import model_identity
+from harness.models.model_endpoint import model_identity
 from harness.models.providers import check_reachable, resolve_embedder, resolve_generator
 from harness.protocols import EvaluatorSpec, Measure, Params
 from harness.registry import EVALUATORS

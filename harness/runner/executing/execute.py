@@ -156,13 +156,13 @@ def begin(
         reporter.warn(f"{run.run_id}: {line}")
     if cell.config.name:
         run.rename(cell.config.name)
-    if is_whole(cell, run) and not (rerun.failed and _todo(cell, run, retry_failed=True)):
+    if is_whole(cell, run) and not (rerun.failed and _remaining_queries(cell, run, retry_failed=True)):
         return None
     run.reopen()
     if rerun.index and run.index() is None:
         for index in index_dirs(cell, results):
             index.forget()
-    return _todo(cell, run, retry_failed=rerun.failed)
+    return _remaining_queries(cell, run, retry_failed=rerun.failed)
 
 
 def prepare(cell: Cell, run: RunDir, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:
@@ -225,7 +225,7 @@ def check_system(spec: SystemSpec, index_params: Params, answer_params: Params) 
         check_entailment(str(entailment))
 
 
-def _todo(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[QueryTask]:
+def _remaining_queries(cell: Cell, run: RunDir, *, retry_failed: bool) -> list[QueryTask]:
     """The remaining queries in the order of the sample, one repeat after another."""
     endings, todo = run.latest_attempts(), []
     for repeat in range(cell.config.repeats):

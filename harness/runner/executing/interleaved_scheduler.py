@@ -43,7 +43,7 @@ class InterleavedRun:
 
     def __init__(self, execution: Execution, todo: Sequence[QueryTask]) -> None:
         self.execution = execution
-        self._todo = {(one.query_id, one.repeat): one for one in todo}
+        self._remaining_queries = {(one.query_id, one.repeat): one for one in todo}
         self._worker: Supervisor | None = None
         self.broken: SystemBroken | None = None
         """The error that stopped its system."""
@@ -56,7 +56,7 @@ class InterleavedRun:
     @property
     def n_left(self) -> int:
         """Number of remaining answers."""
-        return len(self._todo)
+        return len(self._remaining_queries)
 
     @property
     def is_waiting(self) -> bool:
@@ -87,13 +87,13 @@ class InterleavedRun:
         keys = [
             (query_id, repeat) for query_id in query_ids for repeat in range(self.execution.cell.config.repeats)
         ]
-        return [self._todo[key] for key in keys if key in self._todo]
+        return [self._remaining_queries[key] for key in keys if key in self._remaining_queries]
 
     def take_turn(self, todo: Sequence[QueryTask], tally: ProgressCounter) -> None:
         """Answer `todo` and keep the worker. Raises like `Supervisor.run`."""
         self.execution.work_through(todo, tally, self._ask)
         for one in todo:
-            del self._todo[one.query_id, one.repeat]
+            del self._remaining_queries[one.query_id, one.repeat]
 
     def index_in_use(self) -> AbstractContextManager[None]:
         """Protect the index while the run answers."""

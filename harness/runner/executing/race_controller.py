@@ -9,7 +9,7 @@ from typing import Literal
 from harness.core.errors import ConfigError
 from harness.core.records import RaceDrop, RaceGap, RaceRecord, RunRecord
 from harness.evaluators.run_scoring import Scorer, score_run
-from harness.llm_utils.event_loop import run_to_end
+from harness.llm_utils.concurrency import run_to_end
 from harness.protocols import RunFacts
 from harness.runner.evaluating.models import EvaluationModels, MeteredEvaluation
 from harness.runner.evaluating.plan import EvaluationPlan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.testing.evaluators.presentation import EvaluatorPresentation
+from harness.testing.evaluators.measures import EvaluatorPresentation
 from harness.testing.evaluators.scoring_checks import EvaluatorJudging, EvaluatorScoring
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from harness.core.errors import HarnessError
 from harness.core.records import Triplet
-from harness.extraction.triplet_replies import read_triplets
+from harness.extraction.model_triplets import read_triplets
 from harness.extraction.types import TextGraph
-from harness.llm_utils.bounded_concurrency import Progress, map_bounded
+from harness.llm_utils.concurrency import Progress, map_bounded
 from harness.llm_utils.structured_output import Question, Unreadable, ask_json
 from harness.protocols import ChatModel
 from systems.common.chunking import Chunk

@@ -9,7 +9,7 @@ from typing import Any
 from harness.core.errors import HarnessError, need
 from harness.core.records import Triplet
 from harness.extraction.types import FoundEntity, TextGraph
-from harness.llm_utils.bounded_concurrency import Progress, map_bounded
+from harness.llm_utils.concurrency import Progress, map_bounded
 from harness.protocols import ChatModel
 from systems.common.chunking import Chunk
 from systems.common.headings import passage_text

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from harness.extraction.nlp import NlpExtractor
 from harness.extraction.types import TextGraph
-from harness.llm_utils.bounded_concurrency import Progress
+from harness.llm_utils.concurrency import Progress
 from systems.common.chunking import Chunk
 
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness.core.records import Context
-from harness.llm_utils.json_schema_builders import list_of, object_of, string_of
-from harness.llm_utils.structured_output import Question
+from harness.llm_utils.structured_output import Question, list_of, object_of, string_of
 from harness.protocols import Message
 
 LONGEST_STEP = 200

@@ -1,6 +1,6 @@
 """The prompt of kg for the names in a question."""
 
-from harness.llm_utils.json_schema_builders import list_of, object_of, string_of
+from harness.llm_utils.structured_output import list_of, object_of, string_of
 from harness.protocols import Message
 
 MAX_NAMES = 10

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from harness.llm_utils.json_schema_builders import integer_of, list_of, object_of, string_of
+from harness.llm_utils.structured_output import integer_of, list_of, object_of, string_of
 from harness.protocols import Message
 
 REPORT_MAX_TOKENS = 1200

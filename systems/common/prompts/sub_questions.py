@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.core.records import Context
-from harness.llm_utils.json_schema_builders import list_of, object_of, string_of
-from harness.llm_utils.structured_output import parse_object
+from harness.llm_utils.structured_output import list_of, object_of, parse_object, string_of
 from harness.protocols import Message
 
 LONGEST_QUESTION = 120

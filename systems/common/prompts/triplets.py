@@ -1,6 +1,6 @@
 """The prompt of the bounded extractor: the facts of a text as triplets."""
 
-from harness.llm_utils.json_schema_builders import list_of, object_of, string_of
+from harness.llm_utils.structured_output import list_of, object_of, string_of
 from harness.protocols import Message
 
 MAX_TRIPLETS = 10

@@ -10,7 +10,7 @@ from paired_runs import FAILED, IMPUTED, ScoredRun, close_again, write_run
 from harness.cli import show as show_command
 from harness.core.errors import ConfigError
 from harness.core.records import Context, Cost, Evidence, Prediction, Query, Reference, RunRecord, Step, Usage
-from harness.display.safe_console import SafeConsole
+from harness.display.text_format import SafeConsole
 from harness.store import RunDir, SampleRow
 
 EVIL = "[bold]x[/] \x1b[2J\u202e"

@@ -7,7 +7,7 @@ import pytest
 from harness.config import EmbedderConfig, GeneratorConfig
 from harness.config.load import load_config
 from harness.core.errors import ConfigError
-from harness.models.model_identity import model_identity, server_digests
+from harness.models.model_endpoint import model_identity, server_digests
 from harness.models.providers import resolve_generator
 
 OURS = (

@@ -16,13 +16,12 @@ from harness.core.errors import MissingDependency, StoreError
 from harness.core.records import Context, ContextKind, Evidence, Prediction, Reference, RunRecord, Score
 from harness.evaluators.bertscore import SPEC, BertScoreParams, loading
 from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
-from harness.evaluators.bertscore.matching import Agreement, Window, match
-from harness.evaluators.bertscore.table import TokenTable
+from harness.evaluators.bertscore.matching import Agreement, TokenTable, Window, match
 from harness.evaluators.run_scoring import Scorer
 from harness.protocols import RunFacts
 
 if TYPE_CHECKING:
-    from harness.evaluators.bertscore.windows import TokenIds, Weights
+    from harness.evaluators.bertscore.loading import TokenIds, Weights
     from harness.protocols import Vectors
 
 MARK = 0

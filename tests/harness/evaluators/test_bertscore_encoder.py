@@ -22,9 +22,9 @@ from harness.evaluators.answer_normalisation import abstains, is_verdict
 from harness.evaluators.bertscore.encoder import TokenEncoder
 from harness.evaluators.bertscore.evaluator import MEASURES, BertScoreEvaluator
 from harness.evaluators.bertscore.loading import load, minilm_folder
-from harness.evaluators.bertscore.table import TokenTable
+from harness.evaluators.bertscore.matching import TokenTable
 from harness.evaluators.run_scoring import Scorer
-from harness.models.minilm_embedder import MiniLM
+from harness.models.embedders import MiniLM
 
 pytestmark = pytest.mark.slow
 PARTS = ("precision", "recall", "f1")

@@ -14,10 +14,8 @@ from scoring import BareEvaluation, score_all
 
 from harness.core.records import Context, Evidence, Prediction, Reference
 from harness.evaluators.bertscore import SPEC, BertScoreParams
-from harness.evaluators.bertscore.matching import match
-from harness.evaluators.bertscore.minilm import MiniLMTokens
-from harness.evaluators.bertscore.table import TokenTable
-from harness.evaluators.bertscore.windows import Encoder
+from harness.evaluators.bertscore.loading import Encoder, MiniLMTokens
+from harness.evaluators.bertscore.matching import TokenTable, match
 from harness.evaluators.run_scoring import Scorer
 
 # Loads the model.

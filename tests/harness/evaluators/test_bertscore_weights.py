@@ -13,7 +13,7 @@ from tiny_weights import WHOLE, weight_file
 
 from harness.evaluators.bertscore import loading
 from harness.evaluators.bertscore.loading import minilm_folder
-from harness.models.weight_catalogue import MINILM_TOKENIZER, MINILM_TORCH, HubFile
+from harness.models.huggingface_hub_files import MINILM_TOKENIZER, MINILM_TORCH, HubFile
 from harness.models.weights import fetch
 
 TOKENIZER = b"words"
@@ -21,7 +21,7 @@ TINY_TORCH = replace(weight_file(WHOLE, ()), name="torch", hub=HubFile("org/repo
 TINY_TOKENIZER = replace(weight_file(TOKENIZER, ()), name="tokenizer", hub=HubFile("org/repo", "tokenizer.json"))
 MADE_OF_TINY_FILES = f"""
 from harness.evaluators.bertscore import loading
-from harness.models.weight_catalogue import HubFile, WeightFile
+from harness.models.huggingface_hub_files import HubFile, WeightFile
 loading.MINILM_TORCH, loading.MINILM_TOKENIZER = {TINY_TORCH!r}, {TINY_TOKENIZER!r}
 print(loading.minilm_folder())
 """

@@ -4,8 +4,7 @@ import pytest
 from tables import rows_of
 
 from harness.evaluators.answer import is_right
-from harness.evaluators.answer_normalisation import leading_yes_no, normalise
-from harness.evaluators.citation_removal import without_citations
+from harness.evaluators.answer_normalisation import leading_yes_no, normalise, without_citations
 
 
 def test_a_cited_answer_is_the_answer() -> None:

@@ -13,8 +13,8 @@ from scoring import BareEvaluation, build_scorer, score_all
 
 from harness.core.records import Context, Prediction
 from harness.extensions.testset.prompts import answer_from, same_answer, stated_answer
-from harness.llm_utils.quoting import Tag
-from harness.models.fake_json import example_of
+from harness.llm_utils.answer_contract import Tag
+from harness.models.fake_model import example_of
 from harness.protocols import Message
 from harness.registry import EVALUATORS
 

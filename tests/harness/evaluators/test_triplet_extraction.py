@@ -1,7 +1,7 @@
 import pytest
 
 from harness.core.records import Context, ContextKind, Triplet
-from harness.evaluators.triplet_extraction import Stated, stated_by, texts_of
+from harness.evaluators.triplet_extraction import TextContent, content_of_contexts, texts_of
 
 LEADS = Triplet("Ann", "leads", "Acme")
 OWNS = Triplet("Ann", "leads", "Acme Bank")
@@ -53,7 +53,7 @@ def test_what_a_context_of_a_graph_says_beside_its_triplets_is_read(
     text: str, triplets: tuple[Triplet, ...], to_read: tuple[str, ...]
 ) -> None:
     context = Context(text=text, doc_ids=("d",), kind="triplet", triplets=triplets)
-    assert stated_by([context]) == Stated(to_read, triplets)
+    assert content_of_contexts([context]) == TextContent(to_read, triplets)
 
 
 @pytest.mark.parametrize("kind", ["passage", "sentence"])
@@ -63,4 +63,4 @@ def test_a_passage_is_read_whole_whatever_triplets_it_carries_since_others_retri
     text = "Ann leads Acme. Bob left."
     bare = Context(text=text, doc_ids=("d",), kind=kind)
     carrying = bare.model_copy(update={"triplets": (LEADS,)})
-    assert stated_by([carrying, bare]) == Stated((text, text), (LEADS,))
+    assert content_of_contexts([carrying, bare]) == TextContent((text, text), (LEADS,))

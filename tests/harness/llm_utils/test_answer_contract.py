@@ -7,8 +7,7 @@ import pytest
 from runtimes import BareRuntime, Chat
 
 from harness.core.records import AnswerStyle, Context
-from harness.llm_utils.answer_contract import ABSTENTION, answer_messages, generate
-from harness.llm_utils.quoting import Tag, quoted
+from harness.llm_utils.answer_contract import ABSTENTION, Tag, answer_messages, generate, quoted
 
 STYLES: tuple[AnswerStyle, ...] = get_args(AnswerStyle)
 QUESTION = "Which company built the Gull Sound array?"

@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 
-from harness.llm_utils.bounded_concurrency import map_bounded
-from harness.llm_utils.compute_once import Once
+from harness.llm_utils.concurrency import Once, map_bounded
 
 
 async def test_results_stand_in_the_order_of_the_items_and_never_more_than_the_limit_are_under_way() -> None:

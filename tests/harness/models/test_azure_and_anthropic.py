@@ -16,7 +16,7 @@ from harness.models.clients import OpenAIChat, open_client
 from harness.models.embedders import build_embedder
 from harness.models.embedding_cache import EmbeddingCache
 from harness.models.metering import Meter, metered
-from harness.models.model_identity import model_identity
+from harness.models.model_endpoint import model_identity
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.models.transport import CallContext
 from harness.protocols import Message

@@ -15,9 +15,9 @@ from harness.core.errors import BudgetExhausted, HarnessError
 from harness.core.records import Usage
 from harness.models.budget import Allowance, Amount, Budget, Call
 from harness.models.fake_model import FakeScript, FakeTransport
-from harness.models.limiter import AdaptiveLimiter
 from harness.models.metering import Meter, metered
 from harness.models.model_endpoint import Endpoint
+from harness.models.rate_limits import AdaptiveLimiter
 from harness.models.reply_parsing import UnreadableReply
 from harness.models.transport import CallContext, MeteredTransport
 from harness.store.journal import paid_by_runs

@@ -1,6 +1,6 @@
 from typing import Any
 
-from harness.models.fake_json import example_of
+from harness.models.fake_model import example_of
 
 PROMPT = "Ingrid Solvane runs Tidewright Power near Gull Sound."
 SCHEMA: dict[str, Any] = {

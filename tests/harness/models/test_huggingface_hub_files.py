@@ -13,7 +13,7 @@ from harness.core.errors import HarnessError, MissingDependency, ModelUnavailabl
 from harness.models import huggingface_hub_files
 from harness.models.embedders import embedder_cache_key
 from harness.models.huggingface_hub_files import hub_revision
-from harness.models.model_identity import model_identity
+from harness.models.model_endpoint import model_identity
 from harness.models.providers.sentence_transformers import SentenceTransformerEncoder
 
 COMMIT, OTHER = "a" * 40, "b" * 40

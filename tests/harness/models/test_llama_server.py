@@ -13,9 +13,9 @@ import pytest
 
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.core.errors import ConfigError, ModelUnavailable
+from harness.models.huggingface_hub_files import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER, WeightFile
 from harness.models.llama_server import ServerAccess, ServerSpec, local_options, serve_local, weights_digest
 from harness.models.providers import provider_of, resolve_embedder, resolve_generator
-from harness.models.weight_catalogue import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER, WeightFile
 
 
 def local(**options: Any) -> GeneratorConfig:
@@ -133,7 +133,7 @@ def test_each_start_has_a_key_of_its_own_that_nobody_else_sees(
     assert first != second
     assert min(len(first), len(second)) >= 32
     seen = (tmp_path / "seen").read_text()
-    assert "harness.models.llama_server_process" in seen
+    assert "harness.models.llama_server" in seen
     for spec in told:
         assert spec.api_key not in seen + repr(spec) + str(ServerAccess(base_url="", api_key=spec.api_key))
 
@@ -167,7 +167,7 @@ def test_the_engine_yields_cores_it_waits_on_unless_the_environment_says_how_to_
 def test_a_server_process_ends_with_its_parent_even_where_python_cannot_run(tmp_path: Path) -> None:
     """As while it loads weights. A call by PyDLL keeps other threads of Python from running."""
     code = (
-        "import ctypes, sys; from harness.models.llama_server_process import end_with_input\n"
+        "import ctypes, sys; from harness.models.llama_server import end_with_input\n"
         "end_with_input(0); print(flush=True); ctypes.PyDLL(None).sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -183,7 +183,7 @@ def test_a_server_process_ends_with_its_parent_even_where_python_cannot_run(tmp_
 def test_the_server_process_says_what_to_install_where_its_library_is_missing(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['xllamacpp'] = None\n"
-        "import runpy; runpy.run_module('harness.models.llama_server_process', run_name='__main__')"
+        "import runpy; runpy.run_module('harness.models.llama_server', run_name='__main__')"
     )
     spec = b'{"path": "x", "alias": "x", "port": 0, "context_tokens": 256, "parallel": 1, "threads": 1}\n'
     command = [sys.executable, "-c", code]

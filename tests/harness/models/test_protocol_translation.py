@@ -16,7 +16,7 @@ from harness.core.records import Usage
 from harness.models.clients import build_chat
 from harness.models.metering import Meter, metered
 from harness.models.model_endpoint import read_error
-from harness.models.protocol_translation import ServerRefused, Translation, chat_reply, embeddings_reply
+from harness.models.model_proxy_server import ServerRefused, Translation, chat_reply, embeddings_reply
 from harness.models.providers import resolve_generator
 from harness.models.reply_parsing import read_usage
 from harness.models.transport import CallContext

@@ -9,6 +9,7 @@ import yaml
 
 from harness.config import BenchConfig, EmbedderConfig, GeneratorConfig, load_config
 from harness.core.errors import ConfigError, ModelUnavailable
+from harness.models.huggingface_hub_files import QWEN_CODER
 from harness.models.providers import (
     PROVIDERS,
     api_key,
@@ -16,7 +17,6 @@ from harness.models.providers import (
     resolve_embedder,
     resolve_generator,
 )
-from harness.models.weight_catalogue import QWEN_CODER
 
 GENERATORS = [name for name in PROVIDERS.names() if "generator" in PROVIDERS.load(name).roles]
 EMBEDDERS = [name for name in PROVIDERS.names() if "embedder" in PROVIDERS.load(name).roles]

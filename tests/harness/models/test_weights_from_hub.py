@@ -13,7 +13,7 @@ from hub_machine import Machine
 from hub_mirror import Mirror, serve_mirror
 from tiny_weights import WHOLE, build_wheel, weight_file
 
-from harness.models.weight_catalogue import MINILM_TOKENIZER, HubFile
+from harness.models.huggingface_hub_files import MINILM_TOKENIZER, HubFile
 from harness.models.weights import fetch
 
 pytestmark = pytest.mark.slow

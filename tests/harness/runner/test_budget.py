@@ -18,7 +18,7 @@ from harness.core.records import Score, Usage
 from harness.evaluators.answer import SPEC as ANSWER
 from harness.evaluators.judge_calls import judge_each
 from harness.models.budget import Amount
-from harness.models.model_identity import model_identity
+from harness.models.model_endpoint import model_identity
 from harness.models.providers import resolve_embedder, resolve_generator
 from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, Message, Params, RunFacts, ScoringInput
 from harness.runner.budget_tracker import BudgetTracker, CostOwner

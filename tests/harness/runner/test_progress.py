@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from harness.display.safe_console import SafeConsole
+from harness.display.text_format import SafeConsole
 from harness.runner import progress
 from harness.runner.progress import Pace, Reporter, SharedBars
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from harness.statistics.anytime_valid import anytime_p
 from harness.statistics.best_of_many import best_of
 from harness.statistics.non_inferior import MARGIN, as_good, cheapest_as_good
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, compare_measure
 from harness.statistics.query_values import QueryValues
+from harness.statistics.race_test import anytime_p
 
 
 def compared(

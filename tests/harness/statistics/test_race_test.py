@@ -6,14 +6,16 @@ from math import log
 import numpy as np
 import pytest
 
-from harness.statistics.anytime_valid import (
+from harness.statistics.race_test import (
+    Race,
+    RaceRules,
     anytime_interval,
+    expected_pace,
     log_capital,
     log_evidence,
     log_gains,
     queries_until,
 )
-from harness.statistics.race_test import Race, RaceRules, expected_pace
 
 RULES = RaceRules(margin=5.0, alpha=0.05)
 Values = dict[str, float | None]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.statistics.confidence_intervals import UNKNOWN
-from harness.statistics.roc_auc import Auc, QueryScores, auc
+from harness.statistics.correlation import Auc, QueryScores, auc
 
 VALUES = st.lists(st.sampled_from([-1.0, 0.0, 0.25, 0.5, 1.0]), max_size=4)
 QUERIES = st.lists(st.builds(QueryScores, VALUES, VALUES), max_size=12)

@@ -13,7 +13,7 @@ from harness.core.records import Document
 from harness.models.fake_model import bag_of_words
 from systems.common.graph_stores.contract import StoredTriplet
 from systems.common.graph_types import KnowledgeGraph
-from systems.common.sentence_search import StatedGraph, StatementIndex, stated_in
+from systems.common.sentence_search import StatedGraph, StatementIndex, sentences_of_triplets
 
 TEXT = (
     "Ada Byl leads Ferrum. Ferrum is large.\nByl bought the Tidewright yard! “It floats.” Ferrum owns Tidewright."
@@ -35,7 +35,7 @@ def said(stated: StatedGraph) -> dict[str, str]:
 
 
 def test_each_triplet_stands_in_the_sentence_that_holds_most_of_its_ends() -> None:
-    assert said(stated_in(kept())) == {
+    assert said(sentences_of_triplets(kept())) == {
         "LEADS": "Ada Byl leads Ferrum.",
         "OWNS": "Ferrum owns Tidewright.",
         "BOUGHT": "Byl bought the Tidewright yard!",
@@ -44,21 +44,21 @@ def test_each_triplet_stands_in_the_sentence_that_holds_most_of_its_ends() -> No
 
 
 def test_a_sentence_says_who_published_it_and_when() -> None:
-    stated = stated_in(kept(source="The Post", published_at="2023-10-05T08:00:00Z"))
+    stated = sentences_of_triplets(kept(source="The Post", published_at="2023-10-05T08:00:00Z"))
     assert stated.texts[0] == "Ada Byl leads Ferrum. (The Post, 2023-10-05)"
-    assert stated_in(kept(source="The Post")).texts[0] == "Ada Byl leads Ferrum. (The Post)"
-    assert stated_in(kept()).texts[0] == "Ada Byl leads Ferrum."
+    assert sentences_of_triplets(kept(source="The Post")).texts[0] == "Ada Byl leads Ferrum. (The Post)"
+    assert sentences_of_triplets(kept()).texts[0] == "Ada Byl leads Ferrum."
 
 
 def test_a_sentence_of_several_triplets_is_kept_once() -> None:
-    assert len(stated_in(kept()).sentences) == 3
+    assert len(sentences_of_triplets(kept()).sentences) == 3
 
 
 @given(st.text(max_size=300))
 def test_any_text_gives_every_triplet_a_sentence_of_its_own_words(text: str) -> None:
     if not text:
         return
-    found = said(stated_in(kept(text)))
+    found = said(sentences_of_triplets(kept(text)))
     assert len(found) == len(EDGES)
     assert all(sentence in text for sentence in found.values())
 
@@ -70,7 +70,7 @@ def triplet(edge: Edge) -> StoredTriplet:
 
 @pytest.fixture
 def index(tmp_path: Path) -> Iterator[StatementIndex]:
-    stated = stated_in(kept())
+    stated = sentences_of_triplets(kept())
     vectors = np.array([bag_of_words(text) for text in stated.texts], dtype=np.float32)
     StatementIndex.create(tmp_path / "statements", stated, vectors).close()
     opened = StatementIndex.open(tmp_path / "statements")
@@ -97,7 +97,7 @@ def test_a_sentence_stands_with_the_first_of_its_triplets(index: StatementIndex)
 
 
 def test_a_graph_without_a_triplet_is_an_index_that_finds_nothing(tmp_path: Path) -> None:
-    stated = stated_in(graph(chunks_of([Document(doc_id="d", text="Nothing.")])))
+    stated = sentences_of_triplets(graph(chunks_of([Document(doc_id="d", text="Nothing.")])))
     empty = StatementIndex.create(tmp_path / "empty", stated, np.zeros((0, 0), dtype=np.float32))
     assert ranked(empty, "x", *EDGES) == []
     empty.close()

@@ -6,7 +6,7 @@ from runtimes import Asked, BareRuntime, Chat
 
 from harness.core.errors import ConfigError
 from harness.core.records import Query, Triplet
-from harness.evaluators.triplet_extraction import stated_by
+from harness.evaluators.triplet_extraction import content_of_contexts
 from systems.common.graph_index import GraphIndexParams
 from systems.common.graph_search.params import GraphSearchParams
 from systems.kg.system import SPEC, KgSystem
@@ -146,7 +146,7 @@ async def test_triplets_by_meaning_stand_with_their_sentence_and_its_publisher(i
     ]
     assert contexts[0].doc_ids == ("d2",)
     assert contexts[0].triplets[0].relation == "LIES_OFF"
-    assert stated_by(contexts).texts == ("Gull Sound lies off Port Aldery. (The Post)",)
+    assert content_of_contexts(contexts).texts == ("Gull Sound lies off Port Aldery. (The Post)",)
 
 
 async def test_a_sentence_that_stands_in_a_passage_is_not_said_again(indexed: BareRuntime) -> None:
@@ -175,7 +175,7 @@ async def test_two_hops_bring_the_triplets_of_neighbours_behind_those_of_the_que
 ) -> None:
     near = of_kind(await ask(indexed, "Who is Ingrid Solvane?", mode="triplets"), "triplet")
     far = of_kind(await ask(indexed, "Who is Ingrid Solvane?", mode="triplets", hops=2), "triplet")
-    assert stated_by(await ask(indexed, "Who is Ingrid Solvane?", mode="triplets")).texts == ()
+    assert content_of_contexts(await ask(indexed, "Who is Ingrid Solvane?", mode="triplets")).texts == ()
     assert near == ["(Ingrid Solvane)-[RUNS]->(Tidewright Power)"]
     assert far == [*near, "(Tidewright Power)-[BUILDS_TURBINES_FOR]->(Gull Sound)"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import httpx2
 
 from harness.config import ModelConfig
-from harness.models.protocol_translation import ServerRefused, Translation, chat_reply
+from harness.models.model_proxy_server import ServerRefused, Translation, chat_reply
 from harness.models.providers import api_key
 from harness.models.providers.http import HttpDefaults, http_provider
 

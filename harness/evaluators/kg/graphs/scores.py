@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.evaluators.kg.graphs.graph import TAU, KgGraph, connect
+from harness.evaluators.kg.graphs.graph import TAU, KgGraph, TripletSide, connect, distinct_labels
 from harness.evaluators.kg.graphs.multi_hop import DELTA, reaching
 from harness.evaluators.kg.graphs.shared_communities import shared_communities
-from harness.evaluators.kg.graphs.triplet_graph import TripletSide, distinct_labels
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -9,7 +9,7 @@ import pytest
 from judges import WordEmbedder
 
 from harness.evaluators.kg.graphs import KgGraph, TripletSide, connect, distinct_labels, paths
-from harness.evaluators.kg.graphs.export import graphml
+from harness.evaluators.kg.graphs.drawing import graphml
 
 Triplets = list[tuple[str, str, str]]
 

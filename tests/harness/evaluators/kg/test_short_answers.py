@@ -12,8 +12,7 @@ from scoring import BareEvaluation, build_scorer, score_all
 
 from harness.core.records import Context, Prediction, RunRecord, Score
 from harness.evaluators.kg.evaluator import SPEC
-from harness.evaluators.kg.graphs.graph import connect
-from harness.evaluators.kg.graphs.triplet_graph import TripletSide
+from harness.evaluators.kg.graphs.graph import TripletSide, connect
 from harness.evaluators.kg.measures import KgParams
 from harness.evaluators.kg.short_answers import names_in, phrase_in, strictly_alike
 

@@ -24,8 +24,8 @@ def run(tmp_path: Path) -> RunDir:
 
 @pytest.fixture
 def sheet(run: RunDir, tmp_path: Path) -> Path:
-    with open_session(draw_answers([run], 1.0, 0, "ada"), "ada") as desk:
-        assert write_label_sheet(desk, tmp_path / "sheet.csv") == 4
+    with open_session(draw_answers([run], 1.0, 0, "ada"), "ada") as session:
+        assert write_label_sheet(session, tmp_path / "sheet.csv") == 4
     return tmp_path / "sheet.csv"
 
 
@@ -40,8 +40,8 @@ def fill(sheet: Path, change: Callable[[Rows], None]) -> None:
 
 
 def take(run: RunDir, sheet: Path) -> LabelsTaken:
-    with open_session(draw_answers([run], 1.0, 0, "ada"), "ada") as desk:
-        return take_label_sheet(desk, sheet)
+    with open_session(draw_answers([run], 1.0, 0, "ada"), "ada") as session:
+        return take_label_sheet(session, sheet)
 
 
 def test_what_is_filled_in_is_kept_and_gaps_are_fine(run: RunDir, sheet: Path) -> None:
@@ -92,17 +92,17 @@ def test_no_cell_is_a_formula_and_no_sheet_is_overwritten(run: RunDir, sheet: Pa
         answers = {row["answer"] for row in csv.DictReader(file)}
     assert f"'{FORMULA}" in answers
     with (
-        open_session(draw_answers([run], 1.0, 0, "ada"), "ada") as desk,
+        open_session(draw_answers([run], 1.0, 0, "ada"), "ada") as session,
         pytest.raises(ConfigError, match="is there already"),
     ):
-        write_label_sheet(desk, sheet)
+        write_label_sheet(session, sheet)
 
 
 def test_a_sheet_takes_back_no_label_that_was_given_on_the_page_since(run: RunDir, tmp_path: Path) -> None:
     keep_labels(run, "ada", "faithfulness", {"q000": 2, "q001": 2})
     sheet = tmp_path / "later.csv"
-    with open_session(draw_answers([run], 1.0, 0, "ada"), "ada") as desk:
-        write_label_sheet(desk, sheet)
+    with open_session(draw_answers([run], 1.0, 0, "ada"), "ada") as session:
+        write_label_sheet(session, sheet)
     keep_labels(run, "ada", "faithfulness", {"q000": 5})
 
     def another_column(rows: Rows) -> None:

@@ -48,8 +48,8 @@ def test_without_any_answer_there_is_nothing_to_label(tmp_path: Path) -> None:
 
 
 def test_the_page_is_told_neither_run_nor_system_nor_query(runs: list[RunDir]) -> None:
-    with open_session(draw_answers(runs, 1.0, 0, "ada"), "ada") as desk:
-        page = annotation_page(desk)
+    with open_session(draw_answers(runs, 1.0, 0, "ada"), "ada") as session:
+        page = annotation_page(session)
         told = json.dumps([page.gets["/items"]({}), *(page.gets["/item"]({"id": one}) for one in _ids(page))])
     assert "d--" not in told
     assert '"score"' not in told
@@ -63,16 +63,16 @@ def _ids(page: object) -> list[str]:
 def test_what_was_said_before_is_found_again_by_whoever_goes_on(runs: list[RunDir]) -> None:
     drawn = draw_answers(runs, 1.0, 0, "ada")
     item = next(one for one in drawn.items if one.run is runs[0])
-    with open_session(drawn, "ada") as desk:
-        desk.keep([desk.label(item, "faithfulness", 4, cannot_tell=False), desk.note(item, "odd")])
-        desk.keep([desk.label(item, "response_relevancy", None, cannot_tell=True)])
+    with open_session(drawn, "ada") as session:
+        session.keep([session.label(item, "faithfulness", 4, cannot_tell=False), session.note(item, "odd")])
+        session.keep([session.label(item, "response_relevancy", None, cannot_tell=True)])
     keep_labels(runs[0], "grace", "context_relevancy", {item.query_id: 1})
-    with open_session(drawn, "ada") as desk:
-        said = desk.labels_of(item)
+    with open_session(drawn, "ada") as session:
+        said = session.labels_of(item)
         assert set(said) == {"faithfulness", "response_relevancy", None}
-        assert not desk.is_complete(item)
-        desk.keep([desk.label(item, "faithfulness", None, cannot_tell=False)])
-        assert "faithfulness" not in desk.labels_of(item)
+        assert not session.is_complete(item)
+        session.keep([session.label(item, "faithfulness", None, cannot_tell=False)])
+        assert "faithfulness" not in session.labels_of(item)
 
 
 def test_nothing_is_asked_of_contexts_that_are_not_there(tmp_path: Path) -> None:
@@ -80,10 +80,10 @@ def test_nothing_is_asked_of_contexts_that_are_not_there(tmp_path: Path) -> None
 
     run = write_run(tmp_path, ScoredRun(scores={"m": [1.0] * 4}))
     drawn = draw_answers([run], 1.0, 0, "ada")
-    with open_session(drawn, "ada") as desk:
+    with open_session(drawn, "ada") as session:
         item = drawn.items[0]
         with pytest.raises(ConfigError, match="not asked"):
-            desk.label(item, "faithfulness", 4, cannot_tell=False)
+            session.label(item, "faithfulness", 4, cannot_tell=False)
         for dimension in ("factual_correctness", "response_relevancy"):
-            desk.keep([desk.label(item, dimension, 4, cannot_tell=False)])
-        assert desk.n_complete == 1
+            session.keep([session.label(item, dimension, 4, cannot_tell=False)])
+        assert session.n_complete == 1

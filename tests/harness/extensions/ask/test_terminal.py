@@ -4,7 +4,7 @@ import io
 
 from harness.cli.sentence_highlighting import highlighted, in_its_document, place_in, places_of
 from harness.core.records import Context, Cost, Document, Failure, Prediction, RunRecord, Span, Usage
-from harness.display.safe_console import SafeConsole
+from harness.display.text_format import SafeConsole
 from harness.extensions.ask.output import print_asked
 from harness.extensions.ask.session import Asked
 

@@ -64,7 +64,7 @@ def answer(seat: InterleavedRun, todo: QueryTask, failure: Failure | None = None
             started_at="2026-01-01T00:00:00+00:00",
         )
     )
-    del seat._todo[todo.query_id, todo.repeat]
+    del seat._remaining_queries[todo.query_id, todo.repeat]
 
 
 @pytest.fixture
