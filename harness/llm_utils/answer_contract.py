@@ -1,4 +1,4 @@
-"""What every system asks in the end: the answer, under one contract."""
+"""The answer prompt that all systems share, and how texts are quoted in prompts."""
 
 import re
 from collections.abc import Iterable, Sequence

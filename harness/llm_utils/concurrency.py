@@ -1,4 +1,4 @@
-"""Many calls side by side, within bounds."""
+"""Calls in parallel within a limit, work that is done once for several callers, and async code from sync code."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence

@@ -1,4 +1,4 @@
-"""Asking a model for JSON, and what becomes of a reply that is none."""
+"""JSON from a model: schemas, the call, and a second call if the reply is invalid."""
 
 import json
 import re

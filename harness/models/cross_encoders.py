@@ -1,4 +1,4 @@
-"""Models that read two texts together: resolves their names and checks the models.
+"""Models that read two texts together (rerankers, entailment): resolves their names, loads and runs them.
 
 A folder with an ONNX export (model.onnx or onnx/model.onnx, tokenizer.json) runs on onnxruntime; any other folder,
 and a name on the Hugging Face hub, is loaded as a CrossEncoder by sentence-transformers.

@@ -1,4 +1,4 @@
-"""Faults that model servers were observed to have: in the status, in the body, on the wire."""
+"""Faults that model servers were observed to have (in the status, the body, on the wire), and rate limits."""
 
 import json
 import random

@@ -1,4 +1,4 @@
-"""The rate of requests to a server: limits set by the user, reported by the server, and observed."""
+"""Limits of requests to a server: set by the user, reported by the server, and learnt from its refusals."""
 
 import asyncio
 import math

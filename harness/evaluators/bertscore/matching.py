@@ -1,4 +1,4 @@
-"""Greedy matching of tokens over several windows."""
+"""Greedy matching of tokens over several windows, and the table of token vectors that it reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The five metrics, one judgement at a time."""
+"""The five metrics and their cosine variants, one judgement at a time."""
 
 from __future__ import annotations
 

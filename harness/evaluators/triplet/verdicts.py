@@ -1,4 +1,6 @@
-"""A verdict on every triplet of a list, as one number each: few tokens, unambiguous."""
+"""Parameters and judge calls: a verdict on every triplet of a list, as one number each (few tokens, unambiguous),
+and the questions that an answer could answer.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

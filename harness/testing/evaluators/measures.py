@@ -1,4 +1,4 @@
-"""Checks the definition of a metric."""
+"""Checks the definition of a metric and its texts for reports."""
 
 from __future__ import annotations
 

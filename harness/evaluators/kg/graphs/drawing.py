@@ -1,4 +1,4 @@
-"""Draws one comparison: input on the left, context on the right."""
+"""Draws one comparison (input on the left, context on the right), and exports it as GraphML."""
 
 from __future__ import annotations
 
