@@ -1,4 +1,4 @@
-"""Facts about this process from the operating system: memory, time, user, usable cores, and whether it was suspended."""
+"""Facts about this process from the operating system: memory, time, user, usable cores, suspension."""
 
 import getpass
 import os

@@ -1,4 +1,6 @@
-"""Numbers and names as text, and a console that escapes what it prints. Names come from data sets, models and errors, so they are untrusted."""
+"""Numbers and names as text, and a console that escapes what it prints.
+
+Names come from data sets, models and errors, so they are untrusted."""
 
 from __future__ import annotations
 
