@@ -94,8 +94,9 @@ def _print_documents(configs: Sequence[BenchConfig], results: Path, *, as_json: 
         console.print(f"  {name}: if the questions name their evidence", soft_wrap=True)
     folder = shlex.quote(str(configs[0].dataset.path))
     console.print(
-        f"\nnext: rag-harness questions {folder} generates questions (docs/write-questions.md); or write your own "
-        f"(docs/question-files.md). Then: rag-harness plan --docs {folder} --questions FILE",
+        "\nnext, let a model write questions (docs/write-questions.md), or write your own (docs/question-files.md):\n"
+        f"  rag-harness questions {folder}\n"
+        f"  rag-harness run --docs {folder} --questions FILE",
         soft_wrap=True,
     )
 
