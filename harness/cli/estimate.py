@@ -65,7 +65,8 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
     for config, own in estimated:
         for line in _limits(config, own):
             console.print(line, soft_wrap=True)
-    for note in (*left_out, *_notes(estimates), *(line for size in sizes for line in size.lines), *race):
+    size_lines = [line for size in sizes for line in size.lines]
+    for note in dict.fromkeys((*left_out, *_notes(estimates), *size_lines, *race)):
         console.print(f"note: {note}", soft_wrap=True)
 
 
@@ -124,7 +125,9 @@ def _by_evaluator(estimates: Sequence[Estimate]) -> dict[str, list[PhaseEstimate
 
 
 def _notes(estimates: Sequence[Estimate]) -> list[str]:
-    """The basis and the notes of all runs, each once; one that is not about all runs starts with their ids."""
+    """The basis and the notes of all runs, each once. One that is not about all runs starts with the id of
+    its run, or with the systems of several.
+    """
     about: dict[str, list[str]] = {}
     for estimate in estimates:
         phases = phases_left(estimate)
@@ -136,7 +139,13 @@ def _notes(estimates: Sequence[Estimate]) -> list[str]:
             notes += [f"judging by {name}: {note}" for note in (*phase.notes, f"from {phase.basis}")]
         for note in dict.fromkeys(notes):
             about.setdefault(note, []).append(estimate.run_id)
-    return [f"{', '.join(ids)}: {note}" if len(ids) < len(estimates) else note for note, ids in about.items()]
+    systems = {one.run_id: one.run_id.split("--")[-2] for one in estimates}
+    return [
+        f"{ids[0] if len(ids) == 1 else ', '.join(dict.fromkeys(systems[name] for name in ids))}: {note}"
+        if len(ids) < len(estimates)
+        else note
+        for note, ids in about.items()
+    ]
 
 
 def _as_json(estimates: Sequence[Estimate]) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) 
         console.print(line, soft_wrap=True)
     read = [line for cell in by_dataset.values() for line in _read_lines(cell)]
     read += [line for config, own in planned for line in left_out_lines(config, own)]
-    for line in (*read, *(line for size in sizes for line in size.lines), *race):
+    for line in dict.fromkeys((*read, *(line for size in sizes for line in size.lines), *race)):
         console.print(f"note: {line}", soft_wrap=True)
 
 
@@ -94,7 +94,7 @@ def _print_documents(configs: Sequence[BenchConfig], results: Path, *, as_json: 
         console.print(f"  {name}: if the questions name their evidence", soft_wrap=True)
     folder = shlex.quote(str(configs[0].dataset.path))
     console.print(
-        "\nnext, let a model write questions (docs/write-questions.md), or write your own (docs/question-files.md):\n"
+        "\nnext, let a model write questions, or write your own (docs/question-files.md):\n"
         f"  rag-harness questions {folder}\n"
         f"  rag-harness run --docs {folder} --questions FILE",
         soft_wrap=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Set
@@ -20,6 +21,7 @@ from harness.datasets.folder.text_cleanup import (
     table_text,
 )
 
+_OF_HEAD = {"base", "link", "meta", "noscript", "script", "style", "template", "title"}
 _NOT_TEXT = ("head", "script", "style", "template", "svg", "iframe", "object", "select", "datalist")
 _MENUS = (
     "//nav | //footer[not(ancestor::blockquote or ancestor::figure)]"
@@ -74,6 +76,7 @@ def read_html(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
         root = html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
     except etree.ParserError as error:
         raise NoDocument("without text") from error
+    _begin_body(root)
     named = " ".join((root.findtext(".//title") or "").split())
     _drop(list(root.iter("noscript", "noframes")))  # For other browsers; not visible to users.
     leads_on = _leads_on(root)
@@ -85,6 +88,19 @@ def read_html(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
         raise NoDocument("a page that only leads to another")
     left_out[_AROUND] += main is not root and any(one.text_content().strip() for one in _around(main))
     return ReadText(text, title=first or named, left_out={what: n for what, n in left_out.items() if n})
+
+
+def _begin_body(root: Any) -> None:
+    """Begin the body where HTML 5 does. The parser knows no `main` or `section`, and leaves them in the head of a
+    page without `<body>`, as minified pages are.
+    """
+    head, body = root.find("head"), root.find("body")
+    outside = [] if head is None else list(itertools.dropwhile(lambda one: one.tag in _OF_HEAD, head))
+    if outside and body is None:
+        body = root.makeelement("body")
+        root.append(body)
+    if outside:
+        body[:0] = outside
 
 
 def _leads_on(root: Any) -> bool:

@@ -19,7 +19,7 @@ from harness.datasets.folder.parser_process import MOST_BYTES
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText
 from harness.models.weights import cache_dir
 
-_VERSION = 6
+_VERSION = 7
 """Increase this when the same bytes give another text."""
 _BLOCK = 1 << 20
 _LIBRARIES = ("lxml", "openpyxl", "pypdf", "python-docx")

@@ -38,6 +38,14 @@ def test_a_page_is_what_it_says_without_menus_and_scripts() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "begin", ["<!doctype html><title>T</title><main>", "<title>T</title><meta name=a><section>"]
+)
+def test_a_minified_page_without_a_body_tag_is_read(begin: str) -> None:
+    read = html(f"{begin}<h1>Gate</h1>open<p>at noon")
+    assert (read.title, read.text) == ("Gate", "# Gate\n\nopen\n\nat noon")
+
+
 def test_comments_of_code_are_no_headings_and_links_to_headings_say_nothing() -> None:
     read = html("<h1>Set up<a class=headerlink href=#x>\xb6</a></h1><pre># first\nrun</pre><p># second")
     assert read.text == "# Set up\n\n # first\nrun\n\n # second"

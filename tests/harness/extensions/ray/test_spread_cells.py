@@ -1,5 +1,6 @@
 """Cells over workers on other machines: the same as here, whichever of them is lost; nothing is paid twice."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -193,6 +194,7 @@ def test_a_query_that_loses_every_machine_is_a_record_and_the_others_are_answere
 
     def at(worker: Any, event: Any) -> None:
         if event.kind == "asks" and f"/{victim}/" in event.call.scope:
+            time.sleep(0.1)  # Until its supervisor has read that the query began; what is unread is lost as well.
             worker.lose()
 
     [result] = spread(found, tmp_path, Machines(at))
