@@ -94,8 +94,9 @@ def _print_documents(configs: Sequence[BenchConfig], results: Path, *, as_json: 
         console.print(f"  {name}: if the questions name their evidence", soft_wrap=True)
     folder = shlex.quote(str(configs[0].dataset.path))
     console.print(
-        "\nnext, let a model write questions, or write your own (docs/question-files.md):\n"
+        "\nnext, let a model write questions, or write your own beside quotes in a sheet:\n"
         f"  rag-harness questions {folder}\n"
+        f"  rag-harness questions {folder} --template asked.csv\n"
         f"  rag-harness run --docs {folder} --questions FILE",
         soft_wrap=True,
     )

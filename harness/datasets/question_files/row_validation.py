@@ -71,8 +71,20 @@ def parse_rows(path: Path, table: FieldTable, fields: Mapping[str, str]) -> tupl
         raise DataError(what, f"{fix}; {_FORMAT}")
     own = [name for name in table.names if _NUMBERED.fullmatch(name)]
     _refuse_misspelled(path, table.names, {name for names in columns.roles.values() for name in names})
-    asked = [_parse(row, columns) for row in table.rows]
-    return asked, columns.notes(table, own=_FIELDS, passed_over=(*_PASSED_OVER, *own))
+    written = [row for row in table.rows if not _is_unwritten(row, columns)]
+    if table.rows and not written:
+        fix = "write a question and its answer beside a quote; rows without a question are skipped"
+        raise DataError(f"{path}: no question is written yet", fix)
+    asked = [_parse(row, columns) for row in written]
+    left = len(table.rows) - len(written)
+    skipped = [f"{left:,} of {len(table.rows):,} rows without a question skipped"] if left else []
+    return asked, [*skipped, *columns.notes(table, own=_FIELDS, passed_over=(*_PASSED_OVER, *own))]
+
+
+def _is_unwritten(row: FieldRow, columns: Columns) -> bool:
+    """Whether it is a row of a template (`rag-harness questions --template`) with nothing but its quote."""
+    texts = (columns.text(row, "question", QUESTION_FILE["question"]), columns.value(row, "answers"))
+    return row.is_csv and not any(str(text or "").strip() for text in texts) and bool(row.fields.get("quote"))
 
 
 def _without_system_answers(columns: Columns, path: Path, table: FieldTable, fields: Mapping[str, str]) -> Columns:

@@ -32,6 +32,10 @@ def questions(
     settings: SetOption = None,
     prices: PricesOption = None,
     estimate: Annotated[bool, typer.Option("--estimate", help="Only print the estimated cost. Free.")] = False,
+    template: Annotated[
+        Path | None,
+        typer.Option("--template", metavar="FILE.csv", help="No model: a sheet of quotes to write questions for."),
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -49,9 +53,11 @@ def questions(
       rag-harness questions papers --set models.generator.provider=openai --set budget.usd=1
 
       rag-harness questions --dataset demo --kind bridge=10 --estimate
+
+      rag-harness questions papers --template asked.csv --n 20
     """
     from harness.extensions.testset.api import WriteOptions
-    from harness.extensions.testset.output import print_plan_of_questions, write_and_print
+    from harness.extensions.testset.output import print_plan_of_questions, print_template, write_and_print
 
     options = WriteOptions(
         folder=folder,
@@ -66,6 +72,8 @@ def questions(
         quiet=quiet,
         include=tuple(include or ()),
     )
+    if template:
+        raise typer.Exit(print_template(template, options))
     raise typer.Exit(print_plan_of_questions(options) if estimate else write_and_print(options, as_json=as_json))
 
 

@@ -7,12 +7,14 @@ only when the file was copied.
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from random import Random
 
-from harness.core.errors import ConfigError
+from harness.core.errors import ConfigError, explained_io
 from harness.core.languages import first_date
 from harness.core.records import Document
 from harness.core.scripts import SENTENCE_MARK_END
 from harness.datasets.folder import read_folder
+from harness.display.csv_sheets import sheet_text
 from harness.extraction.text_windows import windows_of
 from harness.protocols import ReadingProgress
 from harness.registry import DATASETS
@@ -29,6 +31,9 @@ _LONGEST_QUOTE = 400
 _BLOCK = 100_000
 _SHORTEST_QUOTE = 20
 """Bytes in UTF-8: scripts without spaces say in 7 characters what English says in 20."""
+_TEMPLATE_COLUMNS = ("question", "answers", "quote", "document")
+_USUAL_QUOTE = 40
+"""Characters of the quotes of a template: enough to ask about."""
 _ABBREVIATED = (
     r"(?<!\b[A-Z]\.)(?<!\b(?:Mr|Ms|Dr|St|vs|No|Jr|Sr|Co)\.)(?<!\b(?:Mrs|Inc|Ltd|etc)\.)(?<!\bProf\.)"
     r"(?<!\b(?:e\.g|i\.e)\.)"
@@ -71,6 +76,39 @@ def check_out(out: Path, folder: Path | None) -> None:
         raise ConfigError(
             f"{out} lies in {folder}, where it would be read as a document", "name an --out elsewhere"
         )
+
+
+def write_template(path: Path, folder: Path, documents: Sequence[Document], *, n: int, seed: int) -> int:
+    """Write a sheet with up to `n` quotes, spread over the documents, beside which a person writes questions and
+    answers. Returns the number of its rows. ConfigError: the file exists, is no .csv or lies among the documents.
+    """
+    if path.suffix != ".csv":
+        raise ConfigError(f"{path}: a template is a sheet", "name it with .csv")
+    if path.resolve().is_relative_to(folder.resolve()):
+        raise ConfigError(f"{path} lies in {folder}, where it would be read as a document", "name it elsewhere")
+    if path.exists():
+        raise ConfigError(f"{path} exists", "name another file, or remove it")
+    random = Random(seed)  # noqa: S311 - a sample, no secret
+    chosen = sorted(random.sample(range(len(documents)), min(n, len(documents))))
+    left = {place: _template_quotes(documents[place], random) for place in chosen}
+    rows: list[tuple[str, str, str, str]] = []
+    while len(rows) < n and any(left.values()):
+        with_quotes = [place for place in chosen if left[place]]
+        rows += [("", "", left[place].pop(), documents[place].doc_id) for place in with_quotes[: n - len(rows)]]
+    if not rows:
+        raise ConfigError(f"{folder}: no sentence is long enough to ask about", "name a folder with texts")
+    sheet = sheet_text(_TEMPLATE_COLUMNS, (dict(zip(_TEMPLATE_COLUMNS, row, strict=True)) for row in rows))
+    with explained_io("write to", path):
+        path.write_text(sheet, encoding="utf-8")
+    return len(rows)
+
+
+def _template_quotes(document: Document, random: Random) -> list[str]:
+    """Its sentences in random order, without those that a spreadsheet would take for a formula."""
+    passages = passages_of(document.text)
+    sentences = [one for part in random.sample(passages, min(20, len(passages))) for one in sentences_of(part)]
+    usual = [one for one in dict.fromkeys(sentences) if len(one) >= _USUAL_QUOTE and one[0] not in "=+-@"]
+    return random.sample(usual, len(usual))
 
 
 def date_of(document: Document) -> str:

@@ -5,14 +5,16 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import get_args
 
 from rich.table import Table
 
 from harness.cli.console import complain, open_console, same_command
 from harness.cli.evaluate import resumable
-from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER
+from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER, ConfigError
 from harness.extensions.testset.api import WriteOptions, plan_questions, planned_lines, written_questions
+from harness.extensions.testset.documents import read_documents, write_template
 from harness.extensions.testset.question_records import Candidate, CheckName, Control
 from harness.extensions.testset.write_questions import Written
 from harness.runner.progress import Reporter
@@ -79,6 +81,22 @@ def print_plan_of_questions(options: WriteOptions) -> int:
     return EXIT_DONE
 
 
+def print_template(path: Path, options: WriteOptions) -> int:
+    """Write a sheet in which a person writes questions, and print how to go on."""
+    if options.folder is None:
+        raise ConfigError("a template is of a folder", "rag-harness questions FOLDER --template FILE.csv")
+    reporter = Reporter(quiet=options.quiet)
+    with reporter.reading() as progress:
+        documents, _ = read_documents(options.folder, progress, include=options.include)
+    n = write_template(path, options.folder, documents, n=options.total, seed=options.seed)
+    console = open_console()
+    console.print(f"{path}: {n} quotes. Write a question and its answer beside those you can ask about.")
+    console.print("Rows without a question are skipped. Twenty questions show large differences.")
+    run = ["rag-harness", "run", "--docs", str(options.folder), "--questions", str(path)]
+    console.print(f"next: {shlex.join(run)}", soft_wrap=True)
+    return EXIT_DONE
+
+
 def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
     """Write the questions and print how many passed each check; returns the exit code."""
     with resumable("paid calls are kept"):
@@ -91,7 +109,11 @@ def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
     if not written.kept and not written.stopped:
         worst = min(shares, key=lambda one: one.share, default=None)
         why = f" ('{worst.name}' passed {worst.passed} of {worst.reached})" if worst else ""
-        complain(f"no candidate survived{why}; take a larger model: --set models.generator.model=...")
+        complain(
+            f"no candidate survived{why}. Take a stronger model: --set models.generator.provider=openai --set "
+            "models.generator.model=gpt-4o-mini (docs/models.md); or write questions yourself, without a model: "
+            f"{_template_command(options)}"
+        )
         return EXIT_TOLERANCE
     if written.stopped:
         go_on = " ".join(filter(None, (same_command(), written.spending.larger(written.stopped))))
@@ -101,6 +123,11 @@ def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
         )
         return EXIT_USER
     return EXIT_DONE
+
+
+def _template_command(options: WriteOptions) -> str:
+    folder = "FOLDER" if options.folder is None else str(options.folder)
+    return shlex.join(["rag-harness", "questions", folder, "--template", f"{options.out.stem}.csv"])
 
 
 def _print(written: Written, shares: Sequence[CheckShare]) -> None:
