@@ -82,7 +82,7 @@ def parse_rows(path: Path, table: FieldTable, fields: Mapping[str, str]) -> tupl
 
 
 def _is_unwritten(row: FieldRow, columns: Columns) -> bool:
-    """Whether it is a row of a template (`rag-harness questions --template`) with nothing but its quote."""
+    """Whether it has nothing but a quote, like a row of `rag-harness questions FOLDER --template FILE.csv`."""
     texts = (columns.text(row, "question", QUESTION_FILE["question"]), columns.value(row, "answers"))
     return row.is_csv and not any(str(text or "").strip() for text in texts) and bool(row.fields.get("quote"))
 
