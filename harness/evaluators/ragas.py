@@ -62,7 +62,7 @@ from harness.core.errors import MissingDependency, install
 from harness.core.records import Score
 from harness.evaluators.context_windows import LONGEST, ContextCharacters, ContextReading, reading_of
 from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, judged_measure
-from harness.evaluators.ragas_metrics.metrics import Asking, RagasMetric, RagasRow
+from harness.evaluators.ragas_metrics.judge_questions import Asking, RagasMetric, RagasRow
 from harness.evaluators.score_preconditions import reference_answer, score_without_reading
 from harness.evaluators.scores import scored
 from harness.protocols import (

@@ -18,7 +18,7 @@ from typing import Any, get_args
 
 from model_server import served
 
-from harness.evaluators.ragas_metrics.metrics import RagasMetric, RagasRow
+from harness.evaluators.ragas_metrics.judge_questions import RagasMetric, RagasRow
 
 
 def main() -> None:

@@ -29,7 +29,6 @@ from harness.core.errors import (
     install,
 )
 from harness.core.hashing import folder_digest
-from harness.models.embedders import check_minilm
 from harness.models.huggingface_hub_files import (
     MINILM_ONNX,
     MINILM_TOKENIZER,
@@ -37,6 +36,7 @@ from harness.models.huggingface_hub_files import (
     hub_is_reachable,
     hub_revision,
 )
+from harness.models.minilm_embedder import check_minilm
 from harness.models.vectors import unit_rows
 from harness.models.weights import fetch, weights_dir
 from harness.store.atomic_files import write_atomic

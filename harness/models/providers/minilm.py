@@ -13,13 +13,13 @@ def _resolve(config: EmbedderConfig) -> EmbedderConfig:
 
 
 def _check(_config: ModelConfig) -> None:
-    from harness.models.embedders import check_minilm
+    from harness.models.minilm_embedder import check_minilm
 
     check_minilm()
 
 
 def _encoder(config: EmbedderConfig) -> TextEncoder:
-    from harness.models.embedders import MiniLM
+    from harness.models.minilm_embedder import MiniLM
 
     return MiniLM(config.options.get("threads"))
 

@@ -123,7 +123,7 @@ def test_an_interrupt_ends_it_without_a_traceback(
 
     monkeypatch.setattr(AskedRun, "ask", interrupted)
     done = cli.call("ask", run, QUESTION, "-q")
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
 
 
 @pytest.fixture

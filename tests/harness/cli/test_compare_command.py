@@ -103,7 +103,7 @@ def test_runs_are_compared_by_the_names_that_they_were_given(cli: CommandLine, h
     assert cli.call(*handbook, "--name", "first trial").returncode == 0
     assert "first trial" in cli.call("show", "first trial").stdout
     assert cli.call("show", "trial1").returncode == 2
-    assert len(list(cli.results.glob("files--*"))) == 2
+    assert len(list(cli.results.glob("*--*"))) == 2
 
 
 def test_runs_over_two_versions_of_a_folder_are_told_apart_by_what_changed(
@@ -115,7 +115,7 @@ def test_runs_over_two_versions_of_a_folder_are_told_apart_by_what_changed(
     (cli.folder / "handbook" / "3.txt").write_text("Rule 3 gives 4 days of leave.")
     assert cli.call(*handbook).returncode == 0
     runs = sorted(
-        cli.results.glob("files--*"), key=lambda run: json.loads((run / "manifest.json").read_text())["created_at"]
+        cli.results.glob("*--*"), key=lambda run: json.loads((run / "manifest.json").read_text())["created_at"]
     )
     ids = [run.name for run in runs]
     compared = json.loads(cli.call("compare", *ids, "--json").stdout)

@@ -106,7 +106,7 @@ def test_what_a_run_and_its_report_print_can_be_typed_as_it_is(cli: CommandLine)
     done = cli.call("run", *DOCUMENTS, "-c", "first one.yaml", "-c", "second.yaml", "--results", "my results")
     assert done.returncode == 0, done.stderr
     assert typed(cli, done.stdout + done.stderr) == [0]
-    run = next((cli.folder / "my results").glob("files--*"))
+    run = next((cli.folder / "my results").glob("*--*"))
     assert 0 in typed(cli, cli.call("show", str(run.relative_to(cli.folder))).stdout)
     page = next((cli.folder / "my results").glob("reports/*/report.html")).read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"<code>(.*?)</code>", page, re.DOTALL))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from harness.models.embedders import MINILM_MAX_TOKENS, MiniLM
+from harness.models.minilm_embedder import MINILM_MAX_TOKENS, MiniLM
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ import pytest
 
 from harness.config import EmbedderConfig
 from harness.core.errors import ModelUnavailable
-from harness.models.embedders import MiniLM
+from harness.models.minilm_embedder import MiniLM
 from harness.models.providers.sentence_transformers import SentenceTransformerEncoder
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
