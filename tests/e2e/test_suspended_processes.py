@@ -1,17 +1,16 @@
 """A process that is suspended does not work: its queries have no latency and miss no time limit."""
 
 import json
-import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere, over_http
+from killing import suspended
 
 from harness.core.records import RunRecord
 from harness.models.fake_model import FakeScript
@@ -34,15 +33,6 @@ def worker_of(process: "subprocess.Popen[str]") -> psutil.Process | None:
     return workers[0] if workers else None
 
 
-@contextmanager
-def suspended(process: psutil.Process) -> Iterator[None]:
-    process.send_signal(signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        process.send_signal(signal.SIGCONT)
-
-
 def answered(cli: CommandLine, server: Any, *words: str, suspend: Callable[[Any], None]) -> list[RunRecord]:
     """The records of a run; `suspend` is called with its process once a few queries were asked."""
     command = ("run", "--config", str(SMOKE), "--json", "--records-only", *over_http("generator", server), *words)
@@ -63,7 +53,7 @@ def answered(cli: CommandLine, server: Any, *words: str, suspend: Callable[[Any]
 def test_a_suspended_worker_leaves_latency_unknown_and_no_query_late(indexed: CommandLineHere, serve: Any) -> None:
     def suspend(process: "subprocess.Popen[str]") -> None:
         time.sleep(0.7)  # The next query has begun by then.
-        with suspended(wait_for(lambda: worker_of(process))):
+        with suspended(wait_for(lambda: worker_of(process)).pid):
             # Longer than the time limit and what the command allows beyond it.
             time.sleep(24)
 

@@ -1,10 +1,11 @@
-"""kill -9 at random moments, and the invariants of a killed run."""
+"""kill -9 at random moments, the invariants of a killed run, and processes that are suspended."""
 
 import random
 import signal
 import sqlite3
 import time
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -51,3 +52,23 @@ def kill_somewhere(cli: CommandLine, words: list[str], after_s: float, draw: ran
     process.communicate()
     psutil.wait_procs(family, timeout=20)
     return is_under_way
+
+
+@contextmanager
+def suspended(pid: int) -> Iterator[None]:
+    """A process that stands still meanwhile (SIGSTOP)."""
+    process = psutil.Process(pid)
+    process.suspend()
+    try:
+        # The signal stops one thread after the other: until the last stands still, a server may yet answer.
+        while any(state != "T" for state in states_of_threads(pid)):
+            time.sleep(0.01)
+        yield
+    finally:
+        process.resume()
+
+
+def states_of_threads(pid: int) -> list[str]:
+    """R, S, T and so on, one for each thread of a process."""
+    files = [task / "stat" for task in Path(f"/proc/{pid}/task").iterdir()]
+    return [file.read_text().rpartition(")")[2].split()[0] for file in files if file.exists()]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from graph_samples import EDGES, directions, expected, graph, random_graph, texts, unit, written
+from killing import suspended
 from neo4j_server import Neo4jServer, call_script, neo4j_home, unset
 
 from harness.core.errors import ServiceUnavailable
@@ -200,15 +201,12 @@ async def test_a_server_that_stands_still_keeps_no_statement_waiting_and_no_stor
         read_statement("MATCH (d:Document) RETURN d.doc_id", 1),
     )
     assert len(await store.ask(statement, 30.0)) == 1
-    os.kill(int(pid_file.read_text()), signal.SIGSTOP)
-    try:
+    with suspended(int(pid_file.read_text())):
         began = time.monotonic()
         with pytest.raises(AskFailed):
             await store.ask(statement, 0.5)
         store.close()
         assert time.monotonic() - began < 45
-    finally:
-        os.kill(int(pid_file.read_text()), signal.SIGCONT)
     assert len(await new("a").ask(statement, 30.0)) == 1
 
 
