@@ -4,7 +4,8 @@ all answers and over parts of them."""
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
+from statistics import fmean, stdev
+from typing import Literal, NamedTuple
 
 from harness.core.errors import ConfigError
 from harness.display.text_format import counted, printable
@@ -90,6 +91,40 @@ def correlate_columns(
             "choose other measures (--measure), or runs with more answers",
         )
     return CorrelationFindings(columns, pairs, parts, (*columns.notes, *_constants(columns)))
+
+
+HIGH, LOW = 0.6, 0.4
+"""Bounds of LLM-eval's two groups of answers (Dong 2025, section V-A); neither bound is in a group."""
+
+
+class ColumnSpread(NamedTuple):
+    """Mean and sample standard deviation of a column; the latter None for a single answer."""
+
+    n: int
+    mean: float
+    deviation: float | None
+
+
+class GroupMeans(NamedTuple):
+    """Means of one column over the answers with a high and with a low value of another; None: no such answer."""
+
+    high: float | None
+    n_high: int
+    low: float | None
+    n_low: int
+
+
+def column_spread(values: Sequence[float]) -> ColumnSpread:
+    """ValueError without values."""
+    return ColumnSpread(len(values), fmean(values), stdev(values) if len(values) > 1 else None)
+
+
+def group_means(by: ValueColumn, of: ValueColumn) -> GroupMeans:
+    """Means of `of` where `by` is above `HIGH` and below `LOW`."""
+    shared = by.keys() & of.keys()
+    high = [of[answer] for answer in shared if by[answer] > HIGH]
+    low = [of[answer] for answer in shared if by[answer] < LOW]
+    return GroupMeans(fmean(high) if high else None, len(high), fmean(low) if low else None, len(low))
 
 
 def _pair(columns: ValueColumns, one: str, other: str, part: str) -> CorrelatedPair:
