@@ -73,7 +73,7 @@ class PublishedJudging:
         }
 
     async def _faithfulness(self, case: ScoringInput) -> Judgement:
-        reading, support = await self._support(case)
+        reading, support = await self.support(case)
         flags = (
             await supported_facts(self._runtime.judge, support) if support.passages else [0] * len(support.facts)
         )
@@ -81,7 +81,7 @@ class PublishedJudging:
         return value, joined(_passages_said(support, reading), reason), reading.share_read
 
     async def _faithfulness_cosine(self, case: ScoringInput) -> Judgement:
-        reading, support = await self._support(case)
+        reading, support = await self.support(case)
         if not support.passages:
             return 0.0, _passages_said(support, reading), reading.share_read
         facts, passages = texts_of_triplets(support.facts), windows_of_texts(support.passages)
@@ -104,7 +104,8 @@ class PublishedJudging:
         found, missing = int(is_near.any(axis=1).sum()), int((~is_near.any(axis=0)).sum())
         return _recall(found, missing, f"above a cosine of {self._params.threshold:g}")
 
-    async def _support(self, case: ScoringInput) -> tuple[ContextReading, Support]:
+    async def support(self, case: ScoringInput) -> tuple[ContextReading, Support]:
+        """The first call of faithfulness. NotApplicable: the answer states no fact."""
         reading = reading_of(case.prediction.contexts, self._params.context_characters)
         windows = tuple(window.text for window in reading.windows)
         answer = case.prediction.answer or ""

@@ -81,7 +81,7 @@ def correlate_columns(
     wanted = [(name, part, *pair) for name, part in ((ALL, columns), *_parts(columns, by)) for pair in names]
     found = []
     for name, part, one, other in wanted:
-        found.append(_pair(part, one, other, name))
+        found.append(correlated_pair(part, one, other, name))
         tell(len(found), len(wanted))
     pairs, parts = tuple(found[: len(names)]), tuple(found[len(names) :])
     if not any(pair.found for pair in pairs):
@@ -127,7 +127,8 @@ def group_means(by: ValueColumn, of: ValueColumn) -> GroupMeans:
     return GroupMeans(fmean(high) if high else None, len(high), fmean(low) if low else None, len(low))
 
 
-def _pair(columns: ValueColumns, one: str, other: str, part: str) -> CorrelatedPair:
+def correlated_pair(columns: ValueColumns, one: str, other: str, part: str = ALL) -> CorrelatedPair:
+    """Two of the columns; KeyError for another name."""
     left, right = columns.values[one], columns.values[other]
     shared = sorted(left.keys() & right.keys())
     clusters = [columns.answers[answer].cluster for answer in shared]
