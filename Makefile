@@ -12,13 +12,12 @@ CONFIG  ?= $(or $(wildcard configs/bench/$(DATASET).yaml),configs/bench/default.
 FIRST    = $(if $(filter demo,$(DATASET)),$(if $(SYSTEM),,$(if $(filter file,$(origin CONFIG)),configs/bench/retrieval.yaml)))
 ARGS    ?=
 RUNS    ?=
+MODELS  ?= local
 BIN      = .venv/bin
 BENCHES  = startup runner call_cost judgements embedding local_model bertscore kg_scores report memory growth
 export PYTHON
 # The files of the tests that are marked so; tests/conftest.py holds that no others are.
 marked   = $$(grep -rl --include='test_*.py' 'mark\.$(1)' tests | sort)
-
-MODELS  ?= local
 
 .PHONY: setup bench sweep reproduce report test check perf clean
 

@@ -45,7 +45,7 @@ def reproduce(
 
       rag-harness reproduce thesis --models local           (small samples with a model on this machine)
 
-      rag-harness reproduce llm_eval --only table-I --set dataset.sample.n=20
+      rag-harness reproduce llm_eval --only table-I --set dataset.sample.per_type=20
     """
     from harness.extensions.reproduce.write import reproduce_paper
 
