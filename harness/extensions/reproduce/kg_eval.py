@@ -248,23 +248,21 @@ def _substitution(number: str, title: str, data: str, *, is_wrong: bool) -> Item
     return Item(number, f"scores of {title} as answers, {data}", make, drawing.histograms)
 
 
+# A coefficient needs ten answers.
+_SMALL = {
+    "matrix": {
+        "dataset": [
+            {"name": "uda_qa", "sample": {"per_type": 12, "seed": 42}},
+            {"name": "ms_marco", "sample": {"per_type": 4, "seed": 42}},
+        ]
+    },
+    "per_system.naive.answer.top_k": 2,
+}
 PAPER = Paper(
     name="kg_eval",
     citation="Dong, Zolfaghari, Petrovic and Knoll 2025, KG-based RAG evaluation",
     configs=("kg_eval.yaml",),
-    settings={
-        # A coefficient needs ten answers.
-        "local": {
-            "per_system.naive.answer.top_k": 2,
-            "matrix": {
-                "dataset": [
-                    {"name": "uda_qa", "sample": {"per_type": 12, "seed": 42}},
-                    {"name": "ms_marco", "sample": {"per_type": 3, "seed": 42}},
-                ]
-            },
-        },
-        "scripted": {"dataset.sample.per_type": 12},
-    },
+    settings={"local": _SMALL, "scripted": _SMALL},
     items=(
         *(
             Item(number, f"KG-based scores and RAGAS, {data}", _on(data, _beside_ragas), drawing.bars)
