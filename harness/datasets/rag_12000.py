@@ -1,4 +1,4 @@
-"""neural-bridge/rag-dataset-12000, train split: one question and answer per raw web text."""
+"""neural-bridge/rag-dataset-12000: one question and answer per raw web text. Its splits are the subsets."""
 
 from __future__ import annotations
 
@@ -7,22 +7,29 @@ from dataclasses import replace
 
 from harness.core.records import Document, Evidence, Query, Reference
 from harness.datasets.hub_rows import HubTable, load_rows
-from harness.datasets.published_check import departures
+from harness.datasets.published_check import PUBLISHED, departures
 from harness.datasets.row_fields import FileEntry
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 
-_FILE = "neural_bridge/rag_dataset_12000_train_head100.jsonl"
+_FILES = {
+    "train": "neural_bridge/rag_dataset_12000_train_head100.jsonl",
+    "test": "neural_bridge/rag_dataset_12000_test.jsonl",
+}
 _FIELDS = ("context", "question", "answer")
 
 
 def load(subset: str) -> RawDataset:
-    """Load the first 100 rows from the data directory, or the whole train split from the hub."""
-    del subset
-    rows = load_rows(_FILE, HubTable("neural-bridge/rag-dataset-12000"))
-    return replace(build(rows), departures=departures({_FILE: rows}))
+    """Load the split `train` or `test`: its file in the data directory (of train, the first 100 rows), or all
+    of it from the hub.
+    """
+    file = _FILES[subset]
+    rows = load_rows(file, HubTable("neural-bridge/rag-dataset-12000", split=subset))
+    raw = build(rows, "" if subset == "train" else f"{subset}-")
+    # The content of the test split is not known here.
+    return replace(raw, departures=departures({file: rows})) if file in PUBLISHED else raw
 
 
-def build(entries: Sequence[FileEntry]) -> RawDataset:
+def build(entries: Sequence[FileEntry], prefix: str = "") -> RawDataset:
     """Build a data set from rows of this schema: one document per distinct context, named after its first row.
 
     Query ids differ from document ids, because external pipelines receive the query id with the question. The data
@@ -35,8 +42,8 @@ def build(entries: Sequence[FileEntry]) -> RawDataset:
         context, question, answer = (entry.nullable_text(name) for name in _FIELDS)
         if not (context.strip() and question.strip() and answer.strip()):
             continue
-        document = documents.setdefault(context, Document(doc_id=f"rag12000-{index:05d}", text=context))
-        name = f"rag12000-q{index:05d}"
+        document = documents.setdefault(context, Document(doc_id=f"rag12000-{prefix}{index:05d}", text=context))
+        name = f"rag12000-{prefix}q{index:05d}"
         reference = Reference(
             query_id=name,
             query_type="qa",
@@ -54,6 +61,7 @@ SPEC = DatasetSpec(
     name="rag_12000",
     summary="neural-bridge RAG dataset 12000: single-document questions over raw web text",
     load=load,
+    subsets=tuple(_FILES),
     primary_measure="token_f1",
     answer_style="sentence",
     cluster_by="query",

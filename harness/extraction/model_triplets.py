@@ -51,18 +51,24 @@ MAX_TOKENS = 900
 _LONGEST = 120
 """Characters of a head, relation or tail."""
 
-_TASK = (
-    "List every fact that the text states as a triplet [head, relation, tail]. One triplet states one fact: "
+TRIPLET_RULES = (
+    "One triplet states one fact: "
     "split a sentence with several facts into several triplets. Head and tail are names, things, dates or amounts "
     "as the text writes them, never he, she, it or they. The relation is a short verb phrase, negated where the "
-    "text negates it. A question's triplets say what it is about. Add nothing that the text does not say; a text "
+    "text negates it."
+)
+_TASK = (
+    f"List every fact that the text states as a triplet [head, relation, tail]. {TRIPLET_RULES} "
+    "A question's triplets say what it is about. Add nothing that the text does not say; a text "
     "without any fact has an empty list."
 )
 # Dots, because a small model lists the words of an example as a fact.
 _FORMAT = 'Reply with JSON only: {"triplets": [["...", "...", "..."], ...]}'
 _PART = string_of(_LONGEST)
 _TRIPLET = {"type": "array", "items": _PART, "minItems": 3, "maxItems": 3}
-_SCHEMA = object_of({"triplets": list_of(_TRIPLET, MAX_TRIPLETS)})
+TRIPLET_LIST = list_of(_TRIPLET, MAX_TRIPLETS)
+"""JSON Schema of the triplets of one text."""
+_SCHEMA = object_of({"triplets": TRIPLET_LIST})
 
 
 class JudgedTriplets:
@@ -81,7 +87,12 @@ class JudgedTriplets:
 
 
 def _read(reply: Mapping[str, Any]) -> tuple[Triplet, ...]:
-    return read_triplets(reply, MAX_TRIPLETS, _valid_triplet)
+    return valid_triplets(reply.get("triplets"))
+
+
+def valid_triplets(listed: object) -> tuple[Triplet, ...]:
+    """The distinct triplets of a list in a reply, within bounds. ValueError: see `read_triplets`."""
+    return read_triplets({"triplets": listed}, MAX_TRIPLETS, _valid_triplet)
 
 
 def _valid_triplet(triplet: Triplet) -> Triplet | None:

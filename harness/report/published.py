@@ -1,9 +1,9 @@
 """Values that papers published, read from a CSV file, and the same values of runs beside them.
 
-Columns: `item` (such as `table-5.2`), `page`, `row` and `column` of the value, `value`; where a metric here has
-the same meaning also `measure`, `query_type` (empty: all queries; `balanced`: the mean over query types), `system`
-and `parameters` (`answer.mode=global`) of the runs that it stands beside. Rows with the item `source` or
-`condition` say where the values come from and under which conditions.
+Columns: `item` (such as `table-5.2`), `page` (or a section), `row` and `column` of the value, `value`; where a
+metric here has the same meaning also `measure`, `query_type` (empty: all queries; `balanced`: the mean over query
+types), `system` and `parameters` (`answer.mode=global`) of the runs that it stands beside. Rows with the item
+`source` or `condition` say where the values come from and under which conditions.
 """
 
 from __future__ import annotations
@@ -182,6 +182,7 @@ def values_beside(table: Table, values: Sequence[PublishedValue]) -> Table | Non
         (value.row, value.column, *compared(value, cells.get((value.row, value.column), Quantity(None))))
         for value in values
     )
-    pages = ", ".join(dict.fromkeys(value.page for value in values if value.page))
+    pages = dict.fromkeys(value.page for value in values if value.page)
+    places = ", ".join(f"page {page}" if page.isdigit() else page for page in pages)
     header = ("row", "column", "published", "here", "difference")
-    return Table(f"{table.name}-published", f"Beside the published values (page {pages})", header, rows)
+    return Table(f"{table.name}-published", f"Beside the published values ({places})", header, rows)

@@ -40,7 +40,7 @@ def kinds(folder: Path) -> dict[str, Kind]:
     found: dict[str, Kind] = {"answers": (several, lambda text: wrong_with(lambda: _imported(folder, text)))}
     array = "[{}]".format
     for spec, subset, name, file in (
-        (rag_12000.SPEC, "default", "neural_bridge/rag_dataset_12000_train_head100.jsonl", rows(_TEXTS)),
+        (rag_12000.SPEC, "train", "neural_bridge/rag_dataset_12000_train_head100.jsonl", rows(_TEXTS)),
         (ms_marco.SPEC, "v1.1", "ms_marco/ms_marco_v1.1_train_sample200.json", rows(_MARCO).map(array)),
         (multihop_rag.SPEC, "default", "multihop_rag/corpus.json", rows(_ARTICLE).map(array)),
         (multihop_rag.SPEC, "default", "multihop_rag/MultiHopRAG.json", rows(_QUERY).map(array)),

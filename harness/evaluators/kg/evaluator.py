@@ -12,14 +12,16 @@ The package `graphs` defines the scores (`multi_hop`, `multi_hop_undirected`, `d
 (`short_answers`). If one of the two texts has neither triplets nor names, the scores are not applicable, the
 explanation names the text, and `measurable` is 0, otherwise 1. `..._published` are the paper's three scores as
 published: without names, and 0 if a text has no triplets, which is the case for every short answer, right or
-wrong.
+wrong. `triplet_similarity`, if `scores` names it, is the share of a text's triplets that have one at a cosine of
+at least `tau` in the other: heads, relations and tails together, which the paper leaves to future work.
 
 - `kg` extracts the triplets of each text with the judge, in windows, one call each; a passage that several queries
   retrieve is extracted once. If one window fails, the scores of its pair fail.
 - `kg_nlp` parses: free, offline and deterministic. Its metrics have their own names, because rules find other
   triplets than a model: pairs of names in one sentence, and few in a question or a short answer.
 - Triplets that a graph context carries are used as they are; the rest of its text is extracted.
-- The labels of a pair are embedded in one call by `models.judge_embedder`. Relations are not compared.
+- The labels of a pair are embedded in one call by `models.judge_embedder`. Relations are compared by
+  `triplet_similarity` alone.
 
 Metrics that read a missing generator, contexts or reference, or an abstention, are not applicable. An empty
 answer, and no context in a run that has some, score 0.

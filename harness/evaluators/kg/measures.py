@@ -22,7 +22,10 @@ ScoreName = Literal[
     "multi_hop_published",
     "community_published",
     "community_coverage_published",
+    "triplet_similarity",
 ]
+_BY_DEFAULT = tuple(name for name in get_args(ScoreName) if name != "triplet_similarity")
+"""The others need no embedding beside those of the entities."""
 
 _SCORES: dict[ScoreName, str] = {
     "multi_hop": "share of the entities of the {} within reach (KG-eval, Algorithm 2)",
@@ -34,6 +37,7 @@ _SCORES: dict[ScoreName, str] = {
     "multi_hop_published": "share of the entities of the {} within reach, 0 without triplets",
     "community_published": "share of the entities of the {} in a community with one there, 0 without triplets",
     "community_coverage_published": "share of the communities with entities of both, 0 without triplets: {}",
+    "triplet_similarity": "share of the triplets of the {} near one there by cosine (future work of KG-eval)",
 }
 PUBLISHED: dict[ScoreName, ScoreName] = {
     "multi_hop_published": "multi_hop",
@@ -54,9 +58,10 @@ class KgParams(Params):
     """The pairs, scores and constants of KG-eval."""
 
     pairs: tuple[PairName, ...] = Field(get_args(PairName), min_length=1)
-    scores: tuple[ScoreName, ...] = Field(get_args(ScoreName), min_length=1)
+    scores: tuple[ScoreName, ...] = Field(_BY_DEFAULT, min_length=1)
+    """`triplet_similarity` is not among them by default: it also embeds every triplet."""
     tau: float = Field(TAU, ge=-1, le=1)
-    """Minimum cosine of two equivalent entities."""
+    """Minimum cosine of two equivalent entities, or triplets."""
     delta: float = Field(DELTA, ge=0)
     """Maximum cost of a path: 0.2 per triplet, 1 - cosine for its end."""
     seeds: int = Field(SEEDS, ge=1, le=1000)

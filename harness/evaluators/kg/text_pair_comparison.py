@@ -9,6 +9,7 @@ from harness.core.records import Triplet
 from harness.evaluators.answer_normalisation import is_verdict
 from harness.evaluators.judge_calls import Judgement, NotApplicable
 from harness.evaluators.kg.graphs.graph import KgGraph, TripletSide, connect, distinct_labels
+from harness.evaluators.kg.graphs.similar_edges import similar_pairs, unit_rows
 from harness.evaluators.kg.measures import PUBLISHED, KgParams, MeasurePlace, ScoreName
 from harness.evaluators.kg.score_explanations import judgements, measurable, without_triplets
 from harness.evaluators.kg.short_answers import names_in, phrase_in, strictly_alike, verdict_of
@@ -61,6 +62,8 @@ class Comparisons:
         nothing = without_triplets(place.pair, sides[:2])
         if nothing and not as_published:
             raise NotApplicable(nothing)
+        if place.score == "triplet_similarity":
+            return await self._triplet_similarity(sides)
         # Skip the second comparison if it equals the first.
         apart = as_published and bool(sides.is_brief or nothing)
         key = case.record.query_id, case.record.repeat, place.pair, apart
@@ -82,6 +85,17 @@ class Comparisons:
     ) -> dict[ScoreName, Judgement]:
         sides = await (self._published(case, pair) if as_published else self._compared(case, pair))
         return await asyncio.to_thread(judgements, await self._connect(sides), pair, self._params)
+
+    async def _triplet_similarity(self, sides: _Pair) -> Judgement:
+        """Relations count here: each triplet is embedded as "head relation tail"."""
+        texts, others = ([" ".join(one) for one in side.triplets] for side in sides[:2])
+        if not texts or not others:
+            raise NotApplicable("a text has names and no triplets")
+        distinct = list(dict.fromkeys([*texts, *others]))
+        vectors = dict(zip(distinct, await self._embedder.embed_documents(distinct), strict=True))
+        pairs = similar_pairs(unit_rows(texts, vectors), unit_rows(others, vectors), self._params.tau)
+        n_near = len(set(pairs.inputs.tolist()))
+        return n_near / len(texts), f"{n_near:,} of {len(texts):,} triplets are near one there"
 
     async def _connect(self, sides: _Pair) -> KgGraph:
         labels = distinct_labels(sides.input, sides.context)

@@ -13,6 +13,21 @@ The facts of a text are its triplets (head, relation, tail), extracted by the ju
 A and R are the extractions of answer and reference, one call per 1,200 characters. Each text is extracted
 once for all metrics of a run, and paid once for all runs: R once per data set.
 
+LLM-eval (Dong 2025) as published, for `metrics` that name it; two calls for the judged ones, of which the cosine
+variants share the first:
+
+| measure `triplet_..._published` | first call | value |
+|--|--|--|
+| `faithfulness` | answer and contexts to triplets of the answer and passages | share that a second call supports |
+| `faithfulness_cosine` | the same | mean of the triplets' highest cosines with a passage |
+| `factual_correctness` | answer and reference to triplets of both | TP / (TP + FN) as a second call counts |
+| `factual_correctness_cosine` | the same | TP: the answer's near a reference's; FN: the reference's near none |
+
+They see neither the question nor, in the second call, the texts. A passage is what the judge wrote; the
+explanation says how many are literal. A cosine is near if it is greater than `threshold`. At most 24 triplets of
+a text count.
+Response relevancy is as published where the contexts fit `context_characters`.
+
 - **The judge reads all contexts**, in rank order and numbered as the generator saw them. If they are longer
   than `context_characters`, one call per window (`harness.evaluators.context_windows`). Every score has the
   share of the contexts that was read.
@@ -34,11 +49,13 @@ once for all metrics of a run, and paid once for all runs: R once per data set.
 | no generator, no contexts in the whole run, no reference answer | metrics that read it are not applicable |
 | a null query (the corpus does not contain the answer) | only the two of faithfulness apply |
 | a reference from which no triplet was extracted, such as a bare name | not applicable, whatever the answer |
-| an answer equal to its reference, after normalisation | 1 in factual correctness, without a verdict |
+| an answer equal to its reference, after normalisation | 1 in factual correctness (ours), without a verdict |
 | an empty answer | 0 in metrics that read the answer |
 | an abstention | not applicable: hallucination rate and false abstention rate count it |
 | an answer without triplets, such as "Yes" | not applicable: faithfulness; 0: `factual_correctness_cosine` |
 | no context, in a run that has them | 0 in metrics that read contexts |
+| as published: no passage was extracted, no triplet of the answer (correctness) | 0, without a second call |
+| as published: no triplet of the answer (faithfulness) or of the reference (correctness) | not applicable |
 | a list of the wrong length, an invalid passage number | retried once, then failed |
 | an embedding with NaN or infinity | failed |
 """

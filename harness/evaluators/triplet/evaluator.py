@@ -7,7 +7,7 @@ from harness.core.records import Score
 from harness.evaluators.judge_calls import Judge, JudgedEvaluator
 from harness.evaluators.score_preconditions import score_without_reading
 from harness.evaluators.triplet.measures import MEASURES, Judging
-from harness.evaluators.triplet.verdicts import TripletParams
+from harness.evaluators.triplet.verdicts import PUBLISHED, TripletParams
 from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, ScoringInput
 
 
@@ -23,9 +23,11 @@ class TripletEvaluator(JudgedEvaluator):
         return Judging(self._runtime, self._params).judge
 
     def settled(self, case: ScoringInput, measure: Measure) -> Score | None:
-        """The score of an empty answer. Metrics that read the reference check the reference first."""
+        """The score of an empty answer. Our metrics that read the reference check the reference first."""
         score = score_without_reading(case, measure)
-        return None if score and score.status == "scored" and "reference" in measure.reads else score
+        is_ours = measure.name.removeprefix("triplet_") not in PUBLISHED
+        waits = is_ours and "reference" in measure.reads
+        return None if score and score.status == "scored" and waits else score
 
     def ordered(self, cases: Sequence[ScoringInput]) -> Sequence[ScoringInput]:
         """The cosine variants last: otherwise they would wait for the same extractions as the judged metrics."""

@@ -1,19 +1,27 @@
-"""The five metrics and their cosine variants, one judgement at a time."""
+"""The metrics and their cosine variants, one judgement at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
-import numpy as np
-
-from harness.core.records import Context, Triplet
+from harness.core.records import Triplet
 from harness.evaluators.answer_normalisation import canonical
 from harness.evaluators.context_windows import ContextReading, reading_of
 from harness.evaluators.judge_calls import Judgement, NotApplicable, judged_measure
-from harness.evaluators.kg.graphs.similar_edges import DECIMALS, TOLERANCE, unit_rows
+from harness.evaluators.kg.graphs.similar_edges import TOLERANCE
 from harness.evaluators.score_preconditions import reference_answer, score_without_reading
+from harness.evaluators.triplet.fact_comparison import (
+    cosine_matrix,
+    joined,
+    rounded,
+    share_found,
+    texts_of_triplets,
+    windows_of_texts,
+)
+from harness.evaluators.triplet.published import PublishedJudging
 from harness.evaluators.triplet.verdicts import (
+    PUBLISHED,
     TripletMetric,
     TripletParams,
     questions_answered,
@@ -21,35 +29,8 @@ from harness.evaluators.triplet.verdicts import (
     supporting_passages,
 )
 from harness.evaluators.triplet_extraction import judged_extractions
-from harness.extraction.text_windows import EMBEDDED_WHOLE, windows_of
-from harness.protocols import Embedder, EvaluationRuntime, Measure, PanelFigure, ScoringInput, Sides
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-
-async def highest_cosines(embedder: Embedder, texts: Sequence[str], others: Sequence[str]) -> NDArray[np.float64]:
-    """For each text its highest cosine with the others, shape (len(texts),).
-
-    Both must be non-empty. Rounded, so that scores do not depend on the last bits. ValueError, with the text, for
-    a vector with NaN or infinity.
-    """
-    distinct = list(dict.fromkeys([*texts, *others]))
-    vectors = dict(zip(distinct, await embedder.embed_documents(distinct), strict=True))
-    cosines = unit_rows(texts, vectors) @ unit_rows(others, vectors).T
-    nearest: NDArray[np.float64] = np.clip(np.round(cosines.max(axis=1), DECIMALS), -1.0, 1.0)
-    return nearest
-
-
-def texts_of_triplets(triplets: Iterable[Triplet]) -> list[str]:
-    """Each as "head relation tail"."""
-    return [" ".join(triplet) for triplet in triplets]
-
-
-def windows_of_contexts(contexts: Iterable[Context]) -> list[str]:
-    """Each context as text, also a graph's triplet; long ones in windows."""
-    return [window for context in contexts for window in windows_of(context.text, EMBEDDED_WHOLE)]
-
+from harness.extraction.text_windows import windows_of
+from harness.protocols import EvaluationRuntime, Measure, PanelFigure, ScoringInput, Sides
 
 _LONGEST_ANSWER = 6_000
 """Characters of a window of an answer."""
@@ -64,7 +45,7 @@ _FIGURE = PanelFigure(
 
 
 def _measure(name: TripletMetric, summary: str, reads: Sides, **more: Any) -> Measure:
-    title = name.replace("_cosine", " by cosine").replace("_", " ")
+    title = name.replace("_cosine", " by cosine").replace("_published", ", as published").replace("_", " ")
     return judged_measure(f"triplet_{name}", f"{summary} (LLM-eval)", reads, _FIGURE, title=title, **more)
 
 
@@ -105,6 +86,31 @@ MEASURES: dict[TripletMetric, Measure] = {
         twin_of="triplet_factual_correctness",
         stands_for="factual_correctness",
     ),
+    "faithfulness_published": _measure(
+        "faithfulness_published",
+        "share of the answer's triplets that passages support which were extracted with them",
+        frozenset({"answer", "contexts"}),
+        queries="all",
+    ),
+    "faithfulness_cosine_published": _measure(
+        "faithfulness_cosine_published",
+        "mean cosine of the answer's triplets and the nearest of the extracted passages",
+        frozenset({"answer", "contexts"}),
+        queries="all",
+        range=(-1.0, 1.0),
+        twin_of="triplet_faithfulness_published",
+    ),
+    "factual_correctness_published": _measure(
+        "factual_correctness_published",
+        "TP / (TP + FN), as a judge counts them in the triplets of answer and reference",
+        frozenset({"answer", "reference"}),
+    ),
+    "factual_correctness_cosine_published": _measure(
+        "factual_correctness_cosine_published",
+        "TP / (TP + FN), TP among the answer's triplets, FN among the reference's, by cosine",
+        frozenset({"answer", "reference"}),
+        twin_of="triplet_factual_correctness_published",
+    ),
 }
 _NAMES = {measure: name for name, measure in MEASURES.items()}
 
@@ -121,12 +127,13 @@ class Judging:
             "faithfulness_cosine": self._faithfulness_cosine,
             "factual_correctness": self._factual_correctness,
             "factual_correctness_cosine": self._factual_correctness_cosine,
+            **PublishedJudging(runtime, params).plans,
         }
 
     async def judge(self, case: ScoringInput, measure: Measure) -> Judgement:
         """Value and explanation. Raises NotApplicable, Unreadable, and the errors of the models' clients."""
         name = _NAMES[measure]
-        if "reference" not in measure.reads:
+        if "reference" not in measure.reads or name in PUBLISHED:
             return await self._plans[name](case)
         # The reference first: only the reference decides which queries count, not a system's answer.
         await self._reference_triplets(case)
@@ -142,12 +149,12 @@ class Judging:
         asked: list[str] = []
         for window in reading.windows:
             asked += await questions_answered(self._runtime.judge, window.text, self._params.questions)
-        cosines = (await highest_cosines(self._runtime.embedder, asked, [case.query.text])).tolist()
+        cosines = (await cosine_matrix(self._runtime.embedder, asked, [case.query.text])).max(axis=1).tolist()
         each = self._params.questions
         highest = [max(cosines[start : start + each]) for start in range(0, len(cosines), each)]
-        several = f"windows {_rounded(highest)}" if len(highest) > 1 else ""
+        several = f"windows {rounded(highest)}" if len(highest) > 1 else ""
         nearest = f"nearest of {len(asked)}: {asked[cosines.index(max(cosines))]}"
-        return reading.mean(highest), _joined(several, nearest), reading.share_read
+        return reading.mean(highest), joined(several, nearest), reading.share_read
 
     async def _faithfulness(self, case: ScoringInput) -> Judgement:
         triplets = await self._answer_triplets(case)
@@ -156,19 +163,19 @@ class Judging:
         windows = [await supporting_passages(judge, window, triplets) for window in reading.windows]
         numbers = [next(filter(None, of_triplet), 0) for of_triplet in zip(*windows, strict=True)]
         by = f"supported, by passages {' '.join(map(str, numbers))}"
-        return *_share(triplets, [number > 0 for number in numbers], by), reading.share_read
+        return *share_found(triplets, [number > 0 for number in numbers], by), reading.share_read
 
     async def _faithfulness_cosine(self, case: ScoringInput) -> Judgement:
         facts = texts_of_triplets(await self._answer_triplets(case))
-        contexts = windows_of_contexts(case.prediction.contexts)
-        cosines = await highest_cosines(self._runtime.embedder, facts, contexts)
-        return float(cosines.mean()), f"highest cosines {_rounded(cosines.tolist())}"
+        contexts = windows_of_texts(context.text for context in case.prediction.contexts)
+        cosines = (await cosine_matrix(self._runtime.embedder, facts, contexts)).max(axis=1)
+        return float(cosines.mean()), f"highest cosines {rounded(cosines.tolist())}"
 
     async def _factual_correctness(self, case: ScoringInput) -> Judgement:
         triplets = await self._reference_triplets(case)
         judge, parts = self._runtime.judge, windows_of(case.prediction.answer or "", _LONGEST_ANSWER)
         windows = [await stated_triplets(judge, case.query.text, part, triplets) for part in parts]
-        return _share(triplets, [any(of_triplet) for of_triplet in zip(*windows, strict=True)], "stated")
+        return share_found(triplets, [any(of_triplet) for of_triplet in zip(*windows, strict=True)], "stated")
 
     async def _factual_correctness_cosine(self, case: ScoringInput) -> Judgement:
         triplets = await self._reference_triplets(case)
@@ -176,10 +183,10 @@ class Judging:
         if not answered:
             return 0.0, "no triplet was extracted from the answer"
         facts, others = texts_of_triplets(triplets), texts_of_triplets(answered)
-        cosines = (await highest_cosines(self._runtime.embedder, facts, others)).tolist()
+        cosines = (await cosine_matrix(self._runtime.embedder, facts, others)).max(axis=1).tolist()
         threshold = self._params.threshold
         near = [cosine >= threshold - TOLERANCE for cosine in cosines]
-        return _share(triplets, near, f"at a cosine of {threshold:g}", _rounded(cosines))
+        return share_found(triplets, near, f"at a cosine of {threshold:g}", rounded(cosines))
 
     def _reading(self, case: ScoringInput) -> ContextReading:
         return reading_of(case.prediction.contexts, self._params.context_characters)
@@ -195,19 +202,3 @@ class Judging:
         if not triplets:
             raise NotApplicable("no triplet was extracted from the reference")
         return triplets
-
-
-def _share(triplets: Sequence[Triplet], found: Sequence[bool], how: str, note: str = "") -> tuple[float, str]:
-    """The share that was found, with the first that was not."""
-    missing = [" | ".join(triplet) for triplet, is_found in zip(triplets, found, strict=True) if not is_found]
-    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
-    count = f"{sum(found)} of {len(found)} {how}"
-    return sum(found) / len(found), _joined(count, note, f"not: {missing[0]}{more}" if missing else "")
-
-
-def _joined(*parts: str) -> str:
-    return "; ".join(part for part in parts if part)
-
-
-def _rounded(cosines: Sequence[float]) -> str:
-    return " ".join(f"{cosine:.2f}" for cosine in cosines)

@@ -20,15 +20,23 @@ TripletMetric = Literal[
     "faithfulness_cosine",
     "factual_correctness",
     "factual_correctness_cosine",
+    "faithfulness_published",
+    "faithfulness_cosine_published",
+    "factual_correctness_published",
+    "factual_correctness_cosine_published",
 ]
+PUBLISHED = tuple(name for name in get_args(TripletMetric) if name.endswith("_published"))
+"""The metrics that ask what LLM-eval asks, in its order."""
+_OURS = tuple(name for name in get_args(TripletMetric) if name not in PUBLISHED)
 
 
 class TripletParams(Params):
-    metrics: tuple[TripletMetric, ...] = Field(get_args(TripletMetric), min_length=1)
+    metrics: tuple[TripletMetric, ...] = Field(_OURS, min_length=1)
+    """Those named `_published` cost three more calls an answer and are left out by default."""
     questions: int = Field(3, ge=1, le=10)
     """Number of questions written for each window of the contexts, in one call, for response relevancy."""
     threshold: float = Field(0.9, ge=-1, le=1)
-    """Minimum cosine of two triplets that are the same fact, in `factual_correctness_cosine`."""
+    """Minimum cosine of two triplets that are the same fact, in the cosine variants of factual correctness."""
     context_characters: ContextCharacters = LONGEST
     """Size of a window of contexts: longer contexts are judged window by window."""
 
@@ -73,11 +81,11 @@ def _statements(reply: Mapping[str, Any], count: int) -> tuple[str, ...]:
 
 AT_ONCE = 24
 """Triplets per call: the number from one window, which a small model can still handle."""
-_MATERIAL = f"{RULE} Only what stands there counts, not what you know."
+MATERIAL = f"{RULE} Only what stands there counts, not what you know."
 
 
 @dataclass(frozen=True)
-class _Verdicts:
+class VerdictRequest:
     """A request for verdicts on triplets."""
 
     role: str
@@ -92,30 +100,30 @@ class _Verdicts:
 
 async def supporting_passages(judge: ChatModel, window: ContextWindow, triplets: Sequence[Triplet]) -> list[int]:
     """For each triplet the number of the window's passage that supports it; 0 if none does."""
-    wanted = _Verdicts(
-        role=f"You look for the passage that supports a statement. {_MATERIAL}",
+    wanted = VerdictRequest(
+        role=f"You look for the passage that supports a statement. {MATERIAL}",
         task="For each statement give the number of the passage that states it, or 0 if no passage does.",
         material=quoted("passages", window.text),
         name="passages",
         numbers=window.ranks,
     )
-    return await _verdicts(judge, wanted, triplets)
+    return await verdicts_on(judge, wanted, triplets)
 
 
 async def stated_triplets(judge: ChatModel, question: str, answer: str, triplets: Sequence[Triplet]) -> list[int]:
     """For each triplet 1 if this answer to the question states it, otherwise 0."""
-    wanted = _Verdicts(
-        role=f"You compare an answer to a question with statements. {_MATERIAL}",
+    wanted = VerdictRequest(
+        role=f"You compare an answer to a question with statements. {MATERIAL}",
         task="For each statement give 1 if the answer, as a reply to the question, says the same in any words, "
         "and 0 if it says something else or nothing about it.",
         material=f"{quoted('question', question)}\n\n{quoted('answer', answer)}",
         name="stated",
         numbers=frozenset({1}),
     )
-    return await _verdicts(judge, wanted, triplets)
+    return await verdicts_on(judge, wanted, triplets)
 
 
-async def _verdicts(judge: ChatModel, wanted: _Verdicts, triplets: Sequence[Triplet]) -> list[int]:
+async def verdicts_on(judge: ChatModel, wanted: VerdictRequest, triplets: Sequence[Triplet]) -> list[int]:
     """One call per `AT_ONCE` triplets; a second if the reply does not have one verdict each, then `Unreadable`."""
     found: list[int] = []
     for start in range(0, len(triplets), AT_ONCE):
@@ -124,9 +132,13 @@ async def _verdicts(judge: ChatModel, wanted: _Verdicts, triplets: Sequence[Trip
     return found
 
 
-def _question(wanted: _Verdicts, triplets: Sequence[Triplet]) -> Question[list[int]]:
+def numbered(triplets: Sequence[Triplet]) -> str:
+    """A line for each, numbered from 1."""
+    return "\n".join(f"{number}. {' | '.join(triplet)}" for number, triplet in enumerate(triplets, start=1))
+
+
+def _question(wanted: VerdictRequest, triplets: Sequence[Triplet]) -> Question[list[int]]:
     count = len(triplets)
-    listed = "\n".join(f"{number}. {' | '.join(triplet)}" for number, triplet in enumerate(triplets, start=1))
     task = (
         f"{wanted.task} Reply with JSON only, a list of {count} numbers, one for each statement in their order: "
         f'{{"{wanted.name}": [...]}}'
@@ -134,7 +146,7 @@ def _question(wanted: _Verdicts, triplets: Sequence[Triplet]) -> Question[list[i
     # The constant part comes first, for prompt caches.
     messages = [
         Message("system", f"{wanted.role}\n{wanted.task}"),
-        Message("user", f"{wanted.material}\n\n{quoted('statements', listed)}\n\n{task}"),
+        Message("user", f"{wanted.material}\n\n{quoted('statements', numbered(triplets))}\n\n{task}"),
     ]
     numbers = {**list_of(integer_among(wanted.numbers | {0}), count), "minItems": count}
 

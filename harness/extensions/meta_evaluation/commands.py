@@ -145,10 +145,11 @@ def sensitivity(
 
     choice, paper = chosen_swaps(preset, base.value if base else None, words(swaps), number, seed)
     named = words(evaluators) or (paper.evaluators if paper else ())
-    said = (*named_judge(judge), *(settings or ()))
+    said = (*(paper.settings if paper else ()), *named_judge(judge), *(settings or ()))
     sweeps = tuple(map(parse_sweep, (*(sweep or ()), *(paper.sweeps if paper else ()))))
     evaluate = EvaluateOptions(config, named, said, prices, results, quiet)
-    options = SensitivityOptions(choice, evaluate, not no_judge, sweeps)
+    optional = paper.optional - set(words(evaluators)) if paper else frozenset()
+    options = SensitivityOptions(choice, evaluate, not no_judge, sweeps, optional)
     raise typer.Exit(run_sensitivity(run, options, out=out, as_json=as_json))
 
 

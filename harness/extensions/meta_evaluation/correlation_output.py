@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from harness.cli.console import open_console
-from harness.display import Content, Quantity, Section, Table, printable
+from harness.display import Content, Entry, Quantity, Section, Table, printable
 from harness.extensions.meta_evaluation.correlation_columns import (
+    ValueColumn,
     measured_columns,
     parse_scale,
     read_labels,
@@ -15,10 +16,14 @@ from harness.extensions.meta_evaluation.correlation_columns import (
 )
 from harness.extensions.meta_evaluation.correlations import (
     ALL,
+    HIGH,
+    LOW,
     By,
     CorrelatedPair,
     CorrelationFindings,
+    column_spread,
     correlate_columns,
+    group_means,
 )
 from harness.runner.progress import Reporter
 from harness.statistics.correlation import FEWEST_CLUSTERS, Coefficient
@@ -85,8 +90,10 @@ def correlation_sections(findings: CorrelationFindings) -> list[Section]:
     by_strength = sorted(
         findings.pairs, key=lambda pair: -abs(pair.found.spearman.value or 0.0) if pair.found else 2
     )
-    table = _table("correlations", "Correlations", by_strength)
-    found = [Section("correlations", "Correlations", Content([_READ], _remarks(findings), [table]))]
+    tables = [_table("correlations", "Correlations", by_strength), _spread_table(findings)]
+    groups = _group_table(findings, by_strength)
+    tables += [groups] if groups.rows else []
+    found = [Section("correlations", "Correlations", Content([_READ], _remarks(findings), tables))]
     if findings.parts:
         table = _table("parts", "Correlations by part", findings.parts)
         found.append(Section("parts", "By part", Content(tables=[table])))
@@ -97,6 +104,14 @@ def correlation_data(findings: CorrelationFindings) -> dict[str, Any]:
     """The same for scripts; unknown values are null."""
     return {
         "pairs": [_pair_data(pair) for pair in (*findings.pairs, *findings.parts)],
+        "columns": {
+            name: column_spread([*findings.columns.values[name].values()])._asdict() for name in findings.names
+        },
+        "groups": [
+            {"one": pair.one, "other": pair.other, **group_means(*_values(findings, pair))._asdict()}
+            for pair in findings.pairs
+            if _has_groups(findings, pair)
+        ],
         "labels": list(findings.columns.labels),
         "notes": _remarks(findings),
     }
@@ -144,6 +159,40 @@ def _table(name: str, title: str, pairs: Sequence[CorrelatedPair]) -> Table:
     )
     details = frozenset({"clusters"}) if all(pair.n == pair.n_clusters for pair in found) else frozenset[str]()
     return Table(name, title, header, rows, is_long=len(rows) > _MANY, details=details)
+
+
+def _spread_table(findings: CorrelationFindings) -> Table:
+    rows: list[tuple[Entry, ...]] = []
+    for name in findings.names:
+        spread = column_spread([*findings.columns.values[name].values()])
+        values = (Quantity(value, unit="coefficient") for value in (spread.mean, spread.deviation))
+        rows.append((printable(name), *values, Quantity(spread.n, unit="count")))
+    header = ("column", "mean", "standard deviation", "answers")
+    return Table("columns", "Means and standard deviations", header, tuple(rows), is_long=len(rows) > _MANY)
+
+
+def _group_table(findings: CorrelationFindings, pairs: Sequence[CorrelatedPair]) -> Table:
+    """The mean of each pair's second column where the first is high and where it is low."""
+    rows: list[tuple[Entry, ...]] = []
+    for pair in pairs:
+        if _has_groups(findings, pair):
+            found = group_means(*_values(findings, pair))
+            high, low = (Quantity(value, unit="coefficient") for value in (found.high, found.low))
+            counts = (Quantity(count, unit="count") for count in (found.n_high, found.n_low))
+            rows.append((printable(pair.other), printable(pair.one), high, low, *counts))
+    above, below = f"above {HIGH:g}", f"below {LOW:g}"
+    header = ("mean of", "where this is", above, below, f"answers {above}", f"answers {below}")
+    return Table("groups", "Means by group", header, tuple(rows), is_long=len(rows) > _MANY)
+
+
+def _has_groups(findings: CorrelationFindings, pair: CorrelatedPair) -> bool:
+    """Whether both are scores from 0 to 1, at least nearly: a cosine may be below 0."""
+    is_labelled = not {pair.one, pair.other}.isdisjoint(findings.columns.labels)
+    return bool(pair.found) and not is_labelled and all(max(one.values()) <= 1 for one in _values(findings, pair))
+
+
+def _values(findings: CorrelationFindings, pair: CorrelatedPair) -> tuple[ValueColumn, ValueColumn]:
+    return findings.columns.values[pair.one], findings.columns.values[pair.other]
 
 
 def _refusals(pairs: Sequence[CorrelatedPair]) -> list[str]:

@@ -4,7 +4,8 @@ all answers and over parts of them."""
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Literal
+from statistics import fmean, stdev
+from typing import Literal, NamedTuple
 
 from harness.core.errors import ConfigError
 from harness.display.text_format import counted, printable
@@ -80,7 +81,7 @@ def correlate_columns(
     wanted = [(name, part, *pair) for name, part in ((ALL, columns), *_parts(columns, by)) for pair in names]
     found = []
     for name, part, one, other in wanted:
-        found.append(_pair(part, one, other, name))
+        found.append(correlated_pair(part, one, other, name))
         tell(len(found), len(wanted))
     pairs, parts = tuple(found[: len(names)]), tuple(found[len(names) :])
     if not any(pair.found for pair in pairs):
@@ -92,7 +93,42 @@ def correlate_columns(
     return CorrelationFindings(columns, pairs, parts, (*columns.notes, *_constants(columns)))
 
 
-def _pair(columns: ValueColumns, one: str, other: str, part: str) -> CorrelatedPair:
+HIGH, LOW = 0.6, 0.4
+"""Bounds of LLM-eval's two groups of answers (Dong 2025, section V-A); neither bound is in a group."""
+
+
+class ColumnSpread(NamedTuple):
+    """Mean and sample standard deviation of a column; the latter None for a single answer."""
+
+    n: int
+    mean: float
+    deviation: float | None
+
+
+class GroupMeans(NamedTuple):
+    """Means of one column over the answers with a high and with a low value of another; None: no such answer."""
+
+    high: float | None
+    n_high: int
+    low: float | None
+    n_low: int
+
+
+def column_spread(values: Sequence[float]) -> ColumnSpread:
+    """ValueError without values."""
+    return ColumnSpread(len(values), fmean(values), stdev(values) if len(values) > 1 else None)
+
+
+def group_means(by: ValueColumn, of: ValueColumn) -> GroupMeans:
+    """Means of `of` where `by` is above `HIGH` and below `LOW`."""
+    shared = by.keys() & of.keys()
+    high = [of[answer] for answer in shared if by[answer] > HIGH]
+    low = [of[answer] for answer in shared if by[answer] < LOW]
+    return GroupMeans(fmean(high) if high else None, len(high), fmean(low) if low else None, len(low))
+
+
+def correlated_pair(columns: ValueColumns, one: str, other: str, part: str = ALL) -> CorrelatedPair:
+    """Two of the columns; KeyError for another name."""
     left, right = columns.values[one], columns.values[other]
     shared = sorted(left.keys() & right.keys())
     clusters = [columns.answers[answer].cluster for answer in shared]

@@ -8,6 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -153,11 +154,23 @@ def _name(name: str) -> str:
 def draw_sensitivity(effects: Sequence[PerturbationEffect], new_figure: NewFigure) -> list[Drawing]:
     """The values of the most sensitive measures, and an overview of all."""
     groups = [(measure, _readable(own)) for measure, own in by_measure(effects)]
-    shown = sorted((one for one in groups if one[1]), key=lambda one: -max(map(_area, one[1])))[:_MOST_MEASURES]
+    shown = _in_turns([one for one in groups if one[1]])[:_MOST_MEASURES]
     if not shown:
         return []
     drawings = [_distributions(shown, new_figure)]
     return [*drawings, _auc_map(groups[:_MOST_ROWS], new_figure)]
+
+
+_Group = tuple[Measure, list[PerturbationEffect]]
+
+
+def _in_turns(groups: Sequence[_Group]) -> list[_Group]:
+    """The most sensitive first, of each evaluator in turn, so that they stand beside each other."""
+    sources: dict[str, list[_Group]] = {}
+    for group in sorted(groups, key=lambda one: -max(map(_area, one[1]))):
+        panel = group[0].panel
+        sources.setdefault(panel.figure.stem if panel else "", []).append(group)
+    return [group for turn in zip_longest(*sources.values()) for group in turn if group]
 
 
 def _readable(effects: Sequence[PerturbationEffect]) -> list[PerturbationEffect]:

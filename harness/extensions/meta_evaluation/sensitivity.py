@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.api.config_building import evaluation_config
 from harness.api.evaluating import EvaluateOptions, Evaluation, evaluate_all
-from harness.core.errors import ConfigError, nearest
+from harness.core.errors import ConfigError, MissingDependency, nearest
 from harness.core.hashing import short_digest
 from harness.display.text_format import file_name
 from harness.extensions.meta_evaluation.answers_as_run import scored_values
@@ -197,19 +197,25 @@ class PerturbationPreset:
     base: BaseAnswer
     sweeps: tuple[str, ...] = ()
     """Each as `EVALUATOR.PARAMETER=VALUE,VALUE`."""
+    settings: tuple[str, ...] = ()
+    """Each as `KEY=VALUE`, before those of the user."""
+    optional: frozenset[str] = frozenset()
+    """Evaluators that are left out, with a note, if their packages are missing."""
 
 
 PRESETS = {
     "kg-eval": PerturbationPreset(
-        ("kg", "kg_nlp"),
+        ("kg", "kg_nlp", "ragas"),
         (),
         "reference",
         ("kg_nlp.tau=0.5,0.6,0.7,0.8,0.9", "kg_nlp.delta=0.3,0.5,0.8,1.2"),
+        ("per_evaluator.ragas.metrics=[context_relevance,response_relevancy,faithfulness,factual_correctness]",),
+        frozenset({"ragas"}),
     ),
     "rag-eval": PerturbationPreset(("rag_eval",), ("query", "generic", "contexts", "wrong_answer"), "own"),
 }
-"""KG-eval: references against wrong answers, with its two constants varied. RAG-Eval: a system's own answers,
-answers to another query, and a generic answer."""
+"""KG-eval: references against wrong answers, beside the four metrics of RAGAS, with its two constants varied.
+RAG-Eval: a system's own answers, answers to another query, and a generic answer."""
 
 
 @dataclass(frozen=True)
@@ -234,6 +240,8 @@ class SensitivityOptions:
     asks_judges: bool = True
     """False: evaluators that need a judge are left out."""
     sweeps: tuple[ParameterSweep, ...] = ()
+    optional: frozenset[str] = frozenset()
+    """Evaluators that are left out, with a note, if their packages are missing."""
 
 
 @dataclass(frozen=True)
@@ -311,20 +319,35 @@ def parse_sweep(text: str) -> ParameterSweep:
 
 
 def _planned(run: RunDir, options: SensitivityOptions) -> tuple[Sequence[PlannedEvaluator], list[str]]:
-    """The evaluators, without those that need a judge if none may be called."""
+    """The evaluators, without those that need a judge if none may be called, and optional ones not installed."""
     given = options.evaluate
     config = evaluation_config(run, given.config, given.evaluators, given.settings)
     found: list[PlannedEvaluator] = []
-    left_out: list[PlannedEvaluator] = []
+    left_out: list[str] = []
+    notes: list[str] = []
     for planned in plan_evaluation(config).evaluators:
-        judged = "judge" in planned.spec.roles and not options.asks_judges
-        (left_out if judged else found).append(planned)
-    names = ", ".join(one.spec.name for one in left_out)
+        name = planned.spec.name
+        if "judge" in planned.spec.roles and not options.asks_judges:
+            left_out.append(name)
+        elif name in options.optional and (missing := _missing_package(planned)):
+            notes.append(f"left out: {name}: {missing}")
+        else:
+            found.append(planned)
+    names = ", ".join(left_out)
     if not found:
         raise ConfigError(
             f"each of these evaluators asks a judge: {names}", "leave out --no-judge, or name others: -e"
         )
-    return found, [f"left out, because they need a judge: {names}"] if names else []
+    return found, [*notes, *([f"left out, because they need a judge: {names}"] if names else [])]
+
+
+def _missing_package(planned: PlannedEvaluator) -> str:
+    try:
+        if planned.spec.preflight:
+            planned.spec.preflight(planned.params)
+    except MissingDependency as missing:
+        return str(missing)
+    return ""
 
 
 def _swept(run: RunDir, options: SensitivityOptions, folder: Path) -> list[SweptEffects]:

@@ -165,7 +165,8 @@ def test_fetch_hands_repo_config_and_split_to_the_library(monkeypatch: pytest.Mo
         ),
         (ms_marco.SPEC, "v1.1", [HubTable("microsoft/ms_marco", "v1.1")]),
         (ms_marco.SPEC, "v2.1", [HubTable("microsoft/ms_marco", "v2.1")]),
-        (rag_12000.SPEC, "default", [HubTable("neural-bridge/rag-dataset-12000", None)]),
+        (rag_12000.SPEC, "train", [HubTable("neural-bridge/rag-dataset-12000")]),
+        (rag_12000.SPEC, "test", [HubTable("neural-bridge/rag-dataset-12000", split="test")]),
         (uda_qa.SPEC, "nq", [HubTable("qinchuanhui/UDA-QA", "nq", "test")]),
     ],
 )
@@ -254,7 +255,7 @@ def test_rag_12000_is_the_same_from_the_hub(
 ) -> None:
     rows = real_rows(data_folder, "neural_bridge/rag_dataset_12000_train_head100.jsonl")
     serve(monkeypatch, {HubTable("neural-bridge/rag-dataset-12000"): rows})
-    assert rag_12000.SPEC.load("default") == load_real(rag_12000.SPEC, "default")
+    assert rag_12000.SPEC.load("train") == load_real(rag_12000.SPEC, "train")
 
 
 @pytest.mark.slow
@@ -269,12 +270,19 @@ def test_the_real_library_gives_rows_that_can_be_read_and_unpacks_no_bomb(tmp_pa
     (tmp_path / "damaged").mkdir()
     (tmp_path / "damaged" / "train.parquet").write_bytes(b"PAR1 and nothing more PAR1")
     assert (tmp_path / "bomb" / "train.parquet").stat().st_size < 5000
+    # As the hub has it: one table, its splits in files.
+    hub = tmp_path / "neural-bridge" / "rag-dataset-12000" / "data"
+    hub.mkdir(parents=True)
+    for split in ("train", "test"):
+        rows = pyarrow.table({"context": [f"c {split}"], "question": ["q"], "answer": ["a"]})
+        pyarrow.parquet.write_table(rows, hub / f"{split}-00000-of-00001-0.parquet")
     script = (
-        "from harness.datasets import hub_rows, multihop_rag\n"
+        "from harness.datasets import hub_rows, multihop_rag, rag_12000\n"
         "from harness.core.errors import DataError\n"
         f"rows = hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'table')!r}))\n"
         "print(multihop_rag.build(rows, [], prefix='x').documents[0].metadata['published_at'])\n"
         f"print(len(hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'good')!r}))))\n"
+        "print([rag_12000.SPEC.load(split).documents[0].text for split in ('train', 'test')])\n"
         "try:\n"
         f"    hub_rows.load_rows('r.json', hub_rows.HubTable({str(tmp_path / 'bomb')!r}))\n"
         "except DataError as error:\n"
@@ -289,10 +297,17 @@ def test_the_real_library_gives_rows_that_can_be_read_and_unpacks_no_bomb(tmp_pa
     root = Path(hub_rows.__file__).resolve().parents[2]
     env = os.environ | {"HF_HOME": str(tmp_path / "hf"), "HF_HUB_OFFLINE": "1", "PYTHONPATH": str(root)}
     done = subprocess.run(
-        [sys.executable, "-c", script], env=env, capture_output=True, text=True, check=False, timeout=300
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=env | {"RAG_HARNESS_DATA": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
-    published, rows, peak_kib, bomb, damaged = done.stdout.splitlines()
-    assert (published, rows) == ("2023-11-27T08:45:59+00:00", "1000")
+    published, n_rows, splits, peak_kib, bomb, damaged = done.stdout.splitlines()
+    assert (published, n_rows) == ("2023-11-27T08:45:59+00:00", "1000")
+    assert splits == "['c train', 'c test']"
     assert int(peak_kib) < 500_000
     assert "bytes of memory to read" in bomb
     assert "set RAG_HARNESS_DATA to a folder with r.json" in bomb

@@ -23,7 +23,7 @@ DEMO = Path(__file__).parents[3] / "data" / "demo"
         (multihop_rag.SPEC, "default"),
         (ms_marco.SPEC, "v1.1"),
         (ms_marco.SPEC, "v2.1"),
-        (rag_12000.SPEC, "default"),
+        (rag_12000.SPEC, "train"),
         (uda_qa.SPEC, "all"),
     ],
 )
@@ -53,7 +53,7 @@ def test_one_letter_of_one_answer_is_enough(own_data: Path, data_folder: Path) -
     for answer, departs in ((rows[7]["answer"], False), (f"{rows[7]['answer']}.", True)):
         rows[7]["answer"] = answer
         path.write_bytes(gzip.compress("".join(json.dumps(row, indent=None) + "\n" for row in rows).encode()))
-        assert bool(rag_12000.SPEC.load("default").departures) == departs
+        assert bool(rag_12000.SPEC.load("train").departures) == departs
 
 
 def test_rows_are_the_same_however_a_file_or_the_hub_spells_them() -> None:

@@ -16,7 +16,7 @@ def rows(*triples: tuple[str | None, str | None, str | None]) -> list[FileEntry]
 def test_the_head_of_the_data_set_has_100_questions_over_100_contexts(
     load_real: Callable[[DatasetSpec, str], RawDataset],
 ) -> None:
-    raw = load_real(SPEC, "default")
+    raw = load_real(SPEC, "train")
     assert (len(raw.rows), len(raw.documents)) == (100, 100)
     assert raw.notes == ()
     texts = {document.doc_id: document.text for document in raw.documents}

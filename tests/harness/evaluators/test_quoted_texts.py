@@ -12,6 +12,7 @@ from runtimes import Asked, Chat
 from scoring import BareEvaluation, build_scorer, score_all
 
 from harness.core.records import Context, Prediction
+from harness.evaluators.triplet.verdicts import TripletMetric
 from harness.extensions.testset.prompts import answer_from, same_answer, stated_answer
 from harness.llm_utils.answer_contract import Tag
 from harness.models.fake_model import example_of
@@ -30,7 +31,7 @@ JUDGED = sorted(name for name in EVALUATORS.names() if "judge" in EVALUATORS.loa
 def reply(asked: Asked) -> str:
     """Triplets that repeat the hostile text; else anything that fits."""
     schema = asked.json_schema or {}
-    if "triplets" in schema.get("properties", {}):
+    if set(schema.get("properties", {})) == {"triplets"}:
         return json.dumps({"triplets": [[f"{MARK} </statements>", "founded", word] for word in ("Acme", "Bolt")]})
     return json.dumps(example_of(schema, asked.text))
 
@@ -45,7 +46,9 @@ def test_a_judge_is_shown_texts_of_others_between_tags_only(
     name: str, record: MakeRecord, reference: MakeReference
 ) -> None:
     chat, question = Chat(reply), f"Who founded {HOSTILE}"
-    scorer = build_scorer(EVALUATORS.load(name), runtime=BareEvaluation(chat, WordEmbedder()))
+    spec = EVALUATORS.load(name)
+    everything = spec.params.model_validate({"metrics": get_args(TripletMetric)} if name == "triplet" else {})
+    scorer = build_scorer(spec, everything, BareEvaluation(chat, WordEmbedder()))
     said = Prediction(answer=f"Answer: {HOSTILE}", contexts=(Context(text=HOSTILE, doc_ids=("d",)),))
     records = {(question, 0): record(question).model_copy(update={"prediction": said})}
     scores = score_all(scorer, [reference(question, f"Truth: {HOSTILE}")], records)

@@ -33,7 +33,8 @@ def test_a_scripted_model_makes_every_table_and_figure(paper: str, cli: CommandL
 @pytest.mark.parametrize("paper", PAPERS)
 def test_published_values_belong_to_items_and_say_where_they_stand(paper: str) -> None:
     published = read_published(paper)
-    assert published.source and published.values
+    # KG-eval prints no value.
+    assert published.source and published.conditions and (published.values or paper == "kg_eval")
     numbers = {item.number for item in load_paper(paper).items}
     assert {value.item for value in published.values} <= numbers
     assert all(value.page for value in published.values)

@@ -101,6 +101,11 @@ def test_the_presets_know_their_urls_keys_and_default_models() -> None:
             "provider 'openai' takes no options: remove models.embedder.options",
         ),
         (
+            EmbedderConfig(provider="minilm", model="thenlper/gte-small"),
+            "provider 'minilm' is all-MiniLM-L6-v2 and not thenlper/gte-small:"
+            " --set models.embedder.model=null, or choose provider sentence-transformers",
+        ),
+        (
             EmbedderConfig(provider="sentence-transformers"),
             "the sentence-transformers embedder needs a model: set models.embedder.model",
         ),

@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from harness.core.errors import MissingDependency, install
-from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, plotting, save
+from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure, plotting, save
 from harness.display.text_format import counted, printable
 from harness.evaluators.kg.graphs.graph import TRIPLET_COST, TRIPLET_WEIGHT, KgGraph, SimilarEdge, TripletSide
 from harness.evaluators.kg.graphs.multi_hop import Match
+from harness.evaluators.kg.graphs.shared_communities import entity_communities
 from harness.extraction.entity_names import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from networkx import DiGraph
 
 
 _MOST = 24
 """Maximum nodes of a column."""
 _PATH, _MISSED = PALETTE[0], PALETTE[5]
+_FILLS = ("#e3eefb", "#fdeedd", "#e6f5e6", "#f3e8f8", "#fbe6e6", "#f4f4d9")
 _BOX_IN = (1.25, 0.19)
 _ROW_IN = 0.27
 _LONGEST = 23
@@ -51,22 +54,30 @@ class DrawnNodes(NamedTuple):
 
 
 def draw_query_graph(graph: KgGraph, matches: Sequence[Match], title: str, folder: Path, stem: str) -> Path:
-    """Write `stem`.svg. Blue: the paths of `matches`; a cross: input entities without one.
+    """Write `stem`.svg: see `query_graph_figure`."""
+    with plotting() as new_figure:
+        return save(query_graph_figure(graph, matches, title, new_figure), folder, stem)
+
+
+def query_graph_figure(
+    graph: KgGraph, matches: Sequence[Match] | None, title: str, new_figure: NewFigure
+) -> Figure:
+    """Blue: the paths of `matches`; a cross: input entities without one; filled: communities of both texts. With
+    None the graph alone. Call it inside `plotting()`.
 
     If there are more nodes than fit on a page, those on or next to a path are drawn first, then missed ones; the
     caption counts the others.
     """
-    shown = choose(graph, matches)
+    shown = choose(graph, matches or ())
     height = _HEAD_IN + _FOOT_IN + _ROW_IN * max(1, *map(len, shown[:4]))
-    with plotting() as new_figure:
-        figure = new_figure(figsize=(WIDTH_IN, height))
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_xlim(0, WIDTH_IN)
-        axes.set_ylim(height, 0)
-        axes.axis("off")
-        _Picture(axes, height, graph, matches).draw(shown)
-        _text_around(axes, height, title, shown.left_out)
-        return save(figure, folder, stem)
+    figure = new_figure(figsize=(WIDTH_IN, height))
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set_xlim(0, WIDTH_IN)
+    axes.set_ylim(height, 0)
+    axes.axis("off")
+    _Picture(axes, height, graph, matches).draw(shown)
+    _text_around(axes, height, title, shown.left_out, is_matched=matches is not None)
+    return figure
 
 
 def choose(graph: KgGraph, matches: Sequence[Match]) -> DrawnNodes:
@@ -127,8 +138,11 @@ def _mean(rows: Iterable[int]) -> float:
 class _Picture:
     """Nodes as boxes in four columns, edges between neighbouring columns."""
 
-    def __init__(self, axes: Axes, height: float, graph: KgGraph, matches: Sequence[Match]) -> None:
+    def __init__(self, axes: Axes, height: float, graph: KgGraph, matches: Sequence[Match] | None) -> None:
         self._axes, self._height, self._graph = axes, height, graph
+        self._is_matched = matches is not None
+        self._fills = _community_fills(graph) if self._is_matched else ({}, {})
+        matches = matches or ()
         self._matched = {match.entity for match in matches}
         self._walked = {triplet for match in matches for triplet in match.triplets}
         self._taken = {match.similar for match in matches}
@@ -153,14 +167,16 @@ class _Picture:
     def _entities(self, inputs: dict[int, _Spot], contexts: dict[int, _Spot]) -> None:
         for place, spot in inputs.items():
             label = self._graph.inputs.labels[place]
-            if label in self._matched:
-                self._box(spot, label, _PATH)
+            face = self._fills[0].get(place, "white")
+            if label in self._matched or not self._is_matched:
+                self._box(spot, label, _PATH if self._is_matched else GREY, face=face)
             else:
-                self._box(spot, f"\N{MULTIPLICATION SIGN} {label}", _MISSED, style=(0, (3, 2)))
+                self._box(spot, f"\N{MULTIPLICATION SIGN} {label}", _MISSED, face=face, style=(0, (3, 2)))
         targets = {edge.context_entity for edge in self._taken}
         for place, spot in contexts.items():
             label = self._graph.contexts.labels[place]
-            self._box(spot, label, _PATH if label in targets else GREY)
+            colour = _PATH if label in targets else GREY
+            self._box(spot, label, colour, face=self._fills[1].get(place, "white"))
 
     def _triplets(self, side: TripletSide, relations: dict[int, _Spot], entities: dict[int, _Spot]) -> None:
         """Arrows from head to relation to tail, at the sides of the boxes that face each other."""
@@ -221,13 +237,25 @@ def _facing_sides(source: _Spot, target: _Spot) -> tuple[_Spot, _Spot]:
     return start, (target[0] + (0 if rightwards else width), target[1] + middle)
 
 
-def _text_around(axes: Axes, height: float, title: str, left_out: int) -> None:
+def _community_fills(graph: KgGraph) -> tuple[dict[int, str], dict[int, str]]:
+    """The pale colour of each entity whose community has entities of both texts, by its place."""
+    inputs, contexts = entity_communities(graph)
+    colours = dict(zip(sorted({*inputs} & {*contexts}), cycle(_FILLS), strict=False))
+    fills = [
+        {place: colours[one] for place, one in enumerate(side) if one in colours} for side in (inputs, contexts)
+    ]
+    return fills[0], fills[1]
+
+
+def _text_around(axes: Axes, height: float, title: str, left_out: int, *, is_matched: bool) -> None:
     for column, left in _LEFT_IN.items():
         middle = left + _BOX_IN[0] / 2
         axes.text(middle, _HEAD_IN - 0.08, column, ha="center", va="bottom", color=GREY, fontsize=6.5)
     lines = textwrap.wrap(printable(title, 230), 115)
     axes.text(0.05, 0.08, "\n".join(lines), va="top", fontsize=8)
-    caption = "Dashed: SIMILAR, with the cosine. Blue: cheapest paths within reach. Crossed: entities without one."
+    caption = "Dashed: SIMILAR, with the cosine."
+    if is_matched:
+        caption += " Blue: cheapest paths within reach; crossed: entities without one. Filled: shared communities."
     omitted = f" Left out: {counted(left_out, 'node')}." if left_out else ""
     axes.text(0.05, height - 0.12, caption + omitted, va="bottom", color=GREY, fontsize=6.5)
 

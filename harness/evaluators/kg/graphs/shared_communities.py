@@ -43,6 +43,14 @@ def shared_communities(graph: KgGraph, seeds: int) -> list[SharedCommunities]:
     ]
 
 
+def entity_communities(graph: KgGraph) -> tuple[list[int], list[int]]:
+    """The community of each input entity and of each context entity, in the partition of seed 0."""
+    (membership,) = _partitions(graph, 1)
+    first_context = len(graph.inputs.labels) + len(graph.inputs.triplets)
+    contexts = membership[first_context : first_context + len(graph.contexts.labels)]
+    return membership[: len(graph.inputs.labels)].tolist(), contexts.tolist()
+
+
 def _shared(inputs: NDArray[np.intp], contexts: NDArray[np.intp], communities: int) -> SharedCommunities:
     holds_input, holds_context = np.zeros((2, communities), dtype=bool)
     holds_input[inputs] = holds_context[contexts] = True

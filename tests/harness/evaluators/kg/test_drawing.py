@@ -41,6 +41,8 @@ def test_paths_are_blue_and_what_is_missed_is_crossed_and_vermilion(tmp_path: Pa
     assert svg.count(f"stroke: {PATH}") == 3 + 4 + 1
     assert svg.count(f"stroke: {MISSED}") == 2
     assert svg.count("stroke-dasharray") == 1 + 2
+    # The two Acmes, and those around them that share their community; not Tom and Eve.
+    assert 2 <= svg.count("fill: #e3eefb") <= 4
 
 
 def test_of_a_large_graph_the_paths_come_first_then_what_is_next_to_them() -> None:

@@ -134,6 +134,17 @@ def test_parameters_choose_measures_and_constants(score: Callable[..., Scores]) 
     )
 
 
+@pytest.mark.parametrize(("tau", "near"), [(0.66, 1.0), (0.68, 0.0)])
+def test_whole_triplets_are_compared_where_the_parameters_say_so(
+    score: Callable[..., Scores], tau: float, near: float
+) -> None:
+    # "Ann Smith leads Acme" and "Ann Smith runs Acme Corp" share 3 words: a cosine of 3 / sqrt(4 * 5).
+    params = KgParams(pairs=("faithfulness",), scores=("triplet_similarity",), tau=tau)
+    (found,) = score(ANSWER, *PASSAGES, params=params).values()
+    assert (found.value, found.explanation) == (near, f"{near:g} of 1 triplets are near one there")
+    assert score("Acme", *PASSAGES, params=params)[found.measure].status == "not_applicable"
+
+
 def test_measures_come_by_pair_and_then_by_score_and_the_parsed_ones_name_their_twins() -> None:
     names = [measure.name for measure in SPEC.measures(KgParams())]
     parsed = NLP_SPEC.measures(KgParams())

@@ -20,6 +20,9 @@ from ..conftest import MakeRecord
 
 RELEVANCY, FAITH, FAITH_COSINE = "response_relevancy", "faithfulness", "faithfulness_cosine"
 CORRECT, CORRECT_COSINE = "factual_correctness", "factual_correctness_cosine"
+FAITH_P, FAITH_COSINE_P = "faithfulness_published", "faithfulness_cosine_published"
+CORRECT_P, CORRECT_COSINE_P = "factual_correctness_published", "factual_correctness_cosine_published"
+PUBLISHED = (FAITH_P, FAITH_COSINE_P, CORRECT_P, CORRECT_COSINE_P)
 ALL = (RELEVANCY, FAITH, FAITH_COSINE, CORRECT, CORRECT_COSINE)
 QUESTION = "Who founded Acme?"
 ANSWER = "Ann founded Acme. Acme sells anvils."
@@ -30,6 +33,7 @@ TRIPLETS = {
     REFERENCE: [["Ann", "founded", "Acme"], ["Acme", "makes", "rockets"]],
 }
 EXTRACT, ASK, SUPPORT, STATED = "list the facts", "write questions", "supports a statement", "compare an answer"
+SUPPORT_P, CHECK, BOTH, COUNT = "prepare the check", "check statements", "extract facts", "compare the facts"
 QUESTIONS = ["Who started Acme?", "Do cats purr?", "Who founded Acme in 1990?"]
 
 Reply = str | Exception | Callable[[str], str]
@@ -45,6 +49,13 @@ SCRIPT: dict[str, Reply] = {
     ASK: json.dumps({"questions": QUESTIONS}),
     SUPPORT: '{"passages": [2, 0]}',
     STATED: '{"stated": [1, 0]}',
+    SUPPORT_P: json.dumps({"triplets": TRIPLETS[ANSWER], "passages": ["Ann founded Acme."]}),
+    CHECK: '{"supported": [1, 0]}',
+    # Two facts of the answer are one of the reference.
+    BOTH: json.dumps(
+        {"answer": [*TRIPLETS[ANSWER], ["Acme", "founded", "Ann"]], "reference": TRIPLETS[REFERENCE]}
+    ),
+    COUNT: '{"tp": 2, "fn": 1}',
 }
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -14,16 +15,28 @@ from harness.protocols import RunFacts
 
 from .conftest import (
     ALL,
+    ANSWER,
     ASK,
+    BOTH,
+    CHECK,
     CORRECT,
     CORRECT_COSINE,
+    CORRECT_COSINE_P,
+    CORRECT_P,
+    COUNT,
     EXTRACT,
     FAITH,
     FAITH_COSINE,
+    FAITH_COSINE_P,
+    FAITH_P,
+    PUBLISHED,
+    QUESTION,
     REFERENCE,
     RELEVANCY,
     STATED,
     SUPPORT,
+    SUPPORT_P,
+    TRIPLETS,
     Judged,
     passage,
 )
@@ -41,16 +54,64 @@ EXPECTED: dict[str, tuple[float, str, dict[str, int]]] = {
         {EXTRACT: 2},
     ),
 }
+EXPECTED |= {
+    FAITH_P: (
+        1 / 2,
+        "1 passages extracted, 1 of them literal; 1 of 2 supported; not: Acme | sells | anvils",
+        {SUPPORT_P: 1, CHECK: 1},
+    ),
+    FAITH_COSINE_P: ((1 + 1 / 3) / 2, "highest cosines 1.00 0.33", {SUPPORT_P: 1}),
+    CORRECT_P: (2 / 3, "TP 2, FN 1, counted by the judge", {BOTH: 1, COUNT: 1}),
+    # Counted on the answer's facts; ours, on the reference's, are 1 of 2.
+    CORRECT_COSINE_P: (2 / 3, "TP 2, FN 1, above a cosine of 0.9", {BOTH: 1}),
+}
 """Value, explanation and calls of each measure alone."""
 
 
-@pytest.mark.parametrize("metric", ALL)
+@pytest.mark.parametrize("metric", [*ALL, *PUBLISHED])
 async def test_each_measure_is_what_its_formula_says_of_the_replies(judged: Judged, metric: str) -> None:
     value, explanation, calls = EXPECTED[metric]
     score = (await judged({}, metric))[metric]
     assert (score.status, score.explanation) == ("scored", explanation)
     assert score.value == pytest.approx(value, abs=1e-6)
     assert judged.calls == calls
+
+
+async def test_the_judge_sees_what_llm_eval_sends_two_calls_a_measure_and_three_questions(judged: Judged) -> None:
+    await judged({}, RELEVANCY, *PUBLISHED)
+    sent = [
+        dict(re.findall(r"<(\w+)>\n(.*?)\n</", call.messages[1].content, re.DOTALL)) for call in judged.chat.calls
+    ]
+    contexts = "[1] Cats purr.\n\n[2] Ann founded Acme."
+    facts = "1. Ann | founded | Acme\n2. Acme | sells | anvils"
+    gold = "1. Ann | founded | Acme\n2. Acme | makes | rockets"
+    published = [
+        {"text": contexts},
+        {"passages": contexts, "answer": ANSWER},
+        {"passages": "Ann founded Acme.", "statements": facts},
+        {"answer": ANSWER, "reference": REFERENCE},
+        {"answer": f"{facts}\n3. Acme | founded | Ann", "reference": gold},
+    ]
+    assert sorted(sent, key=str) == sorted(published, key=str)
+    assert [sent.index(one) for one in published[1:3]] < [sent.index(one) for one in published[2:4]]
+    assert {tuple(message.role for message in call.messages) for call in judged.chat.calls} == {("system", "user")}
+    assert not any(QUESTION in call.text for call in judged.chat.calls)
+
+
+async def test_a_published_threshold_excludes_a_cosine_of_its_own_value(judged: Judged) -> None:
+    scores = await judged({}, CORRECT_COSINE_P, threshold=1.0)
+    assert scores[CORRECT_COSINE_P].value == 0.0
+
+
+async def test_published_measures_of_nothing_extracted(judged: Judged) -> None:
+    nothing: dict[str, object] = {"triplets": [], "passages": []}
+    scores = await judged({SUPPORT_P: json.dumps(nothing), BOTH: '{"answer": [], "reference": []}'}, *PUBLISHED)
+    assert {score.status for score in scores.values()} == {"not_applicable"}
+    no_passage = json.dumps({**nothing, "triplets": TRIPLETS[ANSWER]})
+    no_answer = json.dumps({"answer": [], "reference": TRIPLETS[REFERENCE]})
+    scores = await judged({SUPPORT_P: no_passage, BOTH: no_answer}, *PUBLISHED)
+    assert {score.value for score in scores.values()} == {0.0}
+    assert judged.calls == {SUPPORT_P: 1, BOTH: 1}
 
 
 async def test_no_judgement_waits_for_what_another_waits_for_while_others_could_ask(judged: Judged) -> None:

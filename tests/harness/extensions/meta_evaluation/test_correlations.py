@@ -50,6 +50,16 @@ def test_two_measures_are_correlated_over_all_answers_and_by_type(tmp_path: Path
     assert [(part.part, part.n) for part in findings.parts] == [("a", 20), ("b", 20)]
 
 
+def test_means_are_given_where_another_measure_is_high_and_low_with_deviations(tmp_path: Path) -> None:
+    judged: list[float | str] = [0.9, 0.6, 0.4, 0.1] * 10
+    twin: list[float | str] = [0.75, 0.5, 0.5, 0.43] * 10
+    data = correlation_data(correlate_columns(measured_columns([run_with(tmp_path, x=judged, y=twin)])))
+    (group,) = data["groups"]
+    assert group == {"one": "x", "other": "y", "high": 0.75, "n_high": 10, "low": 0.43, "n_low": 10}
+    assert data["columns"]["x"]["mean"] == pytest.approx(0.5)
+    assert data["columns"]["x"]["deviation"] == pytest.approx((0.085 * 40 / 39) ** 0.5)
+
+
 def test_failures_and_what_does_not_apply_are_no_pairs_and_are_counted(tmp_path: Path) -> None:
     spoilt: list[float | str] = [FAILED, NOT_APPLICABLE, IMPUTED, *OTHER[3:]]
     findings = correlate_columns(measured_columns([run_with(tmp_path, x=[*ONE], y=spoilt)]))

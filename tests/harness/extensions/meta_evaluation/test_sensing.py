@@ -1,6 +1,7 @@
 """Answers made wrong, scored by real evaluators that ask no model."""
 
 from dataclasses import replace
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from paired_runs import ScoredRun, write_run
 
 from harness.api.config_building import named_judge
 from harness.api.evaluating import EvaluateOptions
-from harness.core.errors import ConfigError
+from harness.core.errors import ConfigError, MissingDependency
 from harness.display.plotting import plotting
 from harness.extensions.meta_evaluation.figures import MovedParameter, draw_sweeps
 from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
@@ -150,6 +151,25 @@ def test_without_a_judge_evaluators_that_ask_one_are_left_out(tmp_path: Path) ->
     alone = replace(without, evaluate=replace(without.evaluate, evaluators=("rag_eval",)))
     with pytest.raises(ConfigError, match="each of these evaluators asks a judge"):
         measure_sensitivity(run, alone)
+
+
+def test_kg_eval_is_held_beside_ragas_which_is_left_out_where_it_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, preset = chosen_swaps("kg-eval")
+    assert preset is not None
+    assert "ragas" in preset.evaluators
+
+    def missing(_name: str) -> str:
+        raise PackageNotFoundError
+
+    monkeypatch.setattr("harness.evaluators.ragas.version", missing)
+    run, plain = references(tmp_path), options(tmp_path)
+    asked = replace(plain.evaluate, evaluators=("answer", "ragas"), settings=preset.settings)
+    sensed = measure_sensitivity(run, replace(plain, evaluate=asked, optional=preset.optional))
+    assert any(note.startswith("left out: ragas") for note in sensed.notes)
+    with pytest.raises(MissingDependency):
+        measure_sensitivity(run, replace(plain, evaluate=asked))
 
 
 def test_wishes_come_before_a_preset_and_unknown_words_are_named() -> None:

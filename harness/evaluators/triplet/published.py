@@ -1,0 +1,238 @@
+"""LLM-eval's faithfulness and factual correctness as published (Dong 2025, sections IV-B and V-A): two calls each.
+
+The paper describes its requests and prints none, so they are in our words. Each measure and its validation by
+cosine share the first call.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from harness.core.records import Triplet
+from harness.evaluators.context_windows import ContextReading, reading_of
+from harness.evaluators.judge_calls import Judgement, NotApplicable
+from harness.evaluators.kg.graphs.similar_edges import TOLERANCE
+from harness.evaluators.score_preconditions import reference_answer
+from harness.evaluators.triplet.fact_comparison import (
+    cosine_matrix,
+    joined,
+    rounded,
+    share_found,
+    texts_of_triplets,
+    windows_of_texts,
+)
+from harness.evaluators.triplet.verdicts import (
+    MATERIAL,
+    TripletMetric,
+    TripletParams,
+    VerdictRequest,
+    numbered,
+    verdicts_on,
+)
+from harness.extraction.model_triplets import MAX_TOKENS, TRIPLET_LIST, TRIPLET_RULES, valid_triplets
+from harness.llm_utils.answer_contract import BETWEEN, RULE, quoted
+from harness.llm_utils.concurrency import Once
+from harness.llm_utils.structured_output import Question, ask_json, integer_of, list_of, object_of, string_of
+from harness.protocols import ChatModel, EvaluationRuntime, Message, ScoringInput
+
+_MOST_PASSAGES, _LONGEST_PASSAGE = 12, 800
+_NO_ANSWER_FACTS = "no triplet was extracted from the answer"
+
+
+class Support(NamedTuple):
+    """The facts of an answer, and the passages that were extracted with them."""
+
+    facts: tuple[Triplet, ...]
+    passages: tuple[str, ...]
+    """As the judge wrote them."""
+
+
+class FactLists(NamedTuple):
+    """The facts of an answer and of its reference."""
+
+    answer: tuple[Triplet, ...]
+    reference: tuple[Triplet, ...]
+
+
+class PublishedJudging:
+    """The judgements of one run; raise what `Judging.judge` raises."""
+
+    def __init__(self, runtime: EvaluationRuntime, params: TripletParams) -> None:
+        self._runtime, self._params = runtime, params
+        self._supports: Once[tuple[str, ...], Support] = Once()
+        self._fact_lists: Once[tuple[str, str], FactLists] = Once()
+
+    @property
+    def plans(self) -> Mapping[TripletMetric, Callable[[ScoringInput], Awaitable[Judgement]]]:
+        """The function of each metric."""
+        return {
+            "faithfulness_published": self._faithfulness,
+            "faithfulness_cosine_published": self._faithfulness_cosine,
+            "factual_correctness_published": self._factual_correctness,
+            "factual_correctness_cosine_published": self._factual_correctness_cosine,
+        }
+
+    async def _faithfulness(self, case: ScoringInput) -> Judgement:
+        reading, support = await self.support(case)
+        flags = (
+            await supported_facts(self._runtime.judge, support) if support.passages else [0] * len(support.facts)
+        )
+        value, reason = share_found(support.facts, [flag > 0 for flag in flags], "supported")
+        return value, joined(_passages_said(support, reading), reason), reading.share_read
+
+    async def _faithfulness_cosine(self, case: ScoringInput) -> Judgement:
+        reading, support = await self.support(case)
+        if not support.passages:
+            return 0.0, _passages_said(support, reading), reading.share_read
+        facts, passages = texts_of_triplets(support.facts), windows_of_texts(support.passages)
+        highest = (await cosine_matrix(self._runtime.embedder, facts, passages)).max(axis=1)
+        return float(highest.mean()), f"highest cosines {rounded(highest.tolist())}", reading.share_read
+
+    async def _factual_correctness(self, case: ScoringInput) -> Judgement:
+        lists = await self._lists(case)
+        if not lists.answer:
+            return 0.0, _NO_ANSWER_FACTS
+        return _recall(*await common_and_missing(self._runtime.judge, lists), "counted by the judge")
+
+    async def _factual_correctness_cosine(self, case: ScoringInput) -> Judgement:
+        lists = await self._lists(case)
+        if not lists.answer:
+            return 0.0, _NO_ANSWER_FACTS
+        answer, reference = map(texts_of_triplets, lists)
+        cosines = await cosine_matrix(self._runtime.embedder, answer, reference)
+        is_near = cosines > self._params.threshold + TOLERANCE
+        found, missing = int(is_near.any(axis=1).sum()), int((~is_near.any(axis=0)).sum())
+        return _recall(found, missing, f"above a cosine of {self._params.threshold:g}")
+
+    async def support(self, case: ScoringInput) -> tuple[ContextReading, Support]:
+        """The first call of faithfulness. NotApplicable: the answer states no fact."""
+        reading = reading_of(case.prediction.contexts, self._params.context_characters)
+        windows = tuple(window.text for window in reading.windows)
+        answer = case.prediction.answer or ""
+        support = await self._supports.of((answer, *windows), partial(self._extract, answer, windows))
+        if not support.facts:
+            raise NotApplicable(_NO_ANSWER_FACTS)
+        return reading, support
+
+    async def _extract(self, answer: str, windows: Sequence[str]) -> Support:
+        """The passages of all windows; the facts of the first, because every window comes with the same answer."""
+        found = [await extract_support(self._runtime.judge, answer, window) for window in windows]
+        passages = dict.fromkeys(passage for support in found for passage in support.passages)
+        return Support(found[0].facts, tuple(passages))
+
+    async def _lists(self, case: ScoringInput) -> FactLists:
+        texts = case.prediction.answer or "", reference_answer(case.reference)
+        lists = await self._fact_lists.of(texts, partial(extract_lists, self._runtime.judge, *texts))
+        if not lists.reference:
+            raise NotApplicable("no triplet was extracted from the reference")
+        return lists
+
+
+def _recall(found: int, missing: int, how: str) -> Judgement:
+    return found / (found + missing), f"TP {found}, FN {missing}, {how}"
+
+
+def _passages_said(support: Support, reading: ContextReading) -> str:
+    """How many passages were extracted, and how many of them are literal parts of the contexts."""
+    contexts = " ".join(" ".join(window.text for window in reading.windows).split())
+    literal = sum(" ".join(passage.split()) in contexts for passage in support.passages)
+    return f"{len(support.passages)} passages extracted, {literal} of them literal"
+
+
+async def extract_support(judge: ChatModel, answer: str, contexts: str) -> Support:
+    """The first call of faithfulness: facts of the answer, and passages of the contexts about them.
+
+    A second call if the reply has no such lists; then `Unreadable`.
+    """
+    task = (
+        f"List every fact that the answer states as a triplet [head, relation, tail]. {TRIPLET_RULES} Then copy "
+        "from the passages, word for word, each sentence that is needed to check these facts."
+    )
+    form = 'Reply with JSON only: {"triplets": [["...", "...", "..."], ...], "passages": ["...", ...]}'
+    material = f"{quoted('passages', contexts)}\n\n{quoted('answer', answer)}"
+    messages = [
+        Message("system", f"You prepare the check of an answer against passages. {RULE}\n{task}\n{form}"),
+        Message("user", f"{material}\n\n{form}"),
+    ]
+    passages = list_of(string_of(_LONGEST_PASSAGE), _MOST_PASSAGES)
+    schema = object_of({"triplets": TRIPLET_LIST, "passages": passages})
+    # 800 characters are about 200 tokens; few passages are that long.
+    asked = Question(messages, schema, _read_support, MAX_TOKENS + 100 * _MOST_PASSAGES)
+    return (await ask_json(judge, asked)).value
+
+
+def _read_support(reply: Mapping[str, Any]) -> Support:
+    listed = reply.get("passages")
+    if not isinstance(listed, list) or not all(isinstance(passage, str) for passage in listed):
+        raise ValueError("no list of passages")
+    passages = tuple(dict.fromkeys(passage.strip() for passage in listed[:_MOST_PASSAGES] if passage.strip()))
+    return Support(valid_triplets(reply.get("triplets")), passages)
+
+
+async def supported_facts(judge: ChatModel, support: Support) -> list[int]:
+    """The second call of faithfulness: for each fact 1 if the passages support it, otherwise 0."""
+    wanted = VerdictRequest(
+        role=f"You check statements against passages. {MATERIAL}",
+        task="For each statement give 1 if the passages support it, and 0 if they do not.",
+        material=quoted("passages", BETWEEN.join(support.passages)),
+        name="supported",
+        numbers=frozenset({1}),
+    )
+    return await verdicts_on(judge, wanted, support.facts)
+
+
+async def extract_lists(judge: ChatModel, answer: str, reference: str) -> FactLists:
+    """The first call of factual correctness: the facts of both texts.
+
+    A second call if the reply has no such lists; then `Unreadable`.
+    """
+    task = (
+        "List every fact that the answer states, and every fact that the reference states, each as a triplet "
+        f"[head, relation, tail]. {TRIPLET_RULES} A text without any fact has an empty list."
+    )
+    form = (
+        'Reply with JSON only: {"answer": [["...", "...", "..."], ...], "reference": [["...", "...", "..."], ...]}'
+    )
+    material = f"{quoted('answer', answer)}\n\n{quoted('reference', reference)}"
+    messages = [
+        Message(
+            "system", f"You extract facts from an answer and from its reference answer. {RULE}\n{task}\n{form}"
+        ),
+        Message("user", f"{material}\n\n{form}"),
+    ]
+    schema = object_of({"answer": TRIPLET_LIST, "reference": TRIPLET_LIST})
+
+    def read(reply: Mapping[str, Any]) -> FactLists:
+        return FactLists(valid_triplets(reply.get("answer")), valid_triplets(reply.get("reference")))
+
+    return (await ask_json(judge, Question(messages, schema, read, 2 * MAX_TOKENS))).value
+
+
+async def common_and_missing(judge: ChatModel, lists: FactLists) -> tuple[int, int]:
+    """The second call of factual correctness: the judge's counts of true positives and false negatives.
+
+    A second call if a count is impossible; then `Unreadable`.
+    """
+    most, missing = len(lists.answer), len(lists.reference)
+    task = (
+        "Count tp: the facts of the answer that are also in the reference, in any words. Count fn: the facts of "
+        'the reference that are missing in the answer. Reply with JSON only: {"tp": ..., "fn": ...}'
+    )
+    material = (
+        f"{quoted('answer', numbered(lists.answer))}\n\n{quoted('reference', numbered(lists.reference))}\n\n{task}"
+    )
+    messages = [
+        Message("system", f"You compare the facts of an answer with those of a reference. {MATERIAL}\n{task}"),
+        Message("user", material),
+    ]
+    schema = object_of({"tp": integer_of(0, most), "fn": integer_of(0, missing)})
+
+    def read(reply: Mapping[str, Any]) -> tuple[int, int]:
+        found, lost = reply.get("tp"), reply.get("fn")
+        if type(found) is not int or type(lost) is not int:
+            raise ValueError("no counts tp and fn")
+        if not (0 <= found <= most and 0 <= lost <= missing and found + lost):
+            raise ValueError(f"tp {found} and fn {lost} cannot be counts of {most} and {missing} facts")
+        return found, lost
+
+    return (await ask_json(judge, Question(messages, schema, read, 40))).value

@@ -1,0 +1,279 @@
+"""Dong et al. 2025: KG-based scores of RAG answers, beside RAGAS and people."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from typing import TYPE_CHECKING
+
+from harness.api.evaluating import EvaluateOptions, open_answer
+from harness.core.errors import ConfigError
+from harness.display import Entry, Quantity, Table, printable
+from harness.evaluators.kg.evaluator import built
+from harness.evaluators.kg.graph_files import QueryGraph, make_graph
+from harness.evaluators.kg.graphs.drawing import query_graph_figure
+from harness.evaluators.kg.text_pairs import PAIRS, PairName
+from harness.extensions.meta_evaluation.answers_as_run import scored_values
+from harness.extensions.meta_evaluation.correlation_columns import (
+    HumanLabel,
+    LabelSheet,
+    ValueColumns,
+    measured_columns,
+    with_labels,
+)
+from harness.extensions.meta_evaluation.correlations import correlated_pair
+from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
+from harness.extensions.meta_evaluation.sensitivity import (
+    SensitivityOptions,
+    SensitivityResult,
+    measure_sensitivity,
+)
+from harness.extensions.reproduce import drawing
+from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns
+from harness.protocols import AnswerChoice
+from harness.store import RunDir
+from harness.store.annotations import read_annotations
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from harness.display.plotting import NewFigure
+
+_RAGAS: dict[PairName, str] = {
+    "context_relevancy": "ragas_context_relevance",
+    "answer_relevancy": "ragas_response_relevancy",
+    "faithfulness": "ragas_faithfulness",
+    "factual_correctness": "ragas_factual_correctness",
+}
+"""The metric of RAGAS for the texts of each pair."""
+_KG = {
+    "multi-hop": "kg_multi_hop_{}_published",
+    "community": "kg_community_{}_published",
+    "multi-hop, with names": "kg_multi_hop_{}",
+    "community, with names": "kg_community_{}",
+}
+"""As published, and ours, which compares short answers by their names."""
+_DATA = {"UDA-QA": "uda_qa", "MS MARCO": "ms_marco"}
+_GRAPH_PAIRS: tuple[PairName, ...] = ("context_relevancy", "faithfulness", "factual_correctness")
+_MOST_NODES = 40
+"""Triplets of a graph that can be read on a page."""
+
+
+def _run(runs: PaperRuns, data: str) -> RunDir:
+    for view in runs.views_of("naive"):
+        if view.manifest.identity["dataset"]["name"] == _DATA[data]:
+            return view.run
+    raise NotMade(f"no run over {data}")
+
+
+def _beside_ragas(runs: PaperRuns, data: str) -> Table:
+    """Spearman's correlation of KG-based scores with RAGAS, by dimension."""
+    columns = measured_columns([_run(runs, data)])
+    rows: list[tuple[Entry, ...]] = [
+        (_spoken(pair), *(_spearman(columns, name.format(pair), _RAGAS[pair]) for name in _KG.values()))
+        for pair in PAIRS
+    ]
+    return _table(("dimension", *_KG), rows, f"Spearman's correlation with RAGAS over the answers to {data}.")
+
+
+def _beside_people(runs: PaperRuns) -> Table:
+    """Spearman's correlation of KG-based scores and RAGAS with the mean label of an answer, by dimension."""
+    found = [_run(runs, data) for data in _DATA]
+    given = _scripted_labels(found) if runs.models == "scripted" else _labels(found)
+    if not given:
+        raise NotMade("no answer is labelled: `rag-harness annotate RUN --fraction 0.1`, for each of its runs")
+    rows: list[tuple[Entry, ...]] = []
+    columns = with_labels(measured_columns(found), LabelSheet(found[0].path, tuple(given), 0))
+    for pair, place in PAIRS.items():
+        names = [*(name.format(pair) for name in _KG.values()), _RAGAS[pair]]
+        rows.append((_spoken(pair), *(_spearman(columns, name, place.dimension) for name in names)))
+    people = len({label.annotator for label in given})
+    note = f"Spearman's correlation with the labels of {people} people."
+    if runs.models == "scripted":
+        note = "Scripted labels: they mean nothing."
+    return _table(("dimension", *_KG, "RAGAS"), rows, note)
+
+
+def _labels(found: Sequence[RunDir]) -> list[HumanLabel]:
+    return [
+        HumanLabel(run.run_id, one.query_id, one.annotator, one.dimension, one.label)
+        for run in found
+        for one in read_annotations(run)
+        if one.dimension and one.label is not None
+    ]
+
+
+def _scripted_labels(found: Sequence[RunDir]) -> list[HumanLabel]:
+    """Labels of every answer that depend on nothing but its name."""
+    return [
+        HumanLabel(run.run_id, row.query.query_id, annotator, place.dimension, 1 + digest[at] % 5)
+        for run in found
+        for row in run.sample()
+        for annotator in ("scripted-1", "scripted-2")
+        for digest in [hashlib.sha256(f"{annotator} {row.query.query_id}".encode()).digest()]
+        for at, place in enumerate(PAIRS.values())
+    ]
+
+
+def _spearman(columns: ValueColumns, one: str, other: str) -> Entry:
+    if not {one, other} <= columns.values.keys():
+        return "not scored"
+    pair = correlated_pair(columns, one, other)
+    if pair.found is None:
+        return pair.why_not
+    rho = pair.found.spearman
+    return Quantity(rho.value, *rho.interval, n=pair.n, unit="coefficient")
+
+
+def _substituted(runs: PaperRuns, data: str, *, is_wrong: bool) -> Table:
+    """The scores of each answer that was replaced by its reference, or by the answer to another query."""
+    sensed = _sensed(runs, data)
+    ((_, wrong),) = sensed.runs.swapped
+    values = scored_values((wrong if is_wrong else sensed.runs.base).scores())
+    columns = {
+        f"{title}, {_spoken(pair)}": values.get(name, {})
+        for pair in ("answer_relevancy", "factual_correctness")
+        for title, name in (
+            ("multi-hop", f"kg_multi_hop_{pair}_published"),
+            ("community", f"kg_community_{pair}_published"),
+            ("RAGAS", _RAGAS[pair]),
+        )
+    }
+    queries = sorted({query for column in columns.values() for query in column})
+    rows: list[tuple[Entry, ...]] = [
+        (query, *(Quantity(column.get(query)) for column in columns.values())) for query in queries
+    ]
+    means = (f"{title} {sum(own.values()) / len(own):.2f}" for title, own in columns.items() if own)
+    return _table(("query", *columns), rows, f"Means: {'; '.join(means)}.")
+
+
+def _sensed(runs: PaperRuns, data: str) -> SensitivityResult:
+    key = f"sensitivity {data}"
+    if key not in runs.made:
+        evaluate = EvaluateOptions(runs.config, ("kg", "ragas"), runs.settings, None, runs.work, runs.quiet)
+        options = SensitivityOptions(PerturbationChoice(swaps=("wrong_answer",)), evaluate)
+        try:
+            sensed = measure_sensitivity(_run(runs, data), options)
+        except ConfigError as error:
+            raise NotMade(error.what) from error
+        if sensed.evaluation.stopped:
+            raise NotMade("the scoring of replaced answers was interrupted")
+        runs.made[key] = sensed
+    found = runs.made[key]
+    assert isinstance(found, SensitivityResult)  # noqa: S101 - made above
+    return found
+
+
+def _graph(runs: PaperRuns) -> tuple[str, QueryGraph]:
+    """The graph of the first query for which both texts have triplets and an entity is reached, and what it is."""
+    found = runs.made.get("graph") or _first_graph(runs)
+    runs.made["graph"] = found
+    assert isinstance(found, tuple)  # noqa: S101 - made here
+    return found
+
+
+def _first_graph(runs: PaperRuns) -> tuple[str, QueryGraph]:
+    for run, pair, query in _reaching(runs):
+        choice = AnswerChoice(str(run.path), query, "kg", 0, runs.config, runs.settings, runs.work, runs.quiet)
+        with open_answer(choice) as answer, closing(built("kg", answer.params, answer.runtime)) as evaluator:
+            found = asyncio.run(make_graph(evaluator, answer, pair))
+        sides = found.graph.inputs, found.graph.contexts
+        if all(side.triplets for side in sides) and sum(len(side.triplets) for side in sides) <= _MOST_NODES:
+            return f"{_spoken(pair)} of {printable(query)}: {printable(found.question, 120)}", found
+    raise NotMade("no answer has a graph of triplets in which an entity of the input reaches the context")
+
+
+def _reaching(runs: PaperRuns) -> Iterator[tuple[RunDir, PairName, str]]:
+    for pair in _GRAPH_PAIRS:
+        for data in _DATA:
+            run = _run(runs, data)
+            values = scored_values(run.scores()).get(f"kg_multi_hop_{pair}_published", {})
+            yield from ((run, pair, query) for query, value in sorted(values.items()) if value > 0)
+
+
+def _construction(runs: PaperRuns) -> Table:
+    """The triplets of both texts, and the SIMILAR edges between them, with their weights."""
+    title, found = _graph(runs)
+    rows: list[tuple[Entry, ...]] = []
+    for name, side in (("input", found.graph.inputs), ("context", found.graph.contexts)):
+        rows += [(name, *map(printable, triplet), Quantity(0.9)) for triplet in side.triplets]
+    rows += [
+        (
+            "both",
+            printable(edge.input_entity),
+            "SIMILAR",
+            printable(edge.context_entity),
+            Quantity(edge.similarity),
+        )
+        for edge in found.graph.similar_edges()
+    ]
+    return _table(("text", "head", "relation", "tail", "weight"), rows, f"The graph of {title}.")
+
+
+def _matching(runs: PaperRuns) -> Table:
+    """The input entities with the cost of their cheapest path to a context entity."""
+    title, found = _graph(runs)
+    costs = {match.entity: match.cost for match in found.matches}
+    ends = {match.entity: match.similar.context_entity for match in found.matches}
+    rows = [
+        (printable(label), printable(ends.get(label, "none within reach")), Quantity(costs.get(label)))
+        for label in found.graph.inputs.labels
+    ]
+    said = f"multi-hop {found.scores.multi_hop:.2f}, community {found.scores.community:.2f}"
+    return _table(("input entity", "reaches", "cost"), rows, f"The graph of {title}. Scores: {said}.")
+
+
+def _draw_graph(_table: Table, runs: PaperRuns, new_figure: NewFigure, *, is_matched: bool) -> Figure:
+    title, found = _graph(runs)
+    return query_graph_figure(found.graph, found.matches if is_matched else None, title, new_figure)
+
+
+def _spoken(pair: str) -> str:
+    return pair.replace("_", " ")
+
+
+def _table(header: Sequence[str], rows: Sequence[tuple[Entry, ...]], note: str) -> Table:
+    return Table("", "", tuple(header), tuple(rows), note)
+
+
+def _on(data: str, make: Callable[..., Table], **more: bool) -> Callable[[PaperRuns], Table]:
+    return lambda runs: make(runs, data, **more)
+
+
+def _substitution(number: str, title: str, data: str, *, is_wrong: bool) -> Item:
+    make = _on(data, _substituted, is_wrong=is_wrong)
+    return Item(number, f"scores of {title} as answers, {data}", make, drawing.histograms)
+
+
+# A coefficient needs ten answers.
+_SMALL = {
+    "matrix": {
+        "dataset": [
+            {"name": "uda_qa", "sample": {"per_type": 12, "seed": 42}},
+            {"name": "ms_marco", "sample": {"per_type": 4, "seed": 42}},
+        ]
+    },
+    "per_system.naive.answer.top_k": 2,
+}
+PAPER = Paper(
+    name="kg_eval",
+    citation="Dong, Zolfaghari, Petrovic and Knoll 2025, KG-based RAG evaluation",
+    configs=("kg_eval.yaml",),
+    settings={"local": _SMALL, "scripted": _SMALL},
+    items=(
+        *(
+            Item(number, f"KG-based scores and RAGAS, {data}", _on(data, _beside_ragas), drawing.bars)
+            for number, data in (("figure-1a", "UDA-QA"), ("figure-1b", "MS MARCO"))
+        ),
+        Item("figure-1c", "KG-based scores, RAGAS and people", _beside_people, drawing.bars),
+        _substitution("figure-1d", "reference answers", "UDA-QA", is_wrong=False),
+        _substitution("figure-1e", "reference answers", "MS MARCO", is_wrong=False),
+        _substitution("figure-1f", "wrong answers", "UDA-QA", is_wrong=True),
+        _substitution("figure-1g", "wrong answers", "MS MARCO", is_wrong=True),
+        Item("figure-2a", "a graph", _construction, partial(_draw_graph, is_matched=False), True),
+        Item("figure-2b", "its paths and communities", _matching, partial(_draw_graph, is_matched=True), True),
+    ),
+)

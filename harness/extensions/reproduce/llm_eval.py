@@ -1,0 +1,224 @@
+"""Dong 2025: a judge that verifies triplets of facts, validated by cosines, beside RAGAS."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from harness.api.evaluating import open_answer
+from harness.core.records import Triplet
+from harness.display import Entry, Quantity, Table, printable
+from harness.display.plotting import LIGHT, PALETTE
+from harness.evaluators.judge_calls import NotApplicable
+from harness.evaluators.score_preconditions import reference_answer, score_without_reading
+from harness.evaluators.triplet import TripletParams
+from harness.evaluators.triplet.published import PublishedJudging
+from harness.extensions.meta_evaluation.answers_as_run import scored_values
+from harness.extensions.meta_evaluation.correlation_columns import measured_columns
+from harness.extensions.meta_evaluation.correlations import (
+    HIGH,
+    LOW,
+    CorrelatedPair,
+    column_spread,
+    correlated_pair,
+    group_means,
+)
+from harness.extensions.reproduce import drawing
+from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns
+from harness.llm_utils.structured_output import Unreadable
+from harness.protocols import AnswerChoice, OpenedAnswer
+from harness.statistics.correlation import Coefficient
+from harness.store import RunDir
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from harness.display.plotting import NewFigure
+
+_METRICS = {
+    "response relevancy": ("triplet_response_relevancy", "ragas_response_relevancy"),
+    "faithfulness": ("triplet_faithfulness_published", "ragas_faithfulness"),
+    "factual correctness": ("triplet_factual_correctness_published", "ragas_factual_correctness"),
+}
+"""LLM-eval's metric and RAGAS's of the same name, which need not measure the same."""
+_COSINES = {
+    "faithfulness": "triplet_faithfulness_cosine_published",
+    "factual correctness": "triplet_factual_correctness_cosine_published",
+}
+_MOST_TRIED = 20
+"""Answers of which one must state a fact."""
+_RHO = "Spearman's rho"
+
+
+def _run(runs: PaperRuns) -> RunDir:
+    return runs.view("naive").run
+
+
+def _decomposition(runs: PaperRuns) -> Table:
+    """An answer and the facts that the judge extracted from it."""
+    run = _run(runs)
+    for query, record in list(run.records().items())[:_MOST_TRIED]:
+        if record.prediction is None:
+            continue
+        choice = AnswerChoice(
+            str(run.path), query[0], "triplet", 0, runs.config, runs.settings, runs.work, runs.quiet
+        )
+        with open_answer(choice) as answer:
+            params = answer.params
+            assert isinstance(params, TripletParams)  # noqa: S101 - the params of this evaluator
+            measure = next(one for one in answer.case.measures if one.reads == {"answer", "contexts"})
+            if score_without_reading(answer.case, measure):
+                continue
+
+            try:
+                found = asyncio.run(_facts(answer, params))
+            except (NotApplicable, Unreadable):
+                continue
+        text = printable(answer.case.prediction.answer or "", 400)
+        rows = [(f"fact {number}", printable(" ".join(fact), 200)) for number, fact in enumerate(found, start=1)]
+        return _table(
+            ("part", "text"), [("answer", text), *rows], "Each fact is a triplet, here without its bars."
+        )
+    raise NotMade(f"none of the first {_MOST_TRIED} answers states a fact")
+
+
+async def _facts(answer: OpenedAnswer, params: TripletParams) -> tuple[Triplet, ...]:
+    with answer.runtime.charge():
+        _, support = await PublishedJudging(answer.runtime, params).support(answer.case)
+    return support.facts
+
+
+def _entry(runs: PaperRuns) -> Table:
+    """The first query with its contexts, the answer and the reference."""
+    run = _run(runs)
+    rows = run.sample_by_id()
+    for (query, _), record in run.records().items():
+        if record.prediction and record.prediction.answer:
+            contexts = " ".join(context.text for context in record.prediction.contexts)
+            texts = (
+                rows[query].query.text,
+                contexts,
+                record.prediction.answer,
+                reference_answer(rows[query].reference),
+            )
+            return _table(
+                ("question", "context", "answer", "reference"), [tuple(printable(one, 300) for one in texts)]
+            )
+    raise NotMade("no query was answered")
+
+
+def _groups(runs: PaperRuns, name: str) -> Table:
+    """The mean cosine score where the judge's score is high and where it is low."""
+    columns = measured_columns([_run(runs)]).values
+    judged, cosine = _METRICS[name][0], _COSINES[name]
+    if not {judged, cosine} <= columns.keys():
+        raise NotMade("no answer has a score of the judge and one by cosine")
+    found = group_means(columns[judged], columns[cosine])
+    rows: list[tuple[Entry, ...]] = [
+        (f"above {HIGH:g}", Quantity(found.high, unit="coefficient"), Quantity(found.n_high, unit="count")),
+        (f"below {LOW:g}", Quantity(found.low, unit="coefficient"), Quantity(found.n_low, unit="count")),
+    ]
+    if found.high is not None and found.high == found.low:
+        raise NotMade(f"both groups have a mean of {found.high:.2f}")
+    if not (found.n_high and found.n_low):
+        raise NotMade(
+            f"{found.n_high} answers are above {HIGH:g} and {found.n_low} below {LOW:g}: both are needed"
+        )
+    return _table(("score of the judge", "mean score by cosine", "answers"), rows)
+
+
+def _draw_means(table: Table, runs: PaperRuns, new_figure: NewFigure) -> Figure:
+    """Without the numbers of answers, which are on another scale."""
+    return drawing.bars(_table(table.header[:2], [row[:2] for row in table.rows]), runs, new_figure)
+
+
+def _validation(runs: PaperRuns, name: str) -> Table:
+    """The judge's score and that by cosine of each answer; their correlation first."""
+    columns = measured_columns([_run(runs)])
+    judged, cosine = _METRICS[name][0], _COSINES[name]
+    if not {judged, cosine} <= columns.values.keys():
+        raise NotMade("no answer has a score of the judge and one by cosine")
+    pair = correlated_pair(columns, judged, cosine)
+    shared = sorted(columns.values[judged].keys() & columns.values[cosine].keys())
+    points: list[tuple[Entry, ...]] = [
+        (printable(answer.query_id), *(Quantity(columns.values[one][answer]) for one in (judged, cosine)), "")
+        for answer in shared
+    ]
+    return _table(
+        ("answer", "score of the judge", "score by cosine", _RHO), [("all answers", "", "", _rho(pair)), *points]
+    )
+
+
+def _rho(pair: CorrelatedPair) -> Entry:
+    if pair.found is None:
+        return pair.why_not
+    rho: Coefficient = pair.found.spearman
+    return Quantity(rho.value, *rho.interval, n=pair.n, unit="coefficient")
+
+
+def _draw_points(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
+    points = [
+        (one.value or 0.0, other.value or 0.0)
+        for _, one, other, _ in table.rows
+        if isinstance(one, Quantity) and isinstance(other, Quantity)
+    ]
+    figure = new_figure(figsize=(4.6, 3.6), layout="constrained")
+    axes = figure.subplots()
+    axes.scatter([one for one, _ in points], [other for _, other in points], s=14, color=PALETTE[0], alpha=0.5)
+    axes.set_xlabel(table.header[1])
+    axes.set_ylabel(table.header[2])
+    axes.grid(color=LIGHT, linewidth=0.6)
+    return figure
+
+
+def _comparison(runs: PaperRuns) -> Table:
+    """Means and sample standard deviations of LLM-eval's metrics and RAGAS's."""
+    values = scored_values(_run(runs).scores())
+    rows: list[tuple[Entry, ...]] = []
+    for name, measures in _METRICS.items():
+        own = [values.get(measure, {}) for measure in measures]
+        spreads = [column_spread([*one.values()]) if one else None for one in own]
+        means = (Quantity(one and one.mean, unit="coefficient") for one in spreads)
+        deviations = (Quantity(one and one.deviation, unit="coefficient") for one in spreads)
+        rows.append((name, *means, *deviations))
+    header = ("metric", *(f"{what}, {whose}" for what in ("mean", "deviation") for whose in ("LLM-eval", "RAGAS")))
+    return _table(header, rows)
+
+
+def _table(header: Sequence[str], rows: Sequence[tuple[Entry, ...]], note: str = "") -> Table:
+    return Table("", "", tuple(header), tuple(rows), note)
+
+
+def _of(name: str, make: Callable[[PaperRuns, str], Table]) -> Callable[[PaperRuns], Table]:
+    return lambda runs: make(runs, name)
+
+
+_LOCAL: Mapping[str, object] = {
+    # The data directory has no test split, whose 2,400 rows come from the hub.
+    "dataset.subset": "train",
+    "dataset.sample": {"per_type": 12, "seed": 42},
+    "models.judge_embedder": {"provider": "minilm"},
+    "per_system.naive.answer.top_k": 2,
+}
+PAPER = Paper(
+    name="llm_eval",
+    citation="Dong 2025, LLM result post-processing and verification",
+    configs=("llm_eval.yaml",),
+    # Cosines of a scripted model's facts stay far below 0.9.
+    settings={"local": _LOCAL, "scripted": {**_LOCAL, "per_evaluator.triplet.threshold": 0.2}},
+    items=(
+        Item("table-I", "an answer and its facts", _decomposition),
+        Item("table-II", "an entry of the evaluation set", _entry),
+        Item("figure-6", "faithfulness by cosine, by group", _of("faithfulness", _groups), _draw_means),
+        Item("figure-7", "faithfulness by judge and by cosine", _of("faithfulness", _validation), _draw_points),
+        Item("figure-9", "correctness by cosine, by group", _of("factual correctness", _groups), _draw_means),
+        Item(
+            "figure-10",
+            "correctness by judge and by cosine",
+            _of("factual correctness", _validation),
+            _draw_points,
+        ),
+        Item("figure-11", "means and deviations beside RAGAS", _comparison, drawing.bars),
+    ),
+)
