@@ -151,7 +151,7 @@ class Prediction(Record):
     only their documents are known, and `contexts` have no text. True without contexts: nothing was found, which
     has the worst value."""
     evidence: tuple[Context, ...] = ()
-    """Sentences that the system offers as evidence, each with its span."""
+    """Sentences that the system offers as evidence, each with its span unless a model wrote it in other words."""
     trace: tuple[Step, ...] = ()
     retrieved: Places | None = None
     """Locations of all retrieved passages, best first, beyond those used in `contexts`, so that a fact missing in
