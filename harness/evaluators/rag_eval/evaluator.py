@@ -45,7 +45,14 @@ _FIGURE = PanelFigure(
 )
 
 
-_STANDS_FOR: dict[str, Dimension] = {"query_relevance": "response_relevancy", "factual_accuracy": "faithfulness"}
+_STANDS_FOR: dict[str, Dimension] = {
+    "query_relevance": "response_relevancy",
+    "factual_accuracy": "faithfulness",
+    "coverage": "coverage",
+    "coherence": "coherence",
+    "fluency": "fluency",
+    "confidence": "quality",
+}
 
 
 def _measure(name: str, summary: str) -> Measure:
