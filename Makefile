@@ -2,6 +2,7 @@
 #   make bench                                   the demo: retrieval, then answers of a small model on this machine
 #   make bench SYSTEM=naive DATASET=multihop_rag ARGS="--set dataset.sample.per_type=5"
 #   make sweep CONFIG=configs/sweeps/top_k.yaml  many cells from one config
+#   make reproduce PAPER=thesis MODELS=local     every table and figure of a paper; MODELS=published needs a key
 #   make report RUNS="demo--naive"               a report of runs that are there
 #   make perf BENCHES="startup report"           how fast and how large it is, beside what else there is
 #   make test | make check | make setup | make clean
@@ -11,13 +12,14 @@ CONFIG  ?= $(or $(wildcard configs/bench/$(DATASET).yaml),configs/bench/default.
 FIRST    = $(if $(filter demo,$(DATASET)),$(if $(SYSTEM),,$(if $(filter file,$(origin CONFIG)),configs/bench/retrieval.yaml)))
 ARGS    ?=
 RUNS    ?=
+MODELS  ?= local
 BIN      = .venv/bin
 BENCHES  = startup runner call_cost judgements embedding local_model bertscore kg_scores report memory growth
 export PYTHON
 # The files of the tests that are marked so; tests/conftest.py holds that no others are.
 marked   = $$(grep -rl --include='test_*.py' 'mark\.$(1)' tests | sort)
 
-.PHONY: setup bench sweep report test check perf clean
+.PHONY: setup bench sweep reproduce report test check perf clean
 
 setup:
 	@scripts/setup bench
@@ -28,6 +30,9 @@ bench: setup
 sweep: CONFIG = configs/sweeps/top_k.yaml
 sweep: setup
 	@$(BIN)/rag-harness run --config $(CONFIG) $(ARGS)
+
+reproduce: setup
+	@$(BIN)/rag-harness reproduce $(or $(PAPER),$(error name a paper: make reproduce PAPER=thesis)) --models $(MODELS) $(ARGS)
 
 report: setup
 	@$(BIN)/rag-harness report $(or $(RUNS),$(error name the runs: make report RUNS="...", see `rag-harness plan`)) $(ARGS)

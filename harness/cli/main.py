@@ -13,6 +13,7 @@ from harness.cli.contributed_commands import CommandsByJob, add_plugged
 from harness.cli.import_answers import import_command
 from harness.cli.options import (
     AgainstOption,
+    BesideOption,
     ConfigsOption,
     Creatable,
     DatasetOption,
@@ -292,6 +293,7 @@ def report(
     figures: FiguresOption = None,
     full: FullOption = False,
     as_json: JsonOption = False,
+    beside: BesideOption = None,
 ) -> None:
     """Say what to choose, and write a report: page, figures and tables.
 
@@ -302,11 +304,14 @@ def report(
       rag-harness report demo--naive --out my-report
 
       rag-harness report demo--naive demo--kg --measure Recall@10 --figures pdf
+
+      rag-harness report multihop_rag--naive multihop_rag--kg --beside thesis
     """
     from harness.cli.report import ReportOptions, report_runs
 
     formats = tuple(one.value for one in figures or ())
-    report_runs(runs, ReportOptions(out, results, prices, measure, margin, full, as_json, formats=formats))
+    options = ReportOptions(out, results, prices, measure, margin, full, as_json, formats=formats, beside=beside)
+    report_runs(runs, options)
 
 
 @app.command(rich_help_panel="decide")

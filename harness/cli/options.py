@@ -112,6 +112,10 @@ FreshIndexOption = Annotated[
 RecordsOnlyOption = Annotated[bool, typer.Option("--records-only", help="Answer only; do not evaluate or report.")]
 PathOnlyOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print only the path of the report.")]
 ReportFolderOption = Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the report.")]
+BesideOption = Annotated[
+    str | None,
+    typer.Option("--beside", metavar="PAPER", help="Show a paper's values beside: thesis, or a CSV."),
+]
 FiguresOption = Annotated[
     list[FigureFormat] | None,
     typer.Option("--figures", help="Write figures in this format as well as SVG."),

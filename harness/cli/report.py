@@ -15,6 +15,7 @@ from harness.core.hashing import short_digest
 from harness.report import check_report, load_chapters, render_terminal, write_report
 from harness.report.chapter import Chapter
 from harness.report.folder import is_current
+from harness.report.published import read_published
 from harness.report.write import PAGE
 from harness.runner.machine_info import git_commit
 from harness.statistics import Prices
@@ -41,6 +42,8 @@ class ReportOptions:
     """Keep a report that this version of the harness wrote from the same runs and scores."""
     formats: tuple[str, ...] = ()
     """Formats of figures besides SVG."""
+    beside: str | None = None
+    """A paper, or a CSV file, whose values to show beside those of the runs."""
 
 
 def _key(runs: Sequence[RunDir], chapters: Sequence[Chapter], options: ReportOptions) -> str:
@@ -51,7 +54,7 @@ def _key(runs: Sequence[RunDir], chapters: Sequence[Chapter], options: ReportOpt
         return ""
     # The verdicts also depend on prices and on earlier runs beside these.
     verdicts = [chapter.findings.verdict.to_json() for chapter in chapters]
-    return short_digest([__version__, commit, found, verdicts, list(options.formats)])
+    return short_digest([__version__, commit, found, verdicts, list(options.formats), options.beside])
 
 
 def report_runs(names: Sequence[str], options: ReportOptions) -> None:
@@ -66,7 +69,8 @@ def print_report(runs: Sequence[RunDir], options: ReportOptions, prices: Prices,
     of the page.
     """
     folder = options.out or options.results / "reports" / short_digest(sorted(run.run_id for run in runs))
-    chapters = load_chapters(runs, prices, options.measure, options.margin)
+    published = read_published(options.beside) if options.beside else None
+    chapters = load_chapters(runs, prices, options.measure, options.margin, published)
     key = _key(runs, chapters, options)
     if options.keep_current and is_current(folder, key):
         page = folder / PAGE

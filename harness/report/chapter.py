@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from harness.display import Content, Drawing, Picture, Section, Table, counted, file_name, format_value, printable
 from harness.display.plotting import WIDTH_IN, NewFigure
 from harness.display.text_format import type_name
+from harness.report.published import Published
 from harness.report.sections import ANCHORS, NOTES, SECTIONS, Reported, SectionSpec
 from harness.report.sections.fixed import AFTER_MEASURES, BEFORE_MEASURES
 from harness.report.sections.measured import measured_sections
@@ -59,19 +60,25 @@ class Chapter:
 
 
 def load_chapters(
-    runs: Sequence[RunDir], prices: Prices, measure: str | None = None, margin: float | None = None
+    runs: Sequence[RunDir],
+    prices: Prices,
+    measure: str | None = None,
+    margin: float | None = None,
+    published: Published | None = None,
 ) -> list[Chapter]:
     """A chapter, without pictures, for each data set selection; see `load_groups`.
 
     `measure`: the metric that ranks; None: from the configs or the data set. `margin`: by how many points a run
-    may be worse and still count as good; None: from the configs.
+    may be worse and still count as good; None: from the configs. `published`: values to show beside them.
     """
-    return [build_chapter(group, measure, margin) for group in load_groups(runs, prices)]
+    return [build_chapter(group, measure, margin, published) for group in load_groups(runs, prices)]
 
 
-def build_chapter(group: Group, measure: str | None = None, margin: float | None = None) -> Chapter:
+def build_chapter(
+    group: Group, measure: str | None = None, margin: float | None = None, published: Published | None = None
+) -> Chapter:
     """The sections of a group, as words and tables."""
-    reported = Reported(group, find(group, measure, margin))
+    reported = Reported(group, find(group, measure, margin), published)
     specs, refusals = sections_of(group)
     taken: set[str] = set()
     sections = []

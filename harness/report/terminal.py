@@ -11,7 +11,7 @@ from harness.display import Entry, Quantity, Section, Table, counted
 from harness.report.chapter import Chapter
 from harness.report.leaderboard import leaderboard
 from harness.report.render.terminal import WIDTH, fits, plain, print_notes, print_table
-from harness.report.sections import ANSWER, NOTES
+from harness.report.sections import ANSWER, BESIDE, NOTES
 from harness.store import name_for
 
 BRIEF_WIDTH = 80
@@ -31,8 +31,8 @@ def render_terminal(
         console.print(Text("No runs to report on."))
     for chapter in chapters:
         _print_verdict(chapter, console, min(console.width, BRIEF_WIDTH), full=full)
-        if full:
-            _print_sections(chapter, console, min(console.width, WIDTH))
+        keys = [spec.name for spec in chapter.specs if spec.in_terminal] if full else [BESIDE]
+        _print_sections(chapter, console, min(console.width, WIDTH), keys)
     if len(chapters) > 1:
         console.print(Text("Different queries or documents: do not compare across data sets.", style="yellow"))
     if page is not None:
@@ -75,10 +75,10 @@ def _print_next(chapters: Sequence[Chapter], console: Console) -> None:
             console.print(plain(f"next: rag-harness {command}"), soft_wrap=True)
 
 
-def _print_sections(chapter: Chapter, console: Console, width: int) -> None:
-    for spec in chapter.specs:
-        section = chapter.section(spec.name) if spec.in_terminal else None
-        if section is None or section.key in {ANSWER, NOTES}:
+def _print_sections(chapter: Chapter, console: Console, width: int, keys: Sequence[str]) -> None:
+    for key in keys:
+        section = chapter.section(key)
+        if section is None or key in {ANSWER, NOTES}:
             continue
         _print_words(section, console, width)
         for table in section.content.tables:

@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from harness.display import Content, Drawing
 from harness.display.plotting import NewFigure
 from harness.registry import PluginKind
+from harness.report.published import Published
 from harness.report.verdict.findings import Findings
 from harness.report.view import Group
 
-__all__ = ["ANCHORS", "ANSWER", "NOTES", "QUESTIONS", "SECTIONS", "Reported", "SectionSpec"]
+__all__ = ["ANCHORS", "ANSWER", "BESIDE", "NOTES", "QUESTIONS", "SECTIONS", "Reported", "SectionSpec"]
 
 ANSWER, NOTES = "answer", "notes"
 """The two sections with which a chapter begins: every form shows them in its own way."""
+BESIDE = "beside"
+"""Published values; a terminal shows it whenever it was asked for."""
 QUESTIONS = {
     "chance": "Is it chance?",
     "cost": "What does it cost?",
@@ -35,6 +38,8 @@ class Reported:
 
     group: Group
     findings: Findings
+    published: Published | None = None
+    """Values of a paper to show beside those of the runs."""
 
 
 @dataclass(frozen=True)

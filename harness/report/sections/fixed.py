@@ -13,7 +13,8 @@ from harness.report.figures.resources import draw_resources
 from harness.report.figures.significance import draw_significance
 from harness.report.figures.sweeps import draw_sweeps
 from harness.report.leaderboard import leaderboard
-from harness.report.sections import ANSWER, NOTES, Reported, SectionSpec
+from harness.report.published import beside_content
+from harness.report.sections import ANSWER, BESIDE, NOTES, Reported, SectionSpec
 from harness.report.tables import costs, runs, scores
 from harness.report.tables.break_even import break_even_tables
 from harness.report.tables.statistics import statistics_lines, statistics_tables
@@ -46,6 +47,11 @@ def _significance(reported: Reported) -> Content:
 def _judges(reported: Reported) -> Content:
     table, left = scores.judge_table(reported.group), scores.judges_left(reported.group)
     return Content(paragraphs=[left] if left else [], tables=[table] if table else [])
+
+
+def _beside(reported: Reported) -> Content:
+    published = reported.published
+    return beside_content(reported.group, published) if published else Content()
 
 
 def _reproduce(reported: Reported) -> Content:
@@ -81,6 +87,7 @@ AFTER_MEASURES = (
     SectionSpec(
         "twins", "Metrics and their stand-ins", _tables(scores.twin_table), question="trust", in_terminal=False
     ),
+    SectionSpec(BESIDE, "Beside published values", _beside, question="trust"),
     SectionSpec(
         "significance",
         "Statistics",

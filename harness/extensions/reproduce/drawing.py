@@ -1,0 +1,127 @@
+"""Figures drawn from the numbers of a table."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from harness.core.errors import MissingDependency, install
+from harness.display import Quantity, Table, format_value, printable
+from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure
+from harness.extensions.reproduce.paper import PaperRuns
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MOST_COLUMNS = len(PALETTE)
+
+
+def bars(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
+    """A group of bars for each row and a bar for each column with numbers, with 95 % intervals where known."""
+    columns = [at for at in range(1, len(table.header)) if _quantities(table, at)][:_MOST_COLUMNS]
+    figure = new_figure(figsize=(WIDTH_IN, 3.0), layout="constrained")
+    axes = figure.subplots()
+    width = 0.8 / max(1, len(columns))
+    for place, at in enumerate(columns):
+        left = (place - (len(columns) - 1) / 2) * width
+        for row, entries in enumerate(table.rows):
+            entry = entries[at]
+            if isinstance(entry, Quantity) and entry.value is not None:
+                _bar(axes, row + left, width, entry, PALETTE[place])
+        axes.bar([0], [0], width=0, color=PALETTE[place], label=printable(table.header[at], 40))
+    names = [textwrap.fill(printable(str(row[0]), 40), 16) for row in table.rows]
+    axes.set_xticks(range(len(names)), names)
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.grid(axis="y", color=LIGHT, linewidth=0.6)
+    if len(columns) > 1:
+        figure.legend(loc="outside upper right", ncols=4, fontsize=7)
+    else:
+        axes.set_ylabel(printable(table.header[columns[0]], 40))
+    return figure
+
+
+def _bar(axes: Axes, x: float, width: float, entry: Quantity, colour: str) -> None:
+    value = entry.value or 0.0
+    axes.bar(x, value, width * 0.92, color=colour)
+    if entry.low is not None and entry.high is not None:
+        axes.plot([x, x], [entry.low, entry.high], color=GREY, linewidth=0.8)
+    shown = format_value(Quantity(value, unit=entry.unit))
+    axes.annotate(shown, (x, value), xytext=(0, 2), textcoords="offset points", ha="center", fontsize=6)
+
+
+def _quantities(table: Table, at: int) -> list[float]:
+    entries = (row[at] for row in table.rows)
+    return [entry.value for entry in entries if isinstance(entry, Quantity) and entry.value is not None]
+
+
+def lines(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
+    """A panel for each column over the first column with numbers, such as seconds."""
+    first, *others = [at for at in range(1, len(table.header)) if _quantities(table, at)]
+    figure = new_figure(figsize=(WIDTH_IN, 0.6 + 1.5 * len(others)), layout="constrained")
+    panels: list[Axes] = list(figure.subplots(len(others), 1, sharex=True, squeeze=False).flat)
+    for place, (at, axes) in enumerate(zip(others, panels, strict=True)):
+        points = [(row[first], row[at]) for row in table.rows]
+        known = [(x.value, y.value) for x, y in points if isinstance(x, Quantity) and isinstance(y, Quantity)]
+        axes.plot(*zip(*known, strict=True), color=PALETTE[place % len(PALETTE)], linewidth=1)
+        axes.set_ylabel(printable(table.header[at], 30))
+        axes.set_ylim(bottom=0)
+        axes.grid(axis="y", color=LIGHT, linewidth=0.6)
+    panels[-1].set_xlabel(printable(table.header[first], 40))
+    return figure
+
+
+def histograms(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
+    """A panel for each column with the distribution of its numbers in ten equal classes."""
+    columns = [at for at in range(1, len(table.header)) if _quantities(table, at)]
+    rows = -(-len(columns) // 2)
+    figure = new_figure(figsize=(WIDTH_IN, 0.4 + 1.9 * rows), layout="constrained")
+    panels = figure.subplots(rows, min(2, len(columns)), squeeze=False).flat
+    for at, axes in zip(columns, panels, strict=False):
+        axes.hist(_quantities(table, at), bins=10, color=PALETTE[0])
+        axes.set_title(printable(table.header[at], 60), fontsize=8)
+        axes.set_ylabel("answers")
+        axes.grid(axis="y", color=LIGHT, linewidth=0.6)
+    for axes in figure.axes[len(columns) :]:
+        axes.set_axis_off()
+    return figure
+
+
+def scatter(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
+    """A panel for each further column with numbers, over the first one: a dot for each row."""
+    first, *others = [at for at in range(1, len(table.header)) if _quantities(table, at)]
+    figure = new_figure(figsize=(WIDTH_IN, 2.6 * -(-len(others) // 3)), layout="constrained")
+    panels = figure.subplots(-(-len(others) // 3), min(3, len(others)), squeeze=False).flat
+    for at, axes in zip(others, panels, strict=False):
+        points = [(row[first], row[at]) for row in table.rows]
+        known = [(x.value, y.value) for x, y in points if isinstance(x, Quantity) and isinstance(y, Quantity)]
+        axes.scatter(*zip(*known, strict=True), s=9, color=PALETTE[0], alpha=0.6)
+        axes.set_xlabel(printable(table.header[first], 40))
+        axes.set_ylabel(printable(table.header[at], 40))
+        axes.grid(color=LIGHT, linewidth=0.6)
+    for axes in figure.axes[len(others) :]:
+        axes.set_axis_off()
+    return figure
+
+
+def network(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
+    """The triplets of a table (columns source, relation, target) as a graph."""
+    try:
+        import networkx as nx
+    except ImportError as error:
+        raise MissingDependency("this figure needs networkx", install("evaluator-kg")) from error
+    graph = nx.DiGraph()
+    for _, source, relation, target, *_ in table.rows:
+        graph.add_edge(printable(str(source), 24), printable(str(target), 24), name=printable(str(relation), 24))
+    places = nx.spring_layout(graph, seed=42, k=1.2)
+    figure = new_figure(figsize=(WIDTH_IN, 5.0), layout="constrained")
+    axes = figure.subplots()
+    axes.set_axis_off()
+    for source, target, data in graph.edges(data=True):
+        (x, y), (to_x, to_y) = places[source], places[target]
+        axes.annotate("", (to_x, to_y), (x, y), arrowprops={"arrowstyle": "->", "color": GREY, "lw": 0.6})
+        axes.text((x + to_x) / 2, (y + to_y) / 2, data["name"], fontsize=5, color=GREY, ha="center")
+    for name, (x, y) in places.items():
+        axes.plot(x, y, "o", color=PALETTE[4], markersize=9)
+        axes.text(x, y, textwrap.fill(name, 14), fontsize=6, ha="center", va="center")
+    return figure

@@ -1,0 +1,133 @@
+"""What a paper consists of, and the runs from which its tables and figures are made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.config.yaml_limits import flatten
+from harness.core.errors import ConfigError, nearest
+from harness.display import Quantity, Table
+from harness.report.view import Group, RunView
+from harness.store import RunDir
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from harness.display.plotting import NewFigure
+
+    Draw = Callable[[Table, "PaperRuns", NewFigure], Figure]
+    """draw(table, runs, new_figure): the figure of a table's numbers."""
+
+Settings = Mapping[str, object]
+"""Dotted keys of a config, as `--set` has them."""
+
+PAPERS = ("thesis", "kg_eval", "llm_eval", "ge_chat", "rag_eval")
+"""Modules of this package, which are also the names of the papers."""
+
+_LOCAL_MODEL = {"provider": "local", "model": "qwen2.5-coder-1.5b", "temperature": 0, "max_tokens": 256}
+MODELS: Mapping[str, Settings] = {
+    "published": {},
+    "local": {
+        "models.generator": {**_LOCAL_MODEL, "max_tokens": 64},
+        "models.embedder": {"provider": "minilm"},
+        "models.judge": _LOCAL_MODEL,
+    },
+    "scripted": {
+        "models.generator": {"provider": "fake"},
+        "models.embedder": {"provider": "fake"},
+        "models.judge": {"provider": "fake"},
+    },
+}
+"""The models to use -> settings. Scripted: shows that every file is made; its numbers mean nothing."""
+
+
+class NotMade(Exception):
+    """A table or figure cannot be made; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class PaperRuns:
+    """The finished runs of a paper's configs."""
+
+    directories: Sequence[RunDir]
+    groups: Sequence[Group]
+    """The same runs, those over the same queries together."""
+    work: Path
+    """A folder for further runs and experiments; kept, so that nothing is paid twice."""
+    models: str
+    """A key of `MODELS`."""
+    quiet: bool = False
+    made: dict[str, object] = field(default_factory=dict)
+    """Results that several items use, such as an experiment, by name."""
+
+    @property
+    def views(self) -> list[RunView]:
+        return [view for group in self.groups for view in group.views]
+
+    def views_of(self, system: str, **parameters: object) -> list[RunView]:
+        """The runs of a system with these parameters (`answer_mode="global"` is `answer.mode`)."""
+        wanted = {key.replace("_", ".", 1): str(value) for key, value in parameters.items()}
+        found = []
+        for view in self.views:
+            own = flatten(view.manifest.identity.get("system", {}))
+            if own.get("name") == system and all(str(own.get(key)) == value for key, value in wanted.items()):
+                found.append(view)
+        return found
+
+    def view(self, system: str, **parameters: object) -> RunView:
+        """The first run of a system with these parameters. NotMade: there is none."""
+        found = self.views_of(system, **parameters)
+        if not found:
+            said = ", ".join(f"{key.replace('_', '.', 1)}={value}" for key, value in parameters.items())
+            raise NotMade(f"no run of {system}{f' with {said}' if said else ''}")
+        return found[0]
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or figure of a paper."""
+
+    number: str
+    """The paper's own, and the name of its files: `table-5.2`, `figure-1a`."""
+    title: str
+    """What it shows, in our words."""
+    table: Callable[[PaperRuns], Table]
+    """Its numbers; the name and title of the table are replaced. NotMade: why there are none."""
+    draw: Draw | None = None
+    """None: a table."""
+    may_be_equal: bool = False
+    """Whether equal numbers throughout are a possible result (a constant figure is otherwise not written)."""
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper: which configs to run, and what to make of them."""
+
+    name: str
+    citation: str
+    items: tuple[Item, ...]
+    configs: tuple[str, ...]
+    """Files of `configs/reproduce`."""
+    settings: Mapping[str, Settings] = field(default_factory=dict)
+    """A key of `MODELS` -> settings beside those, such as a smaller sample."""
+
+    def settings_for(self, models: str) -> dict[str, object]:
+        return {**MODELS[models], **self.settings.get(models, {})}
+
+
+def load_paper(name: str) -> Paper:
+    """A paper by name. ConfigError: there is none, with the nearest."""
+    if name not in PAPERS:
+        raise ConfigError(f"no paper called {name!r}", f"{nearest(name, PAPERS)}; papers: {', '.join(PAPERS)}")
+    paper: Paper = import_module(f"harness.extensions.reproduce.{name}").PAPER
+    return paper
+
+
+def numbers_of(table: Table) -> list[float]:
+    """All numbers of a table."""
+    entries = (entry for row in table.rows for entry in row)
+    return [entry.value for entry in entries if isinstance(entry, Quantity) and entry.value is not None]

@@ -1,0 +1,262 @@
+"""K. Ramadan's master's thesis (KTH, 2025): four architectures on MultiHop-RAG, accuracy against cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from harness.config.yaml_limits import flatten
+from harness.core.records import Context, Triplet
+from harness.display import Entry, Quantity, Table, printable
+from harness.display.text_format import type_name
+from harness.extensions.reproduce import drawing
+from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns
+from harness.report.quantities import amount, share
+from harness.report.view import RunView
+from harness.statistics import OVERALL
+from harness.statistics.resource_usage import QUANTITIES
+
+if TYPE_CHECKING:
+    from harness.statistics import Aggregate
+
+_SYSTEMS = ("naive", "recursive", "community", "kg")
+"""In the order of the thesis's figures."""
+_MOST_TRIPLETS = 16
+_BERTSCORE = {part: f"bertscore_context_{part}" for part in ("precision", "recall", "f1")}
+_RAGAS = {
+    "precision without reference": "ragas_context_precision_no_reference",
+    "precision": "ragas_context_precision",
+    "recall": "ragas_context_recall",
+}
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[Entry]], note: str = "") -> Table:
+    return Table("", "", tuple(header), tuple(map(tuple, rows)), note)
+
+
+def _views(runs: PaperRuns) -> dict[str, RunView]:
+    """The run of each system, community's with global search."""
+    found: dict[str, RunView] = {}
+    for name in _SYSTEMS:
+        own = runs.views_of(name, answer_mode="global") if name == "community" else runs.views_of(name)
+        if own:
+            found[name] = own[0]
+    if not found:
+        raise NotMade("none of its systems was run")
+    return found
+
+
+def _measured(runs: PaperRuns, columns: dict[str, str], entry: Callable[[Aggregate | None], Entry]) -> Table:
+    """A row for each system, a column for each measure."""
+    rows = [
+        (name, *(entry(view.row(measure)) for measure in columns.values())) for name, view in _views(runs).items()
+    ]
+    return _table(("system", *columns), rows)
+
+
+def _by_type(views: dict[str, RunView], *, overall: bool = False) -> Table:
+    types = sorted({kind for view in views.values() for kind in view.frame.query_types.values()})
+    names = [type_name(kind) for kind in types]
+    wanted = [*types, *([OVERALL] if overall else [])]
+    rows = [(name, *(share(view.row("accuracy", kind)) for kind in wanted)) for name, view in views.items()]
+    return _table(("system", *names, *(["overall"] if overall else [])), rows)
+
+
+def _local_search(runs: PaperRuns) -> Table:
+    return _by_type({"community, local": runs.view("community", answer_mode="local")}, overall=True)
+
+
+def _evidence(runs: PaperRuns) -> Table:
+    rows = next(iter(_views(runs).values())).sample.values()
+    counts = Counter(len(row.reference.evidence or ()) for row in rows)
+    total = sum(counts.values())
+    return _table(
+        ("evidence items", "queries", "share"),
+        (
+            (str(n), Quantity(counts[n], unit="count"), Quantity(counts[n] / total, unit="share"))
+            for n in sorted(counts)
+        ),
+    )
+
+
+def _parameters(runs: PaperRuns, *names: str) -> Table:
+    """The parameters of these systems, as they ran."""
+    views = _views(runs)
+    chosen = [(name, views[name]) for name in names if name in views]
+    if not chosen:
+        raise NotMade(f"no run of {' or '.join(names)}")
+    flat = {name: _plain_parameters(view) for name, view in chosen}
+    keys = list(dict.fromkeys(key for own in flat.values() for key in own))
+    return _table(("parameter", *flat), ((key, *(own.get(key, "") for own in flat.values())) for key in keys))
+
+
+def _plain_parameters(view: RunView) -> dict[str, str]:
+    system = view.manifest.identity.get("system", {})
+    own = flatten({half: system.get(half, {}) for half in ("index", "answer")})
+    models = {f"{role} model": view.model(role) for role in ("generator", "embedder")}
+    return {key: printable(str(value), 60) for key, value in own.items()} | models
+
+
+def _excerpt(runs: PaperRuns, system: str) -> Table:
+    """The first triplets that the system retrieved: an excerpt of its graph."""
+    found: dict[Triplet, str] = {}
+    for view in runs.views_of(system):
+        for record in view.run.iter_records():
+            contexts = record.prediction.contexts if record.prediction else ()
+            found |= {triplet: record.query_id for context in contexts for triplet in context.triplets}
+            if len(found) >= _MOST_TRIPLETS:
+                break
+    if not found:
+        raise NotMade(f"no answer of {system} has a triplet in its contexts")
+    names = Counter(name for one in islice(found, _MOST_TRIPLETS) for name in (one.head, one.tail))
+    rows = [
+        (printable(query), one.head, one.relation, one.tail, Quantity(names[one.head], unit="count"))
+        for one, query in islice(found.items(), _MOST_TRIPLETS)
+    ]
+    return _table(("query", "source", "relation", "target", "triplets of the source"), rows)
+
+
+def _passage_node(runs: PaperRuns) -> Table:
+    """The document behind the first retrieved passage: what a node of the graph says about its origin."""
+    for view in runs.views_of("kg"):
+        for record in view.run.iter_records():
+            for context in record.prediction.contexts if record.prediction else ():
+                if context.kind == "passage":
+                    return _table(("property", "value"), _properties(context))
+    raise NotMade("no answer of kg has a passage in its contexts")
+
+
+def _properties(context: Context) -> list[tuple[str, str]]:
+    span = context.span
+    place = [("characters", f"{span.start}-{span.end}")] if span else []
+    text = printable(context.text, 300)
+    return [("document", ", ".join(map(printable, context.doc_ids))), *place, ("text", text)]
+
+
+def _entity_node(runs: PaperRuns) -> Table:
+    """The entity that most retrieved triplets of community name, with its relations."""
+    excerpt = _excerpt(runs, "community")
+    counts = Counter(str(name) for row in excerpt.rows for name in (row[1], row[3]))
+    name = counts.most_common(1)[0][0]
+    related = [f"{row[1]} - {row[2]} - {row[3]}" for row in excerpt.rows if name in (row[1], row[3])]
+    return _table(
+        ("property", "value"), [("entity", printable(name)), ("relations", printable("; ".join(related), 300))]
+    )
+
+
+def _resources(runs: PaperRuns, system: str) -> Table:
+    """CPU and RAM of the machine in per cent over the seconds of the answers."""
+    view = _views(runs).get(system)
+    if view is None:
+        raise NotMade(f"no run of {system}")
+    samples = [one for one in (view.resources.samples if view.resources else ()) if one.phase == "answer"]
+    total = view.manifest.machine.get("ram_bytes")
+    if len(samples) < 2 or not isinstance(total, int | float) or total <= 0:
+        raise NotMade(f"{len(samples)} samples of CPU and RAM: answering took less than two intervals of 2 s")
+    cpu, ram = (QUANTITIES.index(name) for name in ("machine_cpu_percent", "machine_ram_bytes"))
+    rows: list[tuple[Entry, ...]] = []
+    for one in samples:
+        used = one.quantities[ram]
+        rows.append(
+            (
+                system,
+                Quantity(round(one.time_s - samples[0].time_s, 1)),
+                Quantity(one.quantities[cpu]),
+                Quantity(None if used is None else 100 * used / total),
+            )
+        )
+    return _table(("system", "seconds", "CPU of the machine, %", "RAM of the machine, %"), rows)
+
+
+def _index_tokens(runs: PaperRuns) -> Table:
+    """Tokens of the generator while the graph was built; those of the embedder beside."""
+    rows: list[tuple[Entry, ...]] = []
+    for name, view in _views(runs).items():
+        index = view.run.index()
+        used = index.cost.usage.get("generator") if index else None
+        if index and used:
+            every = sum(usage.input_tokens for usage in index.cost.usage.values())
+            counts = used.input_tokens, used.output_tokens, used.input_tokens + used.output_tokens
+            embedder = every - used.input_tokens
+            rows.append((name, *(Quantity(n, unit="count") for n in (*counts, embedder))))
+    if not rows:
+        raise NotMade("no index was built by a model")
+    return _table(("system", "input tokens", "output tokens", "tokens", "embedder's tokens, besides"), rows)
+
+
+def _costs(runs: PaperRuns) -> Table:
+    rows = [(name, amount(view.row("index_usd")), amount(view.row("usd"))) for name, view in _views(runs).items()]
+    return _table(("system", "index, USD", "USD a query"), rows)
+
+
+_SHIPPED_ENCODER = {"per_evaluator.bertscore": {}}
+"""The encoder that is always there; its values do not compare with the published ones."""
+_TOKENS = {"tokens a query": "generator_tokens", "with the embedder's": "tokens"}
+
+PAPER = Paper(
+    name="thesis",
+    citation="Ramadan, master's thesis, KTH 2025",
+    configs=("thesis.yaml",),
+    settings={
+        "local": {"dataset.sample.per_type": 2, **_SHIPPED_ENCODER},
+        "scripted": {"dataset.sample.per_type": 3, **_SHIPPED_ENCODER},
+    },
+    items=(
+        Item("table-4.1", "evidence items that the queries need", _evidence),
+        Item(
+            "table-4.2",
+            "parameters of the vector-based systems",
+            lambda runs: _parameters(runs, "naive", "recursive"),
+        ),
+        Item("table-4.3", "parameters of KG-Graph RAG", lambda runs: _parameters(runs, "kg")),
+        Item("table-4.4", "parameters of Community-Graph RAG", lambda runs: _parameters(runs, "community")),
+        Item(
+            "figure-4.4",
+            "an excerpt of the knowledge graph",
+            lambda runs: _excerpt(runs, "kg"),
+            drawing.network,
+            True,
+        ),
+        Item("table-4.5", "a passage of the knowledge graph", _passage_node),
+        Item(
+            "figure-4.6",
+            "an excerpt of the community graph",
+            lambda runs: _excerpt(runs, "community"),
+            drawing.network,
+            True,
+        ),
+        Item("table-4.6", "an entity of the community graph", _entity_node),
+        Item(
+            "figure-5.1", "accuracy", lambda runs: _measured(runs, {"accuracy": "accuracy"}, share), drawing.bars
+        ),
+        Item("figure-5.2", "accuracy by query type", lambda runs: _by_type(_views(runs)), drawing.bars),
+        Item(
+            "figure-5.3",
+            "BERTScore of the contexts against the evidence",
+            lambda runs: _measured(runs, _BERTSCORE, share),
+            drawing.bars,
+        ),
+        Item(
+            "figure-5.4", "RAGAS scores of the contexts", lambda runs: _measured(runs, _RAGAS, share), drawing.bars
+        ),
+        Item("figure-5.5", "accuracy of community with local search", _local_search, drawing.bars),
+        Item(
+            "figure-5.6",
+            "seconds a query, throttling included",
+            lambda runs: _measured(runs, {"seconds a query": "wall_s"}, amount),
+            drawing.bars,
+        ),
+        Item("figure-5.7", "tokens a query", lambda runs: _measured(runs, _TOKENS, amount), drawing.bars),
+        *(
+            Item(number, f"CPU and RAM of {system} over time", partial(_resources, system=system), drawing.lines)
+            for number, system in zip(
+                ("figure-5.8", "figure-5.9", "figure-5.10", "figure-5.11"), _SYSTEMS, strict=True
+            )
+        ),
+        Item("table-5.1", "tokens to build the graphs", _index_tokens),
+        Item("table-5.2", "cost of each system", _costs),
+    ),
+)

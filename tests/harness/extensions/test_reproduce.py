@@ -1,0 +1,81 @@
+"""`reproduce` makes every table and figure of a paper; a report shows published values beside those of runs."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from command_line import SMOKE, CommandLineHere
+
+from harness.core.errors import ConfigError
+from harness.extensions.reproduce.paper import PAPERS, load_paper
+from harness.report.published import read_published
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> CommandLineHere:
+    return CommandLineHere(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_scripted_model_makes_every_table_and_figure(paper: str, cli: CommandLineHere, tmp_path: Path) -> None:
+    done = cli.call("reproduce", paper, "--models", "scripted", "--out", str(tmp_path / "out"), "--quiet")
+    made = json.loads((tmp_path / "out" / "README.json").read_text())["items"]
+    assert {one["number"]: one["why_not"] for one in made if one["why_not"]} == {}, done.stderr
+    assert [one["number"] for one in made] == [item.number for item in load_paper(paper).items]
+    for one in made:
+        assert (tmp_path / "out" / one["file"]).stat().st_size > 0
+        sheet = (tmp_path / "out" / "tables" / f"{one['number']}.csv").read_text(encoding="utf-8")
+        assert len(sheet.splitlines()) > 1
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_published_values_belong_to_items_and_say_where_they_stand(paper: str) -> None:
+    published = read_published(paper)
+    assert published.source and published.values
+    numbers = {item.number for item in load_paper(paper).items}
+    assert {value.item for value in published.values} <= numbers
+    assert all(value.page for value in published.values)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("item,page,row,column\n", "value"),
+        ("item,page,row,column,value\ntable-1,3,naive,accuracy,a lot\n", "line 2"),
+        ("item,page,row,column,value\ntable-1,3,naive,accuracy,nan\n", "line 2"),
+    ],
+)
+def test_a_damaged_file_of_published_values_is_one_line(text: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.csv").write_text(text)
+    with pytest.raises(ConfigError, match=reason):
+        read_published(str(tmp_path / "mine.csv"))
+
+
+@pytest.mark.parametrize("words", [("thesiss",), ("thesis", "--only", "figure-5.99")])
+def test_a_wrong_name_is_one_line_with_the_nearest(words: tuple[str, ...], cli: CommandLineHere) -> None:
+    assert "thesis" in (said := cli.refused("reproduce", *words, "--models", "scripted")), said
+
+
+@pytest.mark.usefixtures("workers_here")
+def test_a_report_shows_published_values_beside_those_of_its_runs(cli: CommandLineHere, tmp_path: Path) -> None:
+    assert cli.call("run", "--config", str(SMOKE), "--quiet").returncode == 0
+    mine = tmp_path / "mine.csv"
+    mine.write_text(
+        "item,page,row,column,value,measure,query_type,system,parameters\n"
+        "source,,,,A paper of ours\ncondition,,generator,,some model\n"
+        "table-1,3,naive,accuracy,0.5,accuracy,balanced,naive,\n"
+        "table-1,3,naive,null,0.25,accuracy,null,naive,answer.top_k=10\n"
+        "table-1,3,naive,null,0.75,accuracy,null,naive,answer.top_k=99\n"
+    )
+    done = cli.call("report", "demo--naive", "--beside", str(mine), "--out", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "out" / "tables" / "beside.csv").read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    assert [float(row["published"]) for row in rows] == [0.5, 0.25]
+    assert all(
+        float(row["here"].split()[0]) - float(row["published"])
+        == pytest.approx(float(row["difference"]), abs=1e-3)
+        for row in rows
+    )
