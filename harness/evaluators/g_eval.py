@@ -127,25 +127,28 @@ class GEvalEvaluator(JudgedEvaluator):
         name = _OF[measure]
         reading = reading_of(case.prediction.contexts, self._params.context_characters)
         texts = [material("", window.text, case.prediction.answer or "") for window in reading.windows]
-        scores = [await self._score(g_eval_messages(name, each)) for each in texts]
+        found = [await self._score(g_eval_messages(name, each)) for each in texts]
+        scores = [score for score, _ in found]
         score = max(scores) if name == "consistency" else reading.mean(scores)
-        how = "weighted by probability" if self._has_probabilities else "as stated"
+        how = "weighted by probability" if all(weighted for _, weighted in found) else "as stated"
         said = "; ".join([f"{score:.3g} of {HIGHEST}, {how}", *texts[0].cuts])
         return normalised(score), said, reading.share_read
 
-    async def _score(self, messages: Sequence[Message]) -> float:
+    async def _score(self, messages: Sequence[Message]) -> tuple[float, bool]:
+        """The score, and whether it is weighted by probabilities."""
         judge = self._runtime.judge
         if self._has_probabilities and isinstance(judge, LogprobModel):
             numbers = [str(number) for number in range(LOWEST, HIGHEST + 1)]
             try:
                 shares = await judge.choose(messages, numbers)
+                return fsum(int(number) * share for number, share in shares.items()), True
             except ModelUnavailable:
                 # Its server gives none, now and for every other answer.
+                self._has_probabilities = False
+            except ValueError:
+                # This reply would not begin with a number.
                 pass
-            else:
-                return fsum(int(number) * share for number, share in shares.items())
-        self._has_probabilities = False
-        return float(await ask_score(judge, messages))
+        return float(await ask_score(judge, messages)), False
 
 
 def g_eval_messages(name: Metric, texts: Material) -> list[Message]:

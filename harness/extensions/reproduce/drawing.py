@@ -72,13 +72,15 @@ def lines(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
 
 
 def histograms(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
-    """A panel for each column with the distribution of its numbers in ten equal classes."""
+    """A panel for each column with the distribution of its numbers in ten equal classes; scores over 0 to 1."""
     columns = [at for at in range(1, len(table.header)) if _quantities(table, at)]
     rows = -(-len(columns) // 2)
     figure = new_figure(figsize=(WIDTH_IN, 0.4 + 1.9 * rows), layout="constrained")
     panels = figure.subplots(rows, min(2, len(columns)), squeeze=False).flat
     for at, axes in zip(columns, panels, strict=False):
-        axes.hist(_quantities(table, at), bins=10, color=PALETTE[0])
+        numbers = _quantities(table, at)
+        span = (min(0.0, *numbers), 1.0) if min(numbers) >= -1 and max(numbers) <= 1 else None
+        axes.hist(numbers, bins=10, range=span, color=PALETTE[0])
         axes.set_title(printable(table.header[at], 60), fontsize=8)
         axes.set_ylabel("answers")
         axes.grid(axis="y", color=LIGHT, linewidth=0.6)

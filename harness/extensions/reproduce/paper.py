@@ -61,6 +61,10 @@ class PaperRuns:
     models: str
     """A key of `MODELS`."""
     quiet: bool = False
+    config: Path | None = None
+    """The paper's config, which names evaluators and judges of experiments."""
+    settings: tuple[str, ...] = ()
+    """Those on top of the config, each as `KEY=VALUE`."""
     made: dict[str, object] = field(default_factory=dict)
     """Results that several items use, such as an experiment, by name."""
 

@@ -61,12 +61,13 @@ def reproduce_paper(
     items, published = _chosen(paper, only or ()), read_published(name)
     out = out or results / "papers" / f"{name}-{models}"
     files = [shipped_configs() / "reproduce" / file for file in paper.configs]
-    configs = bench_configs(files, settings=[*as_settings(paper.settings_for(models)), *settings])
+    said = (*as_settings(paper.settings_for(models)), *settings)
+    configs = bench_configs(files, settings=said)
     with resumable("all answers are kept"):
         benches = run_benches(configs, RunOptions(results, quiet=quiet))
         directories = [run for bench in benches for run in bench.runs]
         groups = load_groups(directories, benches[-1].spending.prices)
-        runs = PaperRuns(directories, groups, results, models, quiet)
+        runs = PaperRuns(directories, groups, results, models, quiet, files[0], said)
         made = make_items(items, runs)
         page = _write(paper, made, published, out, models)
     if not quiet:

@@ -78,9 +78,7 @@ def test_what_was_said_before_is_found_again_by_whoever_goes_on(runs: list[RunDi
         assert "faithfulness" not in session.labels_of(item)
 
 
-def test_the_scales_of_rag_eval_are_asked_instead_and_in_the_sheet(
-    runs: list[RunDir], tmp_path: Path
-) -> None:
+def test_the_scales_of_rag_eval_are_asked_instead_and_in_the_sheet(runs: list[RunDir], tmp_path: Path) -> None:
     drawn = draw_answers(runs[:1], 0.1, 0, "ada", SCALE_SETS["rag-eval"])
     with open_session(drawn, "ada") as session:
         asked = [scale.dimension for scale in drawn.asked_of(drawn.items[0])]
