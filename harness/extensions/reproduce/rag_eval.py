@@ -36,7 +36,7 @@ _BERTSCORE = {
 }
 _G_EVAL = {f"G-Eval {name}": f"g_eval_{name}" for name in ("coherence", "consistency", "fluency", "relevance")}
 _CONFIDENCE = "rag_eval_confidence"
-_MOST_MAILS = 8
+_MOST_MAILS = 5
 """Mails of a graph that can be read on a page."""
 
 
@@ -127,6 +127,8 @@ def _graph(runs: PaperRuns) -> Table:
     rows: list[tuple[Entry, ...]] = []
     for one in sent[centre][:_MOST_MAILS]:
         rows.append((one.doc_id, centre, "SENT", one.doc_id, Quantity(len(sent[centre]), unit="count")))
+        thread = one.title.removeprefix("Re: ")
+        rows.append((one.doc_id, one.doc_id, "PART_OF", thread, Quantity(None)))
         for name in _people(one, "to", "cc"):
             rows.append(
                 (one.doc_id, name, "RECEIVED", one.doc_id, Quantity(len(sent.get(name, ())), unit="count"))
@@ -208,7 +210,7 @@ PAPER = Paper(
     },
     items=(
         Item("section-4.2", "parameters of the agent", _parameters),
-        Item("figure-2", "words of a mail", _lengths, drawing.histograms),
+        Item("figure-2", "words of a mail", _lengths, partial(drawing.histograms, of="mails")),
         Item("figure-3", "an excerpt of the graph of mails", _graph, drawing.network, True),
         Item("table-2", "weights of the confidence", _weights),
         Item("table-3", "three scores of answers as summaries", _summaries),
