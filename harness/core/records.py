@@ -15,9 +15,22 @@ ScoreStatus = Literal["scored", "imputed", "failed", "missing", "not_applicable"
 """`missing`: there was no record to score, because the run is unfinished."""
 AnswerStyle = Literal["short", "sentence"]
 """Form of an answer: `short` is a word, name or phrase; `sentence` is one or two sentences."""
-Dimension = Literal["factual_correctness", "context_relevancy", "response_relevancy", "faithfulness"]
-"""What a person labels from 1 to 5 (Dong et al.): is the answer right, are the contexts relevant to the question,
-does the answer address the question, and is every statement supported by the contexts?"""
+Dimension = Literal[
+    "factual_correctness",
+    "context_relevancy",
+    "response_relevancy",
+    "faithfulness",
+    "query_relevance",
+    "factual_accuracy",
+    "coverage",
+    "coherence",
+    "fluency",
+    "quality",
+]
+"""What a person labels from 1 to 5. Dong et al.: is the answer right, are the contexts relevant to the question,
+does the answer address the question, and is every statement supported by the contexts? Akindele et al.: the five
+metrics of RAG-Eval; and the answer as a whole.
+"""
 
 
 class Record(BaseModel):
@@ -151,7 +164,7 @@ class Prediction(Record):
     only their documents are known, and `contexts` have no text. True without contexts: nothing was found, which
     has the worst value."""
     evidence: tuple[Context, ...] = ()
-    """Sentences that the system offers as evidence, each with its span."""
+    """Sentences that the system offers as evidence, each with its span unless a model wrote it in other words."""
     trace: tuple[Step, ...] = ()
     retrieved: Places | None = None
     """Locations of all retrieved passages, best first, beyond those used in `contexts`, so that a fact missing in

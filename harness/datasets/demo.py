@@ -10,24 +10,27 @@ from harness.datasets.multihop_rag import build
 from harness.protocols import DatasetSpec, RawDataset
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-_FOLDERS = (_PACKAGE.parent / "data" / "demo", _PACKAGE / "_bundled" / "data" / "demo")
+_FOLDERS = (_PACKAGE.parent / "data", _PACKAGE / "_bundled" / "data")
 """The folder in a checkout and in an installed wheel."""
 
 
 def load(subset: str) -> RawDataset:
     """Load the whole demo. It has one subset and ignores RAG_HARNESS_DATA."""
     del subset
-    corpus, queries = (local_files.read_json_rows(_path(name)) for name in ("corpus.json", "queries.json"))
+    corpus, queries = (
+        local_files.read_json_rows(shipped_file("demo", name)) for name in ("corpus.json", "queries.json")
+    )
     return build(corpus, queries, prefix="demo")
 
 
-def _path(name: str) -> Path:
+def shipped_file(data: str, name: str) -> Path:
+    """A file of a data set that is shipped with the harness. DataError if it is missing."""
     for folder in _FOLDERS:
-        path = local_files.find_in(folder, name)
+        path = local_files.find_in(folder / data, name)
         if path:
             return path
     raise DataError(
-        f"file {name} of the demo is missing in {_FOLDERS[0]}", f"reinstall {DISTRIBUTION} or restore data/demo"
+        f"file {name} is missing in {_FOLDERS[0] / data}", f"reinstall {DISTRIBUTION} or restore data/{data}"
     )
 
 

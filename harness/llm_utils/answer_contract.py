@@ -57,9 +57,14 @@ def numbered_contexts(texts: Iterable[str]) -> list[str]:
     return [f"[{rank}] {text.strip()}" for rank, text in enumerate(texts, start=1)]
 
 
+def answer_form(style: AnswerStyle) -> str:
+    """The form of an answer from passages, for systems that ask for more than the answer in one call."""
+    return _contract(style, "the passages do not hold the answer")
+
+
 def answer_messages(question: str, contexts: Sequence[Context], style: AnswerStyle) -> list[Message]:
     """The prompt that asks for the answer to `question` from `contexts`, in rank order."""
-    contract = _contract(style, "the passages do not hold the answer")
+    contract = answer_form(style)
     passages = BETWEEN.join(numbered_contexts(context.text for context in contexts))
     task = f"Passages:\n\n{passages or '(none were found)'}\n\nQuestion: {question}\n\n{contract}\nAnswer:"
     return [Message("system", f"{_ROLE}\n{contract}"), Message("user", task)]

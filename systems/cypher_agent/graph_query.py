@@ -8,8 +8,9 @@ from harness.core.records import Context, Step
 from harness.protocols import ChatModel, Message, Runtime
 from systems.common.cypher.statement import ReadStatement
 from systems.common.cypher.statement_check import Refused, read_statement
-from systems.common.graph_stores.contract import AskFailed, GraphStore, Sources
+from systems.common.graph_stores.contract import AskFailed, Sources
 from systems.common.prompts.cypher import MAX_TOKENS, repair_messages, statement_in
+from systems.cypher_agent.agent_graph import AgentGraph
 from systems.cypher_agent.empty_result_reasons import never_true
 from systems.cypher_agent.params import AnswerParams
 
@@ -38,7 +39,7 @@ class Attempt:
 
 
 async def ask_graph(
-    params: AnswerParams, runtime: Runtime, chat: ChatModel, store: GraphStore, asked: Sequence[Message]
+    params: AnswerParams, runtime: Runtime, chat: ChatModel, graph: AgentGraph, asked: Sequence[Message]
 ) -> list[Attempt]:
     """All attempts to answer the question; the last one has rows or was the last allowed."""
     attempts: list[Attempt] = []
@@ -48,19 +49,19 @@ async def ask_graph(
         with runtime.stage("write_cypher" if number == 0 else "repair_cypher"):
             statement = statement_in(await chat.complete(prompt, max_tokens=MAX_TOKENS))
         with runtime.stage("graph"):
-            attempts.append(await _run(params, store, statement))
+            attempts.append(await _run(params, graph, statement))
         if attempts[-1].rows:
             break
     return attempts
 
 
-async def _run(params: AnswerParams, store: GraphStore, text: str) -> Attempt:
+async def _run(params: AnswerParams, graph: AgentGraph, text: str) -> Attempt:
     try:
-        statement = read_statement(text, params.rows)
-        found = await store.ask(statement, params.limit_s)
+        statement = read_statement(text, params.rows, graph.schema)
+        found = await graph.ask(statement, params.limit_s)
     except (Refused, AskFailed) as error:
         return Attempt(text, str(error))
-    rows = await _as_contexts(params, store, statement, found)
+    rows = await _as_contexts(params, graph, statement, found)
     if rows:
         return Attempt(text, "", tuple(rows))
     hint = never_true(text)
@@ -68,7 +69,7 @@ async def _run(params: AnswerParams, store: GraphStore, text: str) -> Attempt:
 
 
 async def _as_contexts(
-    params: AnswerParams, store: GraphStore, statement: ReadStatement, found: Sequence[Sequence[Any]]
+    params: AnswerParams, graph: AgentGraph, statement: ReadStatement, found: Sequence[Sequence[Any]]
 ) -> list[Context]:
     """Each distinct non-empty row as a text with its source; rows without a document are dropped, because they
     could not be verified.
@@ -76,7 +77,7 @@ async def _as_contexts(
     named = [_NamedSources.by(statement, row) for row in found]
     doc_ids = {one: None for each in named for one in each.doc_ids}
     chunk_ids = {one: None for each in named for one in each.chunk_ids}
-    sources = await store.sources(list(doc_ids), list(chunk_ids))
+    sources = await graph.sources(list(doc_ids), list(chunk_ids))
     contexts: dict[str, Context] = {}
     for row, each in zip(found, named, strict=True):
         pairs = zip(statement.columns, row, strict=True)
@@ -98,7 +99,7 @@ class _NamedSources:
     def by(cls, statement: ReadStatement, row: Sequence[Any]) -> Self:
         pairs = [(column.source, _listed(value)) for column, value in zip(statement.columns, row, strict=True)]
         doc_ids = [one for source, ids in pairs if source == "doc_id" for one in ids]
-        chunk_ids = [one for source, ids in pairs if source.startswith("chunk_id") for one in ids]
+        chunk_ids = [one for source, ids in pairs if source == "chunk_id" for one in ids]
         return cls(tuple(doc_ids[:_MOST_SOURCES]), tuple(chunk_ids[:_MOST_SOURCES]))
 
     def stored(self, sources: Sources) -> tuple[str, ...]:

@@ -1,12 +1,13 @@
 """Expected model calls of evidence: those of kg, then the steps of each answer and their evidence."""
 
 from harness.core.records import Expected, ExpectedCalls
+from harness.llm_utils.answer_contract import answer_form
 from harness.llm_utils.logprob_entailment import entailment_messages
 from harness.protocols import BY_GENERATOR, Workload
 from systems.common.expected_calls import answer_call, characters_of, passages_of, search, typical_question
 from systems.common.expected_graph import expected_graph, expected_search
 from systems.common.graph_index import GraphIndexParams
-from systems.common.prompts.logic_steps import LONGEST_STEP, reply_tokens, steps_messages
+from systems.common.prompts.logic_steps import LONGEST_STEP, Listed, reasons_messages, reply_tokens
 from systems.evidence.params import AnswerParams
 
 _SENTENCE = "x" * 150
@@ -18,15 +19,35 @@ def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) ->
     passages = passages_of(workload.corpus, index)
     graph, notes = expected_graph(index, passages)
     found = expected_search(answer, passages, workload)
-    steps = steps_messages(typical_question(workload.queries), "x" * 20, found.contexts, answer.max_steps)
+    together = answer.steps == "with_answer"
+    listed: Listed = "evidence" if answer.evidence == "direct" else "steps"
+    known = None if together else "x" * 20
+    reasons = reasons_messages(
+        listed,
+        typical_question(workload.queries),
+        found.contexts,
+        answer.max_steps,
+        known,
+        answer_form(workload.answer_style),
+    )
     calls = [
         *found.calls,
-        answer_call(workload, found.contexts),
+        *([] if together else [answer_call(workload, found.contexts)]),
         ExpectedCalls(
-            calls=1, input_characters=characters_of(steps), output_tokens_most=reply_tokens(answer.max_steps)
+            calls=1,
+            input_characters=characters_of(reasons),
+            output_tokens_most=reply_tokens(listed, answer.max_steps, together),
         ),
         *_letters(answer),
     ]
+    if answer.evidence == "direct":
+        named = f"{answer.max_steps} sentences named for every answer"
+        return Expected(
+            index=graph,
+            query=search(workload, calls, searches=found.searches),
+            most=named,
+            notes=(*notes, *found.notes),
+        )
     looked_at = 0 if answer.pick == "chunk" else answer.max_steps * answer.step_chunks
     sentences = round(looked_at * passages.mean_characters / len(_SENTENCE))
     work = search(workload, calls, searches=found.searches + answer.max_steps)
@@ -45,8 +66,9 @@ def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) ->
 
 def _letters(answer: AnswerParams) -> list[ExpectedCalls]:
     """One call per sentence, if the generator scores sentences."""
-    if answer.pick != "entailment" or answer.entailment != BY_GENERATOR:
+    if answer.inference != BY_GENERATOR:
         return []
     prompt = characters_of(entailment_messages(_SENTENCE, "x" * (LONGEST_STEP // 2)))
-    calls = answer.max_steps * answer.step_sentences
+    groups = answer.step_chunks if answer.sentence_per == "chunk" else 1
+    calls = answer.max_steps * groups * answer.step_sentences
     return [ExpectedCalls(calls=calls, input_characters=prompt, output_tokens_most=1)]

@@ -9,7 +9,7 @@ from systems.evidence.params import AnswerParams
 def check(index: GraphIndexParams, answer: AnswerParams) -> None:
     """See `SystemSpec.preflight`."""
     check_search(index, answer)
-    if not index.statements:
+    if answer.evidence == "graph" and not index.statements:
         raise ConfigError(
             "evidence matches steps to the sentences of the graph, but index.statements=false stores none",
             "leave index.statements out",

@@ -1,5 +1,6 @@
-"""Chooses the sentence in some passages that proves a statement."""
+"""Chooses the sentences in some passages that prove a statement, or finds those that a model names."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -23,15 +24,23 @@ class LogicStep:
     vector: "Vectors"
 
 
-async def best_sentence(
+async def best_sentences(
     params: AnswerParams, runtime: Runtime, step: LogicStep, passages: Sequence[Context]
-) -> Context | None:
-    """The evidence for a step in passages, best first; None without a sentence.
+) -> list[Context]:
+    """The evidence for a step in passages, which are in rank order: one sentence, or one for each passage.
 
     F(s) = (1 - w) * p(s entails the step) - w * len(s) / (length of the longest sentence of its passage), w =
     `length_weight` (GE-Chat, Da et al. 2025, with w = 0.5 and the absolute length: the relative length is ours).
     Its text is exactly `document.text[start:end]` of its span.
     """
+    groups = [[passage] for passage in passages] if params.sentence_per == "chunk" else [passages]
+    found = [await _best_sentence(params, runtime, step, group) for group in groups]
+    return [one for one in found if one is not None]
+
+
+async def _best_sentence(
+    params: AnswerParams, runtime: Runtime, step: LogicStep, passages: Sequence[Context]
+) -> Context | None:
     if params.pick == "chunk":
         return _whole(passages[0]) if passages else None
     sentences = [sentence for passage in passages for sentence in _sentences_of(passage)]
@@ -44,13 +53,30 @@ async def best_sentence(
     with runtime.stage("entail"):
         shares = await runtime.entailment.shares([sentence.text for _, sentence in near], step.text)
     weight = params.length_weight
-    scored = [
-        ((1 - weight) * share - weight * sentence.share_of_longest, sentence)
-        for share, (_, sentence) in zip(shares, near, strict=True)
-    ]
+    lengths = [len(each.text) if params.length == "characters" else each.share_of_longest for _, each in near]
+    worths = [(1 - weight) * share - weight * length for share, length in zip(shares, lengths, strict=True)]
     # The first of equal ones, which is the nearest to the step.
-    worth, best = max(scored, key=lambda each: each[0])
+    worth, (_, best) = max(zip(worths, near, strict=True), key=lambda each: each[0])
     return best.as_context(worth)
+
+
+def named_sentence(said: str, contexts: Sequence[Context]) -> Context:
+    """A sentence that a model names as evidence, at its place in the first context that contains it, whatever the
+    white space and case. Without a place, if none contains it: it may then be of any of their documents.
+    """
+    asked = re.compile(r"\s+".join(map(re.escape, said.split())), re.IGNORECASE)
+    for passage in contexts:
+        own = _own_text(passage)
+        if own is not None and (found := asked.search(own[0])):
+            start, end = (own[1].start + place for place in found.span())
+            return Context(
+                text=found[0],
+                doc_ids=(own[1].doc_id,),
+                kind="sentence",
+                span=Span(doc_id=own[1].doc_id, start=start, end=end),
+            )
+    doc_ids = dict.fromkeys(doc_id for context in contexts for doc_id in context.doc_ids)
+    return Context(text=said, doc_ids=tuple(doc_ids), kind="summary")
 
 
 @dataclass(frozen=True)

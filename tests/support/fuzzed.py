@@ -14,7 +14,7 @@ from harness.models.fake_model import example_of
 from harness.protocols import Measure, Message
 from harness.registry import EVALUATORS
 
-JUDGED = ("rag_eval", "triplet", "kg", "ragas")
+JUDGED = ("rag_eval", "g_eval", "triplet", "kg", "ragas")
 """Evaluators that read replies of a judge."""
 
 _KEYS = ("triplets", "verdicts", "statements", "score", "grade", "query_relevance", "head", "relation", "tail")

@@ -11,6 +11,7 @@ Every token of both texts has a vector in its sentence. From the cosines of toke
 | `bertscore_context_*` | every context | the gold evidence: its distinct facts |
 | `bertscore_text_*` | the contexts except triplets | the gold evidence |
 | `bertscore_answer_*` | the answer | the reference answer with the highest f1 |
+| `bertscore_summary_*` | the answer | all its contexts; with `summaries: true` (RAG-Eval's table 3) |
 
 The encoder is all-MiniLM-L6-v2 on onnxruntime, which needs no torch. `per_evaluator.bertscore.model` selects any
 other model that the package knows. Scores of different encoders are not comparable: the digests of the weights

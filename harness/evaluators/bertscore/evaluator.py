@@ -33,6 +33,7 @@ from harness.protocols import (
     Params,
     RunFacts,
     ScoringInput,
+    Sides,
 )
 
 _PARTS: dict[str, Callable[[Agreement], float]] = {
@@ -44,6 +45,7 @@ _OF_WHAT = {
     "context": "of the contexts against the gold evidence",
     "text": "of the contexts except triplets against the gold evidence",
     "answer": "of the answer against the reference",
+    "summary": "of the answer as a summary of its contexts",
 }
 
 
@@ -59,8 +61,25 @@ _ANSWERS = PanelFigure(
     "BERTScore of the answers against the references",
     zoomed=True,
 )
-_FIGURES = {"context": _CONTEXTS, "text": _CONTEXTS, "answer": _ANSWERS}
-_ROWS = {"context": "contexts", "text": "contexts without triplets", "answer": "answers"}
+_SUMMARIES = PanelFigure(
+    "bertscore_summary",
+    "BERTScore: answers against their contexts",
+    "BERTScore of the answers against their contexts",
+    zoomed=True,
+)
+_FIGURES = {"context": _CONTEXTS, "text": _CONTEXTS, "answer": _ANSWERS, "summary": _SUMMARIES}
+_ROWS = {
+    "context": "contexts",
+    "text": "contexts without triplets",
+    "answer": "answers",
+    "summary": "answers as summaries",
+}
+_READS: dict[str, Sides] = {
+    "context": frozenset({"contexts", "reference"}),
+    "text": frozenset({"contexts", "reference"}),
+    "answer": frozenset({"answer", "reference"}),
+    "summary": frozenset({"answer", "contexts"}),
+}
 
 
 def _measure(side: str, part: str) -> Measure:
@@ -73,15 +92,15 @@ def _measure(side: str, part: str) -> Measure:
         failure_value=0.0,
         title=f"BERTScore {spoken} of {_ROWS[side]}",
         section="BERTScore",
-        reads=frozenset({"answer" if side == "answer" else "contexts", "reference"}),
-        queries="worded" if side == "answer" else "answerable",
+        reads=_READS[side],
+        queries="worded" if side == "answer" else "all" if side == "summary" else "answerable",
         range=(-1.0, 1.0),
         panel=Panel(_FIGURES[side], spoken, row=_ROWS[side], repeats=repeats),
     )
 
 
 _PLACES = {_measure(side, part): (side, part) for side in _OF_WHAT for part in _PARTS}
-MEASURES = tuple(_PLACES)
+MEASURES = tuple(measure for measure, (side, _) in _PLACES.items() if side != "summary")
 _LONGEST_SHOWN = 60
 
 
@@ -93,6 +112,9 @@ class BertScoreParams(Params):
     roberta-large, or a folder. Scores of different encoders are not comparable."""
     num_layers: int | None = Field(None, ge=0)
     """The layer whose vectors are compared; default: the one that the bert-score package lists for the model."""
+
+    summaries: bool = False
+    """Also the answer against its contexts, as if it were a summary of them (RAG-Eval's table 3)."""
 
     @model_validator(mode="after")
     def _layer_is_there(self) -> Self:
@@ -116,7 +138,7 @@ class BertScoreEvaluator:
 
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
         """A null query, a missing reference, or a run without the text to compare."""
-        if _PLACES[measure][0] == "answer":
+        if _PLACES[measure][0] in {"answer", "summary"}:
             return why_not(measure, reference, run)
         if not run.has_contexts:
             return NO_CONTEXTS
@@ -145,15 +167,30 @@ class BertScoreEvaluator:
         for measure in case.measures:
             side, part = _PLACES[measure]
             if side not in found:
-                found[side] = (
-                    self._answer(case) if side == "answer" else self._contexts(case, _contexts(case, side))
-                )
+                found[side] = self._finding(case, side)
             agreement, explanation = found[side]
             if agreement is None:
                 yield not_applicable(case, measure, explanation)
             else:
                 # Rounded to float32 precision; unrounded values could exceed 1.
                 yield scored(case, measure, round(_PARTS[part](agreement), 6), explanation)
+
+    def _finding(self, case: ScoringInput, side: str) -> _Finding:
+        if side == "answer":
+            return self._answer(case)
+        return self._summary(case) if side == "summary" else self._contexts(case, _contexts(case, side))
+
+    def _summary(self, case: ScoringInput) -> _Finding:
+        answer, contexts = case.prediction.answer or "", [context.text for context in case.prediction.contexts]
+        if abstains(answer):
+            return _Finding(None, "the answer abstains")
+        if not answer.strip() or not any(text.strip() for text in contexts):
+            return _Finding(NOTHING, "the answer is empty" if contexts else "no context was retrieved")
+        agreement = self._match([answer], contexts)
+        if not agreement.reference_tokens:
+            return _Finding(None, "the contexts have no token")
+        sizes = f"{agreement.candidate_tokens:,} tokens against {agreement.reference_tokens:,}"
+        return _Finding(agreement, f"{sizes} of {len(contexts)} contexts")
 
     def _contexts(self, case: ScoringInput, contexts: Sequence[Context]) -> _Finding:
         if not case.prediction.contexts:
@@ -195,8 +232,10 @@ def _texts(case: ScoringInput) -> Iterator[str]:
     answer = case.prediction.answer or ""
     if "answer" in sides and not abstains(answer):
         yield from (answer, *_answers(case.reference))
+    if "summary" in sides:
+        yield from (answer, *(context.text for context in case.prediction.contexts))
     # The contexts of `text` are a subset of those of `context`.
-    for side in sorted(sides - {"answer"})[:1]:
+    for side in sorted(sides - {"answer", "summary"})[:1]:
         contexts = _contexts(case, side)
         yield from (context.text for context in contexts)
         yield from _facts(case.reference) if contexts else ()
@@ -226,10 +265,10 @@ def _encoder(params: BertScoreParams) -> Encoder:
 
 SPEC = EvaluatorSpec(
     name="bertscore",
-    version="3",
+    version="4",
     summary="token-level similarity of contexts to gold evidence, and of answers to references (MiniLM)",
     params=BertScoreParams,
-    measures=lambda _params: MEASURES,
+    measures=lambda params: tuple(_PLACES) if params.summaries else MEASURES,
     build=_build,
     weights=lambda params: weights_of(params.model),
     preflight=lambda params: need_packages(params.model),

@@ -25,7 +25,8 @@ floats is smaller by its last bit.
 - For every metric the judge gets a criterion, evaluation steps and a description of each grade
   (`harness.evaluators.rag_eval.criteria`), as in RAG-Eval. The wording is ours.
 - `calls: one` (the default) requests the five grades in one call. `parallel` requests each in its own call, and
-  the judge reads the contexts five times.
+  the judge reads the contexts five times; so does `published`, in the form that the paper prints: criterion,
+  numbered steps, query, source, response, and a bare number as the reply (`harness.evaluators.rag_eval.forms`).
 - A grade is a whole number that the reply states unambiguously (`harness.evaluators.rag_eval.grades`). If one is
   missing, the judge is asked once more with a different prompt. A grade that is still missing fails, and so do the
   confidence and its bands. The other grades stand.

@@ -17,7 +17,7 @@ from harness.evaluators.rag_eval.confidence import (
 )
 from harness.evaluators.rag_eval.criteria import METRICS, GradeName
 from harness.evaluators.rag_eval.grades import HIGHEST
-from harness.evaluators.rag_eval.grading import Graded, ask_grades
+from harness.evaluators.rag_eval.grading import Graded, ask_form, ask_grades
 from harness.evaluators.rag_eval.prompts import Material, material, spoken
 from harness.llm_utils.concurrency import Once
 from harness.protocols import (
@@ -45,7 +45,14 @@ _FIGURE = PanelFigure(
 )
 
 
-_STANDS_FOR: dict[str, Dimension] = {"query_relevance": "response_relevancy", "factual_accuracy": "faithfulness"}
+_STANDS_FOR: dict[str, Dimension] = {
+    "query_relevance": "response_relevancy",
+    "factual_accuracy": "faithfulness",
+    "coverage": "coverage",
+    "coherence": "coherence",
+    "fluency": "fluency",
+    "confidence": "quality",
+}
 
 
 def _measure(name: str, summary: str) -> Measure:
@@ -83,8 +90,10 @@ class RagEvalParams(Params):
 
     weights: Weights = (0.25, 0.25, 0.25, 0.125, 0.125)
     """Weights of query relevance, factual accuracy, coverage, coherence, fluency."""
-    calls: Literal["one", "parallel"] = "one"
-    """The five grades of an answer in one call, or in five."""
+    calls: Literal["one", "parallel", "published"] = "one"
+    """The five grades of an answer in one call, or in five; `published`: five calls in the form that the paper
+    prints (`harness.evaluators.rag_eval.forms`).
+    """
     context_characters: ContextCharacters = LONGEST
     """Size of a window of contexts: longer contexts are graded window by window."""
 
@@ -121,6 +130,7 @@ class _Grading:
 
     def __init__(self, params: RagEvalParams, judge: ChatModel) -> None:
         self._params, self._judge = params, judge
+        self._published = params.calls == "published"
         self._together = {name: group for group in _calls(params) for name in group}
         self._asked: Once[tuple[str, int, int, tuple[GradeName, ...]], Graded] = Once()
 
@@ -152,7 +162,12 @@ class _Grading:
         grades = []
         for number, texts in enumerate(shown.texts):
             key = (record.query_id, record.repeat, number, group)
-            graded = await self._asked.of(key, partial(ask_grades, self._judge, texts, group))
+            asked = (
+                partial(ask_form, self._judge, texts, name)
+                if self._published
+                else (partial(ask_grades, self._judge, texts, group))
+            )
+            graded = await self._asked.of(key, asked)
             grades.append(graded.of(name))
         return grades
 
@@ -173,7 +188,7 @@ class _Shown:
 
 SPEC = EvaluatorSpec(
     name="rag_eval",
-    version="7",
+    version="8",
     summary="RAG-Eval: five grades of an answer by a judge, one confidence and its bands",
     params=RagEvalParams,
     measures=lambda _params: MEASURES,

@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.evaluators.rag_eval.criteria import GradeName
+from harness.evaluators.rag_eval.forms import RAG_EVAL, ask_score, form_messages
 from harness.evaluators.rag_eval.grades import HIGHEST, LOWEST, grade_in, part_of
 from harness.evaluators.rag_eval.prompts import Material, messages, schema, spoken
+from harness.llm_utils.answer_contract import Tag
 from harness.llm_utils.structured_output import Question, Unreadable, ask_json
 from harness.protocols import ChatModel
 
@@ -50,6 +52,25 @@ async def ask_grades(judge: ChatModel, texts: Material, metrics: Sequence[GradeN
     except Unreadable as error:
         return Graded(grades, str(error))
     return Graded(grades)
+
+
+_FORM_TASK = (
+    "You will read the query of a user, the source document that was used to answer it, and the response of a "
+    "language model. Evaluate the response on one metric."
+)
+
+
+async def ask_form(judge: ChatModel, texts: Material, name: GradeName) -> Graded:
+    """The grade of one metric, asked for in the form that RAG-Eval prints; otherwise as `ask_grades`."""
+    shown: dict[str, tuple[Tag, str]] = {
+        "User query": ("query", texts.query),
+        "Source document": ("contexts", texts.contexts),
+        "Generated response": ("answer", texts.answer),
+    }
+    try:
+        return Graded({name: await ask_score(judge, form_messages(_FORM_TASK, name, RAG_EVAL[name], shown))})
+    except Unreadable as error:
+        return Graded({}, str(error))
 
 
 def grades_in(reply: str, metrics: Sequence[GradeName]) -> dict[str, int]:

@@ -7,7 +7,7 @@ from itertools import combinations
 
 from harness.core.records import Annotation, Dimension
 from harness.display import Content, Quantity, Table, counted
-from harness.extensions.annotation.labelling_session import SCALES
+from harness.extensions.annotation.label_scales import labelled_scales
 from harness.statistics.agreement import AgreementFigure, RatedItem, ordinal_alpha, weighted_kappa
 
 ALPHA, KAPPA = "alpha", "kappa"
@@ -33,7 +33,8 @@ def agreements(annotations: Sequence[Annotation]) -> list[DimensionAgreement]:
     names = sorted({one.annotator for one in annotations if one.dimension})
     if len(names) < 2:
         return []
-    return [found for scale in SCALES for found in _of(annotations, scale.dimension, scale.title, names)]
+    scales = labelled_scales([one.dimension for one in annotations])
+    return [found for scale in scales for found in _of(annotations, scale.dimension, scale.title, names)]
 
 
 def agreement_content(annotations: Sequence[Annotation]) -> Content:

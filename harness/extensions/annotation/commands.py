@@ -1,5 +1,6 @@
 """`rag-harness annotate`: human labels of saved answers."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +8,13 @@ import typer
 
 from harness.cli.options import JsonOption, ResultsOption, RunsArgument
 from harness.protocols import CommandSpec
+
+
+class LabelledScales(StrEnum):
+    """The sets of questions."""
+
+    kg_eval = "kg-eval"
+    rag_eval = "rag-eval"
 
 
 def annotate(
@@ -17,6 +25,9 @@ def annotate(
     annotator: Annotated[
         str | None, typer.Option("--annotator", "-a", help="Who labels, e.g. -a ada; default: your login.")
     ] = None,
+    scales: Annotated[
+        LabelledScales, typer.Option("--scales", help="Which questions: those of kg-eval, or of rag-eval.")
+    ] = LabelledScales.kg_eval,
     seed: Annotated[int, typer.Option("--seed", help="Selects the queries, e.g. --seed 1.")] = 0,
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port of the page, e.g. --port 8123.")] = 0,
     to_csv: Annotated[
@@ -35,7 +46,7 @@ def annotate(
 ) -> None:
     """Label saved answers by hand, on a page or in a sheet.
 
-    A random share of the answers, from 1 to 5 on four scales.
+    A random share of the answers, from 1 to 5 on four scales, or on the six of --scales rag-eval.
 
     The page is served on 127.0.0.1 only; its address contains its token. It shows question, reference, answer and
     contexts, but neither system nor scores. Labels are saved at once in the runs' folders; the same command
@@ -48,6 +59,8 @@ def annotate(
       rag-harness annotate RUN RUN --annotator ada --csv sheet.csv
 
       rag-harness annotate RUN RUN --annotator ada --import sheet.csv
+
+      rag-harness annotate RUN --annotator ada --scales rag-eval
 
       rag-harness annotate RUN --agreement
     """
@@ -67,7 +80,16 @@ def annotate(
     elif labels:
         write_everybodys_labels(found, labels)
     else:
-        label_answers(found, annotator, fraction=fraction, seed=seed, port=port, to_csv=to_csv, from_csv=from_csv)
+        label_answers(
+            found,
+            annotator,
+            fraction=fraction,
+            seed=seed,
+            port=port,
+            to_csv=to_csv,
+            from_csv=from_csv,
+            scales="rag-eval" if scales is LabelledScales.rag_eval else "kg-eval",
+        )
 
 
 ANNOTATE = CommandSpec("annotate", lambda _runtime: annotate, "understand")

@@ -1,7 +1,6 @@
 """The session of one annotator: the questions about an answer, the sampled answers, and the page that asks.
 
-The dimensions of the labels are those of Dong et al.; the anchors are ours. The page shows no run, no system and
-no score.
+The page shows no run, no system and no score.
 """
 
 from collections import defaultdict
@@ -20,6 +19,7 @@ from harness.core.errors import ConfigError
 from harness.core.hashing import short_digest
 from harness.core.records import Annotation, Dimension, Prediction, Record
 from harness.datasets.sampling import query_order
+from harness.extensions.annotation.label_scales import SCALES, LabelScale, asked_of
 from harness.extensions.web.pages import LocalPage, framed
 from harness.store import RunDir, SampleRow
 from harness.store.annotations import AnnotationLog, counting_annotations, opened_annotations, read_annotations
@@ -29,81 +29,6 @@ LabelPlace = tuple[str, str]
 """(run id, query id)."""
 
 _ASSETS = Path(__file__).parent / "assets"
-
-
-@dataclass(frozen=True)
-class LabelScale:
-    """One dimension of labels."""
-
-    dimension: Dimension
-    title: str
-    asks: str
-    anchors: tuple[str, str, str, str, str]
-    """The meaning of 1, 2, 3, 4 and 5."""
-
-
-SCALES = (
-    LabelScale(
-        "factual_correctness",
-        "Factual correctness",
-        "Is the answer correct? Compare it with the reference answer if there is one.",
-        (
-            "wrong: its main statement is false",
-            "mostly wrong: something is right, but the main statement is wrong",
-            "half: as much is right as wrong, or the main statement is partly right",
-            "mostly right: the main statement is right, a detail is wrong or missing",
-            "right: nothing in it is false, and nothing is missing",
-        ),
-    ),
-    LabelScale(
-        "context_relevancy",
-        "Context relevancy",
-        "Are the contexts relevant to the question? Whether the answer uses them does not matter here.",
-        (
-            "none of them is relevant to the question",
-            "they are on its subject, but nothing in them helps to answer",
-            "they contain some of the needed information, among much else",
-            "they contain most of the needed information",
-            "they contain all of the needed information, and little else",
-        ),
-    ),
-    LabelScale(
-        "response_relevancy",
-        "Response relevancy",
-        "Does the answer address the question? Whether it is true does not matter here.",
-        (
-            "it does not address the question",
-            "it is on the subject, but does not answer the question",
-            "it answers a part, or a similar question",
-            "it answers, but something is missing or superfluous",
-            "it answers the whole question and nothing else",
-        ),
-    ),
-    LabelScale(
-        "faithfulness",
-        "Faithfulness",
-        "Do the contexts support the answer? Whether it is true in the world does not matter here.",
-        (
-            "they support nothing of it, or contradict it",
-            "they support little of it",
-            "they support about half of it",
-            "they support nearly all of it, except a detail",
-            "they support all of it",
-        ),
-    ),
-)
-"""In the order of the form."""
-LOWEST, HIGHEST = 1, 5
-
-
-def asked_of(prediction: Prediction) -> Sequence[LabelScale]:
-    """The dimensions that apply: contexts and answers must exist."""
-    lacking: set[Dimension] = set()
-    if not prediction.contexts:
-        lacking |= {"context_relevancy", "faithfulness"}
-    if prediction.answer is None:
-        lacking |= {"factual_correctness", "response_relevancy", "faithfulness"}
-    return [scale for scale in SCALES if scale.dimension not in lacking]
 
 
 @dataclass(frozen=True)
@@ -133,9 +58,17 @@ class DrawnAnswers:
     """Drawn (run, query) pairs without an answer to show."""
     n_unanswered: int
     """Those of them without a record yet."""
+    scales: Sequence[LabelScale] = SCALES
+    """What is asked of each."""
+
+    def asked_of(self, item: ShownAnswer) -> list[LabelScale]:
+        """What is asked of this answer."""
+        return asked_of(item.prediction, self.scales)
 
 
-def draw_answers(runs: Sequence[RunDir], fraction: float, seed: int, annotator: str) -> DrawnAnswers:
+def draw_answers(
+    runs: Sequence[RunDir], fraction: float, seed: int, annotator: str, scales: Sequence[LabelScale] = SCALES
+) -> DrawnAnswers:
     """A share of the queries of each run, stratified by query type (`query_order`): the same queries for all runs
     over the same ones and for every annotator; a larger share with the same seed adds to it.
 
@@ -152,7 +85,7 @@ def draw_answers(runs: Sequence[RunDir], fraction: float, seed: int, annotator: 
         for query_id in kept:
             record = records.get((query_id, 0))
             prediction = record.prediction if record else None
-            if prediction is None or not asked_of(prediction):
+            if prediction is None or not asked_of(prediction, scales):
                 failed += 1
                 unanswered += record is None
                 continue
@@ -161,7 +94,7 @@ def draw_answers(runs: Sequence[RunDir], fraction: float, seed: int, annotator: 
         raise ConfigError("none of the answers drawn can be labelled", "name runs with answers: rag-harness run")
     items.sort(key=lambda one: one.item_id)
     Random(f"{seed}/{annotator}").shuffle(items)  # noqa: S311 - an order, not a secret
-    return DrawnAnswers(tuple(items), drawn, failed, unanswered)
+    return DrawnAnswers(tuple(items), drawn, failed, unanswered, scales)
 
 
 class LabellingSession:
@@ -191,7 +124,7 @@ class LabellingSession:
 
     def is_complete(self, item: ShownAnswer) -> bool:
         """Whether every question about it was answered, "cannot tell" included."""
-        return {scale.dimension for scale in asked_of(item.prediction)} <= self.labels_of(item).keys()
+        return {scale.dimension for scale in self.drawn.asked_of(item)} <= self.labels_of(item).keys()
 
     @property
     def n_complete(self) -> int:
@@ -204,7 +137,7 @@ class LabellingSession:
 
         Raises ConfigError if this is not asked of this answer.
         """
-        if dimension not in {scale.dimension for scale in asked_of(item.prediction)}:
+        if dimension not in {scale.dimension for scale in self.drawn.asked_of(item)}:
             raise ConfigError(f"{dimension} is not asked of this answer", "leave it empty")
         return self._annotation(item, dimension, label=label, cannot_tell=cannot_tell)
 
@@ -288,7 +221,7 @@ def _keep(session: LabellingSession, item: ShownAnswer, said: SubmittedLabel) ->
 
 def _whole(session: LabellingSession, item: ShownAnswer) -> dict[str, object]:
     """What the page shows of one item."""
-    said, asked = session.labels_of(item), {scale.dimension for scale in asked_of(item.prediction)}
+    said, asked = session.labels_of(item), {scale.dimension for scale in session.drawn.asked_of(item)}
     note = said.get(None)
     return {
         "id": item.item_id,
@@ -307,7 +240,7 @@ def _whole(session: LabellingSession, item: ShownAnswer) -> dict[str, object]:
                 "label": said[scale.dimension].label if scale.dimension in said else None,
                 "cannot_tell": scale.dimension in said and said[scale.dimension].cannot_tell,
             }
-            for scale in SCALES
+            for scale in session.drawn.scales
             if scale.dimension in asked
         ],
     }

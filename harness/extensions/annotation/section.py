@@ -8,7 +8,7 @@ from statistics import fmean
 from harness.core.errors import StoreError
 from harness.core.records import Annotation
 from harness.display import Content, Entry, Quantity, Table, counted, printable
-from harness.extensions.annotation.labelling_session import HIGHEST, LOWEST, SCALES, LabelScale
+from harness.extensions.annotation.label_scales import HIGHEST, LOWEST, LabelScale, labelled_scales
 from harness.protocols import Measure
 from harness.report.sections import Reported, SectionSpec
 from harness.report.view import Group, RunView
@@ -40,7 +40,7 @@ class CorrectedMean:
 
 
 def content(reported: Reported) -> Content:
-    """A table for each of the four dimensions; nothing without labels."""
+    """A table for each dimension; nothing without labels."""
     try:
         said = {view.run.run_id: read_annotations(view.run) for view in reported.group.views}
     except StoreError as error:
@@ -50,7 +50,10 @@ def content(reported: Reported) -> Content:
         return Content()
     people = ", ".join(sorted({one.annotator for one in labels}))
     answers = counted(len({(one.run, one.query_id) for one in labels}), "answer")
-    found = {scale: _corrected(reported.group, scale, said) for scale in SCALES}
+    found = {
+        scale: _corrected(reported.group, scale, said)
+        for scale in labelled_scales([one.dimension for one in labels])
+    }
     few = [one for own in found.values() for one in own if one.both.why]
     items = list(dict.fromkeys(_why(one) for one in few))
     items += [_left_out(one) for own in found.values() for one in own if one.n_unscored]

@@ -14,12 +14,11 @@ from harness.datasets.table_reading import read_table
 from harness.display.csv_sheets import sheet_text
 from harness.display.text_format import counted
 from harness.extensions.annotation.annotator_agreement import agreement_content, agreement_json
+from harness.extensions.annotation.label_scales import SCALE_SETS, ScaleSet
 from harness.extensions.annotation.labelling_session import (
-    SCALES,
     LabellingSession,
     ShownAnswer,
     annotation_page,
-    asked_of,
     draw_answers,
     open_session,
 )
@@ -29,10 +28,8 @@ from harness.store.annotations import read_annotations
 from harness.store.atomic_files import write_atomic
 
 _SHOWN = ("item", "question", "reference", "answer", "contexts")
-_SAID = (*(scale.dimension for scale in SCALES), "note")
 _BEFORE = "said_before"
 """The column with the labels and note of the row when the sheet was written, as JSON."""
-_COLUMNS = (*_SHOWN, *_SAID, _BEFORE)
 _NOT_ASKED = "not asked"
 _LONGEST_CELL = 32_000
 """Characters: spreadsheets show few more."""
@@ -60,8 +57,14 @@ def write_label_sheet(session: LabellingSession, path: Path) -> int:
         raise ConfigError(
             f"{path} is there already", f"name another file, or take its labels first: --import {path}"
         )
-    write_atomic(path, sheet_text(_COLUMNS, [_cells(session, item) for item in session.drawn.items]))
+    columns = (*_SHOWN, *_said(session), _BEFORE)
+    write_atomic(path, sheet_text(columns, [_cells(session, item) for item in session.drawn.items]))
     return len(session.drawn.items)
+
+
+def _said(session: LabellingSession) -> tuple[str, ...]:
+    """The columns with labels and note."""
+    return (*(scale.dimension for scale in session.drawn.scales), "note")
 
 
 def write_labels(annotations: Sequence[Annotation], path: Path) -> None:
@@ -111,7 +114,7 @@ def _taken(
         raise DataError(f"{where}: the item '{item_id}' occurs twice", "leave one row for each item")
     seen.add(item_id)
     said, base = session.labels_of(item), _said_before(cells)
-    for scale in SCALES:
+    for scale in session.drawn.scales:
         cell, name = cells.get(scale.dimension, ""), scale.dimension
         if not cell or cell == _NOT_ASKED:
             continue
@@ -145,7 +148,7 @@ def _told(one: Annotation) -> str:
 
 def _cells(session: LabellingSession, item: ShownAnswer) -> dict[str, str]:
     said, prediction = session.labels_of(item), item.prediction
-    asked = {scale.dimension for scale in asked_of(prediction)}
+    asked = {scale.dimension for scale in session.drawn.asked_of(item)}
     contexts = [context.text for context in prediction.contexts]
     cells = {
         "item": item.item_id,
@@ -155,11 +158,11 @@ def _cells(session: LabellingSession, item: ShownAnswer) -> dict[str, str]:
         "contexts": "\n\n".join(f"[{number}] {text}" for number, text in enumerate(contexts, start=1)),
         "note": said[None].note if None in said else "",
     }
-    for scale in SCALES:
+    for scale in session.drawn.scales:
         one = said.get(scale.dimension)
         told = "" if one is None else _told(one)
         cells[scale.dimension] = told if scale.dimension in asked else _NOT_ASKED
-    base = {name: cell for name in _SAID if (cell := cells[name]) not in {"", _NOT_ASKED}}
+    base = {name: cell for name in _said(session) if (cell := cells[name]) not in {"", _NOT_ASKED}}
     cells[_BEFORE] = json.dumps(base, ensure_ascii=False) if base else ""
     texts = {name: cell.replace("\0", "\ufffd") for name, cell in cells.items()}
     return {
@@ -177,12 +180,13 @@ def label_answers(
     port: int,
     to_csv: Path | None,
     from_csv: Path | None,
+    scales: ScaleSet = "kg-eval",
 ) -> None:
     """Write or read a sheet of the drawn answers, or serve their page."""
     name = annotator or user_name()
     if name is None:
         raise ConfigError("your login name is unknown", "name who labels: --annotator NAME")
-    drawn = draw_answers(runs, fraction, seed, name)
+    drawn = draw_answers(runs, fraction, seed, name, SCALE_SETS[scales])
     n_items = counted(len(drawn.items), "answer")
     with open_session(drawn, name) as session:
         failed = f"; {drawn.n_failed:,} more have no answer to label" if drawn.n_failed else ""

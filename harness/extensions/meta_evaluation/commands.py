@@ -52,6 +52,10 @@ def correlate(
         str | None, typer.Option("--scale", metavar="LOW-HIGH", help="Range of the labels, e.g. 1-5 or -2..2.")
     ] = None,
     by: Annotated[CorrelatedBy | None, typer.Option("--by", help="Also for each query type, or each run.")] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option("--weights", metavar="LABEL", help="Also fit the metrics' weights to this label."),
+    ] = None,
     out: OutOption = None,
     results: ResultsOption = Path("results"),
     as_json: JsonOption = False,
@@ -69,6 +73,8 @@ def correlate(
       rag-harness correlate demo--naive -m token_f1,accuracy --out correlations
 
       rag-harness correlate demo--naive demo--kg --labels labels.csv --scale 1-5 --by type
+
+      rag-harness correlate demo--naive -m rag_eval_coverage,rag_eval_fluency --labels labels.csv --weights quality
     """
     from harness.extensions.meta_evaluation.correlation_output import correlate_runs
 
@@ -78,6 +84,7 @@ def correlate(
         labels=labels,
         scale=scale,
         by=None if by is None else "type" if by is CorrelatedBy.type else "run",
+        weights=weights,
         out=out,
         results=results,
         as_json=as_json,

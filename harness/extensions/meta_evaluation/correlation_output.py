@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cli.console import open_console
+from harness.core.errors import ConfigError
 from harness.display import Content, Entry, Quantity, Section, Table, printable
 from harness.extensions.meta_evaluation.correlation_columns import (
     ValueColumn,
@@ -24,6 +25,12 @@ from harness.extensions.meta_evaluation.correlations import (
     column_spread,
     correlate_columns,
     group_means,
+)
+from harness.extensions.meta_evaluation.fitted_weights import (
+    FittedWeights,
+    fit_weights,
+    weights_data,
+    weights_section,
 )
 from harness.runner.progress import Reporter
 from harness.statistics.correlation import FEWEST_CLUSTERS, Coefficient
@@ -46,26 +53,30 @@ def correlate_runs(
     labels: Path | None = None,
     scale: str | None = None,
     by: By | None = None,
+    weights: str | None = None,
     out: Path | None = None,
     results: Path = Path("results"),
     as_json: bool = False,
     quiet: bool = False,
 ) -> None:
     """Correlate the scores of the named runs, print the result, and write it to `out` if given."""
+    if weights and not labels:
+        raise ConfigError("--weights fits metrics to labels", "name the labels: --labels FILE")
     span = parse_scale(scale) if scale else None
     columns = measured_columns(find_runs(results, names), measures)
     if labels:
         columns = with_labels(columns, read_labels(labels, span))
+    fitted = fit_weights(columns, weights, span) if weights else None
     with Reporter(quiet=quiet).bar("correlate") as bar:
         findings = correlate_columns(columns, by, bar.update)
-    written = _write(findings, out) if out else None
+    written = _write(findings, fitted, out) if out else None
     console = open_console()
     if as_json:
-        console.print(json.dumps(correlation_data(findings), indent=1, allow_nan=False), soft_wrap=True)
+        console.print(json.dumps(correlation_data(findings, fitted), indent=1, allow_nan=False), soft_wrap=True)
         return
     from harness.report.render.terminal import WIDTH, plain, print_table
 
-    for section in correlation_sections(findings):
+    for section in correlation_sections(findings, fitted):
         for table in section.content.tables:
             print_table(table, console, min(console.width, WIDTH))
         for item in section.content.items:
@@ -74,18 +85,18 @@ def correlate_runs(
         console.print(f"correlations: {written}", soft_wrap=True)
 
 
-def _write(findings: CorrelationFindings, out: Path) -> Path:
+def _write(findings: CorrelationFindings, fitted: FittedWeights | None, out: Path) -> Path:
     from harness.display.plotting import plotting
     from harness.extensions.meta_evaluation.figures import draw_correlations, write_folder
 
-    first, *others = correlation_sections(findings)
+    first, *others = correlation_sections(findings, fitted)
     with plotting() as new_figure:
         sections = [(first, draw_correlations(findings, new_figure)), *((one, ()) for one in others)]
-        return write_folder(out, "correlations", "Correlations", sections, correlation_data(findings))
+        return write_folder(out, "correlations", "Correlations", sections, correlation_data(findings, fitted))
 
 
-def correlation_sections(findings: CorrelationFindings) -> list[Section]:
-    """The results over all answers and by group."""
+def correlation_sections(findings: CorrelationFindings, fitted: FittedWeights | None = None) -> list[Section]:
+    """The results over all answers and by group, and the fitted weights."""
     # The strongest first, those without a coefficient last; ties in the order of the columns.
     by_strength = sorted(
         findings.pairs, key=lambda pair: -abs(pair.found.spearman.value or 0.0) if pair.found else 2
@@ -97,10 +108,10 @@ def correlation_sections(findings: CorrelationFindings) -> list[Section]:
     if findings.parts:
         table = _table("parts", "Correlations by part", findings.parts)
         found.append(Section("parts", "By part", Content(tables=[table])))
-    return found
+    return [*found, *([weights_section(fitted)] if fitted else [])]
 
 
-def correlation_data(findings: CorrelationFindings) -> dict[str, Any]:
+def correlation_data(findings: CorrelationFindings, fitted: FittedWeights | None = None) -> dict[str, Any]:
     """The same for scripts; unknown values are null."""
     return {
         "pairs": [_pair_data(pair) for pair in (*findings.pairs, *findings.parts)],
@@ -114,6 +125,7 @@ def correlation_data(findings: CorrelationFindings) -> dict[str, Any]:
         ],
         "labels": list(findings.columns.labels),
         "notes": _remarks(findings),
+        **({"weights": weights_data(fitted)} if fitted else {}),
     }
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_COLUMNS = len(PALETTE)
+_MOST_LEVEL_NAMES = 8
+"""Names of rows that fit side by side."""
 
 
 def bars(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
@@ -33,6 +35,8 @@ def bars(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
     names = [textwrap.fill(printable(str(row[0]), 40), 16) for row in table.rows]
     axes.set_xticks(range(len(names)), names)
     axes.set_xlim(-0.6, len(names) - 0.4)
+    if len(names) > _MOST_LEVEL_NAMES:
+        axes.tick_params(axis="x", labelrotation=30, labelsize=7)
     axes.grid(axis="y", color=LIGHT, linewidth=0.6)
     if len(columns) > 1:
         figure.legend(loc="outside upper right", ncols=4, fontsize=7)
@@ -71,7 +75,7 @@ def lines(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
     return figure
 
 
-def histograms(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
+def histograms(table: Table, _runs: PaperRuns, new_figure: NewFigure, *, of: str = "answers") -> Figure:
     """A panel for each column with the distribution of its numbers in ten equal classes; scores over 0 to 1."""
     columns = [at for at in range(1, len(table.header)) if _quantities(table, at)]
     rows = -(-len(columns) // 2)
@@ -82,7 +86,7 @@ def histograms(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
         span = (min(0.0, *numbers), 1.0) if min(numbers) >= -1 and max(numbers) <= 1 else None
         axes.hist(numbers, bins=10, range=span, color=PALETTE[0])
         axes.set_title(printable(table.header[at], 60), fontsize=8)
-        axes.set_ylabel("answers")
+        axes.set_ylabel(of)
         axes.grid(axis="y", color=LIGHT, linewidth=0.6)
     for axes in figure.axes[len(columns) :]:
         axes.set_axis_off()

@@ -18,7 +18,8 @@ def check_prediction(prediction: Prediction, corpus: Sequence[Document]) -> None
         _check_provenance(context, documents)
     for sentence in prediction.evidence:
         _check_provenance(sentence, documents)
-        assert sentence.span is not None, f"evidence needs its span: {sentence.text[:80]!r}"
+        placed = sentence.span is not None or not sentence.is_own_text
+        assert placed, f"evidence needs its span: {sentence.text[:80]!r}"
     for place in prediction.retrieved.spans if prediction.retrieved else ():
         _check_place(Span(doc_id=place[0], start=place[1], end=place[2]), documents)
     scores = [context.score for context in prediction.contexts]

@@ -26,7 +26,7 @@ class Column:
     name: str
     """Its displayed name."""
     source: str
-    """The property of `schema.SOURCES` that it contains; empty: none."""
+    """The kind of ids that it contains (`GraphSchema.sources`); empty: none."""
 
 
 Spelling = Callable[[StatementPiece], str]

@@ -12,6 +12,7 @@ from typing import Any
 
 from harness.core.errors import need
 from systems.common.cypher import grammar, graph_schema
+from systems.common.cypher.graph_schema import DOCUMENTS, GraphSchema
 from systems.common.cypher.statement import Column, PieceKind, ReadStatement, StatementPiece
 
 
@@ -24,11 +25,13 @@ def check_parser() -> None:
     need("system-cypher-agent", "antlr4_cypher")
 
 
-def read_statement(text: str, rows: int) -> ReadStatement:
-    """The statement in `text`, limited to `rows` rows; raises Refused if it is not allowed."""
+def read_statement(text: str, rows: int, schema: GraphSchema = DOCUMENTS) -> ReadStatement:
+    """The statement in `text` about a graph of this schema, limited to `rows` rows; raises Refused if it is not
+    allowed.
+    """
     bare = text.strip().rstrip(";").strip()
     _check_text(bare)
-    reader = _Reader(rows)
+    reader = _Reader(rows, schema)
     try:
         tree = _parsed(bare)
         reader.walk(tree)
@@ -80,8 +83,8 @@ def _parsed(text: str) -> Any:
 class _Reader:
     """Walks a tree once and rewrites or rejects each part."""
 
-    def __init__(self, rows: int) -> None:
-        self._rows = rows
+    def __init__(self, rows: int, schema: GraphSchema) -> None:
+        self._rows, self._schema = rows, schema
         self._pieces: list[StatementPiece] = []
         self._variables: set[str] = set()
         """Variables of nodes and relationships."""
@@ -91,7 +94,7 @@ class _Reader:
         self._named: set[str] = set()
         """Names of values in WITH and RETURN."""
         self._sources: dict[str, str] = {}
-        """For names passed on by WITH: alias -> property that identifies its source."""
+        """For names passed on by WITH: alias -> kind of its source."""
         self._columns: list[Column] = []
         self._in_return = False
         self._may_be_bare = False
@@ -102,8 +105,10 @@ class _Reader:
         if not self._columns:
             raise Refused("the statement returns nothing: end it with RETURN")
         if not any(column.source for column in self._columns):
+            key = next(iter(self._schema.sources))
             raise Refused(
-                "RETURN has to say where its rows come from: add doc_id or chunk_id, or collect(DISTINCT d.doc_id)"
+                f"RETURN has to say where its rows come from: add {' or '.join(self._schema.sources)}, or "
+                f"collect(DISTINCT variable.{key})"
             )
         return ReadStatement(tuple(self._pieces), tuple(self._columns), self._rows)
 
@@ -174,14 +179,15 @@ class _Reader:
         if self._unlabelled > graph_schema.MOST_UNLABELLED:
             raise Refused(
                 f"over {graph_schema.MOST_UNLABELLED} nodes and relationships have no label or type: "
-                "write (c:Chunk), (d:Document), (e:Entity), -[:MENTIONS]-, -[:PART_OF]-, -[:RELATES]-"
+                f"write {', '.join(f'(:{label})' for label in self._schema.labels)}, "
+                f"{', '.join(f'-[:{name}]-' for name in self._schema.relationships)}"
             )
 
     def _labels(self, node: Any) -> None:
         label = re.sub(r"\s", "", node.getText()).removeprefix(":")
-        if label not in graph_schema.LABELS:
+        if label not in self._schema.labels:
             raise Refused(
-                f"there is no label {label[:40]!r}: there are {', '.join(graph_schema.LABELS)}, one for a node"
+                f"there is no label {label[:40]!r}: there are {', '.join(self._schema.labels)}, one for a node"
             )
         self._write("label", label)
 
@@ -208,10 +214,10 @@ class _Reader:
 
     def _type(self, node: Any) -> str:
         name = re.sub(r"\s", "", node.getText()).removeprefix(":")
-        if name not in graph_schema.RELATIONSHIPS:
+        if name not in self._schema.relationships:
             raise Refused(
-                f"there is no relationship {name[:40]!r}: there are {', '.join(graph_schema.RELATIONSHIPS)}; "
-                "what relates two entities stands in r.relation of [r:RELATES]"
+                f"there is no relationship {name[:40]!r}: there are {', '.join(self._schema.relationships)}"
+                f"{self._schema.unknown_relationship}"
             )
         return name
 
@@ -255,9 +261,9 @@ class _Reader:
         self.walk(value)
 
     def _property(self, name: str) -> None:
-        if name not in graph_schema.PROPERTIES:
+        if name not in self._schema.properties:
             raise Refused(
-                f"there is no property {name[:40]!r}: there are {', '.join(sorted(graph_schema.PROPERTIES))}"
+                f"there is no property {name[:40]!r}: there are {', '.join(sorted(self._schema.properties))}"
             )
         self._write("property", name)
 
@@ -337,8 +343,9 @@ class _Reader:
             self._columns.append(Column(name, self._source_of(written)))
 
     def _source_of(self, pieces: Sequence[StatementPiece]) -> str:
-        """The property in an expression that identifies a source; empty if there is none."""
-        named = (each.value for each in pieces if each.kind == "property" and each.value in graph_schema.SOURCES)
+        """The kind of the ids in an expression that identify a source; empty if there are none."""
+        sources = self._schema.sources
+        named = (sources[each.value] for each in pieces if each.kind == "property" and each.value in sources)
         handed = (self._sources.get(each.value, "") for each in pieces if each.kind == "as_is")
         return next(filter(None, (*named, *handed)), "")
 

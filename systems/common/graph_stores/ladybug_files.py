@@ -35,9 +35,20 @@ _Row = Sequence[str | int]
 
 
 def load_graph(path: Path, graph: KnowledgeGraph, check: Callable[[], None]) -> None:
-    """A new database with the graph at `path`; temporary files in the folder are removed.
+    """A new database with the graph at `path`: see `load_tables`."""
+    load_tables(path, _TABLES.split(";")[:-1], _tables(graph), check)
+
+
+def load_tables(
+    path: Path,
+    definitions: Iterable[str],
+    tables: Iterable[tuple[str, Iterable[_Row]]],
+    check: Callable[[], None] = lambda: None,
+) -> None:
+    """A new database at `path` with these tables and their rows; temporary files in the folder are removed.
 
     `check` is called between the tables and may raise. Texts are stored exactly, NUL and line breaks included.
+    Names are part of statements and must have been checked.
     """
     import ladybug
 
@@ -45,9 +56,9 @@ def load_graph(path: Path, graph: KnowledgeGraph, check: Callable[[], None]) -> 
     try:
         connection = ladybug.Connection(database)
         try:
-            for statement in _TABLES.split(";")[:-1]:
+            for statement in definitions:
                 rows_of(connection, statement)
-            for table, rows in _tables(graph):
+            for table, rows in tables:
                 check()
                 _copy(connection, path.with_name(f"{table}.csv"), table, rows)
             # Write everything to the one file, without a separate log.
@@ -84,7 +95,7 @@ def _copy(connection: Any, file: Path, table: str, rows: Iterable[_Row]) -> None
         csv.writer(lines, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
     # An empty table is valid; an empty file may be an error.
     if file.stat().st_size:
-        rows_of(connection, f"COPY {table} FROM {_literal(file)} {_CSV}")
+        rows_of(connection, f"COPY `{table}` FROM {_literal(file)} {_CSV}")
     file.unlink()
 
 

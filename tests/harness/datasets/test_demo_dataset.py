@@ -21,7 +21,7 @@ def raw() -> RawDataset:
 @pytest.fixture(scope="module")
 def queries() -> list[dict[str, Any]]:
     """As they stand in the file, with what they say of the articles that they cite."""
-    found: list[dict[str, Any]] = json.loads((demo._FOLDERS[0] / "queries.json").read_text("utf-8"))
+    found: list[dict[str, Any]] = json.loads((demo._FOLDERS[0] / "demo" / "queries.json").read_text("utf-8"))
     return found
 
 
@@ -66,7 +66,9 @@ def test_every_document_but_the_four_distractors_is_evidence_for_at_least_five_q
 
 
 def test_what_the_demo_says_of_cited_articles_is_what_the_articles_say(queries: list[dict[str, Any]]) -> None:
-    articles = {one["url"]: one for one in json.loads((demo._FOLDERS[0] / "corpus.json").read_text("utf-8"))}
+    articles = {
+        one["url"]: one for one in json.loads((demo._FOLDERS[0] / "demo" / "corpus.json").read_text("utf-8"))
+    }
     for query in queries:
         for said in query["evidence_list"]:
             article = articles[said["url"]]
@@ -108,13 +110,13 @@ def test_an_installed_wheel_finds_its_bundled_copy(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, raw: RawDataset
 ) -> None:
     checkout, bundled = demo._FOLDERS
-    assert bundled.parts[-4:] == ("harness", "_bundled", "data", "demo")
-    shutil.copytree(checkout, tmp_path / "bundled")
+    assert bundled.parts[-3:] == ("harness", "_bundled", "data")
+    shutil.copytree(checkout / "demo", tmp_path / "bundled" / "demo")
     monkeypatch.setattr(demo, "_FOLDERS", (tmp_path / "none", tmp_path / "bundled"))
     assert SPEC.load("default") == raw
 
 
 def test_a_missing_demo_is_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(demo, "_FOLDERS", (tmp_path, tmp_path))
-    with pytest.raises(DataError, match=r"file corpus\.json of the demo is missing"):
+    with pytest.raises(DataError, match=r"file corpus\.json is missing in .*demo"):
         SPEC.load("default")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.errors import DataError
-from harness.datasets import local_files
+from harness.datasets import evidence_cases, local_files
 from harness.datasets.fetaqa_tables import (
     BENCH_FILE,
     FETAQA_FILES,
@@ -380,3 +380,18 @@ def test_a_line_break_in_a_cell_does_not_break_its_line(own_data: Path) -> None:
     (own_data / BENCH_FILE).write_text(json.dumps({"P": [{"q_uid": 7, "evidence": evidence}]}))
     tables = gold_tables(read_table_files())
     assert tables["7"].facts() == ("h: a b",)
+
+
+def test_evidence_cases_have_a_gold_sentence_of_their_document_in_every_domain_and_length(
+    load_real: LoadReal,
+) -> None:
+    raw = load_real(evidence_cases.SPEC, "default")
+    texts = texts_of(raw)
+    gold = [item for row in raw.rows for item in row.reference.evidence]
+    assert len(raw.rows) == 1000
+    assert all(item.fact in texts[item.doc_id] and len(item.fact) <= 600 for item in gold)
+    kinds = Counter(row.reference.query_type for row in raw.rows)
+    assert len(kinds) == 15
+    # Types with fewer questions have all of theirs.
+    assert sum(1 for count in kinds.values() if count < 80) == 4
+    assert {domain for domain, _ in (kind.split(", ") for kind in kinds)} >= {"encyclopedia", "health", "sports"}

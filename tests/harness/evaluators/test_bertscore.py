@@ -326,3 +326,16 @@ def test_each_encoder_is_told_from_the_others_by_its_weights() -> None:
     weights = [SPEC.weights(BertScoreParams(model=model)) for model in ("minilm", "minilm-torch")]
     assert weights[0]["encoder"] != weights[1]["encoder"]
     assert weights[0]["tokenizer"] == weights[1]["tokenizer"]
+
+
+def test_on_request_the_answer_is_held_against_its_contexts_too(
+    encoder: WordEncoder, runtime: BareEvaluation, tmp_path: Path
+) -> None:
+    evaluator = BertScoreEvaluator(TokenTable(encoder, tmp_path), runtime)
+    measures = SPEC.measures(BertScoreParams(summaries=True))
+    assert len(measures) == len(MEASURES) + 3
+    scorer = Scorer("bertscore", measures, evaluator)
+    found = scores_of(scorer, gold("a"), answered("a b x", passages("a b", "c d")))
+    assert values(found, "summary") == (round(2 / 3, 6), 0.5, round(2 * (2 / 3) * 0.5 / (2 / 3 + 0.5), 6))
+    assert values(scores_of(scorer, gold("a"), answered("a")), "summary") == (0.0, 0.0, 0.0)
+    evaluator.close()

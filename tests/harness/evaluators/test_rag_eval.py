@@ -1,17 +1,19 @@
-"""RAG-Eval as an evaluator: what is asked of the judge, what scores follow, what fails with what."""
+"""RAG-Eval and G-Eval as evaluators: what is asked of the judge, what scores follow, what fails with what."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 from runtimes import Asked, Chat
 from scoring import BareEvaluation, build_scorer, score_all
 
+from harness.core.errors import ModelUnavailable
 from harness.core.records import Context, Prediction, Reference, RunRecord, Score
+from harness.evaluators import g_eval
 from harness.evaluators.rag_eval import SPEC, RagEvalParams
 from harness.evaluators.rag_eval.criteria import CRITERIA, METRICS
 from harness.evaluators.rag_eval.prompts import material
-from harness.protocols import RunFacts
+from harness.protocols import Message, RunFacts
 
 from .conftest import MakeRecord
 
@@ -83,6 +85,81 @@ def test_eight_measures_take_one_call_or_five(answered: MakeRecord, params: RagE
     assert len(judge.calls) == calls
     assert sorted(name for asked in judge.calls for name in asked_for(asked)) == sorted(METRICS)
     assert {asked.max_tokens for asked in judge.calls} == {100}
+
+
+def named_last(asked: Asked) -> str:
+    """The metric that a form ends with."""
+    return asked.text.rpartition("\n- ")[2].partition(":")[0].lower().replace(" ", "_")
+
+
+def in_order(text: str, *parts: str) -> bool:
+    places = [text.index(part) for part in parts]
+    return places == sorted(places)
+
+
+def test_as_published_five_forms_are_sent_one_for_each_metric_and_numbers_come_back(answered: MakeRecord) -> None:
+    judge = Chat(lambda asked: str(GRADES[named_last(asked)]))
+    params = RagEvalParams(calls="published")
+    assert values(scores_of(judge, answered("Who did it?", "Ann did.", "It was Ann."), params=params)) == VALUES
+    assert [named_last(asked) for asked in judge.calls] == list(METRICS)
+    for asked in judge.calls:
+        assert [message.role for message in asked.messages] == ["user"]
+        assert asked.json_schema is None
+        parts = ("criteria", "(1-5)", "steps", "1. ", "Who did it?", "It was Ann.", "Ann did.", "Evaluation form")
+        assert in_order(asked.text, *parts)
+
+
+def test_a_form_without_a_number_is_sent_once_more_and_then_fails_alone(answered: MakeRecord) -> None:
+    judge = Chat(lambda asked: "Splendid." if named_last(asked) == "fluency" else "4")
+    params = RagEvalParams(calls="published")
+    found = by_measure(scores_of(judge, answered("q", "Ann did.", "It was Ann."), params=params))
+    failed = {name for name, score in found.items() if score.status == "failed"}
+    assert len(judge.calls) == 6
+    assert failed == {f"rag_eval_{name}" for name in ("fluency", "confidence", "trustworthy", "misaligned")}
+
+
+class Weighing(Chat):
+    """A judge whose server gives these probabilities of the five numbers."""
+
+    def __init__(self, **shares: float) -> None:
+        super().__init__(lambda _: "4")
+        self.shares = {number.removeprefix("p"): share for number, share in shares.items()}
+
+    async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
+        await self.complete(messages)
+        return {letter: self.shares.get(letter, 0.0) for letter in letters}
+
+
+class Silent(Weighing):
+    """A judge whose server gives none."""
+
+    async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
+        raise ModelUnavailable("no log probabilities", "choose another server")
+
+
+@pytest.mark.parametrize(
+    ("judge", "params", "value"),
+    [
+        (Weighing(p4=0.75, p5=0.25), g_eval.GEvalParams(), 0.85),
+        (Weighing(p1=1.0), g_eval.GEvalParams(scores="stated"), 0.8),
+        (Silent(), g_eval.GEvalParams(), 0.8),
+        (Chat(lambda _: "Score: 4"), g_eval.GEvalParams(), 0.8),
+    ],
+)
+def test_g_eval_weighs_scores_by_probability_and_otherwise_takes_the_stated_one(
+    answered: MakeRecord, judge: Chat, params: g_eval.GEvalParams, value: float
+) -> None:
+    record = answered("Who did it?", "Ann did.", "It was Ann.")
+    gold = [Reference(query_id=record.query_id, query_type="inference_query", answers=())]
+    scorer = build_scorer(g_eval.SPEC, params, BareEvaluation(judge))
+    scores = score_all(scorer, gold, {(record.query_id, 0): record})
+    assert [score.value for score in scores] == pytest.approx([value] * 4)
+    assert [named_last(asked) for asked in judge.calls] == list(g_eval.METRICS)
+    for asked in judge.calls:
+        assert in_order(
+            asked.text, "criteria", "(1-5)", "steps", "1. ", "It was Ann.", "Ann did.", "Evaluation form"
+        )
+        assert "Who did it?" not in asked.text
 
 
 def test_the_confidence_names_its_grades_and_its_band(answered: MakeRecord) -> None:

@@ -1,4 +1,4 @@
-"""cypher-agent: the model's statement, a repair, passages, or a plain no."""
+"""cypher-agent: the model's statement, a repair, passages, or a plain no; a schema of one's own; its own agent."""
 
 from pathlib import Path
 from typing import Any
@@ -7,12 +7,14 @@ import pytest
 from kg_corpus import CORPUS, scripted
 from runtimes import Asked, BareRuntime, Chat
 
+from harness.core.errors import ConfigError
 from harness.core.records import Document, Prediction, Query
 from harness.llm_utils.answer_contract import ABSTENTION
-from systems.common.graph_index import GraphIndexParams
+from systems.common.prompts.agent import decision_in
 from systems.cypher_agent.empty_result_reasons import never_true
-from systems.cypher_agent.params import AnswerParams
-from systems.cypher_agent.system import CypherAgentSystem
+from systems.cypher_agent.params import AgentIndexParams, AnswerParams
+from systems.cypher_agent.schema_file import read_schema
+from systems.cypher_agent.system import SPEC, CypherAgentSystem
 
 RUNS = (
     "MATCH (a:Entity)-[r:RELATES]->(b:Entity) WHERE toLower(b.name) CONTAINS 'tidewright' "
@@ -42,12 +44,12 @@ async def ask(
 ) -> tuple[Prediction, list[str]]:
     """The prediction, and the stages of answering."""
     runtime = BareRuntime(folder, Chat(Model()))
-    index = CypherAgentSystem(GraphIndexParams(), AnswerParams(), runtime)
+    index = CypherAgentSystem(AgentIndexParams(), AnswerParams(), runtime)
     await index.index(CORPUS if corpus is None else corpus)
     index.close()
     runtime.chat = Chat(model) if model else None
     runtime.stages.clear()
-    system = CypherAgentSystem(GraphIndexParams(), AnswerParams.model_validate(answer), runtime)
+    system = CypherAgentSystem(AgentIndexParams(), AnswerParams.model_validate(answer), runtime)
     try:
         await system.load()
         return await system.answer(Query(query_id="q", text="Who runs Tidewright Power?")), runtime.stages
@@ -175,3 +177,166 @@ def test_small_letters_are_never_like_capitals(compared: str) -> None:
 )
 def test_of_what_may_be_true_nothing_is_said(compared: str) -> None:
     assert never_true(f"MATCH (d:Document) WHERE {compared} RETURN d.doc_id") == ""
+
+
+MAILS = [
+    Document(
+        doc_id=f"{number}.eml",
+        text=text,
+        title=subject,
+        metadata={"from": sender, "to": to, "date": f"2031-04-0{number} 09:00+00:00"},
+    )
+    for number, (sender, to, subject, text) in enumerate(
+        (
+            ("Ann Bo <Ann@x.example>", "Cy <cy@x.example>, di@x.example", "Pump test", "The pump test failed."),
+            ("cy@x.example", "Ann Bo <ann@x.example>", "RE: Fwd: Pump  test", "Then we repeat it."),
+            ("", "", "", "A note without a header."),
+        ),
+        start=1,
+    )
+]
+SENT = (
+    "MATCH (s:Person)-[:SENT]->(e:Email)-[:PART_OF]->(c:Conversation) WHERE toLower(e.content) CONTAINS 'repeat' "
+    "RETURN s.name, e.email_id, c.conversation_id, c.subject"
+)
+
+
+class Agent:
+    """Replies with these texts, one after another."""
+
+    def __init__(self, *replies: str) -> None:
+        self.left = list(replies)
+
+    def __call__(self, asked: Asked) -> str:
+        return self.left.pop(0)
+
+
+async def ask_mails(folder: Path, chat: Chat, **answer: Any) -> Prediction:
+    index, runtime = AgentIndexParams(schema="emails.yaml"), BareRuntime(folder, chat)
+    system = CypherAgentSystem(index, AnswerParams.model_validate(answer), runtime)
+    try:
+        await system.index(MAILS)
+        await system.load()
+        return await system.answer(Query(query_id="q", text="Who wants to repeat the pump test?"))
+    finally:
+        system.close()
+
+
+async def test_a_schema_of_ones_own_makes_people_and_conversations_of_mails(tmp_path: Path) -> None:
+    chat = Chat(Agent(SENT, "Cy"))
+    prediction = await ask_mails(tmp_path, chat)
+    (row,) = prediction.contexts
+    assert row.text == ("s.name: Cy; e.email_id: 2.eml; c.conversation_id: pump test; c.subject: Pump test")
+    assert row.doc_ids == ("2.eml",)
+    assert (prediction.answer, told(prediction, "sources")) == ("Cy", ["2.eml (2031-04-02)"])
+    assert "(:Person)-[:RECEIVED]->(:Email)" in chat.calls[0].messages[0].content
+    assert "Chunk" not in chat.calls[0].text
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["MATCH (d:Document) RETURN d.doc_id", "MATCH (p:Person) RETURN p.name", "MATCH (e:Email) DELETE e"],
+)
+async def test_statements_about_another_schema_or_without_a_source_find_passages(
+    tmp_path: Path, statement: str
+) -> None:
+    prediction = await ask_mails(tmp_path, Chat(Agent(statement, "Cy")), repairs=0)
+    assert told(prediction, "way") == ["fallback"]
+    assert prediction.contexts[0].kind == "passage"
+
+
+def thought(tool: str, said: str) -> str:
+    return f"Thought: Do I need a tool? Yes\nAction: {tool}\nAction Input: {said}\nObservation: (made up)"
+
+
+FINAL = "Thought: Do I need a tool? No\nFinal Answer: Cy wrote it (2.eml)."
+
+
+async def test_as_published_the_agent_asks_the_graph_then_searches_then_answers(tmp_path: Path) -> None:
+    chat = Chat(Agent(thought("graph", "who?"), SENT.replace("repeat", "x"), thought("search", "repeat"), FINAL))
+    prediction = await ask_mails(tmp_path, chat, agent="react", repairs=0)
+    decide, statement, again, last = chat.calls
+    assert [[message.role for message in asked.messages] for asked in (decide, again, last)] == [
+        ["system", "user"]
+    ] * 3
+    assert statement.messages[-1].content == "Question: who?"
+    assert decide.messages[-1].content == "Question: Who wants to repeat the pump test?"
+    assert "Observation: it found nothing" in again.text
+    assert "made up" not in last.text
+    assert "Then we repeat it." in last.text.rpartition("Observation:")[2]
+    assert prediction.answer == "Cy wrote it (2.eml)."
+    assert {doc_id for one in prediction.contexts for doc_id in one.doc_ids} >= {"2.eml"}
+    assert told(prediction, "agent") == ["graph: who?", "search: repeat", "answers"]
+
+
+async def test_a_greeting_goes_to_general_chat_and_reads_nothing(tmp_path: Path) -> None:
+    chat = Chat(Agent(thought("chat", "Hello"), "Hello! Ask me about the mails."))
+    prediction = await ask_mails(tmp_path, chat, agent="react")
+    assert (prediction.answer, prediction.contexts) == ("Hello! Ask me about the mails.", ())
+    assert len(chat.calls) == 2
+
+
+async def test_an_agent_that_never_answers_is_stopped_and_the_shared_prompt_answers(tmp_path: Path) -> None:
+    chat = Chat(Agent("Well, well.", thought("search", "repeat"), thought("search", "repeat"), "Cy"))
+    prediction = await ask_mails(tmp_path, chat, agent="react", rounds=3)
+    assert (prediction.answer, len(chat.calls)) == ("Cy", 4)
+    silent = await ask_mails(tmp_path / "b", Chat(lambda _: "Well."), agent="react", rounds=2)
+    assert (silent.answer, silent.contexts) == (ABSTENTION, ())
+
+
+@pytest.mark.parametrize(
+    ("reply", "meant"),
+    [
+        ("**Final Answer:** Ann.\nShe did.", (None, "Ann.\nShe did.")),
+        ("Action: Search\nAction Input: 'x'", ("search", "'x'")),
+        ("Action: dance\nAction Input: x", None),
+        ("Final Answer:", None),
+        ("", None),
+    ],
+)
+def test_a_decision_is_read_from_whatever_the_model_puts_around_it(reply: str, meant: object) -> None:
+    assert decision_in(reply) == meant
+
+
+NODES = "about: x\ndocument: Email\nnodes: {Email: {key: id}, Person: {key: who}}\n"
+SENDS = "relationships: {SENT: {from: Person, to: Email, fields: [from]"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: &a [*a]", "cycle"),
+        (NODES.replace("document: Email", "document: Mail"), "did you mean 'Email'"),
+        (f"{NODES}{SENDS.replace('Person', 'Persn')}}}}}", "did you mean 'Person'"),
+        (f"{NODES}{SENDS.replace('to: Email', 'to: Person')}}}}}", "joins Person to Person"),
+        (f"{NODES}{SENDS}, values: dates}}}}", "values"),
+        (NODES.replace("key: id", "key: 'id) DROP'"), "pattern"),
+        (f"{NODES}examples: [{{question: q, statement: 'MATCH (n:Mail) RETURN n.id'}}]", "no label 'Mail'"),
+        ("[1, 2", "no YAML"),
+        ("nodes: {", "no YAML"),
+        ("[" * 50, "nested"),
+        ("x" * 70_000, "longer"),
+        ("", "valid"),
+    ],
+)
+def test_a_schema_that_cannot_be_used_is_one_line_before_anything_is_paid(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError, match=said) as error:
+        read_schema(str(file))
+    assert "\n" not in str(error.value.what)
+    assert SPEC.preflight is not None
+    with pytest.raises(ConfigError):
+        SPEC.preflight(AgentIndexParams(schema=str(file)), AnswerParams())
+
+
+def test_a_schema_is_stored_in_ladybug_alone_and_a_missing_file_names_the_shipped_ones() -> None:
+    assert SPEC.preflight is not None
+    with pytest.raises(ConfigError, match="ladybug"):
+        SPEC.preflight(AgentIndexParams(schema="emails.yaml", store="neo4j"), AnswerParams())
+    with pytest.raises(ConfigError, match=r"mails\.yaml"):
+        read_schema("mails.yaml")
+    assert SPEC.own_weights(AgentIndexParams(schema="emails.yaml")).keys() == {"schema"}
+    assert "schema" not in AgentIndexParams().model_dump()

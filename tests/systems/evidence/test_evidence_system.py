@@ -12,6 +12,7 @@ from runtimes import Asked, BareRuntime, Chat
 from harness.core.errors import ConfigError
 from harness.core.records import Document, Prediction, Query
 from systems.common.graph_index import GraphIndexParams
+from systems.common.sentences import sentence_spans
 from systems.evidence.params import AnswerParams
 from systems.evidence.system import SPEC, EvidenceSystem
 
@@ -27,7 +28,11 @@ class Model:
     def __call__(self, asked: Asked) -> str:
         if "Text:" in asked.text:
             return scripted(asked)
-        return self.steps if asked.json_schema else self.answer
+        if asked.json_schema is None:
+            return self.answer
+        wanted = asked.json_schema["properties"]
+        listed = self.steps if "steps" in wanted else self.steps.replace('"steps"', '"evidence"')
+        return json.dumps({**json.loads(listed), "answer": self.answer}) if "answer" in wanted else listed
 
 
 class Entailment:
@@ -155,8 +160,63 @@ async def test_the_baselines_ask_no_model_of_entailment(tmp_path: Path) -> None:
     whole = await ask(tmp_path / "b", Model(STEPS[1]), entailment, pick="chunk")
     assert offered(whole) == [TEXTS["d0"]]
     assert entailment.read == []
-    params = (SPEC.own_entailment(AnswerParams(pick=pick)) for pick in ("entailment", "cosine", "chunk"))
-    assert list(params) == ["generator", None, None]
+    chosen = (
+        AnswerParams(),
+        AnswerParams(pick="cosine"),
+        AnswerParams(pick="chunk"),
+        AnswerParams(evidence="direct"),
+    )
+    assert [SPEC.own_entailment(params) for params in chosen] == ["generator", None, None, None]
+
+
+async def test_as_published_one_call_gives_answer_and_steps_and_each_passage_a_sentence(tmp_path: Path) -> None:
+    model, entailment = Chat(Model(STEPS[0])), Entailment()
+    runtime = BareRuntime(tmp_path, model, entailment=entailment)
+    params = AnswerParams(steps="with_answer", sentence_per="chunk", step_sentences=100, length="characters")
+    system = EvidenceSystem(GraphIndexParams(), params, runtime)
+    try:
+        await system.index(CORPUS)
+        indexing = len(model.calls)
+        await system.load()
+        prediction = await system.answer(Query(query_id="q", text="Who builds turbines for Gull Sound?"))
+    finally:
+        system.close()
+    assert indexing == sum(1 for text in TEXTS.values() if text)  # The graph: one call a chunk.
+    (reasoning,) = model.calls[indexing:]
+    assert [message.role for message in reasoning.messages] == ["system", "user"]
+    assert all(context.text in reasoning.messages[1].content for context in prediction.contexts)
+    assert prediction.answer == "Ingrid Solvane"
+    assert len({each.doc_ids for each in prediction.evidence}) == len(prediction.evidence) > 1
+    shortest = {min(sentences_of(each.doc_ids[0]), key=len) for each in prediction.evidence}
+    assert set(offered(prediction)) == shortest
+    assert STEPS[0] in entailment.read
+
+
+def sentences_of(doc_id: str) -> list[str]:
+    return [TEXTS[doc_id][start:end] for start, end in sentence_spans(TEXTS[doc_id])]
+
+
+@pytest.mark.parametrize("steps", ["after_answer", "with_answer"])
+async def test_the_direct_baseline_offers_what_the_model_names_in_the_place_where_it_stands(
+    tmp_path: Path, steps: str
+) -> None:
+    entailment, copied = Entailment(), "ingrid solvane  runs\nTidewright Power."
+    found = await ask(
+        tmp_path, Model(copied, "She is its head.", copied), entailment, evidence="direct", steps=steps
+    )
+    assert found.answer == "Ingrid Solvane"
+    assert offered(found) == ["Ingrid Solvane runs Tidewright Power.", "She is its head."]
+    verbatim, reworded = found.evidence
+    assert verbatim.span is not None
+    assert TEXTS[verbatim.span.doc_id][verbatim.span.start : verbatim.span.end] == verbatim.text
+    assert (reworded.span, reworded.is_own_text) == (None, False)
+    assert entailment.read == []
+    assert told(found, "step") == []
+
+
+async def test_the_direct_baseline_without_a_readable_list_names_no_evidence(tmp_path: Path) -> None:
+    model = Model()
+    assert offered(await ask(tmp_path, model, evidence="direct")) == []
 
 
 async def test_the_graph_is_walked_as_far_as_it_may_be(tmp_path: Path) -> None:

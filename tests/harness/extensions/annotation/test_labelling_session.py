@@ -8,8 +8,11 @@ import pytest
 from labelled_runs import keep_labels, labelled_run
 
 from harness.core.errors import ConfigError
+from harness.extensions.annotation.label_scales import SCALE_SETS
 from harness.extensions.annotation.labelling_session import annotation_page, draw_answers, open_session
+from harness.extensions.annotation.terminal import write_label_sheet
 from harness.store import RunDir
+from harness.store.annotations import read_annotations
 
 
 @pytest.fixture
@@ -73,6 +76,21 @@ def test_what_was_said_before_is_found_again_by_whoever_goes_on(runs: list[RunDi
         assert not session.is_complete(item)
         session.keep([session.label(item, "faithfulness", None, cannot_tell=False)])
         assert "faithfulness" not in session.labels_of(item)
+
+
+def test_the_scales_of_rag_eval_are_asked_instead_and_in_the_sheet(runs: list[RunDir], tmp_path: Path) -> None:
+    drawn = draw_answers(runs[:1], 0.1, 0, "ada", SCALE_SETS["rag-eval"])
+    with open_session(drawn, "ada") as session:
+        asked = [scale.dimension for scale in drawn.asked_of(drawn.items[0])]
+        assert len(asked) == 6
+        session.keep([session.label(drawn.items[0], name, 4, cannot_tell=False) for name in asked])
+        assert session.n_complete == 1
+        with pytest.raises(ConfigError, match="not asked"):
+            session.label(drawn.items[0], "faithfulness", 4, cannot_tell=False)
+        sheet = tmp_path / "sheet.csv"
+        write_label_sheet(session, sheet)
+    assert "coverage,coherence,fluency,quality,note" in sheet.read_text().splitlines()[0]
+    assert {one.dimension for one in read_annotations(runs[0])} == set(asked)
 
 
 def test_nothing_is_asked_of_contexts_that_are_not_there(tmp_path: Path) -> None:

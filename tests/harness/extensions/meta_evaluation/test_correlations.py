@@ -15,6 +15,7 @@ from harness.extensions.meta_evaluation.correlation_columns import (
 )
 from harness.extensions.meta_evaluation.correlation_output import correlation_data, correlation_sections
 from harness.extensions.meta_evaluation.correlations import CorrelationFindings, correlate_columns
+from harness.extensions.meta_evaluation.fitted_weights import fit_weights, weights_data, weights_section
 from harness.store import RunDir
 
 N = 40
@@ -159,3 +160,24 @@ def test_what_scripts_get_has_no_number_that_is_none(tmp_path: Path) -> None:
     assert same["spearman"] == {"value": 1.0, "low": None, "high": None}
     assert constant["spearman"] is None
     assert "NaN" not in json.dumps(data)
+
+
+def test_weights_are_those_with_which_people_labelled(tmp_path: Path) -> None:
+    noise = [RNG.random() for _ in range(N)]
+    columns = measured_columns([run_with(tmp_path, x=[*ONE], y=[*OTHER], z=[*noise])])
+    lines = [f"q{number:03d},{5 * (0.7 * ONE[number] + 0.3 * noise[number])}" for number in range(N)]
+    fitted = fit_weights(labelled(tmp_path, columns, "query_id,quality", *lines), "quality", (0.0, 5.0))
+    assert fitted.weights == pytest.approx({"x": 0.7, "y": 0.0, "z": 0.3}, abs=0.001)
+    assert (fitted.n, fitted.n_clusters) == (N, N)
+    assert fitted.error < 0.001 < fitted.equal_error
+    assert weights_data(fitted)["weights"] == fitted.weights
+    assert len(weights_section(fitted).content.tables[0].rows) == 3
+
+
+def test_weights_without_enough_labels_metrics_or_that_label_are_one_line(tmp_path: Path) -> None:
+    columns = measured_columns([run_with(tmp_path, x=[*ONE], y=[*OTHER])])
+    few = labelled(tmp_path, columns, "query_id,quality", *(f"q{number:03d},{number}" for number in range(9)))
+    alone = ValueColumns({"x": few.values["x"], "quality": few.values["quality"]}, few.labels, few.answers)
+    for given, label in ((few, "quality"), (few, "qualty"), (alone, "quality")):
+        with pytest.raises(ConfigError):
+            fit_weights(given, label, None)

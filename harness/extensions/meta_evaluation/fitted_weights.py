@@ -1,0 +1,128 @@
+"""Weights of metrics fitted to people, as RAG-Eval (Akindele et al. 2025, section 4.3.3) calibrates its
+confidence: the non-negative weights, with sum 1, whose weighted sum of metrics comes nearest to a label.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from harness.core.errors import ConfigError, nearest
+from harness.display import Content, Quantity, Section, Table, printable
+from harness.extensions.meta_evaluation.correlation_columns import LabelSpan, PlacedAnswer, ValueColumns
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from harness.protocols import Vectors
+
+FEWEST_ANSWERS = 10
+_SUM_WEIGHT = 1e4
+"""Weight of the condition that weights sum to 1, among least squares of values up to 1."""
+
+
+@dataclass(frozen=True)
+class FittedWeights:
+    """The weights of some metrics, and how far the weighted sum is from the label."""
+
+    label: str
+    weights: Mapping[str, float]
+    n: int
+    n_clusters: int
+    error: float
+    """Root mean squared error, in shares of the scale, of answers whose cluster was left out of the fit."""
+    equal_error: float
+    """The same with equal weights."""
+
+
+def fit_weights(columns: ValueColumns, label: str, span: LabelSpan | None) -> FittedWeights:
+    """Fit the metrics of `columns`, which lie between 0 and 1, to a column of labels divided by the best of the
+    scale, as RAG-Eval divides its grades. ConfigError: no such label, a single metric, or too few answers with
+    all values.
+    """
+    if label not in columns.labels:
+        raise ConfigError(f"there are no labels '{printable(label)}'", nearest(label, columns.labels))
+    measures = [name for name in columns.values if name not in columns.labels]
+    if len(measures) < 2:
+        raise ConfigError("weights need at least two metrics", "name them with --measure, and score them first")
+    shared = set(columns.values[label]).intersection(*(columns.values[name] for name in measures))
+    needed = max(FEWEST_ANSWERS, 2 * len(measures))
+    clusters = len({columns.answers[answer].cluster for answer in shared})
+    if len(shared) < needed or clusters < 2:
+        raise ConfigError(
+            f"{len(shared)} answers in {clusters} clusters have all {len(measures)} metrics and the label "
+            f"'{printable(label)}'; {needed} in at least 2 are needed",
+            "label more answers, or name fewer metrics with --measure",
+        )
+    return _fitted(columns, label, measures, sorted(shared), span)
+
+
+def _fitted(
+    columns: ValueColumns,
+    label: str,
+    measures: Sequence[str],
+    shared: Sequence[PlacedAnswer],
+    span: LabelSpan | None,
+) -> FittedWeights:
+    import numpy as np
+
+    given = columns.values[label]
+    best = span[1] if span else max(given.values())
+    values = np.array([[columns.values[name][answer] for name in measures] for answer in shared])
+    said = np.array([given[answer] / best for answer in shared])
+    clusters = [columns.answers[answer].cluster for answer in shared]
+    order = sorted(range(len(shared)), key=lambda place: clusters[place])
+    errors = np.empty(len(shared))
+    for _, group in groupby(order, key=lambda place: clusters[place]):
+        out = list(group)
+        kept = np.setdiff1d(np.arange(len(shared)), out)
+        errors[out] = values[out] @ _weights(values[kept], said[kept]) - said[out]
+    equal = values.mean(axis=1) - said
+    weights = _weights(values, said)
+    return FittedWeights(
+        label,
+        dict(zip(measures, map(float, weights), strict=True)),
+        len(shared),
+        len(set(clusters)),
+        float(np.sqrt(np.mean(errors**2))),
+        float(np.sqrt(np.mean(equal**2))),
+    )
+
+
+def _weights(values: "Vectors", said: "Vectors") -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    """Non-negative least squares under the condition that the weights sum to 1."""
+    import numpy as np
+    from scipy.optimize import nnls
+
+    summed = np.full((1, values.shape[1]), _SUM_WEIGHT)
+    weights, _ = nnls(np.vstack([values, summed]), np.append(said, _SUM_WEIGHT))
+    total: float = weights.sum()
+    return np.asarray(weights / total)
+
+
+def weights_section(fitted: FittedWeights) -> Section:
+    """The weights as a table, and what they are worth."""
+    rows = tuple((name, Quantity(weight)) for name, weight in fitted.weights.items())
+    better = "below" if fitted.error < fitted.equal_error else "not below"
+    said = (
+        f"Fitted to {fitted.n} labels '{printable(fitted.label)}' in {fitted.n_clusters} clusters. Answers left "
+        f"out of the fit differ from their label by {fitted.error:.3f} of the scale (root mean square), "
+        f"{better} the {fitted.equal_error:.3f} of equal weights."
+    )
+    listed = ", ".join(f"{weight:.3f}" for weight in fitted.weights.values())
+    table = Table("weights", "Weights fitted to people", ("metric", "weight"), rows)
+    return Section(
+        "weights", "Weights fitted to people", Content(items=[said, f"In order: [{listed}]"], tables=[table])
+    )
+
+
+def weights_data(fitted: FittedWeights) -> dict[str, Any]:
+    """The same for scripts."""
+    return {
+        "label": fitted.label,
+        "weights": dict(fitted.weights),
+        "answers": fitted.n,
+        "clusters": fitted.n_clusters,
+        "left_out_error": fitted.error,
+        "equal_weights_error": fitted.equal_error,
+    }

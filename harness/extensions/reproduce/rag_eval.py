@@ -1,0 +1,228 @@
+"""Akindele et al. 2025, RAG-Eval: the confidence of answers over a graph of mails, beside two other scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from email.utils import getaddresses
+from functools import partial
+from typing import TYPE_CHECKING
+
+from harness.api.evaluating import EvaluateOptions
+from harness.config.yaml_limits import flatten
+from harness.core.errors import ConfigError
+from harness.core.records import Document, Prediction
+from harness.display import Entry, Quantity, Table, printable
+from harness.evaluators.rag_eval.confidence import band_of
+from harness.evaluators.rag_eval.criteria import METRICS
+from harness.extensions.meta_evaluation.answers_as_run import scored_values
+from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
+from harness.extensions.meta_evaluation.sensitivity import (
+    SensitivityOptions,
+    SensitivityResult,
+    measure_sensitivity,
+)
+from harness.extensions.reproduce import drawing
+from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns
+from harness.store.index_dir import Corpora
+
+if TYPE_CHECKING:
+    from harness.report.view import RunView
+
+_CONVERSATIONS = ("One", "Two", "Three", "Four", "Five")
+_RAG_EVAL = {f"RAG-Eval {name.replace('_', ' ')}": f"rag_eval_{name}" for name in (*METRICS, "confidence")}
+_BERTSCORE = {
+    f"BERTScore {title}": f"bertscore_summary_{part}"
+    for title, part in (("precision", "precision"), ("recall", "recall"), ("F1", "f1"))
+}
+_G_EVAL = {f"G-Eval {name}": f"g_eval_{name}" for name in ("coherence", "consistency", "fluency", "relevance")}
+_CONFIDENCE = "rag_eval_confidence"
+_MOST_MAILS = 5
+"""Mails of a graph that can be read on a page."""
+
+
+def _view(runs: PaperRuns) -> RunView:
+    return runs.view("cypher-agent")
+
+
+def _weights(runs: PaperRuns) -> Table:
+    """The weights of the confidence, as they were set."""
+    own = next((one.params for one in _view(runs).evaluations if one.evaluator == "rag_eval"), {})
+    weights = own.get("weights")
+    if not isinstance(weights, Sequence):
+        raise NotMade("the run was not scored by rag_eval")
+    named = zip(METRICS, weights, strict=True)
+    rows = [(name.replace("_", " "), Quantity(float(str(weight)))) for name, weight in named]
+    return Table("", "", ("metric", "weight"), tuple(rows))
+
+
+def _summaries(runs: PaperRuns) -> Table:
+    """The three scores of the first five answers with all of them."""
+    columns = {**_BERTSCORE, **_G_EVAL, **_RAG_EVAL}
+    return _conversations(scored_values(_view(runs).run.scores()), columns, _CONVERSATIONS)
+
+
+def _changed(runs: PaperRuns, swap: str, names: Sequence[str]) -> Table:
+    """RAG-Eval's grades of answers after the change."""
+    sensed = _sensed(runs)
+    changed = next((run for own, run in sensed.runs.swapped if own.name == swap), None)
+    if changed is None:
+        raise NotMade("no answer could be changed in this way")
+    return _conversations(scored_values(changed.scores()), _RAG_EVAL, names)
+
+
+def _conversations(
+    values: Mapping[str, Mapping[str, float]], columns: Mapping[str, str], names: Sequence[str]
+) -> Table:
+    scored = [set(values.get(measure, {})) for measure in columns.values()]
+    chosen = sorted(set.intersection(*scored))[: len(names)]
+    if not chosen:
+        missing = ", ".join(title for title, measure in columns.items() if not values.get(measure))
+        raise NotMade(f"no answer has all scores{f'; there is none of {missing}' if missing else ''}")
+    rows: list[tuple[Entry, ...]] = [
+        (title, *(Quantity(values[measure][query]) for query in chosen)) for title, measure in columns.items()
+    ]
+    queries = ", ".join(printable(query) for query in chosen)
+    return Table("", "", ("score", *names[: len(chosen)]), tuple(rows), f"Answers to {queries}.")
+
+
+def _sensed(runs: PaperRuns) -> SensitivityResult:
+    if "sensitivity" not in runs.made:
+        evaluate = EvaluateOptions(runs.config, ("rag_eval",), runs.settings, None, runs.work, runs.quiet)
+        options = SensitivityOptions(PerturbationChoice(base="own", swaps=("query", "generic")), evaluate)
+        try:
+            sensed = measure_sensitivity(_view(runs).run, options)
+        except ConfigError as error:
+            raise NotMade(error.what) from error
+        if sensed.evaluation.stopped:
+            raise NotMade("the scoring of changed answers was interrupted")
+        runs.made["sensitivity"] = sensed
+    found = runs.made["sensitivity"]
+    assert isinstance(found, SensitivityResult)  # noqa: S101 - made above
+    return found
+
+
+def _mails(runs: PaperRuns) -> list[Document]:
+    digest = str(_view(runs).manifest.dataset.get("corpus_digest"))
+    found = Corpora(runs.work).documents(digest)
+    if not found:
+        raise NotMade("the documents of the run were not saved")
+    return found
+
+
+def _lengths(runs: PaperRuns) -> Table:
+    rows = [(printable(one.doc_id), Quantity(len(one.text.split()), unit="count")) for one in _mails(runs)]
+    return Table("", "", ("mail", "words"), tuple(rows))
+
+
+def _graph(runs: PaperRuns) -> Table:
+    """The mails of the person who sent most, with their other ends, as `emails.yaml` makes them."""
+    mails = _mails(runs)
+    sent: dict[str, list[Document]] = {}
+    for one in mails:
+        for name in _people(one, "from"):
+            sent.setdefault(name, []).append(one)
+    if not sent:
+        raise NotMade("no document names a sender")
+    centre = max(sent, key=lambda name: len(sent[name]))
+    rows: list[tuple[Entry, ...]] = []
+    for one in sent[centre][:_MOST_MAILS]:
+        rows.append((one.doc_id, centre, "SENT", one.doc_id, Quantity(len(sent[centre]), unit="count")))
+        thread = one.title.removeprefix("Re: ")
+        rows.append((one.doc_id, one.doc_id, "PART_OF", thread, Quantity(None)))
+        for name in _people(one, "to", "cc"):
+            rows.append(
+                (one.doc_id, name, "RECEIVED", one.doc_id, Quantity(len(sent.get(name, ())), unit="count"))
+            )
+    return Table("", "", ("mail", "source", "relation", "target", "mails sent by the source"), tuple(rows))
+
+
+def _people(mail: Document, *fields: str) -> list[str]:
+    found = getaddresses([mail.metadata.get(field, "") for field in fields])
+    return [name or address for name, address in found if address]
+
+
+def _statements(runs: PaperRuns) -> Table:
+    """What the agent did for the first five questions: its tools, its statements, and its answers."""
+    rows = []
+    for question, prediction, _ in _answers(runs):
+        done = [step.content for step in prediction.trace if step.name in {"agent", "cypher"}]
+        rows.append((question, printable(" | ".join(done), 600), printable(prediction.answer or "", 400)))
+    return Table("", "", ("question", "agent and statements", "answer"), tuple(rows))
+
+
+def _shown_answers(runs: PaperRuns) -> Table:
+    """What a user sees: answer, sources and confidence."""
+    rows: list[tuple[Entry, ...]] = []
+    for question, prediction, confidence in _answers(runs):
+        sources = next((step.content for step in prediction.trace if step.name == "sources"), "")
+        band = "not scored" if confidence is None else band_of(confidence)
+        answer = printable(prediction.answer or "", 400)
+        rows.append((question, answer, printable(sources, 200), Quantity(confidence, unit="share"), band))
+    return Table("", "", ("question", "answer", "sources", "confidence", "band"), tuple(rows))
+
+
+def _answers(runs: PaperRuns) -> list[tuple[str, Prediction, float | None]]:
+    view = _view(runs)
+    values = scored_values(view.run.scores()).get(_CONFIDENCE, {})
+    questions = {row.query.query_id: row.query.text for row in view.run.sample()}
+    records = [one for (_, repeat), one in sorted(view.run.records().items()) if repeat == 0 and one.prediction]
+    # Answers with a confidence first.
+    records.sort(key=lambda one: one.query_id not in values)
+    return [
+        (printable(questions[one.query_id], 200), one.prediction, values.get(one.query_id))
+        for one in records[: len(_CONVERSATIONS)]
+        if one.prediction
+    ]
+
+
+def _parameters(runs: PaperRuns) -> Table:
+    own = flatten(_view(runs).manifest.identity.get("system", {}))
+    keys = ("index.schema", "answer.agent", "answer.rounds", "answer.repairs", "answer.top_k", "answer.rows")
+    return Table("", "", ("parameter", "value"), tuple((key, printable(str(own.get(key)))) for key in keys))
+
+
+_SCRIPT = {
+    "Observation:": "Thought: Do I need a tool? No\nFinal Answer: The mails say that the deck lift is on 23 "
+    "April.",
+    "Use graph first": "Thought: Do I need a tool? Yes\nAction: search\nAction Input: the deck lift",
+}
+"""A scripted agent searches, and then answers."""
+_GRADES = {
+    **{
+        f"- {name}:": str(3 + at % 3)
+        for at, name in enumerate(("Query relevance", "Factual accuracy", "Coverage"))
+    },
+    **{f"- {name}:": "4" for name in ("Coherence", "Consistency", "Relevance")},
+    "- Fluency:": "5",
+}
+PAPER = Paper(
+    name="rag_eval",
+    citation="Akindele, Mishra and Wertheim 2025, RAG-Eval",
+    configs=("rag_eval.yaml",),
+    settings={
+        "local": {"dataset.sample": {"per_type": 3, "seed": 42}, "per_evaluator.bertscore.model": "minilm"},
+        "scripted": {
+            "models.generator.options": {"replies": _SCRIPT},
+            "models.judge.options": {"replies": _GRADES},
+            "per_evaluator.g_eval": {"scores": "stated"},
+            "per_evaluator.bertscore.model": "minilm",
+        },
+    },
+    items=(
+        Item("section-4.2", "parameters of the agent", _parameters),
+        Item("figure-2", "words of a mail", _lengths, partial(drawing.histograms, of="mails")),
+        Item("figure-3", "an excerpt of the graph of mails", _graph, drawing.network, True),
+        Item("table-2", "weights of the confidence", _weights),
+        Item("table-3", "three scores of answers as summaries", _summaries),
+        Item(
+            "table-4",
+            "RAG-Eval of the same answers to other questions",
+            partial(_changed, swap="query", names=_CONVERSATIONS),
+        ),
+        Item(
+            "table-5", "RAG-Eval of generic answers", partial(_changed, swap="generic", names=_CONVERSATIONS[:3])
+        ),
+        Item("figure-4", "tools, statements and answers of the agent", _statements),
+        Item("figure-5", "answers with sources and confidence", _shown_answers),
+    ),
+)

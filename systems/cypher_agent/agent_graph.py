@@ -1,0 +1,215 @@
+"""The two graphs that the agent can query: documents with their entities, or a schema of the user's own."""
+
+import asyncio
+import shutil
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+from harness.core.records import Document, IndexStats
+from harness.protocols import Runtime
+from systems.common.cypher.graph_schema import DOCUMENTS, GraphSchema
+from systems.common.cypher.statement import ReadStatement, StatementPiece
+from systems.common.cypher.statement_check import read_statement
+from systems.common.graph_index import GraphIndex
+from systems.common.graph_search.passage_search import passages_of_graph
+from systems.common.graph_stores.contract import AskFailed, Sources
+from systems.common.graph_stores.ladybug_asking import AskingProcesses
+from systems.common.graph_stores.ladybug_files import load_tables
+from systems.common.passages import PassageParams, Passages
+from systems.common.reranking import best_passages, open_reranker
+from systems.common.search import FoundPassages
+from systems.cypher_agent.params import AgentIndexParams, AnswerParams
+from systems.cypher_agent.schema_file import SchemaFile, field_of, read_schema, values_in
+
+_GRAPH, _UNFINISHED = "schema.lbug", "unfinished"
+_DATES = "Documents_of_the_index"
+"""A table of our own with the date of every document; no statement can name it, since it is in no schema."""
+
+
+class AgentGraph(Protocol):
+    """`build` once, `open` in another process, then the rest."""
+
+    schema: GraphSchema
+    publishers: Sequence[str]
+    """Known values of the property `source`, for the prompt."""
+
+    async def build(self, corpus: Sequence[Document]) -> IndexStats:
+        """Build and store the graph, and its passages."""
+        ...
+
+    async def open(self) -> None:
+        """Open the stored graph, and start its query process."""
+        ...
+
+    async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
+        """See `GraphStore.ask`."""
+        ...
+
+    async def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
+        """See `GraphStore.sources`."""
+        ...
+
+    async def find(self, question: str) -> FoundPassages:
+        """The passages nearest to the question."""
+        ...
+
+    def close(self) -> None:
+        """Release everything."""
+        ...
+
+
+def open_graph(index: AgentIndexParams, answer: AnswerParams, runtime: Runtime) -> AgentGraph:
+    """The graph that these parameters describe; nothing is opened yet."""
+    if index.schema is None:
+        return _DocumentGraph(index, answer, runtime)
+    return _SchemaGraph(index, answer, runtime, *read_schema(index.schema))
+
+
+class _DocumentGraph:
+    """See `AgentGraph`: the graph that kg builds."""
+
+    schema = DOCUMENTS
+
+    def __init__(self, index: AgentIndexParams, answer: AnswerParams, runtime: Runtime) -> None:
+        self._params, self._runtime = answer, runtime
+        self._graph = GraphIndex(index, runtime)
+        self.publishers: Sequence[str] = ()
+
+    async def build(self, corpus: Sequence[Document]) -> IndexStats:
+        return await self._graph.build(corpus)
+
+    async def open(self) -> None:
+        await self._graph.open(words=self._params.search != "dense")
+        with suppress(AskFailed):
+            await self.ask(read_statement("MATCH (d:Document) RETURN d.doc_id", 1), self._params.limit_s)
+        self.publishers = await self._graph.store.publishers()
+        open_reranker(self._runtime, self._params)
+
+    async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
+        return await self._graph.store.ask(statement, limit_s)
+
+    async def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
+        return await self._graph.store.sources(doc_ids, chunk_ids)
+
+    async def find(self, question: str) -> FoundPassages:
+        params, runtime = self._params, self._runtime
+        ranked = await passages_of_graph(params, runtime, self._graph, question, params.depth(params.top_k))
+        return await best_passages(runtime, params, question, ranked, params.top_k)
+
+    def close(self) -> None:
+        self._graph.close()
+
+
+class _SchemaGraph:
+    """See `AgentGraph`: documents and the values of their fields, in Ladybug, with passages beside. No model reads
+    the documents to build it.
+    """
+
+    publishers: Sequence[str] = ()
+
+    def __init__(
+        self,
+        index: AgentIndexParams,
+        answer: AnswerParams,
+        runtime: Runtime,
+        file: SchemaFile,
+        schema: GraphSchema,
+    ) -> None:
+        self.schema = schema
+        self._file, self._index, self._params, self._runtime = file, index, answer, runtime
+        self._path = runtime.index_dir / _GRAPH
+        self._passages = Passages(runtime, answer)
+        self._opening = threading.Lock()
+        self._asking: AskingProcesses | None = None
+
+    async def build(self, corpus: Sequence[Document]) -> IndexStats:
+        own = {name: getattr(self._index, name) for name in PassageParams.model_fields if name != "vectors"}
+        stats = await self._passages.build(corpus, PassageParams(**own))
+        with self._runtime.stage("store"):
+            counts = await asyncio.to_thread(self._store, corpus)
+        return stats.model_copy(update={"nodes": counts[0], "edges": counts[1]})
+
+    def _store(self, corpus: Sequence[Document]) -> tuple[int, int]:
+        unfinished = self._path.parent / _UNFINISHED
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir()
+        tables = dict(_tables(self._file, corpus))
+        load_tables(unfinished / _GRAPH, _definitions(self._file), tables.items())
+        # Last: if this file exists, the index is complete.
+        (unfinished / _GRAPH).rename(self._path)
+        shutil.rmtree(unfinished)
+        nodes, edges = (
+            sum(len(tables[name]) for name in of) for of in (self._file.nodes, self._file.relationships)
+        )
+        return nodes, edges
+
+    async def open(self) -> None:
+        self._passages.open()
+        if not self._path.is_file():
+            raise FileNotFoundError(f"{self._path.parent} has no finished graph")
+        await self.sources((), ())
+
+    async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:
+        text, parameters = statement.spelled(_spelled)
+        return await asyncio.to_thread(self._processes().ask, text, parameters, limit_s)
+
+    async def sources(self, doc_ids: Sequence[str], chunk_ids: Sequence[str]) -> Sources:
+        del chunk_ids
+        asked = list(dict.fromkeys(doc_ids)) or [""]
+        query = f"MATCH (d:`{_DATES}`) WHERE d.`id` IN $ids RETURN d.`id`, d.`date`"
+        rows = await asyncio.to_thread(self._processes().ask, query, {"ids": asked}, self._params.limit_s)
+        return Sources({doc_id: date or "" for doc_id, date in rows}, {})
+
+    def _processes(self) -> AskingProcesses:
+        with self._opening:
+            if self._asking is None:
+                self._asking = AskingProcesses(self._path)
+            return self._asking
+
+    async def find(self, question: str) -> FoundPassages:
+        return await self._passages.search(question, self._params.top_k)
+
+    def close(self) -> None:
+        if self._asking is not None:
+            self._asking.close()
+        self._passages.close()
+
+
+def _spelled(piece: StatementPiece) -> str:
+    """As for Ladybug's own graph, in quotes: a label may be a word of the database's language."""
+    return f":`{piece.value}`" if piece.value and piece.kind != "edge" else ""
+
+
+def _definitions(file: SchemaFile) -> Iterator[str]:
+    """The tables of a schema, whose names were checked."""
+    for label in file.nodes:
+        key, *others = file.properties_of(label)
+        columns = ", ".join([f"`{key}` STRING PRIMARY KEY", *(f"`{name}` STRING" for name in others)])
+        yield f"CREATE NODE TABLE `{label}`({columns})"
+    for name, one in file.relationships.items():
+        yield f"CREATE REL TABLE `{name}`(FROM `{one.start}` TO `{one.end}`)"
+    yield f"CREATE NODE TABLE `{_DATES}`(`id` STRING PRIMARY KEY, `date` STRING)"
+
+
+def _tables(file: SchemaFile, corpus: Sequence[Document]) -> Iterable[tuple[str, list[tuple[str, ...]]]]:
+    """Rows of every table: nodes, then the relationships between them."""
+    values: dict[str, dict[str, str]] = {label: {} for label in file.nodes}
+    edges: dict[str, list[tuple[str, ...]]] = {name: [] for name in file.relationships}
+    for document in corpus:
+        for name, one in file.relationships.items():
+            from_document = one.start == file.document
+            for key, value in values_in(document, one).items():
+                known = values[one.end if from_document else one.start]
+                # A sender with a name says more than an address alone.
+                known[key] = value if known.get(key, key) == key else known[key]
+                edges[name].append((document.doc_id, key) if from_document else (key, document.doc_id))
+    for label, node in file.nodes.items():
+        if label == file.document:
+            fields = node.properties.values()
+            yield label, [(one.doc_id, *(field_of(one, field) for field in fields)) for one in corpus]
+        else:
+            yield label, [(key, value) if node.name else (key,) for key, value in values[label].items()]
+    yield from edges.items()
+    yield _DATES, [(one.doc_id, field_of(one, file.date)) for one in corpus]
