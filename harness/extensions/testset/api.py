@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -87,6 +88,7 @@ def questions(
 
 def plan_questions(options: WriteOptions, reporter: Reporter) -> PlannedWriting:
     """The plan and its estimate; nothing is paid. Raises HarnessError, see `plan_writing`."""
+    began = time.monotonic()
     config = bench_config(options.config, settings=options.settings)
     kinds = parse_kinds(options.kinds)
     check_out(options.out, options.folder)
@@ -108,6 +110,7 @@ def plan_questions(options: WriteOptions, reporter: Reporter) -> PlannedWriting:
         budget=config.budget,
         prices=price_table(options.prices or config.prices),
         out=options.out,
+        began=began,
     )
     return plan_writing(request, reporter)
 

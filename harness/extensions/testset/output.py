@@ -67,10 +67,18 @@ def shares_of(candidates: Sequence[Candidate]) -> list[CheckShare]:
 
 def kept_lines(candidates: Sequence[Candidate], wanted: Mapping[str, int]) -> Iterator[str]:
     """One line per kind: how many questions were kept, of how many wanted."""
+    simpler = kept_as_single_fact(candidates)
     for kind, number in wanted.items():
         written = [one for one in candidates if one.kind == kind]
         kept = sum(one.survives for one in written)
         yield f"{kind}: {kept} of {number} wanted, from {len(written)} candidates"
+    if simpler:
+        yield f"{simpler} of the single_fact questions were written as bridge and need only one document"
+
+
+def kept_as_single_fact(candidates: Sequence[Candidate]) -> int:
+    """Kept questions that failed as another kind."""
+    return sum(one.survives and bool(one.written_as) for one in candidates)
 
 
 def print_plan_of_questions(options: WriteOptions) -> int:
@@ -159,6 +167,7 @@ def _as_json(written: Written, shares: Sequence[CheckShare]) -> dict[str, object
     return {
         "out": str(written.out),
         "kept": written.kept,
+        "kept_as_single_fact": kept_as_single_fact(written.candidates),
         "wanted": dict(written.wanted),
         "checks": [
             {"name": one.name, "reached": one.reached, "passed": one.passed, "undecided": one.undecided}

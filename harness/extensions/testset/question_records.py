@@ -22,6 +22,7 @@ from typing import Any, Literal, get_args
 from pydantic import JsonValue
 
 from harness.core.errors import ConfigError
+from harness.core.hashing import short_digest
 from harness.core.records import Document, Evidence, Record
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.store import atomic_files
@@ -89,6 +90,8 @@ class QuestionCheck(Record):
     """None: undecided; the candidate is kept."""
     note: str = ""
     """What was compared, or why it was not."""
+    document: str = ""
+    """The document whose quotes alone give the answer of a bridge question."""
 
 
 class Candidate(Record):
@@ -105,6 +108,8 @@ class Candidate(Record):
     evidence: tuple[Evidence, ...] = ()
     """Verbatim quotes; for an unanswerable question, the sentence nearest to an answer."""
     checks: tuple[QuestionCheck, ...] = ()
+    written_as: str = ""
+    """The kind that it was written as and failed to be."""
 
     @property
     def survives(self) -> bool:
@@ -112,6 +117,10 @@ class Candidate(Record):
 
     def checked(self, *checks: QuestionCheck) -> "Candidate":
         return self.model_copy(update={"checks": (*self.checks, *checks)})
+
+
+def candidate_id(kind: str, question: str, answer: str, doc_ids: Sequence[str]) -> str:
+    return f"{kind}-{short_digest([question, answer, doc_ids])}"
 
 
 class Control(Record):
@@ -212,6 +221,7 @@ def rows_text(rows: Iterable[Mapping[str, Any]]) -> str:
 
 def _row(one: Candidate, made_by: str) -> dict[str, Any]:
     answerable = one.kind != "unanswerable"
+    written_as = {"written_as": one.written_as} if one.written_as else {}
     return {
         "id": one.id,
         "question": one.question,
@@ -219,6 +229,6 @@ def _row(one: Candidate, made_by: str) -> dict[str, Any]:
         "evidence": [{"document": item.doc_id, "quote": item.fact} for item in one.evidence if answerable],
         "type": one.kind,
         "made_by": f"model:{made_by}",
-        "checks": {check.name: check.note or check.passed for check in one.checks},
+        "checks": {check.name: check.note or check.passed for check in one.checks} | written_as,
         "seen_by": None,
     }
