@@ -15,7 +15,7 @@ def sheet_text(names: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
     writer = csv.DictWriter(text, names, restval="")
     writer.writeheader()
     for row in rows:
-        writer.writerow({name: _guarded(value) for name, value in row.items()})
+        writer.writerow({name: write_cell(value) for name, value in row.items()})
     return _BOM + text.getvalue()
 
 
@@ -24,5 +24,6 @@ def read_cell(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
 
 
-def _guarded(cell: str) -> str:
+def write_cell(cell: str) -> str:
+    """The value as a cell that no spreadsheet takes for a formula."""
     return f"'{cell}" if cell.startswith(_FORMULA) else cell

@@ -78,7 +78,9 @@ def questions(
 
 
 def review(
-    file: Annotated[Path, typer.Argument(help="A question file, e.g. questions.jsonl.", metavar="FILE.jsonl")],
+    file: Annotated[
+        Path, typer.Argument(help="A question file: .jsonl, or .csv written by hand.", metavar="FILE")
+    ],
     by: Annotated[
         str | None, typer.Option("--by", help="The reviewer, e.g. --by ada; default: your login.")
     ] = None,
@@ -96,9 +98,9 @@ def review(
         Path | None, typer.Option("--from-csv", help="Read decisions from that sheet, e.g. --from-csv q.csv.")
     ] = None,
 ) -> None:
-    """Accept, edit or reject generated questions.
+    """Accept, edit or reject questions.
 
-    On a page in the browser, or in a CSV sheet.
+    On a page in the browser, or in a CSV sheet. The page also shows what the checks rejected, and why.
 
     The page is served on 127.0.0.1 only; its address contains its token. In a sheet, write accept or reject in
     the column `decision`; changed cells count as edits. Quotes must stay word for word.
@@ -106,6 +108,8 @@ def review(
     Examples:
 
       rag-harness review questions.jsonl
+
+      rag-harness review asked.csv --docs papers
 
       rag-harness review questions.jsonl --to-csv questions.csv
 

@@ -15,23 +15,9 @@ from harness.cli.evaluate import resumable
 from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER, ConfigError
 from harness.extensions.testset.api import WriteOptions, plan_questions, planned_lines, written_questions
 from harness.extensions.testset.documents import read_documents, write_template
-from harness.extensions.testset.question_records import Candidate, CheckName, Control
+from harness.extensions.testset.question_records import CHECKED, Candidate, CheckName, Control
 from harness.extensions.testset.write_questions import Written
 from harness.runner.progress import Reporter
-
-_ASKS: dict[CheckName, str] = {
-    "written": "the model wrote a readable question",
-    "form": "it is a question with a short answer",
-    "self_contained": "it can be understood alone (no 'this report')",
-    "about": "its documents mention what it names",
-    "quotes": "its quotes are in the documents",
-    "left_out": "the missing detail is not in its documents",
-    "distinct": "it is not a duplicate",
-    "follows": "its answer follows from the quotes",
-    "closed_book": "its answer cannot be guessed without the quotes",
-    "needs_both": "its answer does not follow from one document alone",
-    "not_found": "no retrieved passage answers it",
-}
 
 _BLIND = 0.2
 """A judge that is wrong more often than this on known cases is named in a warning."""
@@ -61,7 +47,9 @@ def shares_of(candidates: Sequence[Candidate]) -> list[CheckShare]:
     for name in names:
         verdicts = [check.passed for one in candidates for check in one.checks if check.name == name]
         if verdicts:
-            found.append(CheckShare(name, _ASKS[name], len(verdicts), verdicts.count(True), verdicts.count(None)))
+            found.append(
+                CheckShare(name, CHECKED[name], len(verdicts), verdicts.count(True), verdicts.count(None))
+            )
     return found
 
 

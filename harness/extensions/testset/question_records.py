@@ -47,6 +47,21 @@ CheckName = Literal[
 ]
 """In the order of execution: after a failed check, the later ones are skipped."""
 
+CHECKED: Mapping[str, str] = {
+    "written": "the model wrote a readable question",
+    "form": "it is a question with a short answer",
+    "self_contained": "it can be understood alone (no 'this report')",
+    "about": "its documents mention what it names",
+    "quotes": "its quotes are in the documents",
+    "left_out": "the missing detail is not in its documents",
+    "distinct": "it is not a duplicate",
+    "follows": "its answer follows from the quotes",
+    "closed_book": "its answer cannot be guessed without the quotes",
+    "needs_both": "its answer does not follow from one document alone",
+    "not_found": "no retrieved passage answers it",
+}
+"""What each check asks of a candidate."""
+
 _RESTORE = "name another --out, or delete it and its work folder to start over"
 
 
@@ -201,13 +216,21 @@ class WorkFolder:
         """Of the last run; none without such a folder."""
         return list(atomic_files.iter_jsonl(self._candidates, Candidate, _RESTORE))
 
+    def written_by(self) -> str:
+        """The model that wrote the questions; empty: nothing was written here."""
+        if not self._state.exists():
+            return ""
+        models = atomic_files.read_json(self._state, WorkState, _RESTORE).asked.get("models")
+        writer = models.get("generator") if isinstance(models, dict) else None
+        return f"{writer.get('provider')}/{writer.get('model')}" if isinstance(writer, dict) else ""
+
     def documents(self) -> dict[str, Document]:
         return {one.doc_id: one for one in atomic_files.iter_jsonl(self._documents, Document, _RESTORE)}
 
 
 def question_rows(candidates: Iterable[Candidate], made_by: str) -> list[dict[str, Any]]:
     """The rows of a question file: the surviving candidates, not reviewed yet."""
-    return [_row(one, made_by) for one in candidates if one.survives]
+    return [question_row(one, made_by) for one in candidates if one.survives]
 
 
 def text_digest(text: str) -> str:
@@ -219,7 +242,8 @@ def rows_text(rows: Iterable[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
 
 
-def _row(one: Candidate, made_by: str) -> dict[str, Any]:
+def question_row(one: Candidate, made_by: str) -> dict[str, Any]:
+    """The candidate as a row of a question file."""
     answerable = one.kind != "unanswerable"
     written_as = {"written_as": one.written_as} if one.written_as else {}
     return {
