@@ -63,7 +63,8 @@ def test_a_question_file_of_such_texts_is_reviewed(chromium_browser: "Browser", 
     rejected = [
         Candidate(
             id=f"f{number}", kind=text, documents=(text,), question=text, answer=text,
-            evidence=(Evidence(doc_id=text, fact=text),), checks=(QuestionCheck(name=text, passed=False, note=text),),
+            evidence=(Evidence(doc_id=text, fact=text),),
+            checks=(QuestionCheck(name=text, passed=False, note=text),),
         )
         for number, text in enumerate(HOSTILE_TEXTS)
     ]  # fmt: skip

@@ -1,5 +1,6 @@
 """The commands that write and review question files."""
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -56,6 +57,7 @@ def questions(
 
       rag-harness questions papers --template asked.csv --n 20
     """
+    from harness.core.current_process import start_up_s
     from harness.extensions.testset.api import WriteOptions
     from harness.extensions.testset.output import print_plan_of_questions, print_template, write_and_print
 
@@ -71,6 +73,7 @@ def questions(
         prices=prices,
         quiet=quiet,
         include=tuple(include or ()),
+        began=time.monotonic() - start_up_s(),
     )
     if template:
         raise typer.Exit(print_template(template, options))

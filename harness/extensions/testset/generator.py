@@ -171,7 +171,8 @@ class QuestionGenerator:
             raise ModelUnavailable(
                 f"none of the first {self._n_drafted} questions that the model wrote is readable "
                 f"({draft.checks[-1].note})",
-                "take a larger one: --set models.generator.model=..., or another provider",
+                "take a stronger one, such as --set models.generator.provider=openai, or write some yourself: "
+                "rag-harness questions FOLDER --template FILE.csv",
             )
         one = _checked_by_rule(draft, site)
         found = [one, *filter(None, [single_fact_of(one)])]

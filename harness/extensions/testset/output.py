@@ -12,7 +12,7 @@ from rich.table import Table
 
 from harness.cli.console import complain, open_console, same_command
 from harness.cli.evaluate import resumable
-from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER, ConfigError
+from harness.core.errors import EXIT_BUDGET, EXIT_DONE, EXIT_TOLERANCE, ConfigError
 from harness.extensions.testset.api import WriteOptions, plan_questions, planned_lines, written_questions
 from harness.extensions.testset.documents import read_documents, write_template
 from harness.extensions.testset.question_records import CHECKED, Candidate, CheckName, Control
@@ -105,25 +105,27 @@ def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
     if not written.kept and not written.stopped:
         worst = min(shares, key=lambda one: one.share, default=None)
         why = f" ('{worst.name}' passed {worst.passed} of {worst.reached})" if worst else ""
-        complain(
-            f"no candidate survived{why}. Take a stronger model: --set models.generator.provider=openai --set "
-            "models.generator.model=gpt-4o-mini (docs/models.md); or write questions yourself, without a model: "
-            f"{_template_command(options)}"
-        )
+        complain(f"no candidate survived{why}. {_without_this_model(options)}")
         return EXIT_TOLERANCE
     if written.stopped:
         go_on = " ".join(filter(None, (same_command(), written.spending.larger(written.stopped))))
         complain(
             f"stopped at the budget ({written.stopped.what}): {written.spending.report()}; {written.kept} "
-            f"questions are in {written.out}. Nothing paid is lost. To go on: {go_on}"
+            f"questions are in {written.out}. Nothing paid is lost. To go on: "
+            + (go_on if written.kept else f"`{go_on}`. {_without_this_model(options)}")
         )
-        return EXIT_USER
+        return EXIT_BUDGET
     return EXIT_DONE
 
 
-def _template_command(options: WriteOptions) -> str:
+def _without_this_model(options: WriteOptions) -> str:
+    """What to do if a model writes nothing usable."""
     folder = "FOLDER" if options.folder is None else str(options.folder)
-    return shlex.join(["rag-harness", "questions", folder, "--template", f"{options.out.stem}.csv"])
+    template = shlex.join(["rag-harness", "questions", folder, "--template", f"{options.out.stem}.csv"])
+    return (
+        "Take a stronger model: --set models.generator.provider=openai --set models.generator.model=gpt-4o-mini "
+        f"(docs/models.md); or write questions yourself, without a model: {template}"
+    )
 
 
 def _print(written: Written, shares: Sequence[CheckShare]) -> None:
@@ -142,6 +144,9 @@ def _print(written: Written, shares: Sequence[CheckShare]) -> None:
     console.print(f"{written.out}: {written.kept} questions, {there}", soft_wrap=True)
     if written.kept:
         console.print(f"next: {shlex.join(['rag-harness', 'review', str(written.out)])}", soft_wrap=True)
+    elif any(one.question for one in written.candidates):
+        seen = shlex.join(["rag-harness", "review", str(written.out)])
+        console.print(f"to see what was rejected, and accept what is good: {seen}", soft_wrap=True)
 
 
 def _control(one: Control) -> str:

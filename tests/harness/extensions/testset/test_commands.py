@@ -1,6 +1,7 @@
 """`questions` from the command line and from Python, with a model and without."""
 
 import csv
+import json
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,21 @@ def test_a_filled_in_template_is_a_question_file_with_evidence(handbook: Path, t
     assert planned.returncode == 0
     assert "2 of 3 rows" in planned.stdout
     assert "0/1" in planned.stdout
+
+
+@pytest.mark.parametrize(("budget", "code"), [((), 3), (("--set", "budget.tokens=1"), 4)])
+def test_where_nothing_survives_the_last_line_names_a_model_and_the_template(
+    handbook: Path, tmp_path: Path, budget: tuple[str, ...], code: int
+) -> None:
+    here = CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+    fake = f"models.generator.options={json.dumps({'reply': draft('When was this founded?', '1911')})}"
+    models = ("--set", "models.generator.provider=fake", "--set", fake, "--set", "models.embedder.provider=none")
+    done = here.call("questions", str(handbook), "--kind", "single_fact", "--n", "2", *models, *budget)
+    assert done.returncode == code, done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert "models.generator.model=" in last
+    assert last.endswith(f"rag-harness questions '{handbook}' --template questions.csv")
+    assert ("rag-harness review questions.jsonl" in done.stdout) is (not budget)
 
 
 @pytest.mark.parametrize("name", ["asked.jsonl", "hand book/asked.csv", "there.csv"])

@@ -55,7 +55,7 @@ def test_a_candidate_that_passes_has_the_verdict_of_every_check() -> None:
     [
         (draft("When was the yard in this report founded?", "1911", "A2"), "self_contained"),
         (draft("The Tarnby yard is old.", "1911", "A2"), "form"),
-        (draft("When was the Tarnby yard founded?", "1911", "Z9"), "quotes"),
+        (draft("When was the Tarnby yard founded?", "in war time", "Z9"), "quotes"),
         (draft("When was the Tarnby yard founded?", "1953", "A2"), "follows"),
     ],
 )
@@ -241,3 +241,10 @@ def test_a_judge_that_always_says_yes_is_seen_where_the_truth_is_known(gullible:
     (control,) = asyncio.run(controls_of(cast("WriterModels", models), judging, found, lambda _done, _total: None))
     assert control.of == 4
     assert control.wrong == (4 if gullible else 0)
+
+
+def test_a_sentence_that_the_answer_was_copied_from_is_evidence_even_if_the_model_names_another() -> None:
+    reply = draft("When was the Tarnby yard founded?", "1911", "A3")
+    (one,) = worked(Models(Chat(lambda _: reply), judge(from_quotes)), [site("single_fact", YARD)])
+    assert one.survives
+    assert "founded in 1911" in one.evidence[-1].fact
