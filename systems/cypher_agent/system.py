@@ -8,6 +8,7 @@ from harness.core.records import Context, Document, IndexStats, Places, Predicti
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.protocols import GENERATES, Runtime, SystemSpec
 from systems.common.cypher.statement_check import check_parser, read_statement
+from systems.common.extraction.nlp import english_only
 from systems.common.graph_index import (
     INDEX_KIND,
     GraphIndex,
@@ -121,6 +122,7 @@ SPEC = SystemSpec(
     index_roles=roles_of,
     answer_roles=lambda _, answer: answer.search_roles | GENERATES,
     weights=weights_of,
+    english_only=english_only,
     reranker=lambda answer: answer.rerank,
     servers=graph_servers,
     preflight=_check,

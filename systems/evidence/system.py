@@ -7,6 +7,7 @@ from harness.core.records import Context, Document, IndexStats, Prediction, Quer
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.llm_utils.structured_output import Unreadable, ask_json
 from harness.protocols import BY_GENERATOR, EMBEDS, GENERATES, ChatModel, Runtime, SystemSpec
+from systems.common.extraction.nlp import english_only
 from systems.common.graph_index import (
     INDEX_KIND,
     GraphIndex,
@@ -133,6 +134,7 @@ SPEC = SystemSpec(
     index_roles=roles_of,
     answer_roles=lambda _index, _answer: EMBEDS | GENERATES,
     weights=weights_of,
+    english_only=english_only,
     reranker=reranker_of,
     entailment=lambda answer: answer.entailment if answer.pick == "entailment" else None,
     servers=graph_servers,
