@@ -88,6 +88,8 @@ def print_template(path: Path, options: WriteOptions) -> int:
     console = open_console()
     console.print(f"{path}: {n} quotes. Write a question and its answer beside those you can ask about.")
     console.print("Rows without a question are skipped. Twenty questions show large differences.")
+    page = ["rag-harness", "review", str(path), "--docs", str(options.folder)]
+    console.print(f"to write them on a page, beside the text: {shlex.join(page)}", soft_wrap=True)
     run = ["rag-harness", "run", "--docs", str(options.folder), "--questions", str(path)]
     console.print(f"next: {shlex.join(run)}", soft_wrap=True)
     return EXIT_DONE

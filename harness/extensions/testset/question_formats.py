@@ -110,7 +110,7 @@ class CsvFile:
             is_written = bool(row.get("question"))
             counts[is_written] += 1
             # As for a run, which skips rows without a question.
-            row["id"] = str(row.get("id") or f"{'q' if is_written else 'unwritten'}-{counts[is_written]:04d}")
+            row["id"] = str(row.get("id") or f"{'q' if is_written else 'row'}-{counts[is_written]:04d}")
             rows.append(row)
             self._raw.setdefault(str(row["id"]), raw)
         _refuse_repeated(self._path, rows)

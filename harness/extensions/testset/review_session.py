@@ -77,8 +77,12 @@ def run_review(
             serve_page(review_page(review), port)
         kept = [one for one in review.rows if not one.is_rejected]
         failed = sum(one.is_rejected and bool(one.failed) for one in review.rows)
-        said = f"{counted(len(kept), 'question')}, {sum(one.is_seen for one in kept):,} reviewed by a person"
+        blank = sum(not one.row.get("question") for one in kept)
+        said = (
+            f"{counted(len(kept) - blank, 'question')}, {sum(one.is_seen for one in kept):,} reviewed by a person"
+        )
         said += f"; {len(review.rows) - len(kept) - failed:,} rejected"
+        said += f"; {blank:,} rows without a question" if blank else ""
         said += f"; {failed:,} rejected by checks" if failed else ""
         console.print(f"{review.path}: {said} (decisions: {review.log})", soft_wrap=True)
 
@@ -245,7 +249,9 @@ def _whole(review: Review, row_id: str) -> dict[str, object]:
     quotes = [_quote_in_document(review, item) for item in words.evidence]
     said = {"question": words.question, "answers": words.answers, "quotes": quotes}
     warnings = [
-        f"{check.name}: {check.note}" for check in verdicts(one.row, review.documents) if check.passed is False
+        f"{check.name}: {check.note}"
+        for check in verdicts(one.row, review.documents)
+        if check.passed is False and words.question
     ]
     state = {"version": one.version, "times_read": review.times_read, "told": review.take_told()}
     return {

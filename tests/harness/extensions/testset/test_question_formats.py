@@ -47,7 +47,7 @@ def test_cells_columns_and_separators_that_nobody_changed_stay(sheet: Path) -> N
     header, *rows = cells(sheet)
     assert header == [*before[0], "id", "seen_by"]
     assert [row[:6] for row in rows] == before[1:]
-    assert [row[6:] for row in rows] == [["q-0001", "ada"], ["q-0002", ""], ["unwritten-0001", ""]]
+    assert [row[6:] for row in rows] == [["q-0001", "ada"], ["q-0002", ""], ["row-0001", ""]]
     assert sheet.read_bytes().startswith(b"\xef\xbb\xbf")
     assert sheet.read_bytes().count(b"\r\n") == 4
 
@@ -55,15 +55,15 @@ def test_cells_columns_and_separators_that_nobody_changed_stay(sheet: Path) -> N
 def test_a_question_is_written_beside_a_quote_and_the_run_reads_it(sheet: Path) -> None:
     opened = review(sheet)
     with pytest.raises(ConfigError, match="no question"):
-        opened.decide("unwritten-0001", "accept")
-    quote = opened.find("unwritten-0001").row["evidence"][0]["quote"]  # type: ignore[call-overload, index]
+        opened.decide("row-0001", "accept")
+    quote = opened.find("row-0001").row["evidence"][0]["quote"]  # type: ignore[call-overload, index]
     asked = edit("Who manages the Tarnby yard?", "Brask|Joren", "nan", quote=str(quote), document="yard.md")
-    opened.decide("unwritten-0001", "accept", asked)
+    opened.decide("row-0001", "accept", asked)
     opened.decide("q-0002", "reject")
     rows = read_questions(sheet, [FERRY, YARD]).rows
     assert [(row.query.query_id, row.reference.answers) for row in rows] == [
         ("q-0001", ("1911", "in 1911")),
-        ("unwritten-0001", ("Brask|Joren", "nan")),
+        ("row-0001", ("Brask|Joren", "nan")),
     ]
     assert [row.reference.evidence[0].fact for row in rows] == [FACT, "Joren Brask manages the Tarnby yard."]
     opened.decide("q-0002", "undo")
