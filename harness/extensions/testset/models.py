@@ -27,7 +27,7 @@ from harness.store import Dialects, Journal
 
 _SCOPE = "questions"
 """One scope for all candidates, so that equal requests are paid once, also with another number or seed."""
-_CLOSING_SHARE = 0.3
+_CLOSING_SHARE = 0.5
 """Share of the reserve at the end of `budget.minutes` in which servers are stopped and the file is written."""
 _NO_MODEL = "choose one, such as --set models.generator.provider=openai"
 
