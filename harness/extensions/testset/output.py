@@ -13,6 +13,7 @@ from rich.table import Table
 from harness.cli.console import complain, open_console, same_command
 from harness.cli.evaluate import resumable
 from harness.core.errors import EXIT_BUDGET, EXIT_DONE, EXIT_TOLERANCE, ConfigError
+from harness.display.text_format import counted
 from harness.extensions.testset.api import WriteOptions, plan_questions, planned_lines, written_questions
 from harness.extensions.testset.documents import read_documents, write_template
 from harness.extensions.testset.question_records import CHECKED, Candidate, CheckName, Control
@@ -112,8 +113,8 @@ def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
     if written.stopped:
         go_on = " ".join(filter(None, (same_command(), written.spending.larger(written.stopped))))
         complain(
-            f"stopped at the budget ({written.stopped.what}): {written.spending.report()}; {written.kept} "
-            f"questions are in {written.out}. Nothing paid is lost. To go on: "
+            f"stopped at the budget ({written.stopped.what}): {written.spending.report()}; {written.out} has "
+            f"{counted(written.kept, 'question')}. Nothing paid is lost. To go on: "
             + (go_on if written.kept else f"`{go_on}`. {_without_this_model(options)}")
         )
         return EXIT_BUDGET
@@ -143,7 +144,7 @@ def _print(written: Written, shares: Sequence[CheckShare]) -> None:
     for line in (*kept_lines(written.candidates, written.wanted), *map(_control, written.controls)):
         console.print(line, soft_wrap=True)
     there = "already complete" if written.was_complete else "not yet reviewed by a person"
-    console.print(f"{written.out}: {written.kept} questions, {there}", soft_wrap=True)
+    console.print(f"{written.out}: {counted(written.kept, 'question')}, {there}", soft_wrap=True)
     if written.kept:
         console.print(f"next: {shlex.join(['rag-harness', 'review', str(written.out)])}", soft_wrap=True)
     elif any(one.question for one in written.candidates):

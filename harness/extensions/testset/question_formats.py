@@ -44,7 +44,7 @@ class QuestionFormat(Protocol):
         ...
 
     def storable(self, row: QuestionRow) -> QuestionRow:
-        """The row without fields that the file has no place for."""
+        """The row without fields that the file has no place for. ConfigError: it cannot be written."""
         ...
 
 
@@ -128,7 +128,11 @@ class CsvFile:
 
     def storable(self, row: QuestionRow) -> QuestionRow:
         kept = {name: value for name, value in row.items() if name in _WORDS or isinstance(value, str)}
-        return {name: value for name, value in kept.items() if value or name == "id"}
+        row = {name: value for name, value in kept.items() if value}
+        if _canonical(self._cells(row), str(self._path)) != row:
+            what = f"'{row['id']}' is not kept: a CSV cell with these words would be read as something else"
+            raise ConfigError(what, "write no quote or document like nan or null")
+        return row
 
     def _check_columns(self) -> None:
         names = set(self._names)

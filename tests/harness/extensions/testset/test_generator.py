@@ -12,7 +12,7 @@ from harness.core.errors import ModelUnavailable
 from harness.extensions.testset.generator import Order, QuestionGenerator
 from harness.extensions.testset.model_checks import PassageSearch, QuestionJudging, controls_of
 from harness.extensions.testset.models import WriterModels
-from harness.extensions.testset.output import shares_of
+from harness.extensions.testset.output import kept_as_single_fact, shares_of
 from harness.extensions.testset.question_records import Candidate, QuestionKind, QuestionSlot
 
 FOUNDED = draft("When was the Tarnby yard founded?", "1911", "A2")
@@ -139,6 +139,7 @@ def test_simpler_questions_fill_what_is_missing_and_no_more() -> None:
     models = Models(Chat(write), judge(from_quotes))
     found = worked(models, sites, wanted=2)
     assert [one.kind for one in found if one.survives] == ["single_fact", "single_fact"]
+    assert kept_as_single_fact(found) == 2
     assert sum(one.kind == "bridge" for one in found) == 4
 
 

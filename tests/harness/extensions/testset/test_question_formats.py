@@ -83,6 +83,16 @@ def test_hostile_texts_come_back_as_they_were_and_are_no_formulas(sheet: Path) -
     assert row.reference.answers == ("-1", "@x")
 
 
+def test_words_that_a_cell_cannot_hold_are_refused(sheet: Path) -> None:
+    before = sheet.read_bytes()
+    with pytest.raises(ConfigError, match="read as something else"):
+        opened = Review(sheet, "ada")
+        opened.decide("q-0001", "accept", edit("Why?", "so", quote="nan"))
+    assert sheet.read_bytes() == before
+    review(sheet).decide("q-0001", "accept", edit("Why?", "'=1", "''-"))
+    assert review(sheet).find("q-0001").row["answers"] == ["'=1", "''-"]
+
+
 def test_a_kill_between_log_and_sheet_is_mended_and_changes_by_others_stay(sheet: Path) -> None:
     opened = review(sheet)
     before = sheet.read_bytes()
