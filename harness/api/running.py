@@ -11,7 +11,7 @@ from harness.config import LOCAL_EXECUTOR, BenchConfig
 from harness.core.errors import BudgetExhausted, ConfigError, explained_io
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
 from harness.runner.estimating.estimate import Estimator, keep_speeds, say_total
-from harness.runner.estimating.sample_size_notice import size_lines
+from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
 from harness.runner.evaluating.plan import EvaluationPlan, check_judges, plan_evaluation
 from harness.runner.executing.execute import CellResult, RerunOptions, RunContext, check_needs, fetch_models
@@ -117,7 +117,12 @@ def run_benches(configs: Sequence[BenchConfig], options: RunOptions) -> list[Ben
     with Executors(configs, options.results, reporter) as executors:
         all_checked = [_checked(config, options, reporter, executors) for config in configs]
         _refuse_taken_names(all_checked, options.results)
-        for line in dict.fromkeys(line for one in all_checked for line in language_lines(one.cells)):
+        compared = [one.cells for one in all_checked if sum(not cell.spec.baseline for cell in one.cells) > 1]
+        notes = [line for one in all_checked for line in language_lines(one.cells)]
+        for line in (
+            *dict.fromkeys(notes),
+            *size_lines(size for cells in compared for size in sample_sizes(cells)),
+        ):
             reporter.say(line)
         for checked in all_checked:
             if benches:
@@ -147,7 +152,7 @@ def _run(checked: "_Checked", options: RunOptions, reporter: Reporter, executors
     config, cells, spending = checked.config, checked.cells, checked.spending
     race = checked.race
     if sum(not cell.spec.baseline for cell in cells) > 1:
-        for line in (*size_lines(cells), *pace_lines(race)):
+        for line in pace_lines(race):
             reporter.say(line)
     if len(cells) > 1:
         say_total(cells, Estimator(options.results, spending.prices), reporter)

@@ -20,7 +20,7 @@ from harness.runner.estimating.estimate import (
     tokens_of,
     usd_text,
 )
-from harness.runner.estimating.sample_size_notice import sample_sizes, sizes_json
+from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines, sizes_json
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.runner.race_plan import race_lines
@@ -65,8 +65,7 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
     for config, own in estimated:
         for line in _limits(config, own):
             console.print(line, soft_wrap=True)
-    size_lines = [line for size in sizes for line in size.lines]
-    for note in dict.fromkeys((*left_out, *_notes(estimates), *size_lines, *race)):
+    for note in dict.fromkeys((*left_out, *_notes(estimates), *size_lines(sizes), *race)):
         console.print(f"note: {note}", soft_wrap=True)
 
 

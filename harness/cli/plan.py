@@ -13,7 +13,7 @@ from harness.cli.console import open_console
 from harness.config import NO_MODEL, OWN_DOCUMENTS, BenchConfig
 from harness.display.text_format import NOTHING
 from harness.runner.dataset_loading import UnaskedDocuments
-from harness.runner.estimating.sample_size_notice import sample_sizes, sizes_json
+from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines, sizes_json
 from harness.runner.language_check import language_lines
 from harness.runner.plan import Cell, left_out_lines, plan_cells
 from harness.runner.progress import Reporter
@@ -55,7 +55,7 @@ def print_plan(configs: Sequence[BenchConfig], results: Path, *, as_json: bool) 
         console.print(line, soft_wrap=True)
     read = [line for cell in by_dataset.values() for line in _read_lines(cell)]
     read += [line for config, own in planned for line in left_out_lines(config, own)]
-    for line in dict.fromkeys((*read, *(line for size in sizes for line in size.lines), *race)):
+    for line in dict.fromkeys((*read, *size_lines(sizes), *race)):
         console.print(f"note: {line}", soft_wrap=True)
 
 

@@ -35,6 +35,19 @@ def peak_rss_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
+_LONGEST_START_S = 60.0
+
+
+def start_up_s() -> float:
+    """Seconds since this process started, before any of its code was imported; 0 if it has run for more than a
+    minute: then a program calls the command.
+    """
+    import psutil
+
+    age_s = time.time() - psutil.Process().create_time()
+    return age_s if 0 <= age_s <= _LONGEST_START_S else 0.0
+
+
 _CONTINUED = {signal.SIGCONT}
 _counting = threading.Lock()
 _stops = 0

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time
@@ -18,19 +15,18 @@ from typing import Any
 
 from harness.core.errors import DataError
 from harness.datasets.cell_values import STRICT_JSON, DuplicateKeyError, is_missing, strict_json
+from harness.datasets.csv_table import read_csv_table
 from harness.datasets.decompression_limits import most_values, values_of_json, values_of_lines
 from harness.datasets.file_kinds import read_content
 from harness.datasets.row_fields import kind_of
+from harness.display.csv_sheets import read_cell
 
 MOST_BYTES = 64_000_000
 """Largest file; a hundred thousand questions with quotes need about half of it."""
 _LONGEST_LINE = 16_000_000
-"""Characters of a JSON object or CSV cell."""
+"""Characters of a JSON object."""
 _CSV, _JSON = (".csv", ".tsv"), (".json", ".jsonl", ".ndjson")
 """By file extension; other files by their first character."""
-_DELIMITERS = ",;\t|"
-_SEPARATOR = re.compile(r'^"?sep=(.|\\t)"?[ ]*\r?\n', re.IGNORECASE)
-"""The line by which Excel names the delimiter."""
 _FLOAT = re.compile(r"\s*-?\d+\.0\s*")
 _LISTS = (
     "results",
@@ -87,6 +83,16 @@ class FieldTable:
     sha256: str = ""
     is_ranking: bool = False
     """Whether the file is a TREC run: for each query the documents that were retrieved, and no answer."""
+
+    def without_formula_guards(self) -> FieldTable:
+        """CSV cells without the apostrophe that keeps a spreadsheet from running them: `'-3` as `-3`."""
+        unguarded = (
+            replace(row, given={name: read_cell(str(value)) for name, value in row.given.items()})
+            if row.is_csv
+            else row
+            for row in self.rows
+        )
+        return replace(self, rows=tuple(unguarded))
 
     def with_whole_numbers(self) -> FieldTable:
         """24.0 as 24 where all numbers of a CSV column end in .0: pandas writes integers with gaps so."""
@@ -353,34 +359,12 @@ def _parsed(text: str, where: str, *, is_whole: bool = False) -> object:
 
 
 def _csv_rows(path: Path, text: str, known: dict[str, None]) -> list[FieldRow]:
-    separator = _SEPARATOR.match(text)
-    skipped = 1 if separator else 0
-    text = text[separator.end() :] if separator else text
-    delimiter = separator[1].replace("\\t", "\t") if separator else _delimiter(text)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    begun = 1
+    table = read_csv_table(path, text)
+    known.update(dict.fromkeys(filter(None, table.names)))
     rows: list[FieldRow] = []
-    usual = csv.field_size_limit(_LONGEST_LINE)
-    try:
-        names = _header(path, next(reader, []))
-        known.update(dict.fromkeys(filter(None, names)))
-        begun = reader.line_num + 1
-        for cells in reader:
-            place, begun = f"line {begun + skipped}", reader.line_num + 1
-            while len(cells) > len(names) and not cells[-1].strip():
-                del cells[-1]
-            if not any(map(str.strip, cells)):
-                continue
-            if len(cells) != len(names):
-                fix = "put double quotes around a cell that holds a separator or a line break"
-                raise DataError(f"{path} {place} has {len(cells)} cells, the first line has {len(names)}", fix)
-            given = {name: cell for name, cell in zip(names, cells, strict=True) if cell.strip() and name}
-            rows.append(FieldRow(f"{path} {place}", given, is_csv=True, place=place))
-    except csv.Error as error:
-        fix = "put double quotes around a cell that contains one, and double each quote inside it"
-        raise DataError(f"{path} line {begun + skipped} is not CSV ({error})", fix) from error
-    finally:
-        csv.field_size_limit(usual)
+    for place, cells in table.rows:
+        given = {name: cell for name, cell in zip(table.names, cells, strict=True) if cell.strip() and name}
+        rows.append(FieldRow(f"{path} {place}", given, is_csv=True, place=place))
     return rows
 
 
@@ -390,20 +374,3 @@ def _with_whole_numbers(row: FieldRow, names: set[str]) -> FieldRow:
         for name, value in row.given.items()
     }
     return replace(row, given=given)
-
-
-def _delimiter(text: str) -> str:
-    """The delimiter that splits the first line into most cells."""
-    first = text.lstrip("\r\n").partition("\n")[0].partition("\r")[0]
-    return max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
-
-
-def _header(path: Path, cells: Sequence[str]) -> list[str]:
-    names = [cell.strip().lower() for cell in cells]
-    for name, n in Counter(filter(None, names)).items():
-        if n > 1:
-            raise DataError(
-                f"{path} has two columns '{name}'",
-                "number further ones: quote, quote_2; for answers write 24|24 days",
-            )
-    return names

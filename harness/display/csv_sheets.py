@@ -15,14 +15,20 @@ def sheet_text(names: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
     writer = csv.DictWriter(text, names, restval="")
     writer.writeheader()
     for row in rows:
-        writer.writerow({name: _guarded(value) for name, value in row.items()})
+        writer.writerow({name: write_cell(value) for name, value in row.items()})
     return _BOM + text.getvalue()
 
 
 def read_cell(cell: str) -> str:
     """The value of a cell, without the apostrophe that protects it from being a formula."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+    return cell[1:] if cell.startswith("'") and _needs_guard(cell[1:]) else cell
 
 
-def _guarded(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+def write_cell(cell: str) -> str:
+    """The value as a cell that no spreadsheet takes for a formula."""
+    return f"'{cell}" if _needs_guard(cell) else cell
+
+
+def _needs_guard(value: str) -> bool:
+    """A value that looks like a guarded one gets a second apostrophe, so that reading gives it back."""
+    return value.lstrip("'").startswith(_FORMULA)

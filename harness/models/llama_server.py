@@ -5,6 +5,7 @@ The process is `local_process`. Each start has a key of its own, which is passed
 
 import fcntl
 import json
+import math
 import os
 import secrets
 import signal
@@ -17,6 +18,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,7 @@ if __name__ == "__main__":
 
 
 _READY_TIMEOUT_S = 300.0
+_ready_by: ContextVar[float] = ContextVar("ready_by", default=math.inf)
 _SPINS = "10000"
 """How often an idle thread of the engine polls before it sleeps. Its default is 30 times as much and blocks cores
 that other processes need: docs/PERFORMANCE.md has the cost."""
@@ -191,6 +194,16 @@ def check_local() -> None:
 
 
 @contextmanager
+def ready_by(until: float | None) -> Iterator[None]:
+    """Servers that start within the block must answer by this `time.monotonic`; None: only their own limit."""
+    token = _ready_by.set(math.inf if until is None else until)
+    try:
+        yield
+    finally:
+        _ready_by.reset(token)
+
+
+@contextmanager
 def serve_local(config: GeneratorConfig, log: Path) -> Iterator[LocalServer]:
     """Start the server and wait until it answers; it is stopped at the end of the context."""
     options = local_options(config)
@@ -284,7 +297,8 @@ def _claim_port(config: GeneratorConfig, port: int) -> int:
 
 
 def _wait_until_ready(server: LocalServer, log: Path) -> None:
-    deadline = time.monotonic() + _READY_TIMEOUT_S
+    began = time.monotonic()
+    deadline = min(began + _READY_TIMEOUT_S, _ready_by.get())
     health = server.base_url.removesuffix("/v1") + "/health"
     # Without a proxy of the environment.
     direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -300,7 +314,7 @@ def _wait_until_ready(server: LocalServer, log: Path) -> None:
             pass
         time.sleep(0.1)
     raise ModelUnavailable(
-        f"the local model server did not answer in {_READY_TIMEOUT_S:.0f} s", f"its log is {log}"
+        f"the local model server did not answer in {deadline - began:.0f} s", f"its log is {log}"
     )
 
 

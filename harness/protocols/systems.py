@@ -291,6 +291,9 @@ class SystemSpec:
     is_elsewhere: bool = False
     """It runs in another process at the URL in `servers`. That process is monitored if it is on this machine, and
     the calling process is not counted."""
+    english_only: Callable[[Any], str] | None = None
+    """english_only(index_params) -> the part of the index that reads English alone, such as a parser, and the way
+    out, as `WHAT: WAY OUT`; empty: none. Reported where the documents are in another language."""
     notes: tuple[str, ...] = ()
     """Notes on its runs that every report prints, one sentence each."""
     sees_gold: bool = False

@@ -1,6 +1,6 @@
-"""Warns if the embedder of a run is known for English alone, and the documents are mostly in other languages."""
+"""Warns if the documents are mostly not in English, and an embedder or the index of a system needs English."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 
 from harness.core.errors import install
@@ -16,8 +16,8 @@ _PACKAGE = "provider-sentence-transformers"
 
 def language_lines(cells: Sequence[Cell]) -> list[str]:
     """One line, or none."""
-    embedders = [cell.embedder for cell in cells if cell.embedder and reads_english_only(cell.embedder)]
-    if not embedders:
+    reasons = list(dict.fromkeys((*_embedders(cells), *_parts_of_systems(cells))))
+    if not reasons:
         return []
     languages = languages_of([document.text for document in cells[0].dataset.documents])
     foreign = {name: n for name, n in languages.items() if name not in {UNKNOWN_LANGUAGE, "English"}}
@@ -25,9 +25,29 @@ def language_lines(cells: Sequence[Cell]) -> list[str]:
     if not n or 2 * n < known:
         return []
     shown = ", ".join(f"{name} {count:,}" for name, count in list(foreign.items())[:5])
-    needed = "" if find_spec("sentence_transformers") else f"; first: {install(_PACKAGE)}"
     return [
-        f"warning: {n:,} of {known:,} documents whose language is recognised are not English ({shown}), and the "
-        f"embedder {embedders[0].model or embedders[0].provider} is for English. Use a multilingual one: "
-        f"{_CHANGE} (downloaded from the Hugging Face hub{needed}). BM25 reads all languages."
+        f"warning: {n:,} of {known:,} documents whose language is recognised are not English ({shown}). "
+        f"For English only: {'; '.join(reasons)}. BM25 reads all languages."
     ]
+
+
+def _embedders(cells: Sequence[Cell]) -> Iterator[str]:
+    """The first embedder for English alone, with the way out."""
+    needed = "" if find_spec("sentence_transformers") else f"; first: {install(_PACKAGE)}"
+    found = [cell.embedder for cell in cells if cell.embedder and reads_english_only(cell.embedder)]
+    for embedder in found[:1]:
+        yield (
+            f"the embedder {embedder.model or embedder.provider}: use a multilingual one ({_CHANGE}, downloaded "
+            f"from the Hugging Face hub{needed})"
+        )
+
+
+def _parts_of_systems(cells: Sequence[Cell]) -> Iterator[str]:
+    """What systems use for their index, with the names of those systems and the way out."""
+    users: dict[str, list[str]] = {}
+    for cell in (*cells, *(routed.cell for router in cells for routed in router.routed)):
+        if cell.spec.english_only and (part := cell.spec.english_only(cell.index_params)):
+            users.setdefault(part, []).append(cell.spec.name)
+    for part, names in users.items():
+        what, _, way_out = part.partition(": ")
+        yield f"{what} ({', '.join(dict.fromkeys(names))}): {way_out}"

@@ -7,6 +7,7 @@ from harness.core.records import Document, IndexStats, Prediction, Query
 from harness.extraction.nlp import check_pipeline
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.protocols import Runtime, SystemSpec
+from systems.common.extraction.nlp import english_only
 from systems.community import library
 from systems.community.expected_calls import expect
 from systems.community.global_search import search_globally
@@ -73,6 +74,7 @@ SPEC = SystemSpec(
     index_roles=index_roles,
     answer_roles=answer_roles,
     weights=weights_of,
+    english_only=english_only,
     preflight=_preflight,
     expect=expect,
 )

@@ -9,6 +9,7 @@ from harness.core.records import Context, Document, IndexStats, Places, Predicti
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.protocols import EMBEDS, GENERATES, Role, Runtime, SystemSpec
 from systems.common.cypher.statement_check import check_parser
+from systems.common.extraction.nlp import english_only
 from systems.common.graph_index import INDEX_KIND, check_graph, graph_servers, roles_of, weights_of
 from systems.common.graph_stores.open_store import check_limited_statements, check_store
 from systems.common.headings import day_of
@@ -129,6 +130,7 @@ SPEC = SystemSpec(
     index_roles=_index_roles,
     answer_roles=lambda _, answer: answer.search_roles | GENERATES,
     weights=_weights,
+    english_only=english_only,
     reranker=lambda answer: answer.rerank,
     servers=graph_servers,
     preflight=_check,

@@ -9,6 +9,7 @@ from harness.core.records import Context, Document, IndexStats, Prediction, Quer
 from harness.llm_utils.answer_contract import ABSTENTION, answer_form
 from harness.llm_utils.structured_output import Unreadable, ask_json
 from harness.protocols import BY_GENERATOR, EMBEDS, GENERATES, Runtime, SystemSpec
+from systems.common.extraction.nlp import english_only
 from systems.common.graph_index import (
     INDEX_KIND,
     GraphIndex,
@@ -150,6 +151,7 @@ SPEC = SystemSpec(
     index_roles=roles_of,
     answer_roles=lambda _index, _answer: EMBEDS | GENERATES,
     weights=weights_of,
+    english_only=english_only,
     reranker=reranker_of,
     entailment=lambda answer: answer.inference,
     servers=graph_servers,

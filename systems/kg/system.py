@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from harness.core.records import Document, IndexStats, Prediction, Query
 from harness.protocols import GENERATES, Runtime, SystemSpec
+from systems.common.extraction.nlp import english_only
 from systems.common.graph_index import (
     INDEX_KIND,
     GraphIndex,
@@ -55,6 +56,7 @@ SPEC = SystemSpec(
     index_roles=roles_of,
     answer_roles=lambda _, answer: answer.search_roles | GENERATES,
     weights=weights_of,
+    english_only=english_only,
     reranker=reranker_of,
     servers=graph_servers,
     preflight=check_search,

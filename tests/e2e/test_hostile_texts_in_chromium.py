@@ -11,9 +11,9 @@ from chromium import Seen
 from hostile_texts import HOSTILE_TEXTS, check_page
 from labelled_runs import labelled_run
 
-from harness.core.records import Document
+from harness.core.records import Document, Evidence
 from harness.extensions.annotation.labelling_session import annotation_page, draw_answers, open_session
-from harness.extensions.testset.question_records import rows_text
+from harness.extensions.testset.question_records import Candidate, QuestionCheck, WorkFolder, WorkState, rows_text
 from harness.extensions.testset.review_decisions import Review
 from harness.extensions.testset.review_session import review_page
 from harness.extensions.web.pages import LocalPage
@@ -60,11 +60,22 @@ def test_a_question_file_of_such_texts_is_reviewed(chromium_browser: "Browser", 
         }
         for number, text in enumerate(HOSTILE_TEXTS)
     ]
+    rejected = [
+        Candidate(
+            id=f"f{number}", kind=text, documents=(text,), question=text, answer=text,
+            evidence=(Evidence(doc_id=text, fact=text),),
+            checks=(QuestionCheck(name=text, passed=False, note=text),),
+        )
+        for number, text in enumerate(HOSTILE_TEXTS)
+    ]  # fmt: skip
     file = tmp_path / "asked.jsonl"
-    file.write_text(rows_text(rows), encoding="utf-8")
-    with shown(chromium_browser, review_page(Review(file, "ada", documents))) as page:
-        for number, _ in enumerate(HOSTILE_TEXTS):
-            page.wait_for_selector(f"body[data-ready='q{number}']")
+    work = WorkFolder(file)
+    work.check_out()
+    state = WorkState(asked={}, source="", file_digest="", is_complete=True)
+    work.write(state, rejected, documents.values(), rows_text(rows))
+    with shown(chromium_browser, review_page(Review(file, "ada"))) as page:
+        for row_id in [row["id"] for row in rows] + [one.id for one in rejected]:
+            page.wait_for_selector(f"body[data-ready='{row_id}']")
             page.evaluate("document.querySelector('details').open = true")
             check_page(page)
             page.keyboard.press("e")

@@ -2,8 +2,8 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,8 +76,8 @@ class Models:
     left: int = 10**6
     """Charges left in the budget, one per candidate."""
 
-    @contextmanager
-    def charge(self) -> Iterator[None]:
+    @asynccontextmanager
+    async def charge(self) -> AsyncIterator[None]:
         self.left -= 1
         if self.left < 0:
             raise BudgetExhausted("the time is over")

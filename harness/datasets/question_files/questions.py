@@ -62,7 +62,8 @@ def read_questions(
     column of the file. Raises DataError for anything that cannot be asked or scored; docs/question-files.md lists
     errors and notes.
     """
-    asked, about_columns = parse_rows(path, read_table(path).with_whole_numbers(), fields)
+    table = read_table(path).without_formula_guards().with_whole_numbers()
+    asked, about_columns = parse_rows(path, table, fields)
     ids = _ids(asked)
     finder = QuoteFinder(documents, skipped)
     held = [_hold(question, finder) for question in asked]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -46,6 +47,8 @@ class WriteOptions:
     quiet: bool = False
     include: tuple[str, ...] = ()
     """Files that are read although an ignore rule excludes them: see `read_folder`."""
+    began: float = field(default_factory=time.monotonic)
+    """`WritingRequest.began`."""
 
 
 def questions(
@@ -108,6 +111,7 @@ def plan_questions(options: WriteOptions, reporter: Reporter) -> PlannedWriting:
         budget=config.budget,
         prices=price_table(options.prices or config.prices),
         out=options.out,
+        began=options.began,
     )
     return plan_writing(request, reporter)
 

@@ -1,5 +1,6 @@
 """The commands that write and review question files."""
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -56,6 +57,7 @@ def questions(
 
       rag-harness questions papers --template asked.csv --n 20
     """
+    from harness.core.current_process import start_up_s
     from harness.extensions.testset.api import WriteOptions
     from harness.extensions.testset.output import print_plan_of_questions, print_template, write_and_print
 
@@ -71,6 +73,7 @@ def questions(
         prices=prices,
         quiet=quiet,
         include=tuple(include or ()),
+        began=time.monotonic() - start_up_s(),
     )
     if template:
         raise typer.Exit(print_template(template, options))
@@ -78,7 +81,9 @@ def questions(
 
 
 def review(
-    file: Annotated[Path, typer.Argument(help="A question file, e.g. questions.jsonl.", metavar="FILE.jsonl")],
+    file: Annotated[
+        Path, typer.Argument(help="A question file: .jsonl, or .csv written by hand.", metavar="FILE")
+    ],
     by: Annotated[
         str | None, typer.Option("--by", help="The reviewer, e.g. --by ada; default: your login.")
     ] = None,
@@ -96,9 +101,9 @@ def review(
         Path | None, typer.Option("--from-csv", help="Read decisions from that sheet, e.g. --from-csv q.csv.")
     ] = None,
 ) -> None:
-    """Accept, edit or reject generated questions.
+    """Accept, edit or reject questions.
 
-    On a page in the browser, or in a CSV sheet.
+    On a page in the browser, or in a CSV sheet. The page also shows what the checks rejected, and why.
 
     The page is served on 127.0.0.1 only; its address contains its token. In a sheet, write accept or reject in
     the column `decision`; changed cells count as edits. Quotes must stay word for word.
@@ -106,6 +111,8 @@ def review(
     Examples:
 
       rag-harness review questions.jsonl
+
+      rag-harness review asked.csv --docs papers
 
       rag-harness review questions.jsonl --to-csv questions.csv
 

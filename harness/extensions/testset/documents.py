@@ -41,8 +41,10 @@ _ABBREVIATED = (
 _SENTENCE_END = re.compile(
     rf"(?<=[.!?]){_ABBREVIATED}\s+(?![a-z])|(?<=[.!?][\"')\]\u201d\u2019])\s+|{SENTENCE_MARK_END}"
 )
-_ITEM = re.compile(r"\s*(?:[-*+>|#\u2022]|\d{1,3}[.)] )")
-"""The start of a list item, a table row or a heading."""
+_ITEM = re.compile(
+    r"\s*(?:[-*+>|#\u2022]|\d{1,3}[.)] )|[^:;\n]{1,60}: [^;\n]*(?:; [^:;\n]{1,60}: [^;\n]*)+$", re.MULTILINE
+)
+"""The start of a list item, a table row or a heading; or a row of a sheet: `item: locker; price: 4`."""
 
 
 def read_documents(
@@ -104,10 +106,10 @@ def write_template(path: Path, folder: Path, documents: Sequence[Document], *, n
 
 
 def _template_quotes(document: Document, random: Random) -> list[str]:
-    """Its sentences in random order, without those that a spreadsheet would take for a formula."""
+    """Its sentences in random order."""
     passages = passages_of(document.text)
     sentences = [one for part in random.sample(passages, min(20, len(passages))) for one in sentences_of(part)]
-    usual = [one for one in dict.fromkeys(sentences) if len(one) >= _USUAL_QUOTE and one[0] not in "=+-@"]
+    usual = [one for one in dict.fromkeys(sentences) if len(one) >= _USUAL_QUOTE]
     return random.sample(usual, len(usual))
 
 

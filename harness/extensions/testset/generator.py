@@ -2,16 +2,18 @@
 
 A wave takes a few new places for each kind of which questions are missing, in order. So the candidates depend only
 on verdicts, never on the timing of calls, and a run that was killed, or stopped by its budget, ends like an
-uninterrupted one.
+uninterrupted one. Each candidate is checked as soon as it is written, so that a slow model finishes some before a
+budget ends.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from harness.core.errors import BudgetExhausted, HarnessError, ModelUnavailable
 from harness.core.hashing import short_digest
-from harness.core.records import Usage
+from harness.core.records import Evidence, Usage
 from harness.extensions.testset.model_checks import (
     ANSWER_TOKENS,
     FOUND,
@@ -22,11 +24,18 @@ from harness.extensions.testset.model_checks import (
 )
 from harness.extensions.testset.models import WriterModels
 from harness.extensions.testset.prompts import VERDICT_TOKENS, WRITER_TOKENS, draft_question
-from harness.extensions.testset.question_records import Candidate, QuestionCheck, QuestionKind, QuestionSlot
+from harness.extensions.testset.question_records import (
+    Candidate,
+    QuestionCheck,
+    QuestionKind,
+    QuestionSlot,
+    candidate_id,
+)
 from harness.extensions.testset.text_checks import (
     Distinct,
     check_names_occur,
     check_quotes,
+    gives_away,
     left_out,
     stands_alone,
     well_formed,
@@ -36,17 +45,13 @@ from harness.llm_utils.structured_output import ask_json
 from harness.statistics.estimate import CHARACTERS_PER_TOKEN
 from harness.statistics.prices import Prices, usage_usd
 
-T = TypeVar("T")
-
 _WAVE = 5
-"""Candidates per kind that are written before they are checked, so that an exhausted budget leaves complete
-ones.
-"""
+"""Candidates per kind that are under way before it is known how many of them pass."""
 _TRIED = 5
 """Candidates of which at least one must be readable; otherwise the model is unsuitable."""
 
 Told = Callable[[int, int], None]
-"""told(steps done, steps begun)."""
+"""told(candidates done, candidates begun)."""
 
 _PROMPT = 1_200
 """Characters of a short prompt: the answer instructions, a question, some quotes."""
@@ -69,8 +74,9 @@ class _KindProgress:
     waiting: list[QuestionSlot]
     done: list[Candidate] = field(default_factory=list)
 
-    def next_sites(self) -> list[QuestionSlot]:
-        missing = min(_WAVE, self.wanted - sum(one.survives for one in self.done))
+    def next_sites(self, spare: int) -> list[QuestionSlot]:
+        """`spare`: questions of this kind that another kind has yielded."""
+        missing = max(0, min(_WAVE, self.wanted - spare - sum(one.survives for one in self.done)))
         taken, self.waiting = self.waiting[:missing], self.waiting[missing:]
         return taken
 
@@ -84,47 +90,62 @@ class QuestionGenerator:
         self._models, self._judging, self._told = models, judging, told
         self._trays = {order.kind: _KindProgress(order.wanted, list(order.sites)) for order in orders}
         self._distinct = Distinct(models.embedder)
-        self._done = self._begun = 0
-        self._drafted: list[Candidate] = []
+        self._done = self._begun = self._n_drafted = self._n_readable = 0
+        self._simpler: list[Candidate] = []
+        """Failed bridge questions as questions for a single fact, with their checks."""
         self.stopped: BudgetExhausted | None = None
         """The reason why the budget ended it."""
 
     @property
     def candidates(self) -> list[Candidate]:
-        """By kind, in the order of their slots."""
-        return [one for tray in self._trays.values() for one in tray.done]
+        """By kind, in the order of their slots. Questions that a failed bridge question has yielded come last, no
+        more than are missing.
+        """
+        found = [one for tray in self._trays.values() for one in tray.done]
+        missing = sum(tray.wanted for tray in self._trays.values()) - sum(one.survives for one in found)
+        for one in self._simpler:
+            missing -= one.survives
+            if missing >= 0 or not one.survives:
+                found.append(one)
+        return found
 
     async def work(self) -> None:
         """Run until enough questions pass, no slot is left, or the budget is exhausted.
 
         HarnessError: a model is missing, or writes nothing readable.
         """
-        while not self.stopped and (
-            sites := [site for tray in self._trays.values() for site in tray.next_sites()]
-        ):
+        while not self.stopped and (sites := self._next_sites()):
             self._begun += len(sites)
-            drafts = await self._draft_all(sites)
-            written = await self._let_through(drafts)
-            # Steps that are not needed any more count as done.
-            self._tell_of(len(sites) - sum(one.survives for one, _ in written))
-            checked = await self._each(
-                lambda two: self._judging.check(*two), [(one, site) for one, site in written if one.survives]
-            )
-            verdicts = iter(checked)
-            for one, site in written:
-                if (final := next(verdicts) if one.survives else one) is not None:
-                    self._trays[site.kind].done.append(final)
+            for site, written in zip(sites, await self._wave(sites), strict=True):
+                self._trays[site.kind].done += written[:1]
+                self._simpler += written[1:]
 
-    async def _draft_all(self, sites: Sequence[QuestionSlot]) -> list[tuple[Candidate, QuestionSlot]]:
-        drafts = await self._each(self._draft, sites)
-        self._drafted += [one for one in drafts if one is not None]
-        if len(self._drafted) >= _TRIED and not any(one.survives for one in self._drafted):
-            raise ModelUnavailable(
-                f"none of the first {len(self._drafted)} questions that the model wrote is readable "
-                f"({self._drafted[0].checks[-1].note})",
-                "take a larger one: --set models.generator.model=..., or another provider",
-            )
-        return [(one, site) for one, site in zip(drafts, sites, strict=True) if one is not None]
+    def _next_sites(self) -> list[QuestionSlot]:
+        spare = {"single_fact": sum(one.survives for one in self._simpler)}
+        return [site for kind, tray in self._trays.items() for site in tray.next_sites(spare.get(kind, 0))]
+
+    async def _wave(self, sites: Sequence[QuestionSlot]) -> list[list[Candidate]]:
+        """For each slot its candidate, and the simpler question that it has yielded; empty if the budget stopped
+        it.
+        """
+        compared = [asyncio.Event() for _ in sites]
+
+        async def candidates_at(place: int) -> list[Candidate]:
+            try:
+                async with self._models.charge():
+                    draft = await self._draft(sites[place])
+                    for earlier in compared[:place]:
+                        await earlier.wait()
+                    written = await self._let_through(draft, sites[place])
+                    compared[place].set()
+                    return await self._checked(written, sites[place])
+            except BudgetExhausted as reached:
+                self.stopped = reached
+                return []
+            finally:
+                compared[place].set()
+
+        return await map_bounded(candidates_at, range(len(sites)), self._models.concurrency, self._tell_of_one)
 
     async def _draft(self, site: QuestionSlot) -> Candidate:
         unwritten = f"{site.kind}-{short_digest([site.doc_ids, site.link, site.focus])}"
@@ -137,40 +158,73 @@ class QuestionGenerator:
             # Two unreadable replies or a failed call: only this slot fails.
             note = f"{type(error).__name__}: {str(error)[:200]}"
             return blank.checked(QuestionCheck(name="written", passed=False, note=note))
-        written = f"{site.kind}-{short_digest([draft.question, draft.answer, site.doc_ids])}"
+        written = candidate_id(site.kind, draft.question, draft.answer, site.doc_ids)
         update = {"id": written, "question": draft.question, "answer": draft.answer, "evidence": draft.evidence}
         return blank.model_copy(update=update).checked(QuestionCheck(name="written", passed=True))
 
-    async def _let_through(
-        self, drafts: Sequence[tuple[Candidate, QuestionSlot]]
-    ) -> list[tuple[Candidate, QuestionSlot]]:
-        """Candidates that pass the checks without a model, each checked up to the first failure."""
-        free = [(_checked_by_rule(one, site), site) for one, site in drafts]
-        try:
-            with self._models.charge():
-                distinct = iter(await self._distinct.check_each([one for one, _ in free if one.survives]))
-        except BudgetExhausted as reached:
-            self.stopped = reached
-            return []
-        return [(next(distinct) if one.survives else one, site) for one, site in free]
+    async def _let_through(self, draft: Candidate, site: QuestionSlot) -> list[Candidate]:
+        """The candidate, and the simpler question that it yields, after the checks without a model, each up to its
+        first failure. ModelUnavailable: none of the first candidates is readable.
+        """
+        self._n_drafted, self._n_readable = self._n_drafted + 1, self._n_readable + draft.survives
+        if self._n_drafted >= _TRIED and not self._n_readable:
+            raise ModelUnavailable(
+                f"none of the first {self._n_drafted} questions that the model wrote is readable "
+                f"({draft.checks[-1].note})",
+                "take a stronger one, such as --set models.generator.provider=openai, or write some yourself: "
+                "rag-harness questions FOLDER --template FILE.csv",
+            )
+        one = _checked_by_rule(draft, site)
+        found = [one, *filter(None, [single_fact_of(one)])]
+        distinct = iter(await self._distinct.check_each([each for each in found if each.survives]))
+        return [next(distinct) if each.survives else each for each in found]
 
-    async def _each(self, work: Callable[[T], Awaitable[Candidate]], items: Sequence[T]) -> list[Candidate | None]:
-        """work(item) for each, charged; None if the budget stopped it."""
+    async def _checked(self, written: Sequence[Candidate], site: QuestionSlot) -> list[Candidate]:
+        """The same after the checks by a model."""
+        one, *simpler = [await self._judging.check(each, site) if each.survives else each for each in written]
+        if not simpler and (found := single_fact_of(one)):
+            simpler = [await self._judging.check(found, site)]
+        return [one, *simpler]
 
-        async def charged(item: T) -> Candidate | None:
-            try:
-                with self._models.charge():
-                    return await work(item)
-            except BudgetExhausted as reached:
-                self.stopped = reached
-                return None
+    def _tell_of_one(self, _done: int, _total: int) -> None:
+        """Report that a candidate is finished."""
+        self._done += 1
+        self._told(self._done, self._begun)
 
-        return await map_bounded(charged, items, self._models.concurrency, lambda _done, _total: self._tell_of(1))
 
-    def _tell_of(self, steps: int) -> None:
-        """Report progress; each candidate is two steps: written, and checked."""
-        self._done += steps
-        self._told(self._done, 2 * self._begun)
+def single_fact_of(failed: Candidate) -> Candidate | None:
+    """A bridge question that does not need both documents, as a question for a single fact; None: it is none.
+
+    Its evidence is what it quotes of the document that holds the answer. Checks that it has passed still count.
+    """
+    last = failed.checks[-1]
+    if failed.kind != "bridge" or failed.survives or last.name not in {"quotes", "follows", "needs_both"}:
+        return None
+    quotes: dict[str, list[Evidence]] = {}
+    for item in failed.evidence:
+        quotes.setdefault(item.doc_id, []).append(item)
+    holders = [
+        doc for doc, own in quotes.items() if gives_away(" ".join(each.fact for each in own), failed.answer)
+    ]
+    doc_id = last.document or next(iter(quotes if len(quotes) == 1 else holders), "")
+    if not doc_id:
+        return None
+    checks = [check for check in failed.checks if check.passed is not False]
+    if last.name == "quotes":
+        checks.append(QuestionCheck(name="quotes", passed=True))
+    if last.name == "needs_both":
+        alone = QuestionCheck(name="follows", passed=True, note=last.note)
+        checks = [alone if check.name == "follows" else check for check in checks]
+    return Candidate(
+        id=candidate_id("single_fact", failed.question, failed.answer, (doc_id,)),
+        kind="single_fact",
+        documents=(doc_id,),
+        question=failed.question,
+        answer=failed.answer,
+        evidence=tuple(quotes[doc_id]),
+        checks=tuple(checks),
+        written_as=failed.kind,
+    )
 
 
 def _checked_by_rule(one: Candidate, site: QuestionSlot) -> Candidate:

@@ -108,13 +108,15 @@ class QuestionJudging:
     """None: no unanswerable questions are written."""
 
     async def check(self, candidate: Candidate, site: QuestionSlot) -> Candidate:
-        """Adds the verdicts up to the first failure."""
-        if site.kind == "unanswerable":
+        """Adds the missing verdicts up to the first failure."""
+        if candidate.kind == "unanswerable":
             return candidate.checked(await _told("not_found", self.not_found(candidate.question)))
-        candidate = candidate.checked(await _told("follows", self._follows(candidate, site)))
-        if candidate.survives:
+        judged = {check.name for check in candidate.checks}
+        if "follows" not in judged:
+            candidate = candidate.checked(await _told("follows", self._follows(candidate, site)))
+        if candidate.survives and "closed_book" not in judged:
             candidate = candidate.checked(await _told("closed_book", self._closed_book(candidate)))
-        if candidate.survives and site.kind == "bridge":
+        if candidate.survives and candidate.kind == "bridge":
             candidate = candidate.checked(await _told("needs_both", self._needs_both(candidate, site)))
         return candidate
 
@@ -158,7 +160,7 @@ class QuestionJudging:
             answer = await self._from_quotes(candidate, alone, site)
             if is_right(answer, [candidate.answer]):
                 note = f"from the quotes of '{doc_id}' alone: '{answer}'"
-                return QuestionCheck(name="needs_both", passed=False, note=note)
+                return QuestionCheck(name="needs_both", passed=False, note=note, document=doc_id)
         return QuestionCheck(name="needs_both", passed=True)
 
     async def _compared(self, candidate: Candidate, answer: str) -> tuple[bool, str]:
@@ -212,7 +214,7 @@ async def controls_of(
 
     async def ask(judge: Callable[[], Awaitable[bool]]) -> None:
         """A judge that fails is not wrong."""
-        with models.charge():
+        async with models.charge():
             try:
                 wrong.append(await judge())
             except HarnessError:

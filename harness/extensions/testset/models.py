@@ -1,31 +1,34 @@
 """The writer, the judge and the embedder of one command, with one shared journal in its work folder."""
 
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from harness.config import EmbedderConfig, GeneratorConfig, JudgeConfig, ModelsConfig
-from harness.core.errors import ConfigError
-from harness.models.budget import Budget
+from harness.core.errors import ConfigError, ModelUnavailable
 from harness.models.clients import OpenAIChat, build_chat
 from harness.models.embedders import CachedEmbedder, EmbedProgress, build_embedder, embedder_cache_key
 from harness.models.embedding_cache import EmbeddingCache
-from harness.models.llama_server import ServerAccess
+from harness.models.llama_server import ServerAccess, ready_by
 from harness.models.metering import Meter, metered_apart
 from harness.models.model_endpoint import model_identity, server_digests
 from harness.models.providers import check_reachable, provider_of, resolve_embedder, resolve_generator
 from harness.models.transport import CallContext
 from harness.models.weights import cache_dir
 from harness.protocols import ChatModel, Embedder
+from harness.runner.budget_tracker import BudgetTracker
 from harness.runner.model_preflight import fetch_weights
 from harness.runner.progress import Reporter
 from harness.store import Dialects, Journal
 
 _SCOPE = "questions"
 """One scope for all candidates, so that equal requests are paid once, also with another number or seed."""
+_CLOSING_SHARE = 0.5
+"""Share of the reserve at the end of `budget.minutes` in which servers are stopped and the file is written."""
 _NO_MODEL = "choose one, such as --set models.generator.provider=openai"
 
 
@@ -80,9 +83,16 @@ def check_models(plan: WriterPlan) -> None:
 class WriterModels:
     """Opened on first use and closed by `stack`."""
 
-    def __init__(self, plan: WriterPlan, work: Path, reporter: Reporter, stack: ExitStack, budget: Budget) -> None:
+    def __init__(
+        self, plan: WriterPlan, work: Path, reporter: Reporter, stack: ExitStack, spending: BudgetTracker
+    ) -> None:
         self._plan, self._work, self._reporter, self._stack = plan, work, reporter, stack
-        self.budget = budget
+        self.budget = spending.budget(plan.identities)
+        left = spending.allowance()
+        self._cut_at: float | None = None
+        """When open calls are cut off, by the clock of the event loop (`time.monotonic`)."""
+        if left.begin_until is not None and left.end_by is not None:
+            self._cut_at = left.end_by - _CLOSING_SHARE * (left.end_by - left.begin_until)
         self.meter = Meter(_SCOPE)
         """All metered usage."""
         self.embedding: EmbedProgress = lambda _done, _total: None
@@ -117,12 +127,21 @@ class WriterModels:
         self._connected.append(embedder := build_embedder(config, self._call_context(), cache, self._embedded))
         return embedder
 
-    @contextmanager
-    def charge(self) -> Iterator[None]:
-        """Context manager around all calls for one candidate. Raises BudgetExhausted if the time is over."""
+    @asynccontextmanager
+    async def charge(self) -> AsyncIterator[None]:
+        """Context manager around all calls for one candidate. Raises BudgetExhausted if no call may start any
+        more, or if one is still open when the time is over.
+        """
         self.budget.check_time()
-        with metered_apart(_SCOPE, self.meter):
-            yield
+        try:
+            async with asyncio.timeout_at(self._cut_at) as limit:
+                with metered_apart(_SCOPE, self.meter):
+                    yield
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            self.budget.check_time()
+            raise
 
     def _embedded(self, done: int, total: int) -> None:
         self.embedding(done, total)
@@ -148,7 +167,12 @@ class WriterModels:
         if what not in self._servers:
             self._work.mkdir(parents=True, exist_ok=True)
             log = self._work / f"server-{config.role}.log"
-            self._servers[what] = self._stack.enter_context(serve(config, log)).access
+            try:
+                with ready_by(self._cut_at):
+                    self._servers[what] = self._stack.enter_context(serve(config, log)).access
+            except ModelUnavailable:
+                self.budget.check_time()
+                raise
         return self._servers[what]
 
     @cached_property

@@ -12,26 +12,13 @@ from rich.table import Table
 
 from harness.cli.console import complain, open_console, same_command
 from harness.cli.evaluate import resumable
-from harness.core.errors import EXIT_DONE, EXIT_TOLERANCE, EXIT_USER, ConfigError
+from harness.core.errors import EXIT_BUDGET, EXIT_DONE, EXIT_TOLERANCE, ConfigError
+from harness.display.text_format import counted
 from harness.extensions.testset.api import WriteOptions, plan_questions, planned_lines, written_questions
 from harness.extensions.testset.documents import read_documents, write_template
-from harness.extensions.testset.question_records import Candidate, CheckName, Control
+from harness.extensions.testset.question_records import CHECKED, Candidate, CheckName, Control
 from harness.extensions.testset.write_questions import Written
 from harness.runner.progress import Reporter
-
-_ASKS: dict[CheckName, str] = {
-    "written": "the model wrote a readable question",
-    "form": "it is a question with a short answer",
-    "self_contained": "it can be understood alone (no 'this report')",
-    "about": "its documents mention what it names",
-    "quotes": "its quotes are in the documents",
-    "left_out": "the missing detail is not in its documents",
-    "distinct": "it is not a duplicate",
-    "follows": "its answer follows from the quotes",
-    "closed_book": "its answer cannot be guessed without the quotes",
-    "needs_both": "its answer does not follow from one document alone",
-    "not_found": "no retrieved passage answers it",
-}
 
 _BLIND = 0.2
 """A judge that is wrong more often than this on known cases is named in a warning."""
@@ -61,16 +48,26 @@ def shares_of(candidates: Sequence[Candidate]) -> list[CheckShare]:
     for name in names:
         verdicts = [check.passed for one in candidates for check in one.checks if check.name == name]
         if verdicts:
-            found.append(CheckShare(name, _ASKS[name], len(verdicts), verdicts.count(True), verdicts.count(None)))
+            found.append(
+                CheckShare(name, CHECKED[name], len(verdicts), verdicts.count(True), verdicts.count(None))
+            )
     return found
 
 
 def kept_lines(candidates: Sequence[Candidate], wanted: Mapping[str, int]) -> Iterator[str]:
     """One line per kind: how many questions were kept, of how many wanted."""
+    simpler = kept_as_single_fact(candidates)
     for kind, number in wanted.items():
         written = [one for one in candidates if one.kind == kind]
         kept = sum(one.survives for one in written)
         yield f"{kind}: {kept} of {number} wanted, from {len(written)} candidates"
+    if simpler:
+        yield f"{simpler} of the single_fact questions were written as bridge and need only one document"
+
+
+def kept_as_single_fact(candidates: Sequence[Candidate]) -> int:
+    """Kept questions that failed as another kind."""
+    return sum(one.survives and bool(one.written_as) for one in candidates)
 
 
 def print_plan_of_questions(options: WriteOptions) -> int:
@@ -92,6 +89,8 @@ def print_template(path: Path, options: WriteOptions) -> int:
     console = open_console()
     console.print(f"{path}: {n} quotes. Write a question and its answer beside those you can ask about.")
     console.print("Rows without a question are skipped. Twenty questions show large differences.")
+    page = ["rag-harness", "review", str(path), "--docs", str(options.folder)]
+    console.print(f"to write them on a page, beside the text: {shlex.join(page)}", soft_wrap=True)
     run = ["rag-harness", "run", "--docs", str(options.folder), "--questions", str(path)]
     console.print(f"next: {shlex.join(run)}", soft_wrap=True)
     return EXIT_DONE
@@ -109,25 +108,27 @@ def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
     if not written.kept and not written.stopped:
         worst = min(shares, key=lambda one: one.share, default=None)
         why = f" ('{worst.name}' passed {worst.passed} of {worst.reached})" if worst else ""
-        complain(
-            f"no candidate survived{why}. Take a stronger model: --set models.generator.provider=openai --set "
-            "models.generator.model=gpt-4o-mini (docs/models.md); or write questions yourself, without a model: "
-            f"{_template_command(options)}"
-        )
+        complain(f"no candidate survived{why}. {_without_this_model(options)}")
         return EXIT_TOLERANCE
     if written.stopped:
         go_on = " ".join(filter(None, (same_command(), written.spending.larger(written.stopped))))
         complain(
-            f"stopped at the budget ({written.stopped.what}): {written.spending.report()}; {written.kept} "
-            f"questions are in {written.out}. Nothing paid is lost. To go on: {go_on}"
+            f"stopped at the budget ({written.stopped.what}): {written.spending.report()}; {written.out} has "
+            f"{counted(written.kept, 'question')}. Nothing paid is lost. To go on: "
+            + (go_on if written.kept else f"`{go_on}`. {_without_this_model(options)}")
         )
-        return EXIT_USER
+        return EXIT_BUDGET
     return EXIT_DONE
 
 
-def _template_command(options: WriteOptions) -> str:
+def _without_this_model(options: WriteOptions) -> str:
+    """What to do if a model writes nothing usable."""
     folder = "FOLDER" if options.folder is None else str(options.folder)
-    return shlex.join(["rag-harness", "questions", folder, "--template", f"{options.out.stem}.csv"])
+    template = shlex.join(["rag-harness", "questions", folder, "--template", f"{options.out.stem}.csv"])
+    return (
+        "Take a stronger model: --set models.generator.provider=openai --set models.generator.model=gpt-4o-mini "
+        f"(docs/models.md); or write questions yourself, without a model: {template}"
+    )
 
 
 def _print(written: Written, shares: Sequence[CheckShare]) -> None:
@@ -143,9 +144,12 @@ def _print(written: Written, shares: Sequence[CheckShare]) -> None:
     for line in (*kept_lines(written.candidates, written.wanted), *map(_control, written.controls)):
         console.print(line, soft_wrap=True)
     there = "already complete" if written.was_complete else "not yet reviewed by a person"
-    console.print(f"{written.out}: {written.kept} questions, {there}", soft_wrap=True)
+    console.print(f"{written.out}: {counted(written.kept, 'question')}, {there}", soft_wrap=True)
     if written.kept:
         console.print(f"next: {shlex.join(['rag-harness', 'review', str(written.out)])}", soft_wrap=True)
+    elif any(one.question for one in written.candidates):
+        seen = shlex.join(["rag-harness", "review", str(written.out)])
+        console.print(f"to see what was rejected, and accept what is good: {seen}", soft_wrap=True)
 
 
 def _control(one: Control) -> str:
@@ -159,6 +163,7 @@ def _as_json(written: Written, shares: Sequence[CheckShare]) -> dict[str, object
     return {
         "out": str(written.out),
         "kept": written.kept,
+        "kept_as_single_fact": kept_as_single_fact(written.candidates),
         "wanted": dict(written.wanted),
         "checks": [
             {"name": one.name, "reached": one.reached, "passed": one.passed, "undecided": one.undecided}

@@ -11,12 +11,13 @@ from typing import Any
 
 from harness.core.records import Evidence
 from harness.extensions.testset.question_records import QuestionKind, QuestionSlot
+from harness.extensions.testset.text_checks import gives_away
 from harness.extraction.entity_names import one_line
 from harness.llm_utils.answer_contract import ABSTENTION, BETWEEN, RULE, numbered_contexts, quoted
 from harness.llm_utils.structured_output import Question, list_of, object_of, string_of
 from harness.protocols import Message
 
-VERSION = "5"
+VERSION = "6"
 """Raise it when the prompts change."""
 MOST_QUOTES = 4
 WRITER_TOKENS = 300
@@ -98,7 +99,8 @@ def draft_question(site: QuestionSlot) -> Question[Draft]:
         Message("system", f"{_ROLE}\n{_RULES}\n{_FORMAT}"),
         Message("user", f"{_shown(site)}\n\n{task}\n{_FORMAT}"),
     ]
-    return Question(messages, schema, partial(_read_draft, labelled), WRITER_TOKENS)
+    is_copied = site.kind in {"single_fact", "bridge"}
+    return Question(messages, schema, partial(_read_draft, labelled, is_copied), WRITER_TOKENS)
 
 
 def answer_from(question: str, passages: Sequence[str], *, polar: bool) -> list[Message]:
@@ -163,11 +165,17 @@ def _shown(site: QuestionSlot) -> str:
     return "\n\n".join(parts)
 
 
-def _read_draft(labelled: Mapping[str, Evidence], reply: Mapping[str, Any]) -> Draft:
+def _read_draft(labelled: Mapping[str, Evidence], is_copied: bool, reply: Mapping[str, Any]) -> Draft:
+    """`is_copied`: the answer is to be a part of a sentence."""
     question, answer, named = reply.get("question"), reply.get("answer"), reply.get("sentences")
     if not isinstance(question, str) or not isinstance(answer, str) or not isinstance(named, list):
         raise ValueError("question, answer or sentences are missing")
     # Unknown labels are ignored: the check of quotes notices if none is left.
     labels = dict.fromkeys(label for label in named if isinstance(label, str) and label in labelled)
     evidence = tuple(labelled[label] for label in labels)[:MOST_QUOTES]
-    return Draft(one_line(question)[:_LONGEST_QUESTION], one_line(answer)[:_LONGEST_ANSWER], evidence)
+    answer = one_line(answer)[:_LONGEST_ANSWER]
+    if is_copied and not any(gives_away(item.fact, answer) for item in evidence):
+        # Small models often name a sentence beside the one that they have copied the answer from.
+        holder = next((item for item in labelled.values() if gives_away(item.fact, answer)), None)
+        evidence = (*evidence[: MOST_QUOTES - 1], holder) if holder else evidence
+    return Draft(one_line(question)[:_LONGEST_QUESTION], answer, evidence)

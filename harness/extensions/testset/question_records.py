@@ -22,6 +22,7 @@ from typing import Any, Literal, get_args
 from pydantic import JsonValue
 
 from harness.core.errors import ConfigError
+from harness.core.hashing import short_digest
 from harness.core.records import Document, Evidence, Record
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.store import atomic_files
@@ -45,6 +46,21 @@ CheckName = Literal[
     "not_found",
 ]
 """In the order of execution: after a failed check, the later ones are skipped."""
+
+CHECKED: Mapping[str, str] = {
+    "written": "the model wrote a readable question",
+    "form": "it is a question with a short answer",
+    "self_contained": "it can be understood alone (no 'this report')",
+    "about": "its documents mention what it names",
+    "quotes": "its quotes are in the documents",
+    "left_out": "the missing detail is not in its documents",
+    "distinct": "it is not a duplicate",
+    "follows": "its answer follows from the quotes",
+    "closed_book": "its answer cannot be guessed without the quotes",
+    "needs_both": "its answer does not follow from one document alone",
+    "not_found": "no retrieved passage answers it",
+}
+"""What each check asks of a candidate."""
 
 _RESTORE = "name another --out, or delete it and its work folder to start over"
 
@@ -89,6 +105,8 @@ class QuestionCheck(Record):
     """None: undecided; the candidate is kept."""
     note: str = ""
     """What was compared, or why it was not."""
+    document: str = ""
+    """The document whose quotes alone give the answer of a bridge question."""
 
 
 class Candidate(Record):
@@ -105,6 +123,8 @@ class Candidate(Record):
     evidence: tuple[Evidence, ...] = ()
     """Verbatim quotes; for an unanswerable question, the sentence nearest to an answer."""
     checks: tuple[QuestionCheck, ...] = ()
+    written_as: str = ""
+    """The kind that it was written as and failed to be."""
 
     @property
     def survives(self) -> bool:
@@ -112,6 +132,10 @@ class Candidate(Record):
 
     def checked(self, *checks: QuestionCheck) -> "Candidate":
         return self.model_copy(update={"checks": (*self.checks, *checks)})
+
+
+def candidate_id(kind: str, question: str, answer: str, doc_ids: Sequence[str]) -> str:
+    return f"{kind}-{short_digest([question, answer, doc_ids])}"
 
 
 class Control(Record):
@@ -192,13 +216,21 @@ class WorkFolder:
         """Of the last run; none without such a folder."""
         return list(atomic_files.iter_jsonl(self._candidates, Candidate, _RESTORE))
 
+    def written_by(self) -> str:
+        """The model that wrote the questions; empty: nothing was written here."""
+        if not self._state.exists():
+            return ""
+        models = atomic_files.read_json(self._state, WorkState, _RESTORE).asked.get("models")
+        writer = models.get("generator") if isinstance(models, dict) else None
+        return f"{writer.get('provider')}/{writer.get('model')}" if isinstance(writer, dict) else ""
+
     def documents(self) -> dict[str, Document]:
         return {one.doc_id: one for one in atomic_files.iter_jsonl(self._documents, Document, _RESTORE)}
 
 
 def question_rows(candidates: Iterable[Candidate], made_by: str) -> list[dict[str, Any]]:
     """The rows of a question file: the surviving candidates, not reviewed yet."""
-    return [_row(one, made_by) for one in candidates if one.survives]
+    return [question_row(one, made_by) for one in candidates if one.survives]
 
 
 def text_digest(text: str) -> str:
@@ -210,8 +242,10 @@ def rows_text(rows: Iterable[Mapping[str, Any]]) -> str:
     return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows)
 
 
-def _row(one: Candidate, made_by: str) -> dict[str, Any]:
+def question_row(one: Candidate, made_by: str) -> dict[str, Any]:
+    """The candidate as a row of a question file."""
     answerable = one.kind != "unanswerable"
+    written_as = {"written_as": one.written_as} if one.written_as else {}
     return {
         "id": one.id,
         "question": one.question,
@@ -219,6 +253,6 @@ def _row(one: Candidate, made_by: str) -> dict[str, Any]:
         "evidence": [{"document": item.doc_id, "quote": item.fact} for item in one.evidence if answerable],
         "type": one.kind,
         "made_by": f"model:{made_by}",
-        "checks": {check.name: check.note or check.passed for check in one.checks},
+        "checks": {check.name: check.note or check.passed for check in one.checks} | written_as,
         "seen_by": None,
     }

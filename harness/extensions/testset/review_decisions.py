@@ -9,31 +9,31 @@ changes by the user are kept. The file may change during a review: its digest is
 at each write.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import JsonValue
 
 from harness.core.errors import ConfigError, DataError
 from harness.core.records import Document, Record
-from harness.datasets.local_files import iter_jsonl
-from harness.extensions.testset.question_records import WorkFolder, rows_text, text_digest
+from harness.extensions.testset.question_formats import QuestionRow, format_of
+from harness.extensions.testset.question_records import CHECKED, Candidate, WorkFolder, question_row, text_digest
 from harness.extensions.testset.review_edits import (
     Edit,
     KnownDocuments,
     RowWords,
     refused,
     with_edit,
+    with_kind_of_quotes,
     words_version,
 )
 from harness.runner.progress import Reporter
 from harness.store import atomic_files
 
 PersonsVerdict = Literal["accept", "reject", "undo"]
-QuestionRow = dict[str, JsonValue]
 _NAMED, _LONGEST = 5, 60
 """Ids that a message names, and characters of each."""
 _RESTORE = "restore it, or delete it: the question file itself records who reviewed what"
@@ -63,6 +63,8 @@ class Decision(Record):
     """As it was before any review."""
     row: QuestionRow
     """The row after this decision."""
+    was_rejected: bool = False
+    """Checks had rejected it, so it was not in the file."""
     is_applied: bool = True
     """False: others changed the row after the person saw it; the file keeps their change, the log this
     decision.
@@ -76,6 +78,8 @@ class ReviewedRow:
     row: QuestionRow
     before: QuestionRow
     verdict: PersonsVerdict | None = None
+    failed: str = ""
+    """The check that it failed, and why, if checks rejected it: a person can still accept it."""
 
     @property
     def row_id(self) -> str:
@@ -88,12 +92,13 @@ class ReviewedRow:
 
     @property
     def is_rejected(self) -> bool:
-        return self.verdict == "reject"
+        """By a person, or by a check that no person has overruled: it is not in the file."""
+        return self.verdict == "reject" or (bool(self.failed) and self.verdict is None)
 
     @property
     def is_seen(self) -> bool:
         """Whether somebody has decided on it, in this review or before."""
-        return self.is_rejected or bool(self.row.get("seen_by"))
+        return self.verdict == "reject" or bool(self.row.get("seen_by"))
 
     @property
     def is_edited(self) -> bool:
@@ -134,13 +139,13 @@ class Review:
         """
         if not path.is_file():
             raise ConfigError(f"no question file {path}", "write one: rag-harness questions FOLDER")
-        if path.suffix != ".jsonl":
-            raise ConfigError(
-                f"{path} is no .jsonl file", "review what `rag-harness questions` wrote; a CSV is a sheet"
-            )
-        self.path, self.by = path, by
-        self.log = path.with_name(f"{path.stem}.review.jsonl")
-        self.documents = KnownDocuments(WorkFolder(path).documents() if documents is None else documents)
+        self.path, self.by, self._format = path, by, format_of(path)
+        self.log = path.with_name(f"{path.stem if path.suffix == '.jsonl' else path.name}.review.jsonl")
+        work = WorkFolder(path) if path.suffix == ".jsonl" else None
+        kept = work.documents() if work and documents is None else documents
+        self.documents = KnownDocuments(kept or {})
+        self._failed = {one.id: one for one in work.candidates() if not one.survives} if work else {}
+        self._written_by = work.written_by() if work else ""
         self.rows: list[ReviewedRow] = []
         self.times_read = 0
         """How often the file was read; each read may change the rows."""
@@ -202,35 +207,46 @@ class Review:
         return [one for (_, one), line in zip(prepared, lines, strict=True) if line.is_applied]
 
     def _decision(self, one: ReviewedRow, asked: AskedDecision) -> Decision:
-        row = self._after(one.row_id, asked.verdict, asked.edit)
+        verdict = asked.verdict
+        if verdict == "undo" and one.failed:
+            # Back to what the checks said.
+            verdict = "reject"
+        row = self._after(one, verdict, asked.edit)
         # Both edits have the same words: no conflict.
         agreed = asked.edit is not None and RowWords.of(row) == RowWords.of(one.row)
         return Decision(
             id=one.row_id,
-            verdict=asked.verdict,
+            verdict=verdict,
             by=self.by,
             at=datetime.now(UTC).isoformat(timespec="seconds"),
             place=self.rows.index(one),
             before=one.before,
             row=row,
+            was_rejected=bool(one.failed),
             is_applied=not asked.version or asked.version == one.version or agreed,
         )
 
-    def _after(self, row_id: str, verdict: PersonsVerdict, edit: Edit | None) -> QuestionRow:
-        one = self.find(row_id)
-        if verdict == "undo":
+    def _after(self, one: ReviewedRow, verdict: PersonsVerdict, edit: Edit | None) -> QuestionRow:
+        if verdict == "undo" or (verdict == "reject" and one.failed):
             return one.before
         if verdict == "reject":
             return one.row
         row = with_edit(one.row, edit, self.documents) if edit else one.row
-        if edit and (trouble := refused(row, self.documents)):
-            raise ConfigError(f"'{row_id}' is not kept: {trouble}", "correct it")
-        return {**row, "seen_by": self.by}
+        if one.failed:
+            row = with_kind_of_quotes(row)
+        is_checked = edit is not None or bool(one.failed) or not row.get("question")
+        if is_checked and (trouble := refused(row, self.documents)):
+            raise ConfigError(f"'{one.row_id}' is not kept: {trouble}", "correct it")
+        if one.failed:
+            said = row.get("checks")
+            overruled: JsonValue = {**(said if isinstance(said, dict) else {}), "accepted": "by a person"}
+            row = {**row, "checks": overruled}
+        return self._format.storable({**row, "seen_by": self.by})
 
     def _read(self, digest: str | None) -> None:
         """The rows of the file with that digest or a later one, with their decisions."""
         try:
-            found = [ReviewedRow(row, dict(row)) for row in _rows(self.path)]
+            found = [ReviewedRow(row, dict(row)) for row in self._format.read()]
         except DataError as error:
             raise ConfigError(error.what, "correct it: docs/question-files.md has the format") from error
         by_id = {one.row_id: one for one in found}
@@ -246,6 +262,7 @@ class Review:
                 found.insert(last.place, one := ReviewedRow(last.row, last.before))
             one.before, one.row = last.before, last.row
             one.verdict = None if last.verdict == "undo" else last.verdict
+        self._add_failed(found)
         self.rows, self._digest, self.times_read = found, digest, self.times_read + 1
         self._report(others, "{path} was changed since it was reviewed: {what} not applied")
         self._report(again, "{path} is older than {log}: {what} applied again")
@@ -256,14 +273,24 @@ class Review:
         for one in atomic_files.iter_jsonl(self.log, Decision, _RESTORE):
             if one.is_applied:
                 known = told.get(one.id)
-                told[one.id] = known.then(one) if known else _Told(one, one.before)
+                told[one.id] = known.then(one) if known else _Told(one, None if one.was_rejected else one.before)
         return told.values()
 
+    def _add_failed(self, rows: list[ReviewedRow]) -> None:
+        """The questions that checks have rejected, after all others."""
+        known = {one.row_id: one for one in rows}
+        for candidate in self._failed.values():
+            row = question_row(candidate, self._written_by)
+            if candidate.question and row["id"] not in known:
+                rows.append(known.setdefault(candidate.id, ReviewedRow(row, dict(row))))
+            if candidate.id in known:
+                known[candidate.id].failed = _reason(candidate)
+
     def _write(self) -> None:
-        text = rows_text(one.row for one in self.rows if not one.is_rejected)
+        text = self._format.text(one.row for one in self.rows if not one.is_rejected)
         while not atomic_files.write_unless_changed(self.path, text, self._digest):
             self.refresh()
-            text = rows_text(one.row for one in self.rows if not one.is_rejected)
+            text = self._format.text(one.row for one in self.rows if not one.is_rejected)
         self._digest = text_digest(text)
 
     def _report(self, decisions: Sequence[Decision], line: str) -> None:
@@ -284,15 +311,6 @@ def _listed(row_ids: Sequence[str]) -> str:
     return f"{', '.join(repr(row_id[:_LONGEST]) for row_id in row_ids[:_NAMED])}{more}"
 
 
-def _rows(path: Path) -> Iterator[QuestionRow]:
-    """The rows, each with its own id or else its position."""
-    seen = set()
-    for number, entry in enumerate(iter_jsonl(path), start=1):
-        row: dict[str, Any] = dict(entry.fields)
-        entry.text("question", blank=True)
-        RowWords.of(row, entry.where)
-        row["id"] = entry.optional_text("id") or f"q-{number:04d}"
-        if row["id"] in seen:
-            raise ConfigError(f"{entry.where}: the id '{row['id']}' occurs twice", "give each question its own")
-        seen.add(row["id"])
-        yield row
+def _reason(candidate: Candidate) -> str:
+    check = candidate.checks[-1]
+    return f"{check.name} ({CHECKED.get(check.name, '')}): {check.note or 'no'}"

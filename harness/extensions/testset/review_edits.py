@@ -12,7 +12,7 @@ from harness.datasets.question_files.quotes import QuoteFinder
 from harness.datasets.question_files.row_validation import AskedQuote, answers_of, evidence_of, means
 from harness.datasets.table_reading import FieldRow, json_row
 from harness.evaluators.answer_normalisation import abstains
-from harness.extensions.testset.question_records import QuestionCheck
+from harness.extensions.testset.question_records import PAIRED, QuestionCheck
 from harness.extensions.testset.text_checks import check_quotes, stands_alone, well_formed
 
 _LONGEST, _MOST = 4_000, 20
@@ -116,6 +116,12 @@ def with_edit(row: Mapping[str, JsonValue], edit: Edit, documents: KnownDocument
     said = checks.items() if isinstance(checks, dict) else ()
     still_said = {name: what for name, what in said if name not in _OF_OTHER_WORDS}
     return {**kept, **changed, "checks": {**still_said, "edited": "by a person"}}
+
+
+def with_kind_of_quotes(row: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The row, as a question for a single fact if its type needs two documents and it quotes one."""
+    documents = {item.document for item in RowWords.of(row).evidence}
+    return {**row, "type": "single_fact"} if row.get("type") in PAIRED and len(documents) == 1 else dict(row)
 
 
 def verdicts(row: Mapping[str, JsonValue], documents: KnownDocuments) -> list[QuestionCheck]:

@@ -59,6 +59,8 @@ def run_review(
     """Write or read a sheet, or serve the page until it is done, or Ctrl-C."""
     if to_csv and from_csv:
         raise ConfigError("--to-csv and --from-csv", "use them one after the other")
+    if (to_csv or from_csv) and file.suffix != ".jsonl":
+        raise ConfigError(f"{file} is a sheet already", "edit it, or review it on the page: leave out the option")
     console = open_console()
     with open_review(file, by, docs) as review:
         if to_csv:
@@ -70,11 +72,19 @@ def run_review(
             said = f"{taken.accepted} accepted, {taken.edited} of them edited, {taken.rejected} rejected"
             console.print(f"{said}, {taken.left} left", soft_wrap=True)
         else:
+            if not review.documents:
+                console.print("note: quotes are not checked; name their documents: --docs FOLDER", soft_wrap=True)
             serve_page(review_page(review), port)
-        rejected = sum(one.is_rejected for one in review.rows)
-        seen = sum(one.is_seen and not one.is_rejected for one in review.rows)
-        said = f"{counted(len(review.rows) - rejected, 'question')}, {seen:,} reviewed by a person"
-        console.print(f"{review.path}: {said}; {rejected:,} rejected (decisions: {review.log})", soft_wrap=True)
+        kept = [one for one in review.rows if not one.is_rejected]
+        failed = sum(one.is_rejected and bool(one.failed) for one in review.rows)
+        blank = sum(not one.row.get("question") for one in kept)
+        said = (
+            f"{counted(len(kept) - blank, 'question')}, {sum(one.is_seen for one in kept):,} reviewed by a person"
+        )
+        said += f"; {len(review.rows) - len(kept) - failed:,} rejected"
+        said += f"; {blank:,} rows without a question" if blank else ""
+        said += f"; {failed:,} rejected by checks" if failed else ""
+        console.print(f"{review.path}: {said} (decisions: {review.log})", soft_wrap=True)
 
 
 @contextmanager
@@ -221,8 +231,14 @@ def _shown(one: ReviewedRow) -> dict[str, object]:
         "id": one.row_id,
         "question": one.row.get("question", ""),
         "type": one.row.get("type", ""),
-        "state": "rejected" if one.is_rejected else "seen" if one.is_seen else "new",
+        "state": _state(one),
     }
+
+
+def _state(one: ReviewedRow) -> str:
+    if one.failed and one.is_rejected:
+        return "failed"
+    return "rejected" if one.is_rejected else "seen" if one.is_seen else "new"
 
 
 def _whole(review: Review, row_id: str) -> dict[str, object]:
@@ -233,10 +249,20 @@ def _whole(review: Review, row_id: str) -> dict[str, object]:
     quotes = [_quote_in_document(review, item) for item in words.evidence]
     said = {"question": words.question, "answers": words.answers, "quotes": quotes}
     warnings = [
-        f"{check.name}: {check.note}" for check in verdicts(one.row, review.documents) if check.passed is False
+        f"{check.name}: {check.note}"
+        for check in verdicts(one.row, review.documents)
+        if check.passed is False and words.question
     ]
     state = {"version": one.version, "times_read": review.times_read, "told": review.take_told()}
-    return {**_shown(one), **row, **said, **state, "edited": one.is_edited, "warnings": warnings}
+    return {
+        **_shown(one),
+        **row,
+        **said,
+        **state,
+        "edited": one.is_edited,
+        "failed": one.failed,
+        "warnings": warnings,
+    }
 
 
 def _quote_in_document(review: Review, item: AskedQuote) -> dict[str, str]:

@@ -1,8 +1,9 @@
 """One command: documents in, a question file out, with every candidate and check beside it."""
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,8 @@ class WritingRequest:
     out: Path
     notes: tuple[str, ...] = ()
     """Notes about the documents."""
+    began: float = field(default_factory=time.monotonic)
+    """When `budget.minutes` began: reading documents and starting a server count, downloading weights does not."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +123,8 @@ def write_questions(planned: PlannedWriting, reporter: Reporter) -> Written:
         if before and before.is_complete and before.asked == planned.asked and request.out.exists():
             return Written(request.out, tuple(work.candidates()), wanted, before.controls, True, None, spending)
         check_models(planned.models)
-        fetch_weights(reporter, planned.models.writer, planned.models.judge, planned.models.embedder)
-        spending.begin()
+        with spending.standing():
+            fetch_weights(reporter, planned.models.writer, planned.models.judge, planned.models.embedder)
         spending.count()
         candidates, controls, stopped = run_to_end(lambda: _Command(planned, work, spending, reporter).run())
         earlier = tuple(work.candidates()) if before and request.out.exists() else ()
@@ -155,11 +158,10 @@ class _Command:
         self, planned: PlannedWriting, work: WorkFolder, spending: BudgetTracker, reporter: Reporter
     ) -> None:
         self._planned, self._work, self._spending, self._reporter = planned, work, spending, reporter
-        self._budget = spending.budget(planned.models.identities)
 
     async def run(self) -> _Done:
         with ExitStack() as stack:
-            models = WriterModels(self._planned.models, self._work.path, self._reporter, stack, self._budget)
+            models = WriterModels(self._planned.models, self._work.path, self._reporter, stack, self._spending)
             try:
                 return await self._written(models)
             finally:
@@ -187,10 +189,11 @@ class _Command:
         if all(order.kind != "unanswerable" for order in self._planned.orders.orders):
             return None
         search = PassageSearch(self._planned.request.documents, models.embedder)
-        with self._told("passages", models) as told, models.charge():
-            models.embedding = told
-            await search.prepare()
-            models.embedding = _ignore_progress
+        with self._told("passages", models) as told:
+            async with models.charge():
+                models.embedding = told
+                await search.prepare()
+                models.embedding = _ignore_progress
         return search
 
     @contextmanager
@@ -200,7 +203,7 @@ class _Command:
             yield lambda done, total: bar.update(done, total, self._note(models), self._spending.seconds_left())
 
     def _note(self, models: WriterModels) -> str:
-        if note := self._spending.note(self._budget.spent):
+        if note := self._spending.note(models.budget.spent):
             return note
         usd = usage_usd(self._planned.request.prices, self._planned.models.identities, models.meter.paid)
         return f"${usd:.4f}" if usd else ""
@@ -229,6 +232,6 @@ def _spending(planned: PlannedWriting, work: WorkFolder, reporter: Reporter) -> 
     identities = planned.models.identities
     payer = CostOwner(RunDir(work.path), identities)
     request = planned.request
-    spending = BudgetTracker(request.budget, request.prices, work.path, [payer], warn=reporter.warn)
+    spending = BudgetTracker(request.budget, request.prices, work.path, [payer], request.began, reporter.warn)
     spending.check_prices(identities)
     return spending

@@ -136,7 +136,7 @@ def _standing(group: Group, line: Line, status: Status, why: str = "") -> Standi
         columns={
             printable(measure.display_name): view.value(measure.name)
             for measure in group.columns
-            if row is None or measure.name != row.measure
+            if row is None or (measure.name != row.measure and _applies_to_most(view, measure.name, row))
         },
         failed=view.n_errors / view.n_answered if view.n_answered else None,
         is_imported=view.manifest.is_imported,
@@ -146,6 +146,14 @@ def _standing(group: Group, line: Line, status: Status, why: str = "") -> Standi
         index_usd=_number(view.row("index_usd")),
         index_tokens=_number(view.row("index_tokens")),
     )
+
+
+def _applies_to_most(view: RunView, measure: str, score: Aggregate) -> bool:
+    """Whether a metric applies to at least half as many queries as the score: beside it, a share of a few queries
+    would be read as one of all.
+    """
+    row = view.row(measure)
+    return row is None or 2 * row.n_expected >= score.n_expected
 
 
 def _number(row: Aggregate | None, scale: float = 1.0, mark: str = "") -> Number | None:

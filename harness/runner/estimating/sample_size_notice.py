@@ -30,21 +30,20 @@ class SampleSize:
         return max(1, self.n_systems * (self.n_systems - 1) // 2)
 
     @property
-    def lines(self) -> list[str]:
-        """A warning if these queries can show almost no difference, and the number of queries needed."""
+    def line(self) -> str:
+        """The number of queries needed, after a warning if these can show almost no difference."""
         n, what = self.n_queries, f"{_counted(self.n_systems, 'run')}, {_counted(self.n_pairs, 'pair')}"
         subject = f"{self.dataset}, {n:,} {'query' if n == 1 else 'queries'}, {what}"
-        shown = []
+        shown = ""
         if not can_show_anything(n, self.n_pairs):
-            shown.append(f"{subject}: no difference can be significant")
+            shown = "no difference can be significant; "
         elif not can_show_anything(n - 1, self.n_pairs):
-            shown.append(f"{subject}: a difference is significant only if one system is better on {n:,} of {n:,}")
+            shown = f"a difference is significant only if one system is better on {n:,} of {n:,}; "
         takes = ", ".join(f"{100 * step:g} points {self._queries_text(step)}" for step in sorted(self.needed))
-        shown.append(
-            f"{subject}: queries needed to find a true difference with {100 * POWER:g} % power, if two systems "
-            f"differ on {100 * DISCORDANCE:g} % of them: {takes}; the data set has {self.n_available:,}"
+        return (
+            f"{subject}: {shown}queries needed to find a true difference with {100 * POWER:g} % power, if two "
+            f"systems differ on {100 * DISCORDANCE:g} % of them: {takes}; the data set has {self.n_available:,}"
         )
-        return shown
 
     def _queries_text(self, step: float) -> str:
         needed = self.needed[step]
@@ -63,9 +62,16 @@ def sample_sizes(cells: Sequence[Cell]) -> list[SampleSize]:
         return []
 
 
-def size_lines(cells: Sequence[Cell]) -> list[str]:
-    """The lines about all samples of these cells."""
-    return [line for size in sample_sizes(cells) for line in size.lines]
+def size_lines(sizes: Iterable[SampleSize]) -> list[str]:
+    """One line for each sample, about the most systems that are compared over it: the configs of a command share
+    samples.
+    """
+    most: dict[tuple[str, int], SampleSize] = {}
+    for size in sizes:
+        held = most.setdefault((size.dataset, size.n_queries), size)
+        if size.n_systems > held.n_systems:
+            most[size.dataset, size.n_queries] = size
+    return [size.line for size in most.values()]
 
 
 def sizes_json(sizes: Iterable[SampleSize]) -> list[dict[str, object]]:

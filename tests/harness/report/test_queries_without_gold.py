@@ -78,3 +78,15 @@ def test_two_files_that_number_their_questions_alike_are_no_look_at_each_other(t
     (chapter,) = load_chapters(runs, load_prices())
     assert chapter.findings.ranking is not None
     assert earlier_looks(chapter.findings.ranking) == set()
+
+
+@pytest.mark.parametrize(("n", "is_shown"), [(1, False), (30, True)])
+def test_a_metric_that_applies_to_a_few_queries_is_no_column_beside_a_score_of_all(
+    tmp_path: Path, n: int, is_shown: bool
+) -> None:
+    stand_in: Sequence[Value] = [*[0.0] * n, *[NOT_APPLICABLE] * (N - n)]
+    scores: dict[str, Sequence[Value]] = {"fact_Recall@4000c": [1.0] * N, "answer_Hit@4000c": stand_in}
+    plans = [ScoredRun(system=name, scores=scores, name=name) for name in ("naive", "kg")]
+    (chapter,) = load_chapters([write_run(tmp_path, plan) for plan in plans], load_prices(), "fact_Recall@4000c")
+    for standing in chapter.findings.verdict.standings:
+        assert ("expected answer in context" in standing.columns) is is_shown

@@ -9,9 +9,10 @@ function list(id, lines) {
 }
 
 function progress() {
-  const seen = rows.filter((row) => row.state !== "new").length;
-  const rejected = rows.filter((row) => row.state === "rejected").length;
-  at("progress").textContent = `${place + 1} of ${rows.length}; ${seen} seen, ${rejected} rejected`;
+  const count = (state) => rows.filter((row) => row.state === state).length;
+  const failed = count("failed") ? `; ${count("failed")} failed a check, at the end` : "";
+  const seen = count("seen") + count("rejected");
+  at("progress").textContent = `${place + 1} of ${rows.length}; ${seen} seen, ${count("rejected")} rejected${failed}`;
 }
 
 function quote(one) {
@@ -26,14 +27,14 @@ function quote(one) {
 function draw() {
   at("editor").hidden = true;
   at("card").hidden = false;
-  const state = { new: "not seen yet", seen: `accepted by ${shown.seen_by}`, rejected: "rejected" }[shown.state];
+  const state = { new: "not seen yet", seen: `accepted by ${shown.seen_by}`, rejected: "rejected", failed: "rejected by a check" }[shown.state];
   const parts = [shown.id, shown.type, shown.made_by && `by ${shown.made_by}`, shown.edited && "edited", state];
   at("about").textContent = plain(parts.filter(Boolean).join(" \u00b7 "));
-  at("question").textContent = shown.question;
+  at("question").textContent = shown.question || "(no question yet: edit)";
   at("answers").textContent = plain(answers().join(" | ")) || "none";
   at("quotes").replaceChildren();
   shown.quotes.forEach(quote);
-  list("warnings", shown.warnings);
+  list("warnings", [...(shown.failed ? [`Rejected by a check: ${shown.failed}`] : []), ...shown.warnings]);
   const said = Object.entries(shown.checks && typeof shown.checks === "object" ? shown.checks : {});
   list("checks", said.map(([name, note]) => `${name}: ${typeof note === "string" ? note : JSON.stringify(note)}`));
   at("error").textContent = shown.told.join(" ");
@@ -62,9 +63,9 @@ async function go(to) {
   draw();
 }
 
-function unseen(from) {
-  const order = rows.map((_, n) => (from + n) % rows.length);
-  const found = order.find((n) => rows[n].state === "new");
+function next(state) {
+  const order = rows.map((_, n) => (place + 1 + n) % rows.length);
+  const found = order.find((n) => rows[n].state === state);
   return found === undefined ? place : found;
 }
 
@@ -74,7 +75,7 @@ async function decide(verdict, edit) {
   rows[place].state = shown.state;
   rows[place].question = shown.question;
   if (verdict === "undo" || shown.told.length) return draw();
-  await go(unseen(place + 1));
+  await go(next(shown.failed ? "failed" : "new"));
   at("card").focus();
 }
 
@@ -111,7 +112,8 @@ const actions = {
   e: async () => edit(),
   j: () => go(place + 1),
   k: () => go(place - 1),
-  n: () => go(unseen(place + 1)),
+  n: () => go(next("new")),
+  f: () => go(next("failed")),
 };
 const buttons = { accept: "a", reject: "r", undo: "u", edit: "e", next: "j", previous: "k" };
 for (const [id, key] of Object.entries(buttons)) at(id).addEventListener("click", () => run(actions[key]));
@@ -134,6 +136,7 @@ document.addEventListener("keydown", (event) => {
 ask("/rows")
   .then((found) => {
     rows = found;
-    return go(rows.length ? unseen(0) : 0);
+    place = rows.length - 1;
+    return go(rows.some((row) => row.state === "new") ? next("new") : 0);
   })
   .catch(fail);

@@ -137,6 +137,19 @@ def test_an_embedder_for_english_is_one_warning_if_the_documents_are_in_other_la
     assert all("--set models.embedder.provider=sentence-transformers" in line for line in lines)
 
 
+@pytest.mark.parametrize(("extractor", "n_parts"), [("nlp", 2), ("bounded", 1)])
+def test_a_parser_for_english_is_named_in_the_same_warning_with_the_systems_that_use_it(
+    papers: Path, extractor: str, n_parts: int
+) -> None:
+    (papers / "lager.txt").write_text("Das Lager ist in der Stadt, und der Leiter hat den Plan.")
+    choice = DatasetChoice(docs=papers, questions="asked.jsonl")
+    settings = [f"index.extractor={extractor}", "models.embedder.provider=minilm"]
+    (config,) = bench_configs(systems=["kg"], dataset=choice, settings=settings)
+    (line,) = language_lines(plan_cells(config))
+    assert line.count("--set ") == n_parts + 1
+    assert ("(kg)" in line) is (extractor == "nlp")
+
+
 def test_plan_says_what_was_skipped_and_why(papers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     configs = bench_configs(
         dataset=DatasetChoice(docs=papers, questions="asked.jsonl"), settings=as_settings(SETTINGS)

@@ -1,6 +1,7 @@
 """One command, with the fake as writer and judge: what is kept, resumed, refused and read again."""
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -45,9 +46,9 @@ REPLIES = {
 
 
 def request(
-    out: Path, *, total: int = 3, replies: Mapping[str, str] = REPLIES, budget: Any = None
+    out: Path, *, total: int = 3, replies: Mapping[str, str] = REPLIES, budget: Any = None, latency_s: float = 0.0
 ) -> WritingRequest:
-    fake = {"provider": "fake", "options": {"replies": dict(replies)}}
+    fake = {"provider": "fake", "options": {"replies": dict(replies), "latency_s": latency_s}}
     models = ModelsConfig.model_validate({"generator": fake, "judge": fake, "embedder": {"provider": "none"}})
     wanted = WantedQuestions(total, parse_kinds(["single_fact"]))
     limits = BudgetConfig.model_validate(budget or {})
@@ -203,6 +204,15 @@ def test_a_budget_that_ends_at_once_takes_nothing_away(out: Path, budget: dict[s
     assert stopped.kept == 2
     assert out.read_text() == text
     assert written(out, total=3).kept == 3
+
+
+def test_a_call_that_is_open_when_the_time_is_over_is_cut_off_before_the_budget_is_exceeded(out: Path) -> None:
+    slow = request(out.with_name("slow.jsonl"), budget={"minutes": 0.5}, latency_s=60.0)
+    until = time.monotonic() + 3.5
+    stopped = write_questions(plan_writing(replace(slow, began=until - 30), QUIET), QUIET)
+    assert time.monotonic() < until
+    assert stopped.stopped
+    assert (stopped.kept, slow.out.exists()) == (0, True)
 
 
 def test_a_model_without_a_price_is_refused_where_dollars_are_limited(out: Path) -> None:

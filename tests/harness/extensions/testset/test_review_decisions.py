@@ -5,14 +5,16 @@ from typing import Any
 
 import pytest
 from question_reviews import CHAIR, DOCUMENTS, EDIT, FACT, ROWS, fill, question_file, rows_in, sheet_rows
-from question_writers import FERRY, YARD
+from question_writers import FERRY, YARD, candidate
 
 from harness.core.errors import ConfigError, DataError, StoreError
 from harness.datasets.question_files import read_questions
-from harness.extensions.testset.question_records import rows_text
+from harness.extensions.testset.question_records import QuestionCheck, WorkFolder, WorkState, rows_text
 from harness.extensions.testset.review_decisions import AskedDecision, PersonsVerdict, Review
 from harness.extensions.testset.review_edits import Edit, EditedQuote, RowWords
 from harness.extensions.testset.review_session import open_review, review_page, take_sheet, write_sheet
+
+BRASK = "Joren Brask manages the Tarnby yard."
 
 
 @pytest.fixture
@@ -255,8 +257,8 @@ def test_who_looks_is_a_person(file: Path, by: str) -> None:
 def test_what_is_no_question_file_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no question file"), open_review(tmp_path / "gone.jsonl", "ada"):
         pass
-    (tmp_path / "sheet.csv").write_text("question\nwhy?\n")
-    with pytest.raises(ConfigError, match=r"is no \.jsonl file"), open_review(tmp_path / "sheet.csv", "ada"):
+    (tmp_path / "sheet.txt").write_text("question\nwhy?\n")
+    with pytest.raises(ConfigError, match="neither"), open_review(tmp_path / "sheet.txt", "ada"):
         pass
     (tmp_path / "bad.jsonl").write_text("no json\n")
     with pytest.raises(ConfigError, match=r"line 1.*question-files"), open_review(tmp_path / "bad.jsonl", "ada"):
@@ -320,3 +322,76 @@ def test_a_sheet_is_not_written_over_another(file: Path, tmp_path: Path) -> None
     write_sheet(review(file), tmp_path / "q.csv")
     with pytest.raises(ConfigError, match="is there already"):
         write_sheet(review(file), tmp_path / "q.csv")
+
+
+FAILED = candidate("When was the Tarnby yard founded?", "1953", fact=FACT).checked(
+    QuestionCheck(name="follows", passed=False, note="from the quotes: '1911', another")
+)
+ONE_SIDED = candidate("Who runs the yard of the ferry?", "Joren Brask", kind="bridge", fact=BRASK).checked(
+    QuestionCheck(name="quotes", passed=False, note="all quotes are of one document")
+)
+
+
+@pytest.fixture
+def failed(file: Path) -> Path:
+    """The file with two candidates that checks rejected."""
+    unreadable = candidate("", "").model_copy(update={"id": "blank"})
+    state = WorkState(
+        asked={"models": {"generator": {"provider": "fake", "model": "fake"}}}, source="", file_digest="",
+        is_complete=True,
+    )  # fmt: skip
+    text = file.read_text(encoding="utf-8")
+    file.unlink()
+    work = WorkFolder(file)
+    work.check_out()
+    unread = unreadable.model_copy(update={"checks": (QuestionCheck(name="written", passed=False),)})
+    work.write(state, [FAILED, ONE_SIDED, unread], DOCUMENTS.values(), text)
+    return file
+
+
+def test_what_checks_rejected_is_shown_with_the_reason_and_is_not_in_the_file(failed: Path) -> None:
+    page = review_page(review(failed))
+    rows: Any = page.gets["/rows"]({})
+    assert [(row["id"], row["state"]) for row in rows] == [
+        ("a", "new"), ("b", "new"), ("c", "new"), (FAILED.id, "failed"), (ONE_SIDED.id, "failed"),
+    ]  # fmt: skip
+    shown: Any = page.gets["/row"]({"id": FAILED.id})
+    assert "'1911', another" in shown["failed"]
+    assert shown["made_by"] == "model:fake/fake"
+    review(failed).decide("a", "accept")
+    assert [row["id"] for row in rows_in(failed)] == ["a", "b", "c"]
+
+
+def test_a_person_overrules_a_check_and_takes_that_back(failed: Path) -> None:
+    opened = review(failed)
+    opened.decide(FAILED.id, "accept")
+    kept = rows_in(failed)[3]
+    assert (kept["seen_by"], kept["checks"]["accepted"]) == ("ada", "by a person")
+    assert "another" in kept["checks"]["follows"], "the reason stays"
+    assert review(failed).find(FAILED.id).is_seen
+    review(failed).decide(FAILED.id, "undo")
+    assert rows_in(failed) == ROWS
+    again: Any = review_page(review(failed)).gets["/row"]({"id": FAILED.id})
+    assert again["state"] == "failed"
+    edit = Edit(
+        question="Who sold it?", answers=("9",), evidence=(EditedQuote(document="yard.md", quote="nothing"),)
+    )
+    with pytest.raises(ConfigError, match=r"is not in 'yard\.md'"):
+        review(failed).decide(FAILED.id, "accept", edit)
+    assert rows_in(failed) == ROWS
+
+
+def test_a_kill_while_a_person_overrules_a_check_is_mended(
+    failed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kill_before_the_file(review(failed), AskedDecision(id=FAILED.id, verdict="accept"))
+    assert rows_in(failed) == ROWS
+    again = review(failed)
+    assert "not applied" not in capsys.readouterr().err
+    again.decide("a", "accept")
+    assert [row["id"] for row in rows_in(failed)] == ["a", "b", "c", FAILED.id]
+
+
+def test_a_question_over_two_documents_that_quotes_one_is_accepted_as_a_single_fact(failed: Path) -> None:
+    review(failed).decide(ONE_SIDED.id, "accept")
+    assert rows_in(failed)[3]["type"] == "single_fact"

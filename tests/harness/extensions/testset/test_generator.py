@@ -1,7 +1,7 @@
 """Sites to candidates, candidates through their checks."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import pytest
@@ -12,7 +12,7 @@ from harness.core.errors import ModelUnavailable
 from harness.extensions.testset.generator import Order, QuestionGenerator
 from harness.extensions.testset.model_checks import PassageSearch, QuestionJudging, controls_of
 from harness.extensions.testset.models import WriterModels
-from harness.extensions.testset.output import shares_of
+from harness.extensions.testset.output import kept_as_single_fact, shares_of
 from harness.extensions.testset.question_records import Candidate, QuestionKind, QuestionSlot
 
 FOUNDED = draft("When was the Tarnby yard founded?", "1911", "A2")
@@ -55,7 +55,7 @@ def test_a_candidate_that_passes_has_the_verdict_of_every_check() -> None:
     [
         (draft("When was the yard in this report founded?", "1911", "A2"), "self_contained"),
         (draft("The Tarnby yard is old.", "1911", "A2"), "form"),
-        (draft("When was the Tarnby yard founded?", "1911", "Z9"), "quotes"),
+        (draft("When was the Tarnby yard founded?", "in war time", "Z9"), "quotes"),
         (draft("When was the Tarnby yard founded?", "1953", "A2"), "follows"),
     ],
 )
@@ -81,18 +81,66 @@ def test_a_lucky_guess_between_two_drops_nothing_and_is_told() -> None:
     assert shares_of([one])[-1].undecided == 1
 
 
-def test_a_bridge_that_one_document_answers_is_none() -> None:
-    reply = draft("When was the yard founded that builds the ferry of Lowmere?", "1911", "A2", "B2")
-    sites = [site("bridge", FERRY, YARD)]
-    (one,) = worked(Models(Chat(lambda _: reply), judge(from_quotes)), sites)
-    assert said(one)["needs_both"] is False
+BRIDGE = "When was the yard founded that builds the ferry of Lowmere?"
 
+
+def test_a_bridge_that_needs_both_documents_is_one() -> None:
     def from_both(prompt: str) -> str:
         quotes = prompt.partition("<question>")[0]
         return "1911" if "founded in 1911" in quotes and "harbour board" in quotes else UNKNOWN
 
-    (one,) = worked(Models(Chat(lambda _: reply), judge(from_both)), sites)
+    models = Models(Chat(lambda _: draft(BRIDGE, "1911", "A2", "B2")), judge(from_both))
+    (one,) = worked(models, [site("bridge", FERRY, YARD)])
+    assert one.survives
     assert said(one)["needs_both"]
+
+
+def from_the_yard_alone(prompt: str) -> str:
+    """Confused by a second document."""
+    return "18.4 million" if "harbour board" in prompt.partition("<question>")[0] else from_quotes(prompt)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "answers", "failed"),
+    [
+        (("A2", "B2"), from_quotes, "needs_both"),
+        (("A2", "B2"), from_the_yard_alone, "follows"),
+        (("B2",), from_quotes, "quotes"),
+    ],
+)
+def test_a_bridge_that_one_document_answers_is_kept_as_a_single_fact(
+    sentences: tuple[str, ...], answers: Callable[[str], str], failed: str
+) -> None:
+    models = Models(Chat(lambda _: draft(BRIDGE, "1911", *sentences)), judge(answers))
+    bridge, kept = worked(models, [site("bridge", FERRY, YARD)])
+    assert [name for name, passed in said(bridge).items() if passed is False] == [failed]
+    assert kept.survives
+    assert (kept.kind, kept.written_as, kept.question) == ("single_fact", "bridge", BRIDGE)
+    assert [item.doc_id for item in kept.evidence] == list(kept.documents) == [YARD.doc_id]
+    assert {"quotes", "distinct", "follows", "closed_book"} <= set(said(kept))
+    assert len({message.text for message in models.judge.calls}) == len(models.judge.calls), (
+        "nothing is asked twice"
+    )
+
+
+def test_a_bridge_without_an_answer_in_either_document_is_no_single_fact() -> None:
+    models = Models(Chat(lambda _: draft(BRIDGE, "1953", "A2", "B2")), judge(from_quotes))
+    (one,) = worked(models, [site("bridge", FERRY, YARD)])
+    assert not one.survives
+
+
+def test_simpler_questions_fill_what_is_missing_and_no_more() -> None:
+    def write(asked: Asked) -> str:
+        number = asked.text.split("Yard number ")[1].split(" ")[0]
+        return draft(f"When was Tarnby yard {number} founded?", "1911", "B2", "A2")
+
+    yards = [one.excerpts[0].document for one in numbered(4)]
+    sites = [site("bridge", FERRY, yard) for yard in yards]
+    models = Models(Chat(write), judge(from_quotes))
+    found = worked(models, sites, wanted=2)
+    assert [one.kind for one in found if one.survives] == ["single_fact", "single_fact"]
+    assert kept_as_single_fact(found) == 2
+    assert sum(one.kind == "bridge" for one in found) == 4
 
 
 @pytest.mark.parametrize(
@@ -158,7 +206,7 @@ def test_the_same_question_twice_counts_once() -> None:
 
 def test_a_budget_that_ends_keeps_what_was_finished_and_says_so() -> None:
     whole = worked(Models(Chat(writes), judge(from_quotes)), numbered(9), wanted=4)
-    desk = desk_of(Models(Chat(writes), judge(from_quotes), left=7), numbered(9), wanted=4)
+    desk = desk_of(Models(Chat(writes), judge(from_quotes), left=4), numbered(9), wanted=4)
     asyncio.run(desk.work())
     assert desk.stopped
     assert 0 < len(desk.candidates) < len(whole)
@@ -194,3 +242,10 @@ def test_a_judge_that_always_says_yes_is_seen_where_the_truth_is_known(gullible:
     (control,) = asyncio.run(controls_of(cast("WriterModels", models), judging, found, lambda _done, _total: None))
     assert control.of == 4
     assert control.wrong == (4 if gullible else 0)
+
+
+def test_a_sentence_that_the_answer_was_copied_from_is_evidence_even_if_the_model_names_another() -> None:
+    reply = draft("When was the Tarnby yard founded?", "1911", "A3")
+    (one,) = worked(Models(Chat(lambda _: reply), judge(from_quotes)), [site("single_fact", YARD)])
+    assert one.survives
+    assert "founded in 1911" in one.evidence[-1].fact
