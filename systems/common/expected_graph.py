@@ -54,7 +54,7 @@ def expected_search(answer: GraphSearchParams, passages: PassageFacts, workload:
 def expected_graph(index: GraphIndexParams, passages: PassageFacts) -> tuple[Work, tuple[str, ...]]:
     """The expected cost of the graph of these passages, with notes."""
     extraction, notes = extraction_work(passages, index.extractor)
-    embedding = passages.embedding(index.headings)
+    embedding = passages.embedding(index.headings is True)
     if index.statements:
         sentences = round(passages.count * passages.mean_characters / _SENTENCE_CHARACTERS)
         embedding = Work(

@@ -7,7 +7,7 @@ from harness.core.records import Document, IndexStats, Places
 from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.extraction.types import TextGraph
 from harness.protocols import EMBEDS, GENERATES, Params, Role, Runtime
-from systems.common.chunking import iter_chunks
+from systems.common.chunking import check_splitter, iter_chunks
 from systems.common.extraction.extractor import Extractor
 from systems.common.extraction.graph_assembly import assemble
 from systems.common.graph_stores.contract import GraphStore
@@ -59,6 +59,7 @@ def graph_servers(params: GraphIndexParams) -> list[str]:
 
 def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:
     """Raise HarnessError if the store's server or a package is missing; see `SystemSpec.preflight`."""
+    check_splitter(index_params)
     check_store(index_params.store)
     check_word_index()
     if index_params.extractor == "nlp":

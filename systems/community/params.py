@@ -24,8 +24,15 @@ class IndexParams(ChunkParams):
     """
     reports: Literal["model", "rules"] = "model"
     """How reports are written: by the model, one call each, or by rules that list the statements in the tables."""
+    headings: bool = True
+    """Whether models read title, source and date with passages, statements, reports and points."""
     report_tokens: int = Field(5000, ge=200)
     """Maximum estimated tokens of tables in a report's prompt."""
+
+    @property
+    def shows_headings(self) -> bool:
+        """See `ChunkParams`."""
+        return self.headings
 
     @property
     def asks_model(self) -> bool:

@@ -7,6 +7,7 @@ from harness.core.records import Document, IndexStats, Prediction, Query
 from harness.extraction.nlp import check_pipeline
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.protocols import Runtime, SystemSpec
+from systems.common.chunking import check_splitter
 from systems.community import library
 from systems.community.expected_calls import expect
 from systems.community.global_search import search_globally
@@ -57,6 +58,7 @@ class CommunitySystem:
 
 def _preflight(index: IndexParams, _answer: AnswerParams) -> None:
     library.require()
+    check_splitter(index)
     if index.extractor == "nlp":
         check_pipeline(None)
 

@@ -28,7 +28,9 @@ def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) ->
     longest = max(found, rows, key=lambda contexts: sum(len(context.text) for context in contexts))
     return Expected(
         index=graph,
-        query=search(workload, [*asked, answer_call(workload, longest)], searches=int(answer.is_dense)),
+        query=search(
+            workload, [*asked, answer_call(workload, longest, answer.prompts)], searches=int(answer.is_dense)
+        ),
         most=f"{answer.repairs} repairs and {answer.rows} full rows for every query",
         notes=notes,
     )

@@ -22,6 +22,7 @@ from systems.common.graph_stores.contract import AskFailed
 from systems.common.graph_stores.open_store import check_limited_statements
 from systems.common.headings import day_of
 from systems.common.prompts.cypher import cypher_messages
+from systems.common.prompts.thesis import answer_by
 from systems.common.reranking import best_passages, open_reranker
 from systems.cypher_agent.expected_calls import expect
 from systems.cypher_agent.graph_query import Way, ask_graph
@@ -66,7 +67,7 @@ class CypherAgentSystem:
         """Query the graph, otherwise search; answer from the contexts, or abstain without any."""
         found = await self._find(query.text)
         if found.contexts:
-            answer = await self._runtime.answer(query.text, found.contexts)
+            answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
         else:
             answer = ABSTENTION if self._runtime.chat else None
         trace = (*found.trace, Step(name="way", content=found.way), await self._sources(found.contexts))

@@ -21,7 +21,7 @@ def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) ->
     steps = steps_messages(typical_question(workload.queries), "x" * 20, found.contexts, answer.max_steps)
     calls = [
         *found.calls,
-        answer_call(workload, found.contexts),
+        answer_call(workload, found.contexts, answer.prompts),
         ExpectedCalls(
             calls=1, input_characters=characters_of(steps), output_tokens_most=reply_tokens(answer.max_steps)
         ),

@@ -18,6 +18,7 @@ from systems.common.graph_index import (
 from systems.common.graph_search.params import reranker_of
 from systems.common.graph_search.retrieval import GraphRetrieval
 from systems.common.prompts.logic_steps import steps_question
+from systems.common.prompts.thesis import answer_by
 from systems.evidence.expected_calls import expect
 from systems.evidence.graph_walk import Walk, walk
 from systems.evidence.params import AnswerParams
@@ -56,7 +57,7 @@ class EvidenceSystem:
     async def answer(self, query: Query) -> Prediction:
         """Answer like kg; then generate the steps of that answer, and find evidence for each."""
         found = await self._retrieval.find(query.text)
-        answer = await self._runtime.answer(query.text, found.contexts)
+        answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
         proved: list[_ProvenStep] = []
         said = "no evidence: there is no answer to prove"
         chat = self._runtime.chat
