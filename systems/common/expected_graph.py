@@ -46,7 +46,9 @@ def expected_search(answer: GraphSearchParams, passages: PassageFacts, workload:
         contexts=[*shown, *filler(answer.max_triplets, length)],
         calls=calls,
         searches=int(answer.by_meaning),
-        most="" if answer.rank == "words" else "as many sentences as triplets, none of which stands in a passage",
+        most=""
+        if answer.rank != "meaning"
+        else "as many sentences as triplets, none of which stands in a passage",
         notes=(f"every query is taken to find {answer.max_triplets} triplets, the most there can be",),
     )
 
