@@ -13,6 +13,7 @@ from harness.core.records import Context, Query, Step
 from harness.llm_utils.structured_output import Unreadable, integer_of, list_of, object_of, parse_object, string_of
 from harness.protocols import ChatModel, Message, Runtime
 from systems.common.joined_fields import SEPARATOR, plain
+from systems.common.prompts.reports import LIBRARY_MAP_TOKENS
 from systems.common.prompts.thesis import report_messages, table_messages
 from systems.common.safe_model_calls import Guard
 from systems.community import library
@@ -23,8 +24,6 @@ from systems.community.search_result import FoundUnits
 from systems.community.stored_index import StoredIndex
 from systems.community.text_units import passage
 
-MAP_TOKENS = 2000
-"""Maximum tokens of a reply to a map call: the library sets no limit, and that of an answer is too small."""
 _POINT = object_of({"description": string_of(1000), "score": integer_of(0, 100)})
 MAP_SCHEMA = object_of({"points": list_of(_POINT, 20)})
 """The library asks for any JSON object; its prompt describes this one."""
@@ -140,7 +139,7 @@ class _LibraryQuery:
 
 async def _ask(chat: ChatModel, question: str, system: str) -> str:
     messages = [Message("system", system), Message("user", question)]
-    return await chat.complete(messages, max_tokens=MAP_TOKENS, json_schema=MAP_SCHEMA)
+    return await chat.complete(messages, max_tokens=LIBRARY_MAP_TOKENS, json_schema=MAP_SCHEMA)
 
 
 def _point(one: object) -> dict[str, Any] | None:
