@@ -202,27 +202,21 @@ class GraphRetrieval:
         most = self._params.max_triplets
         if self._params.rank != "meaning":
             form = "({}, {}, {})" if self._params.rank == "none" else _ARROW
-            return [_as_context(triplet, form) for triplet in candidates[:most]]
+            return [self._as_context(triplet, form) for triplet in candidates[:most]]
         texts = [(set(passage.doc_ids), passage.text) for passage in passages]
         fresh = (
             each
             for each in statements
             if not any(each.sentence.doc_id in docs and each.sentence.text in text for docs, text in texts)
         )
-        return [_with_sentence(each) for each in islice(fresh, most)]
+        return [self._with_sentence(each) for each in islice(fresh, most)]
 
+    def _as_context(self, triplet: StoredTriplet, form: str = _ARROW) -> Context:
+        stated = Triplet(triplet.head, triplet.relation, triplet.tail)
+        dates = self._graph.dates_of(triplet)
+        text = f"{form.format(*stated)} ({'; '.join(dates)})" if dates else form.format(*stated)
+        return Context(text=text, doc_ids=triplet.doc_ids, kind="triplet", triplets=(stated,))
 
-def _as_context(triplet: StoredTriplet, form: str = _ARROW) -> Context:
-    stated = Triplet(triplet.head, triplet.relation, triplet.tail)
-    text = form.format(*stated)
-    return Context(text=text, doc_ids=triplet.doc_ids, kind="triplet", triplets=(stated,))
-
-
-def _with_sentence(statement: StatedTriplet) -> Context:
-    bare, sentence = _as_context(statement.triplet), statement.sentence
-    return bare.model_copy(
-        update={
-            "text": f"{bare.text}: {sentence.searched}",
-            "doc_ids": (sentence.doc_id,),
-        }
-    )
+    def _with_sentence(self, statement: StatedTriplet) -> Context:
+        bare, sentence = self._as_context(statement.triplet), statement.sentence
+        return bare.model_copy(update={"text": f"{bare.text}: {sentence.searched}", "doc_ids": (sentence.doc_id,)})
