@@ -326,3 +326,14 @@ def test_each_encoder_is_told_from_the_others_by_its_weights() -> None:
     weights = [SPEC.weights(BertScoreParams(model=model)) for model in ("minilm", "minilm-torch")]
     assert weights[0]["encoder"] != weights[1]["encoder"]
     assert weights[0]["tokenizer"] == weights[1]["tokenizer"]
+
+
+def test_truncated_contexts_are_one_text_of_which_the_first_window_counts(
+    encoder: WordEncoder, runtime: BareEvaluation, tmp_path: Path
+) -> None:
+    evaluator = BertScoreEvaluator(TokenTable(encoder, tmp_path, 1), runtime, truncate=True)
+    record = answered(contexts=passages("a b c", "d e f"))
+    found = scores_of(Scorer("bertscore", MEASURES, evaluator), gold("a d", "e f"), record)
+    evaluator.close()
+    # "a b c d" against "a d e f"
+    assert values(found, "context") == (0.5, 0.5, 0.5)
