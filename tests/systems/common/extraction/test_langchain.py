@@ -42,7 +42,7 @@ def chunk(text: str = TEXT, title: str = "News") -> Chunk:
     return Chunk("000000-00000", text, Span(doc_id="d", start=0, end=len(text)), document)
 
 
-def extractor(chat: ChatModel, progress: Callable[[int, int], None] = lambda *_: None, **options: int) -> Any:
+def extractor(chat: ChatModel, progress: Callable[[int, int], None] = lambda *_: None, **options: Any) -> Any:
     return LangChainExtractor(chat, progress=progress, **options)
 
 
