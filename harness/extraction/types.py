@@ -21,5 +21,7 @@ class TextGraph:
     entities: tuple[FoundEntity, ...] = ()
     triplets: tuple[Triplet, ...] = ()
     failure: str = ""
+    dates: tuple[tuple[Triplet, str], ...] = ()
+    """Triplets with the date that the text states for them, if dates were asked for."""
     asked_again: bool = False
     """The model's first reply was invalid, and a second call was made."""

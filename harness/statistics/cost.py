@@ -236,7 +236,7 @@ def index_costs(frame: Frame, index: IndexRecord, models: Models, prices: Prices
     cost, live = index.cost, _is_live(index.cost)
     if index.stats.is_elsewhere:
         return [frame.row(f"index_{name}", None) for name in _OF_AN_INDEX]
-    used = _tokens(cost, has_generator=False)
+    used = _tokens(cost, has_generator=GENERATOR in cost.usage)
     shared = [usage for run, roles in cost.shared_usage if run != index.built_by for usage in roles.values()]
     used.update(_counts("shared_", sum(shared, Usage())))
     if not unpriced_roles([cost], models, prices):

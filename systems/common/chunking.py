@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from harness.core.errors import need
 from harness.core.records import Document, Span
 from harness.protocols import Params
 
@@ -15,6 +16,15 @@ class ChunkParams(Params):
 
     chunk_size: int = Field(1200, ge=50)
     chunk_overlap: int = Field(100, ge=0)
+    splitter: Literal["own", "langchain"] = "own"
+    """`own`: also at sentence ends, every character kept; `langchain`: RecursiveCharacterTextSplitter with its
+    separators, white space stripped (thesis).
+    """
+
+    @property
+    def shows_headings(self) -> bool:
+        """Whether models read title, source and date with a passage."""
+        return True
 
     @model_validator(mode="after")
     def _overlap_is_smaller(self) -> Self:
@@ -32,6 +42,14 @@ class Chunk:
     text: str
     span: Span
     document: Document
+    shows_heading: bool = True
+    """Whether models read the document's title, source and date with it."""
+
+
+def check_splitter(params: ChunkParams) -> None:
+    """Raise MissingDependency if the splitter's package is not installed; fast, because it imports nothing."""
+    if params.splitter == "langchain":
+        need("splitter-langchain", "langchain_text_splitters")
 
 
 def iter_chunks(corpus: Sequence[Document], params: ChunkParams) -> Iterator[Chunk]:
@@ -40,12 +58,31 @@ def iter_chunks(corpus: Sequence[Document], params: ChunkParams) -> Iterator[Chu
     Chunks of only white space are dropped, so an empty document yields none.
     """
     for document_number, document in enumerate(corpus):
-        places = _split(document.text, (0, len(document.text)), params, _SEPARATORS)
-        for number, (start, end) in enumerate(places):
+        for number, (start, end) in enumerate(_places(document.text, params)):
             text = document.text[start:end]
             if text.strip():
                 span = Span(doc_id=document.doc_id, start=start, end=end)
-                yield Chunk(f"{document_number:06d}-{number:05d}", text, span, document)
+                chunk_id = f"{document_number:06d}-{number:05d}"
+                yield Chunk(chunk_id, text, span, document, params.shows_headings)
+
+
+def _places(text: str, params: ChunkParams) -> "Iterator[_Place]":
+    if params.splitter == "own":
+        return _split(text, (0, len(text)), params, _SEPARATORS)
+    check_splitter(params)
+    return _places_by_langchain(text, params)
+
+
+def _places_by_langchain(text: str, params: ChunkParams) -> "Iterator[_Place]":
+    """Where a text repeats itself, a place may be that of an earlier copy of the same words."""
+    from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+    splitter = RecursiveCharacterTextSplitter(
+        chunk_size=params.chunk_size, chunk_overlap=params.chunk_overlap, add_start_index=True
+    )
+    for piece in splitter.create_documents([text]):
+        start = piece.metadata["start_index"]
+        yield start, start + len(piece.page_content)
 
 
 _SEPARATORS = ("\n\n", "\n", ". ", " ")

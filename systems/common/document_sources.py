@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from harness.core.records import Document
 from harness.extraction.entity_names import one_line
+from systems.common.chunking import Chunk
 from systems.common.headings import source_and_date
 
 MOST_CITED = 10
@@ -15,6 +16,11 @@ _MOST_SHOWN = 3
 def origin_of(document: Document) -> str:
     """Source and date, such as `The Harbour Post, 2024-03-05`; the title if the corpus has neither."""
     return one_line(source_and_date(document) or document.title)
+
+
+def origin_of_chunk(chunk: Chunk) -> str:
+    """That of its document; empty if models do not read headings."""
+    return origin_of(chunk.document) if chunk.shows_heading else ""
 
 
 def listed(origins: Iterable[str], most: int = _MOST_SHOWN) -> str:

@@ -4,14 +4,14 @@ Prompts are measured on the real templates, filled with texts of the expected le
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from harness.core.records import Context, ExpectedCalls, Query, Work
-from harness.llm_utils.answer_contract import answer_messages
 from harness.protocols import Corpus, Message, Workload
 from systems.common.chunking import ChunkParams, iter_chunks
 from systems.common.headings import passage_text
+from systems.common.prompts.thesis import Prompts, prompt_of
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,15 @@ class PassageFacts:
 
 def passages_of(corpus: Corpus, params: ChunkParams) -> PassageFacts:
     """The passages of `corpus` with `params`; computed once per corpus in a process."""
-    return _passages_of(corpus, params.chunk_size, params.chunk_overlap)
+    fields = ChunkParams.model_fields.keys()
+    found = _passages_of(corpus, ChunkParams.model_validate({name: getattr(params, name) for name in fields}))
+    return found if params.shows_headings else replace(found, mean_shown=found.mean_characters)
 
 
 @lru_cache(maxsize=16)
-def _passages_of(corpus: Corpus, chunk_size: int, chunk_overlap: int) -> PassageFacts:
+def _passages_of(corpus: Corpus, params: ChunkParams) -> PassageFacts:
     count = characters = shown = 0
-    for chunk in iter_chunks(corpus.documents, ChunkParams(chunk_size=chunk_size, chunk_overlap=chunk_overlap)):
+    for chunk in iter_chunks(corpus.documents, params):
         count += 1
         characters += len(chunk.text)
         shown += len(passage_text(chunk))
@@ -64,9 +66,9 @@ def characters_of(messages: Sequence[Message]) -> int:
     return sum(len(message.content) for message in messages)
 
 
-def answer_call(workload: Workload, contexts: Sequence[Context]) -> ExpectedCalls:
+def answer_call(workload: Workload, contexts: Sequence[Context], prompts: Prompts = "shared") -> ExpectedCalls:
     """The one generation of the answer."""
-    messages = answer_messages(typical_question(workload.queries), contexts, workload.answer_style)
+    messages = prompt_of(prompts, typical_question(workload.queries), contexts, workload.answer_style)
     return ExpectedCalls(
         calls=1, input_characters=characters_of(messages), output_tokens_most=workload.answer_tokens
     )

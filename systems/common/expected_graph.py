@@ -46,7 +46,9 @@ def expected_search(answer: GraphSearchParams, passages: PassageFacts, workload:
         contexts=[*shown, *filler(answer.max_triplets, length)],
         calls=calls,
         searches=int(answer.by_meaning),
-        most="" if answer.rank == "words" else "as many sentences as triplets, none of which stands in a passage",
+        most=""
+        if answer.rank != "meaning"
+        else "as many sentences as triplets, none of which stands in a passage",
         notes=(f"every query is taken to find {answer.max_triplets} triplets, the most there can be",),
     )
 
@@ -54,7 +56,7 @@ def expected_search(answer: GraphSearchParams, passages: PassageFacts, workload:
 def expected_graph(index: GraphIndexParams, passages: PassageFacts) -> tuple[Work, tuple[str, ...]]:
     """The expected cost of the graph of these passages, with notes."""
     extraction, notes = extraction_work(passages, index.extractor)
-    embedding = passages.embedding(index.headings)
+    embedding = passages.embedding(index.headings is True)
     if index.statements:
         sentences = round(passages.count * passages.mean_characters / _SENTENCE_CHARACTERS)
         embedding = Work(

@@ -1,16 +1,18 @@
 """The stored knowledge graph that systems share: chunk, extract, assemble, embed, store."""
 
+import json
 from collections.abc import Sequence
 from typing import Literal
 
+from harness.core.errors import ConfigError
 from harness.core.records import Document, IndexStats, Places
 from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.extraction.types import TextGraph
 from harness.protocols import EMBEDS, GENERATES, Params, Role, Runtime
-from systems.common.chunking import iter_chunks
-from systems.common.extraction.extractor import Extractor
+from systems.common.chunking import check_splitter, iter_chunks
+from systems.common.extraction.extractor import Extractor, Focus
 from systems.common.extraction.graph_assembly import assemble
-from systems.common.graph_stores.contract import GraphStore
+from systems.common.graph_stores.contract import GraphStore, StoredTriplet
 from systems.common.graph_stores.open_store import StoreKind, check_store, open_store, servers_of
 from systems.common.graph_types import KnowledgeGraph
 from systems.common.passages import SearchedParams, empty_documents_note
@@ -20,7 +22,7 @@ from systems.common.word_index import WordIndex, check_word_index
 INDEX_KIND = "graph/4"
 """The `index_kind` of every system with `GraphIndex.build` as its whole index: they share one stored index."""
 
-_STATEMENTS = "statements"
+_STATEMENTS, _DATES = "statements", "dates.json"
 ExtractorName = Literal["bounded", "langchain", "nlp"]
 
 
@@ -35,8 +37,19 @@ class GraphIndexParams(SearchedParams):
     """`ladybug`: in this process; `neo4j`: a server, see scripts/neo4j."""
     statements: bool = True
     """Whether the sentences that state triplets are embedded, for `answer.rank=meaning`."""
+    entity_types: tuple[str, ...] = ()
+    """Kinds of entities that a model extracts, such as person; empty: all. Not with `nlp`."""
+    relation_types: tuple[str, ...] = ()
+    """Names of the relations that a model extracts; empty: all. Not with `nlp`."""
+    dates: bool = False
+    """Whether a model also extracts the date of each relation, shown after its triplet. Not with `nlp`."""
     nlp_pipeline: str | None = None
     """Name or folder of the spaCy pipeline for `nlp`; None: the installed en_core_web_sm."""
+
+    @property
+    def focus(self) -> Focus:
+        """What a model is asked to extract."""
+        return Focus(self.entity_types, self.relation_types, self.dates)
 
 
 _STORE_NOTES = {"neo4j": ("the graph is on the Neo4j server, so its size on disk is not counted",)}
@@ -59,9 +72,16 @@ def graph_servers(params: GraphIndexParams) -> list[str]:
 
 def check_graph(index_params: GraphIndexParams, _answer_params: Params) -> None:
     """Raise HarnessError if the store's server or a package is missing; see `SystemSpec.preflight`."""
+    check_splitter(index_params)
     check_store(index_params.store)
     check_word_index()
     if index_params.extractor == "nlp":
+        if index_params.focus != Focus():
+            raise ConfigError(
+                "index.entity_types, index.relation_types and index.dates are asked of a model, and "
+                "index.extractor=nlp asks none",
+                "choose index.extractor=bounded, or leave them out",
+            )
         check_pipeline(index_params.nlp_pipeline)
     if index_params.extractor == "langchain":
         from systems.common.extraction.langchain import check_langchain
@@ -78,6 +98,7 @@ class GraphIndex:
         self._store: GraphStore | None = None
         self._words: WordIndex | None = None
         self._statements: StatementIndex | None = None
+        self._dates: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     @property
     def store(self) -> GraphStore:
@@ -85,6 +106,10 @@ class GraphIndex:
         if self._store is None:
             raise RuntimeError("answer() was called before load()")
         return self._store
+
+    def dates_of(self, triplet: StoredTriplet) -> tuple[str, ...]:
+        """The dates that the texts state for a triplet, if they were extracted."""
+        return self._dates.get((triplet.head_id, triplet.relation, triplet.tail_id), ())
 
     @property
     def words(self) -> WordIndex:
@@ -114,6 +139,9 @@ class GraphIndex:
             vectors = await self._runtime.embedder.embed_documents(texts)
         with stage("words"):
             self._words = WordIndex.create(self._runtime.index_dir / "words", chunks, texts)
+        if self._params.dates:
+            dated = [[*relation.key, *relation.dates] for relation in graph.relations if relation.dates]
+            (self._runtime.index_dir / _DATES).write_text(json.dumps(dated), encoding="utf-8")
         if self._params.statements:
             await self._build_statements(graph)
         # Last, because a graph on a server cannot be rolled back if the build fails later.
@@ -146,6 +174,9 @@ class GraphIndex:
         """Open the stored index, on request with the keyword index (`words`) and the sentences (`statements`)."""
         if statements:
             self._statements = StatementIndex.open(self._runtime.index_dir / _STATEMENTS)
+        if self._params.dates:
+            dated = json.loads((self._runtime.index_dir / _DATES).read_text(encoding="utf-8"))
+            self._dates = {tuple(row[:3]): tuple(row[3:]) for row in dated}
         if words:
             self._words = WordIndex.open(self._runtime.index_dir / "words")
         self._store = open_store(self._params.store, self._runtime.index_dir)
@@ -175,10 +206,10 @@ class GraphIndex:
         if params.extractor == "langchain":
             from systems.common.extraction.langchain import LangChainExtractor
 
-            return LangChainExtractor(chat, progress=progress)
+            return LangChainExtractor(chat, progress=progress, focus=params.focus)
         from systems.common.extraction.bounded import BoundedExtractor
 
-        return BoundedExtractor(chat, progress)
+        return BoundedExtractor(chat, progress, params.focus)
 
 
 def _extraction_notes(found: Sequence[TextGraph]) -> list[str]:

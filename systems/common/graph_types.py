@@ -26,6 +26,13 @@ class Relation:
     tail_id: str
     chunk_ids: tuple[str, ...]
     """In corpus order, without duplicates, never empty."""
+    dates: tuple[str, ...] = ()
+    """Distinct, as the texts say them, if dates were extracted."""
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What identifies it in a graph."""
+        return self.head_id, self.relation, self.tail_id
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,11 @@ def under_heading(heading: str, text: str) -> str:
     return f"{heading}\n{text}" if heading else text
 
 
+def heading_of(chunk: Chunk) -> str:
+    """The heading of a chunk's document; empty if models do not read headings."""
+    return document_heading(chunk.document) if chunk.shows_heading else ""
+
+
 def passage_text(chunk: Chunk) -> str:
     """A chunk as shown to a model."""
-    return under_heading(document_heading(chunk.document), chunk.text.strip())
+    return under_heading(heading_of(chunk), chunk.text.strip())

@@ -1,11 +1,12 @@
 """The stored passages that systems share: chunk, embed, store, search."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from harness.core.errors import ConfigError
 from harness.core.records import Context, Document, IndexStats, Places, Work
 from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime
-from systems.common.chunking import Chunk, ChunkParams, iter_chunks
+from systems.common.chunking import Chunk, ChunkParams, check_splitter, iter_chunks
 from systems.common.expected_calls import PassageFacts
 from systems.common.headings import passage_text
 from systems.common.reranking import best_passages, open_reranker
@@ -20,12 +21,19 @@ INDEX_KIND = "passages/3"
 class SearchedParams(ChunkParams):
     """How documents are split, and which text of a passage is searched."""
 
-    headings: bool = False
-    """Whether passages are also searched by title, source and date. The generator always sees these."""
+    headings: bool | Literal["read"] = "read"
+    """The line of title, source and date before passages. `read`: models read it; `true`: it is also searched;
+    `false`: neither (thesis).
+    """
+
+    @property
+    def shows_headings(self) -> bool:
+        """See `ChunkParams`."""
+        return self.headings is not False
 
     def searched_text(self, chunk: Chunk) -> str:
         """The searched text of a chunk."""
-        return passage_text(chunk) if self.headings else chunk.text
+        return passage_text(chunk) if self.headings is True else chunk.text
 
 
 class PassageParams(SearchedParams):
@@ -42,6 +50,7 @@ def index_roles(params: PassageParams) -> frozenset[Role]:
 
 def check_passages(index_params: PassageParams, answer_params: SearchParams) -> None:
     """The `preflight` of every system with only passages."""
+    check_splitter(index_params)
     check_word_index()
     if index_params.vectors:
         check_chroma()
@@ -54,7 +63,7 @@ def check_passages(index_params: PassageParams, answer_params: SearchParams) -> 
 
 def expected_index(passages: PassageFacts, params: PassageParams) -> Work:
     """The expected model calls of building it."""
-    return passages.embedding(params.headings) if params.vectors else Work()
+    return passages.embedding(params.headings is True) if params.vectors else Work()
 
 
 class Passages:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from pydantic import Field
 
 from harness.core.records import Places
-from harness.protocols import EMBEDS, NO_ROLE, Params, Role
+from harness.protocols import EMBEDS, NO_ROLE, Role
+from systems.common.prompts.thesis import PromptParams
 
 if TYPE_CHECKING:
     from harness.core.records import Context, Span
@@ -36,7 +37,7 @@ class FoundPassages(NamedTuple):
         return cls(list(ranked[:k]), Places.of(context.span for context in ranked[:KEPT] if context.span))
 
 
-class SearchParams(Params):
+class SearchParams(PromptParams):
     """Parameters that do not change the index."""
 
     search: Search = "dense"

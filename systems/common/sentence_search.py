@@ -111,7 +111,8 @@ class _ChunkSentences:
 
     def sentence(self, place: int) -> Sentence:
         document = self.chunk.document
-        return Sentence(self.chunk.chunk_id, document.doc_id, self.texts[place], source_and_date(document))
+        label = source_and_date(document) if self.chunk.shows_heading else ""
+        return Sentence(self.chunk.chunk_id, document.doc_id, self.texts[place], label)
 
 
 def _share(name: frozenset[str], has: frozenset[str]) -> float:

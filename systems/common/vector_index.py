@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harness.core.errors import need
 from harness.core.records import Context, Span
 from systems.common.chunking import Chunk
-from systems.common.headings import document_heading, under_heading
+from systems.common.headings import heading_of, under_heading
 
 if TYPE_CHECKING:
     from harness.protocols import Vectors
@@ -117,7 +117,7 @@ def passage_metadata(chunk: Chunk) -> dict[str, str | int]:
         "doc_id": chunk.span.doc_id,
         "start": chunk.span.start,
         "end": chunk.span.end,
-        "heading": document_heading(chunk.document),
+        "heading": heading_of(chunk),
     }
 
 

@@ -43,7 +43,9 @@ _REPORT_CHARACTERS = (
 """Reports are assumed to have half of the maximum length."""
 _CHARACTERS_A_TOKEN = 4
 _LIBRARY_TOKENS = 4096
-"""`max_tokens` of the library's prompts, see `from_library`."""
+"""`max_tokens` of the library's prompts, see `library_extraction` and `reports`."""
+_LIBRARY_REPORT_PROMPT, _LIBRARY_REPORT, _LIBRARY_MAP_PROMPT = 7300, 4000, 2500
+"""Characters of the library's prompt for a report, of such a report (assumed), and of its map prompt."""
 _MOST = "{} per chunk, with a report each; the actual number is known once the graph is built"
 
 
@@ -58,7 +60,8 @@ def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expe
         embedded_characters=entities * _NAME_CHARACTERS,
     )
     reports = _most_reports(passages, index)
-    query = _global(reports, answer, workload) if answer.mode == "global" else _local(answer, workload)
+    report = _LIBRARY_REPORT if index.reports == "library" else _REPORT_CHARACTERS
+    query = _global(reports, report, answer, workload) if answer.mode == "global" else _local(answer, workload)
     most = "a community" if index.components == "largest" else f"{_COMMUNITIES_A_CHUNK['all']} communities"
     return Expected(index=built, query=query, most=_MOST.format(most), notes=notes)
 
@@ -86,29 +89,37 @@ def _reports(passages: PassageFacts, index: IndexParams) -> tuple[ExpectedCalls,
     if index.reports == "rules" or not passages.count:
         return ()
     tables = min(_TABLE_CHARACTERS, index.report_tokens * _CHARACTERS_A_TOKEN)
-    prompt = characters_of(prompts.report_messages("")) + tables
-    calls = _most_reports(passages, index)
-    call = ExpectedCalls(calls=calls, input_characters=prompt, output_tokens_most=prompts.REPORT_MAX_TOKENS)
+    is_library = index.reports == "library"
+    prompt = _LIBRARY_REPORT_PROMPT if is_library else characters_of(prompts.report_messages(""))
+    call = ExpectedCalls(
+        calls=_most_reports(passages, index),
+        input_characters=prompt + tables,
+        output_tokens_most=_LIBRARY_TOKENS if is_library else prompts.REPORT_MAX_TOKENS,
+    )
     return (call,)
 
 
-def _global(most: int, answer: AnswerParams, workload: Workload) -> Work:
-    """A map call for each batch of reports, then the generation from the points."""
+def _global(most: int, report: int, answer: AnswerParams, workload: Workload) -> Work:
+    """A map call for each batch of reports of `report` characters, then the generation from the points."""
     reports = min(answer.max_reports, most)
     if not reports:
         return Work()
+    is_library = answer.engine == "library"
+    question = typical_question(workload.queries)
     room = answer.context_tokens * _CHARACTERS_A_TOKEN
-    batches = math.ceil(reports / max(1, room // _REPORT_CHARACTERS))
-    template = characters_of(prompts.map_messages(typical_question(workload.queries), []))
+    batches = math.ceil(reports / max(1, room // report))
+    template = (
+        len(question) + _LIBRARY_MAP_PROMPT if is_library else characters_of(prompts.map_messages(question, []))
+    )
     mapped = ExpectedCalls(
         calls=batches,
-        input_characters=template + min(room, reports * _REPORT_CHARACTERS / batches),
-        output_tokens_most=prompts.MAP_MAX_TOKENS,
+        input_characters=template + min(room, reports * report / batches),
+        output_tokens_most=prompts.LIBRARY_MAP_TOKENS if is_library else prompts.MAP_MAX_TOKENS,
     )
     points = min(batches * prompts.MAX_POINTS, room // prompts.MAX_POINT)
-    return Work(calls=(mapped, answer_call(workload, filler(points, prompts.MAX_POINT))))
+    return Work(calls=(mapped, answer_call(workload, filler(points, prompts.MAX_POINT), answer.prompts)))
 
 
 def _local(answer: AnswerParams, workload: Workload) -> Work:
     full = Context(text="x" * (answer.context_tokens * _CHARACTERS_A_TOKEN), doc_ids=())
-    return search(workload, [answer_call(workload, [full])])
+    return search(workload, [answer_call(workload, [full], answer.prompts)])

@@ -58,8 +58,11 @@ class _Build:
         self._params = params
         self._stages = _Stages(runtime)
         self._guard = Guard()
-        writes = chat if params.reports == "model" else None
-        self._writer = ReportWriter(writes, self._guard, params.report_tokens, self._reported)
+        writes = None if params.reports == "rules" else chat
+        by_library = params.reports == "library"
+        self._writer = ReportWriter(
+            writes, self._guard, params.report_tokens, self._reported, by_library=by_library
+        )
         self._communities = 0
         self._failed_chunks = 0
         self._failed_descriptions = 0

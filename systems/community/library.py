@@ -1,7 +1,7 @@
 """nano-graphrag 0.0.8.2 as this system uses it: offline, quiet, imported when needed (2.5 s and more)."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -50,6 +50,7 @@ def load() -> Any:
     its_operations: Any = import_module("nano_graphrag._op")
     its_operations.tiktoken = _Tiktoken
     its_operations.print = _say_nothing
+    its_operations.set = _OrderedSet
     silence("nano-graphrag", "nano-vectordb")
     return package
 
@@ -100,6 +101,18 @@ class _Tiktoken:
     def encode_batch(texts: Sequence[str], **_options: Any) -> list[list[str]]:
         # Our chunk_func returns its own chunks: encoding a corpus would use memory that is then measured.
         return [[] for _ in texts]
+
+
+class _OrderedSet(dict[Any, None]):
+    """A set in the order of insertion: the library breaks ties by the order of its sets, which for texts differs
+    between processes.
+    """
+
+    def __init__(self, items: Iterable[Any] = ()) -> None:
+        super().__init__(dict.fromkeys(items))
+
+    def update(self, items: Iterable[Any]) -> None:  # type: ignore[override]
+        super().update(dict.fromkeys(items))
 
 
 def _say_nothing(*_words: object, **_options: object) -> None:

@@ -15,7 +15,8 @@ from systems.community.stored_index import StoredIndex
 from systems.community.text_units import UnitRow, passage, triplets_in
 
 # The library's 3,200, 4,800 and 4,000 of 12,000 tokens.
-_REPORTS, _GRAPH, _PASSAGES = 0.27, 0.40, 0.33
+REPORTS, GRAPH, PASSAGES = 0.27, 0.40, 0.33
+"""Shares of the context: reports, entities and relations, passages."""
 
 
 async def search_locally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> FoundUnits:
@@ -25,14 +26,14 @@ async def search_locally(runtime: Runtime, index: StoredIndex, params: AnswerPar
     with runtime.stage("retrieve"):
         near = index.vectors.nearest(vector, params.top_entities)
         entities = [await _entity(index, name) for name, _ in near]
-        graph_tokens = int(_GRAPH * params.context_tokens)
+        graph_tokens = int(GRAPH * params.context_tokens)
         described = [_entity_context(index, data, score) for data, (_, score) in zip(entities, near, strict=True)]
         # The library does not limit its entity table; half of the graph's share leaves room for relations.
         contexts = [
-            *within(await _reports(index, params, entities), int(_REPORTS * params.context_tokens)),
+            *within(await _reports(index, params, entities), int(REPORTS * params.context_tokens)),
             *within(described, graph_tokens // 2),
             *within(await _relations(index, entities), graph_tokens - graph_tokens // 2),
-            *within(await _passages(index, entities), int(_PASSAGES * params.context_tokens)),
+            *within(await _passages(index, entities), int(PASSAGES * params.context_tokens)),
         ]
     names = "\n".join(plain(name) for name, _ in near)
     return FoundUnits(tuple(contexts), (Step(name="entities", content=names),))

@@ -5,8 +5,9 @@ from typing import Literal
 from pydantic import Field
 
 from harness.extraction.nlp import pipeline_digest
-from harness.protocols import EMBEDS, GENERATES, Params, Role
+from harness.protocols import EMBEDS, GENERATES, Role
 from systems.common.chunking import ChunkParams
+from systems.common.prompts.thesis import PromptParams
 
 
 class IndexParams(ChunkParams):
@@ -22,23 +23,36 @@ class IndexParams(ChunkParams):
     """Part of the graph that is divided into communities: every connected component, or only the largest, as in
     the library.
     """
-    reports: Literal["model", "rules"] = "model"
-    """How reports are written: by the model, one call each, or by rules that list the statements in the tables."""
+    reports: Literal["model", "library", "rules"] = "model"
+    """How reports are written: `model`: one call each, of bounded length; `library`: one call each with the
+    library's prompt (thesis); `rules`: a list of the statements in the tables, without a call.
+    """
+    headings: bool = True
+    """Whether models read title, source and date with passages, statements, reports and points."""
     report_tokens: int = Field(5000, ge=200)
     """Maximum estimated tokens of tables in a report's prompt."""
 
     @property
+    def shows_headings(self) -> bool:
+        """See `ChunkParams`."""
+        return self.headings
+
+    @property
     def asks_model(self) -> bool:
         """Whether building the index calls a generator."""
-        return self.extractor != "nlp" or self.reports == "model"
+        return self.extractor != "nlp" or self.reports != "rules"
 
 
-class AnswerParams(Params):
+class AnswerParams(PromptParams):
     """Parameters that do not change the index."""
 
     mode: Literal["global", "local"] = "global"
     """`global`: map over community reports, then reduce; `local`: entities near the question and their
     neighbourhood."""
+    engine: Literal["own", "library"] = "own"
+    """What searches: `own`: our map prompt with schemas, or our choice of rows; `library`: `GraphRAG.query` of
+    nano-graphrag with its map prompt and its tables (thesis). Either way one generation follows.
+    """
     community_level: int = Field(2, ge=0)
     """The finest level of the community hierarchy that is used; 0 is the coarsest."""
     max_reports: int = Field(512, ge=1)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from harness.extraction.entity_names import one_line
-from harness.llm_utils.structured_output import Answered, Question, ask_json
-from harness.protocols import ChatModel
+from harness.llm_utils.structured_output import Answered, Question, ask_json, list_of, object_of, string_of
+from harness.protocols import ChatModel, Message
 from systems.common.prompts import reports as prompts
 from systems.common.safe_model_calls import Guard
 from systems.common.token_estimate import clip
@@ -15,16 +15,36 @@ from systems.community import library
 from systems.community.rule_based_reports import report_by_rules
 
 _MARK = "\x00material\x00"
+_LIBRARY_FINDING = object_of({"summary": string_of(400), "explanation": string_of(3000)})
+_LIBRARY_SCHEMA = object_of(
+    {
+        "title": string_of(200),
+        "summary": string_of(3000),
+        "rating": {"type": "number", "minimum": 0, "maximum": 10},
+        "rating_explanation": string_of(1000),
+        "findings": list_of(_LIBRARY_FINDING, 15),
+    }
+)
+"""What the library's prompt describes; its lists and strings have no bound there."""
+_LIBRARY_TOKENS = 4096
+"""Maximum tokens of such a reply; the library sets no limit."""
 
 
 class ReportWriter:
     """Writes the reports that nano-graphrag asks for."""
 
     def __init__(
-        self, chat: ChatModel | None, guard: Guard, max_tokens: int, progress: Callable[[int], None]
+        self,
+        chat: ChatModel | None,
+        guard: Guard,
+        max_tokens: int,
+        progress: Callable[[int], None],
+        *,
+        by_library: bool = False,
     ) -> None:
-        """`chat` None: by rules. `max_tokens`: maximum of the tables in a prompt."""
+        """`chat` None: by rules. `max_tokens`: maximum of the tables in our prompt. `by_library`: with its own."""
         self._chat = chat
+        self._by_library = by_library
         self._guard = guard
         self._max_tokens = max_tokens
         self._progress = progress
@@ -37,16 +57,19 @@ class ReportWriter:
     async def write(self, prompt: str) -> str:
         """The report on the tables in the library's prompt, as JSON. Never raises, so the insert continues."""
         tables = prompt.removeprefix(self._before).removesuffix(self._after)
-        report = report_by_rules(tables) if self._chat is None else await self._by_model(self._chat, tables)
+        report = (
+            report_by_rules(tables) if self._chat is None else await self._by_model(self._chat, tables, prompt)
+        )
         self.written += 1
         self._progress(self.written)
         return json.dumps(report)
 
-    async def _by_model(self, chat: ChatModel, tables: str) -> dict[str, Any]:
-        material = clip(tables, self._max_tokens)
-        question = Question(
-            prompts.report_messages(material), prompts.REPORT_SCHEMA, read_report, prompts.REPORT_MAX_TOKENS
-        )
+    async def _by_model(self, chat: ChatModel, tables: str, prompt: str) -> dict[str, Any]:
+        if self._by_library:
+            question = Question([Message("user", prompt)], _LIBRARY_SCHEMA, _read_library_report, _LIBRARY_TOKENS)
+        else:
+            messages = prompts.report_messages(clip(tables, self._max_tokens))
+            question = Question(messages, prompts.REPORT_SCHEMA, read_report, prompts.REPORT_MAX_TOKENS)
         answered: Answered[dict[str, Any]] | None = await self._guard.run(lambda: ask_json(chat, question))
         if answered is None:
             self.failed += 1
@@ -74,6 +97,17 @@ def read_report(reply: Mapping[str, Any]) -> dict[str, Any]:
         "rating": bounded_number(reply.get("rating"), 10) or 0,
         "findings": [finding for finding in findings if finding],
     }
+
+
+def _read_library_report(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """As `read_report`, at full length."""
+    return {**read_report(reply), "summary": reply["summary"].strip(), "findings": _whole_findings(reply)}
+
+
+def _whole_findings(reply: Mapping[str, Any]) -> list[dict[str, str]]:
+    listed = reply.get("findings")
+    found = [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
+    return [{key: one_line(str(item.get(key) or "")) for key in ("summary", "explanation")} for item in found]
 
 
 def _finding(item: object) -> dict[str, str] | None:

@@ -13,6 +13,8 @@ class FoundUnits:
 
     contexts: tuple[Context, ...]
     trace: tuple[Step, ...]
+    shown: str = ""
+    """The contexts as one text, as the library words them; empty without the library."""
 
 
 def within(contexts: Iterable[Context], tokens: int) -> list[Context]:

@@ -4,11 +4,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from systems.common.document_sources import MOST_CITED, listed
 from systems.common.joined_fields import SEPARATOR, plain
+from systems.common.token_estimate import count_tokens
 from systems.community import library
 from systems.community.text_units import UnitRow, doc_ids_of
 
@@ -100,6 +102,11 @@ class StoredIndex:
     def ranked_reports(self, level: int, limit: int) -> list[Report]:
         """Reports of communities no finer than `level`: by number of text units, then by rating."""
         return [report for report in self._ranked if report.level <= level][:limit]
+
+    @cached_property
+    def longest_report(self) -> int:
+        """Estimated tokens of the longest report."""
+        return max((count_tokens(report.text) for report in self._ranked), default=0)
 
     def report_titled(self, title: str) -> Report:
         """The report on the community with this title."""

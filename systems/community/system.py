@@ -5,15 +5,18 @@ from collections.abc import Sequence
 from harness.core.errors import ModelUnavailable
 from harness.core.records import Document, IndexStats, Prediction, Query
 from harness.extraction.nlp import check_pipeline
-from harness.llm_utils.answer_contract import ABSTENTION
+from harness.llm_utils.answer_contract import ABSTENTION, generate
 from harness.protocols import Runtime, SystemSpec
+from systems.common.chunking import check_splitter
 from systems.common.extraction.nlp import english_only
 from systems.community import library
 from systems.community.expected_calls import expect
 from systems.community.global_search import search_globally
 from systems.community.index_building import build_index
+from systems.community.library_query import query_library, thesis_messages
 from systems.community.local_search import search_locally
 from systems.community.params import AnswerParams, IndexParams, answer_roles, index_roles, weights_of
+from systems.community.search_result import FoundUnits
 from systems.community.stored_index import StoredIndex
 
 
@@ -43,13 +46,23 @@ class CommunitySystem:
         """Search, then generate once; without a result, abstain without a call, as the library does."""
         if self._stored is None:
             raise RuntimeError("answer() was called before load()")
-        search = search_globally if self._answer_params.mode == "global" else search_locally
-        found = await search(self._runtime, self._stored, self._answer_params, query)
-        if found.contexts or self._runtime.chat is None:
-            answer = await self._runtime.answer(query.text, found.contexts)
+        found = await self._search(self._stored, query)
+        if self._runtime.chat is not None and not found.contexts:
+            answer: str | None = ABSTENTION
+        elif self._answer_params.prompts == "thesis":
+            answer = await generate(self._runtime, thesis_messages(self._answer_params.mode, query.text, found))
         else:
-            answer = ABSTENTION
+            answer = await self._runtime.answer(query.text, found.contexts)
         return Prediction(answer=answer, contexts=found.contexts, trace=found.trace)
+
+    async def _search(self, index: StoredIndex, query: Query) -> FoundUnits:
+        params = self._answer_params
+        # Without a generator there is no map step: reports come as they are ranked.
+        if params.engine == "library" and (self._runtime.chat is not None or params.mode == "local"):
+            search = query_library
+        else:
+            search = search_globally if params.mode == "global" else search_locally
+        return await search(self._runtime, index, params, query)
 
     def close(self) -> None:
         """Release the index: it has no open file."""
@@ -58,6 +71,7 @@ class CommunitySystem:
 
 def _preflight(index: IndexParams, _answer: AnswerParams) -> None:
     library.require()
+    check_splitter(index)
     if index.extractor == "nlp":
         check_pipeline(None)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from harness.core.records import Context, Span, Triplet
 from systems.common.chunking import Chunk
-from systems.common.document_sources import origin_of
-from systems.common.headings import document_heading, under_heading
+from systems.common.document_sources import origin_of_chunk
+from systems.common.headings import heading_of, under_heading
 from systems.common.token_estimate import count_tokens
 from systems.community import library
 
@@ -41,8 +41,8 @@ class TextUnits:
                 "doc_id": span.doc_id,
                 "start": span.start,
                 "end": span.end,
-                "heading": document_heading(chunk.document),
-                "origin": origin_of(chunk.document),
+                "heading": heading_of(chunk),
+                "origin": origin_of_chunk(chunk),
             }
             record["places"].append(place)
         return cls(tuple(records.values()), id_of)

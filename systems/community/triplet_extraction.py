@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.core.records import Triplet
-from systems.common.document_sources import origin_of, with_origins
+from systems.common.document_sources import origin_of_chunk, with_origins
 from systems.common.graph_types import KnowledgeGraph, Relation
 from systems.common.joined_fields import SEPARATOR
 from systems.community import library
@@ -94,7 +94,7 @@ class _Statements:
 
     def __init__(self, graph: KnowledgeGraph) -> None:
         self.names = {entity.entity_id: entity.name for entity in graph.entities}
-        self._origins = {chunk.chunk_id: origin_of(chunk.document) for chunk in graph.chunks}
+        self._origins = {chunk.chunk_id: origin_of_chunk(chunk) for chunk in graph.chunks}
 
     def main(self, relations: Sequence[Relation]) -> tuple[SourcedTriplet, ...]:
         """The statements from most chunks."""

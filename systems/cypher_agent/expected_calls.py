@@ -46,7 +46,9 @@ def expect(index: AgentIndexParams, answer: AnswerParams, workload: Workload) ->
         most = f"{answer.rounds} rounds with {most}"
     return Expected(
         index=graph,
-        query=search(workload, [*asked, answer_call(workload, longest)], searches=int(answer.is_dense)),
+        query=search(
+            workload, [*asked, answer_call(workload, longest, answer.prompts)], searches=int(answer.is_dense)
+        ),
         most=most,
         notes=notes,
     )

@@ -18,6 +18,7 @@ from systems.common.prompts.agent import (
     turn_of,
 )
 from systems.common.prompts.cypher import cypher_messages
+from systems.common.prompts.thesis import answer_by
 from systems.cypher_agent.agent_graph import AgentGraph
 from systems.cypher_agent.graph_query import ask_graph
 from systems.cypher_agent.params import AnswerParams
@@ -69,7 +70,9 @@ class ReactAgent:
             else:
                 acting.observe(decision, reply, await self._observation(chat, decision, question, acting))
         contexts = tuple(acting.contexts.values())
-        return (await self._runtime.answer(question, contexts) if contexts else ABSTENTION), acting
+        return (
+            await answer_by(self._runtime, self._params.prompts, question, contexts) if contexts else ABSTENTION
+        ), acting
 
     async def _observation(self, chat: ChatModel, decision: Decision, question: str, acting: Acting) -> str:
         asked = decision.said or question

@@ -15,6 +15,7 @@ from systems.common.graph_stores.open_store import check_limited_statements, che
 from systems.common.headings import day_of
 from systems.common.passages import PassageParams, check_passages
 from systems.common.prompts.cypher import cypher_messages
+from systems.common.prompts.thesis import answer_by
 from systems.cypher_agent.agent_graph import open_graph
 from systems.cypher_agent.expected_calls import expect
 from systems.cypher_agent.graph_query import Way, ask_graph
@@ -60,7 +61,7 @@ class CypherAgentSystem:
             return Prediction(answer=said, contexts=contexts, trace=trace, retrieved=acting.ranking)
         found = await self._find(query.text)
         if found.contexts:
-            answer = await self._runtime.answer(query.text, found.contexts)
+            answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
         else:
             answer = ABSTENTION if chat else None
         trace = (*found.trace, Step(name="way", content=found.way), await self._sources(found.contexts))

@@ -32,7 +32,7 @@ def expect(index: GraphIndexParams, answer: AnswerParams, workload: Workload) ->
     )
     calls = [
         *found.calls,
-        *([] if together else [answer_call(workload, found.contexts)]),
+        *([] if together else [answer_call(workload, found.contexts, answer.prompts)]),
         ExpectedCalls(
             calls=1,
             input_characters=characters_of(reasons),

@@ -21,6 +21,7 @@ from systems.common.graph_index import (
 from systems.common.graph_search.params import reranker_of
 from systems.common.graph_search.retrieval import GraphRetrieval
 from systems.common.prompts.logic_steps import Listed, Reasoned, reasons_question
+from systems.common.prompts.thesis import answer_by
 from systems.evidence.expected_calls import expect
 from systems.evidence.graph_walk import Walk, walk
 from systems.evidence.params import AnswerParams
@@ -82,7 +83,8 @@ class EvidenceSystem:
         the trace.
         """
         chat, together = self._runtime.chat, self._params.steps == "with_answer"
-        answer = None if chat and together else await self._runtime.answer(question, contexts)
+        prompts = self._params.prompts
+        answer = None if chat and together else await answer_by(self._runtime, prompts, question, contexts)
         nothing = "no evidence: there is no answer to prove"
         if chat is None or (not together and (not answer or _abstains(answer))):
             return (answer, ()), nothing
@@ -94,7 +96,7 @@ class EvidenceSystem:
                 reasoned = (await ask_json(chat, asked)).value
             said = "the model named none"
         except Unreadable as error:
-            answer = await self._runtime.answer(question, contexts) if answer is None else answer
+            answer = answer if answer is not None else await answer_by(self._runtime, prompts, question, contexts)
             reasoned, said = Reasoned("", []), f"none that could be read ({error})"
         answer = reasoned.answer if answer is None else answer
         if not answer or _abstains(answer):

@@ -15,7 +15,11 @@ def expect(index: GraphIndexParams, answer: GraphSearchParams, workload: Workloa
     found = expected_search(answer, passages, workload)
     return Expected(
         index=graph,
-        query=search(workload, [*found.calls, answer_call(workload, found.contexts)], searches=found.searches),
+        query=search(
+            workload,
+            [*found.calls, answer_call(workload, found.contexts, answer.prompts)],
+            searches=found.searches,
+        ),
         most=found.most,
         notes=(*notes, *found.notes),
     )

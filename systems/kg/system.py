@@ -15,6 +15,7 @@ from systems.common.graph_index import (
 )
 from systems.common.graph_search.params import GraphSearchParams, check_search, reranker_of
 from systems.common.graph_search.retrieval import GraphRetrieval
+from systems.common.prompts.thesis import answer_by
 from systems.kg.expected_calls import expect
 
 
@@ -22,6 +23,7 @@ class KgSystem:
     """See `harness.protocols.System`."""
 
     def __init__(self, index: GraphIndexParams, answer: GraphSearchParams, runtime: Runtime) -> None:
+        self._params = answer
         self._runtime = runtime
         self._graph = GraphIndex(index, runtime)
         self._retrieval = GraphRetrieval(answer, runtime, self._graph)
@@ -37,7 +39,7 @@ class KgSystem:
     async def answer(self, query: Query) -> Prediction:
         """Retrieve triplets and, depending on the mode, passages; then generate once."""
         found = await self._retrieval.find(query.text)
-        answer = await self._runtime.answer(query.text, found.contexts)
+        answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
         return Prediction(answer=answer, contexts=found.contexts, trace=found.trace, retrieved=found.ranking)
 
     def close(self) -> None:

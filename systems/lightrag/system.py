@@ -6,6 +6,7 @@ from harness.core.errors import ModelUnavailable
 from harness.core.records import Document, IndexStats, Prediction, Query
 from harness.llm_utils.answer_contract import ABSTENTION
 from harness.protocols import EMBEDS, GENERATES, Runtime, SystemSpec
+from systems.common.chunking import check_splitter
 from systems.lightrag import library
 from systems.lightrag.expected_calls import expect
 from systems.lightrag.index_building import build_index
@@ -51,6 +52,11 @@ class LightRAGSystem:
         self._opened = None
 
 
+def _preflight(index: IndexParams, _answer: AnswerParams) -> None:
+    library.require()
+    check_splitter(index)
+
+
 SPEC = SystemSpec(
     name="lightrag",
     version="2",
@@ -60,6 +66,6 @@ SPEC = SystemSpec(
     build=LightRAGSystem,
     index_roles=EMBEDS | GENERATES,
     answer_roles=EMBEDS | GENERATES,
-    preflight=lambda _index, _answer: library.require(),
+    preflight=_preflight,
     expect=expect,
 )

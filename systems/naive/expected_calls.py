@@ -10,7 +10,7 @@ from systems.naive.params import AnswerParams
 def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Expected:
     """See `SystemSpec.expect`. Exact in calls; passages are assumed to have the mean length."""
     passages = passages_of(workload.corpus, index)
-    call = answer_call(workload, passages.retrieved(answer.top_k))
+    call = answer_call(workload, passages.retrieved(answer.top_k), answer.prompts)
     return Expected(
         index=expected_index(passages, index), query=search(workload, [call], searches=int(answer.is_dense))
     )

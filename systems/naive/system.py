@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from harness.core.records import Document, IndexStats, Prediction, Query
 from harness.protocols import GENERATES, Runtime, SystemSpec
 from systems.common.passages import INDEX_KIND, PassageParams, Passages, check_passages, index_roles
+from systems.common.prompts.thesis import answer_by
 from systems.naive.expected_calls import expect
 from systems.naive.params import AnswerParams
 
@@ -29,7 +30,7 @@ class NaiveSystem:
     async def answer(self, query: Query) -> Prediction:
         """Retrieve, then generate once."""
         found = await self._passages.search(query.text, self._answer_params.top_k)
-        answer = await self._runtime.answer(query.text, found.contexts)
+        answer = await answer_by(self._runtime, self._answer_params.prompts, query.text, found.contexts)
         return Prediction(answer=answer, contexts=tuple(found.contexts), retrieved=found.ranking)
 
     def close(self) -> None:

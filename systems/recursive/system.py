@@ -8,6 +8,12 @@ from harness.core.records import Context, Document, IndexStats, Places, Predicti
 from harness.protocols import GENERATES, ChatModel, Runtime, SystemSpec
 from systems.common.passages import INDEX_KIND, PassageParams, Passages, check_passages, index_roles
 from systems.common.prompts.sub_questions import read_questions, reply_schema, reply_tokens, sub_question_messages
+from systems.common.prompts.thesis import (
+    SUB_QUESTION_TOKENS,
+    answer_by,
+    read_sub_questions,
+    thesis_sub_question_messages,
+)
 from systems.recursive.expected_calls import expect
 from systems.recursive.params import AnswerParams
 
@@ -33,38 +39,49 @@ class RecursiveSystem:
         """Retrieve round by round, then generate once from all retrieved passages."""
         found = _RoundPassages()
         reason = await self._search(query.text, found)
-        answer = await self._runtime.answer(query.text, found.contexts)
+        answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
         trace = (*found.rounds, Step(name="stop", content=reason))
         return Prediction(answer=answer, contexts=tuple(found.contexts), trace=trace, retrieved=found.ranking)
 
     async def _search(self, question: str, found: "_RoundPassages") -> str:
         """Fill `found`; returns why the search ended."""
-        sub_questions: list[str] = []
+        params, chat = self._params, self._runtime.chat
+        asked: list[str] = []
+        base = text = question
         while True:
-            text = "\n".join([question, *sub_questions])
-            searched = await self._passages.search(text, self._params.k_per_round)
+            searched = await self._passages.search(text, params.k_per_round)
             if not found.rounds:
                 found.ranking = searched.ranking
-            if not found.add(sub_questions, searched.contexts):
+            if not found.add(asked, searched.contexts) and params.stop != "never":
                 return "no new passage"
-            if len(found.rounds) == self._params.rounds:
+            is_last = len(found.rounds) == params.rounds
+            if is_last and not params.ask_last:
                 return "maximum of rounds"
-            if self._runtime.chat is None:
+            if chat is None:
                 return "no generator"
-            reply = await self._ask(self._runtime.chat, question, found.contexts)
-            asked = read_questions(reply, self._params.max_questions)
-            if not asked:
-                return "nothing missing" if asked is not None else f"no question in the reply: {reply[:200]!r}"
-            sub_questions = asked
+            asked, problem = await self._ask(chat, base, found.contexts)
+            if is_last:
+                return "maximum of rounds"
+            if not asked and params.stop == "nothing_missing":
+                return problem
+            text = "\n".join([base, *asked])
+            base = text if params.sub_questions == "cumulative" else question
 
-    async def _ask(self, chat: ChatModel, question: str, contexts: Sequence[Context]) -> str:
+    async def _ask(self, chat: ChatModel, text: str, contexts: Sequence[Context]) -> tuple[list[str], str]:
+        """The sub-questions, and why there are none."""
         limit = self._params.max_questions
         with self._runtime.stage("ask"):
-            return await chat.complete(
-                sub_question_messages(question, contexts, limit),
+            if self._params.prompts == "thesis":
+                messages = thesis_sub_question_messages(text, contexts, limit)
+                reply = await chat.complete(messages, max_tokens=SUB_QUESTION_TOKENS)
+                return read_sub_questions(reply), "an empty reply"
+            reply = await chat.complete(
+                sub_question_messages(text, contexts, limit),
                 max_tokens=reply_tokens(limit),
                 json_schema=reply_schema(limit),
             )
+        asked = read_questions(reply, limit)
+        return asked or [], "nothing missing" if asked == [] else f"no question in the reply: {reply[:200]!r}"
 
     def close(self) -> None:
         """Release the store."""

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("systems/*/README.md")]
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md"), *ROOT.glob("systems/*/README.md")]
 )
 _NAMED = re.compile(r"\b(?:configs|scripts|docs)/[\w./-]+\.(?:yaml|py|md)\b")
 _LINKED = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")

@@ -112,6 +112,10 @@ class BertScoreParams(Params):
     roberta-large, or a folder. Scores of different encoders are not comparable."""
     num_layers: int | None = Field(None, ge=0)
     """The layer whose vectors are compared; default: the one that the bert-score package lists for the model."""
+    truncate: bool = False
+    """Whether contexts, and facts, are each one text of which only the beginning is compared, as much as the
+    encoder reads (mostly 512 tokens). The bert-score package does so with a long text.
+    """
 
     summaries: bool = False
     """Also the answer against its contexts, as if it were a summary of them (RAG-Eval's table 3)."""
@@ -132,8 +136,9 @@ class _Finding(NamedTuple):
 class BertScoreEvaluator:
     """Contexts against gold evidence, answers against reference answers."""
 
-    def __init__(self, table: TokenTable, runtime: EvaluationRuntime) -> None:
+    def __init__(self, table: TokenTable, runtime: EvaluationRuntime, truncate: bool = False) -> None:
         self._table = table
+        self._truncate = truncate
         self._runtime = runtime
 
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
@@ -148,7 +153,7 @@ class BertScoreEvaluator:
 
     async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         """Every metric of every case; new texts are embedded first."""
-        await self._embed([text for case in cases for text in _texts(case)])
+        await self._embed([text for case in cases for text in self._texts(case)])
         return [score for case in cases for score in self._scores(case)]
 
     def close(self) -> None:
@@ -218,27 +223,28 @@ class BertScoreEvaluator:
         return _Finding(best, f"{best.candidate_tokens:,} tokens against {bounded(nearest, _LONGEST_SHOWN)!r}")
 
     def _match(self, candidate: Sequence[str], reference: Sequence[str]) -> Agreement:
-        wanted = [window for text in reference for window in self._table.windows(text)]
-        return match((window for text in candidate for window in self._table.windows(text)), wanted)
+        wanted = [window for text in self._parts(reference) for window in self._table.windows(text)]
+        return match((window for text in self._parts(candidate) for window in self._table.windows(text)), wanted)
+
+    def _parts(self, texts: Sequence[str]) -> Sequence[str]:
+        return [" ".join(texts)] if self._truncate else texts
+
+    def _texts(self, case: ScoringInput) -> Iterator[str]:
+        """All texts that the metrics of this case compare."""
+        sides = {_PLACES[measure][0] for measure in case.measures}
+        answer = case.prediction.answer or ""
+        if "answer" in sides and not abstains(answer):
+            yield from (answer, *_answers(case.reference))
+        if "summary" in sides:
+            yield from (answer, *self._parts([context.text for context in case.prediction.contexts]))
+        for side in sorted(sides - {"answer", "summary"}):
+            contexts = _contexts(case, side)
+            yield from self._parts([context.text for context in contexts])
+            yield from self._parts(_facts(case.reference) if contexts else [])
 
 
 def _contexts(case: ScoringInput, side: str) -> list[Context]:
     return [one for one in case.prediction.contexts if side == "context" or one.kind != "triplet"]
-
-
-def _texts(case: ScoringInput) -> Iterator[str]:
-    """All texts that the metrics of this case compare."""
-    sides = {_PLACES[measure][0] for measure in case.measures}
-    answer = case.prediction.answer or ""
-    if "answer" in sides and not abstains(answer):
-        yield from (answer, *_answers(case.reference))
-    if "summary" in sides:
-        yield from (answer, *(context.text for context in case.prediction.contexts))
-    # The contexts of `text` are a subset of those of `context`.
-    for side in sorted(sides - {"answer", "summary"})[:1]:
-        contexts = _contexts(case, side)
-        yield from (context.text for context in contexts)
-        yield from _facts(case.reference) if contexts else ()
 
 
 def _facts(reference: Reference) -> list[str]:
@@ -251,7 +257,8 @@ def _answers(reference: Reference) -> list[str]:
 
 
 def _build(params: BertScoreParams, runtime: EvaluationRuntime) -> BertScoreEvaluator:
-    return BertScoreEvaluator(TokenTable(_encoder(params), cache_dir()), runtime)
+    table = TokenTable(_encoder(params), cache_dir(), 1 if params.truncate else None)
+    return BertScoreEvaluator(table, runtime, params.truncate)
 
 
 def _encoder(params: BertScoreParams) -> Encoder:

@@ -86,8 +86,10 @@ class TokenTable:
     holds only a few windows.
     """
 
-    def __init__(self, encoder: Encoder, folder: Path) -> None:
+    def __init__(self, encoder: Encoder, folder: Path, most_windows: int | None = None) -> None:
+        """`most_windows`: how many of a text count; None: all."""
         self._encoder = encoder
+        self._most_windows = most_windows
         self._file = _VectorFile(folder)
         self._kept: dict[str, list[_Kept]] = {}
 
@@ -98,7 +100,7 @@ class TokenTable:
 
     def add(self, texts: Iterable[str]) -> Iterator[str]:
         """Embed missing texts, reporting each; a full disk raises `StoreError`."""
-        missing = [(text, self._encoder.split(text)) for text in self.missing(texts)]
+        missing = [(text, self._encoder.split(text)[: self._most_windows]) for text in self.missing(texts)]
         vectors = self._encoder.embed(window for _, windows in missing for window in windows)
         for text, windows in missing:
             # In this order, zip consumes no vector after the last window.

@@ -11,6 +11,7 @@ from harness.display import Drawing
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure
 from harness.display.text_format import counted, file_name, number
 from harness.report.figures.marks import alt_of, name_of, wrapped
+from harness.report.tables.costs import percent_of_ram
 from harness.report.view import Group, RunView
 from harness.statistics.resource_usage import QUANTITIES, ResourceSample
 
@@ -88,6 +89,11 @@ def _draw(view: RunView, new_figure: NewFigure) -> Drawing:
     cpu.set_ylabel("CPU, % of all cores" if per_core else "CPU, % (processes: of one core)")
     ram.set_ylabel("RAM, GB")
     ram.set_xlabel(f"time, {whole.unit[1]}")
+    if share := percent_of_ram(view):
+        percent = ram.secondary_yaxis(
+            "right", functions=(lambda gb: gb * 1e9 * share, lambda at: at / 1e9 / share)
+        )
+        percent.set_ylabel("% of the machine's")
     for axes in (cpu, ram):
         axes.set_ylim(bottom=0)
         axes.grid(axis="y", color=LIGHT, linewidth=0.6)

@@ -25,7 +25,7 @@ from harness.statistics.cost import PREFIX, is_lower_bound
 from harness.statistics.resource_usage import NOT_SAMPLED, PHASES
 
 THROTTLED = "mean seconds in which every open model call of a query waited for a rate limit"
-_USED = ("model_calls", "input_tokens", "output_tokens", "cached_tokens", "usd")
+_USED = ("model_calls", "input_tokens", "generator_input_tokens", "output_tokens", "cached_tokens", "usd")
 _WALL = ("wall_s_p50", "wall_s")
 _GB = 1e-9
 _LONGEST_ID = 200
@@ -36,12 +36,22 @@ Used = tuple[Quantity | None, ...]
 
 
 def query_cost_table(group: Group) -> Table:
-    header: tuple[str, ...] = ("system", "input tokens", "output tokens", "model calls", "latency p50, s")
-    header += ("p95, s", "mean, s", "n", "wall p50, s", "wall mean, s", "throttled, s", "USD per query")
+    header: tuple[str, ...] = ("system", "input tokens", "of them generator's", "output tokens", "model calls")
+    header += (
+        "latency p50, s",
+        "p95, s",
+        "mean, s",
+        "n",
+        "wall p50, s",
+        "wall mean, s",
+        "throttled, s",
+        "USD per query",
+    )
     header += ("USD for all answers", "failed, %")
     rows = []
     for view in group.views:
-        means = [cost_of(view, name) for name in ("input_tokens", "output_tokens", "model_calls")]
+        names = ("input_tokens", "generator_input_tokens", "output_tokens", "model_calls")
+        means = [cost_of(view, name) for name in names]
         times = [cost_quantity(view.row(f"latency_s{end}")) for end in ("_p50", "_p95", "")]
         rest = [cost_quantity(view.row(name)) for name in (*_WALL, "throttled_s", "usd", "answer_usd_total")]
         failed = rare(view.n_errors / view.n_answered) if view.n_answered else None
@@ -49,7 +59,7 @@ def query_cost_table(group: Group) -> Table:
     bound = "≥: a lower bound, because a server did not count all tokens or queries timed out"
     if any(self_reported_mark(view, "tokens") for view in group.views):
         bound += f"; {AS_REPORTED}: by a pipeline itself, for models that are not metered"
-    note = f"Each sampled query counts the same. {FAILING} {bound}."
+    note = f"Each sampled query counts the same. The other input tokens are an embedder's. {FAILING} {bound}."
     return Table("query_cost", "Cost and time of a query", header, tuple(rows), note=note)
 
 
@@ -104,7 +114,8 @@ def restricted(group: Group) -> str:
 
 def phases_table(group: Group) -> Table:
     """Model calls for building the index and for answering, and a query's share of both; judges separately."""
-    header = ("system", "phase", "model calls", "input tokens", "output tokens", "cached tokens", "USD", "n")
+    header: tuple[str, ...] = ("system", "phase", "model calls", "input tokens", "of them generator's")
+    header += ("output tokens", "cached tokens", "USD", "n")
     rows = tuple(
         (printable(view.label), phase, *used, n) for view in group.views for phase, used, n in _phases(view)
     )
@@ -190,8 +201,8 @@ def ledger_table(group: Group) -> Table | None:
 
 def resources_table(group: Group) -> Table | None:
     """CPU and RAM: mean / maximum for each phase; None without samples."""
-    header: tuple[str, ...] = ("system", "phase", "machine CPU, %", "machine RAM, GB", "system CPU, %")
-    header += ("system RAM, GB", "server CPU, %", "server RAM, GB")
+    header: tuple[str, ...] = ("system", "phase", "machine CPU, %", "machine RAM, GB", "machine RAM, %")
+    header += ("system CPU, %", "system RAM, GB", "server CPU, %", "server RAM, GB")
     whose = [("machine", "ram_bytes"), ("system", "rss_bytes"), ("server", "rss_bytes")]
     if any(_sampled(view, phase, "database_cpu_percent") for view in group.views for phase in PHASES):
         header += ("database CPU, %", "database RAM, GB")
@@ -207,6 +218,9 @@ def resources_table(group: Group) -> Table | None:
             for who, memory in whose:
                 cells.append(_sampled(view, phase, f"{who}_cpu_percent"))
                 cells.append(_sampled(view, phase, f"{who}_{memory}", _GB))
+                if who == "machine":
+                    scale = percent_of_ram(view)
+                    cells.append(None if scale is None else _sampled(view, phase, f"{who}_{memory}", scale))
             cells += [plain(view.value(f"{phase}_{what}_rss_bytes"), _GB) for what in ("peak", "embedder")]
             rows.append((printable(view.label), phase, *cells, count(sampled.n_scored)))
     note = (
@@ -215,6 +229,12 @@ def resources_table(group: Group) -> Table | None:
         "loading the embedder and its library in the system's process."
     )
     return Table("resources", "CPU and RAM", header, tuple(rows), note=note) if rows else None
+
+
+def percent_of_ram(view: RunView) -> float | None:
+    """Percent of the machine's memory that a byte is; None if its size is not known."""
+    whole = view.manifest.machine.get("ram_bytes")
+    return 100 / whole if isinstance(whole, int) and whole > 0 else None
 
 
 def _sampled(view: RunView, phase: str, quantity: str, scale: float = 1.0) -> Entry:

@@ -37,6 +37,7 @@ class _GraphBuilder:
         self._kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
         # A dict as a set in insertion order, which is corpus order.
         self._stated_by: defaultdict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
+        self._dates: defaultdict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
         self._mentions: set[tuple[str, str]] = set()
 
     def add(self, chunk_id: str, graph: TextGraph) -> None:
@@ -49,7 +50,9 @@ class _GraphBuilder:
             head = self._count_mention(chunk_id, triplet.head)
             tail = self._count_mention(chunk_id, triplet.tail)
             if head and tail and head != tail:
-                self._stated_by[head, self._relation(triplet.relation), tail][chunk_id] = None
+                key = (head, self._relation(triplet.relation), tail)
+                self._stated_by[key][chunk_id] = None
+                self._dates[key].update(dict.fromkeys(date for dated, date in graph.dates if dated == triplet))
 
     def _count_mention(self, chunk_id: str, name: str) -> str:
         """Count the spelling and the mention; returns the entity's id, empty if the name cannot be one."""
@@ -81,8 +84,8 @@ class _GraphBuilder:
     def relations(self) -> tuple[Relation, ...]:
         """The relations by head, relation and tail."""
         return tuple(
-            Relation(head, relation, tail, tuple(self._stated_by[head, relation, tail]))
-            for head, relation, tail in sorted(self._stated_by)
+            Relation(*key, chunk_ids=tuple(self._stated_by[key]), dates=tuple(self._dates[key]))
+            for key in sorted(self._stated_by)
         )
 
     def mentions(self) -> tuple[Mention, ...]:

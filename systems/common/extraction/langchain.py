@@ -8,10 +8,12 @@ from typing import Any
 
 from harness.core.errors import HarnessError, need
 from harness.core.records import Triplet
+from harness.extraction.entity_names import one_line
 from harness.extraction.types import FoundEntity, TextGraph
 from harness.llm_utils.concurrency import Progress, map_bounded
 from harness.protocols import ChatModel
 from systems.common.chunking import Chunk
+from systems.common.extraction.extractor import Focus
 from systems.common.headings import passage_text
 
 # LangChain's prompt leaves the format to the schema; a server that knows no schemas needs it in words.
@@ -45,13 +47,14 @@ class LangChainExtractor:
         concurrency: int = 8,
         max_tokens: int = 1500,
         progress: Progress,
+        focus: Focus = Focus(),  # noqa: B008 - it is frozen
     ) -> None:
         """At most `concurrency` calls run at once; the limiter of the model role may allow fewer. `max_tokens`
         limits each reply. Imports LangChain, which takes seconds.
         """
         check_langchain()
-        self._first = _transformer(chat, max_tokens, "")
-        self._second = _transformer(chat, max_tokens, _REMINDER)
+        self._first = _transformer(chat, max_tokens, "", focus)
+        self._second = _transformer(chat, max_tokens, _REMINDER, focus)
         self._concurrency = concurrency
         self._progress = progress
 
@@ -78,14 +81,20 @@ class LangChainExtractor:
             return replace(await _graph(self._second, text), asked_again=True)
 
 
-def _transformer(chat: ChatModel, max_tokens: int, instructions: str) -> Any:
+def _transformer(chat: ChatModel, max_tokens: int, instructions: str, focus: Focus) -> Any:
     from langchain_core.runnables import RunnableLambda
     from langchain_experimental.graph_transformers import LLMGraphTransformer
 
     from systems.common.langchain_chat import MeteredChatModel
 
     model = MeteredChatModel(chat=chat, max_tokens=max_tokens)
-    transformer = LLMGraphTransformer(llm=model, additional_instructions=instructions)
+    transformer = LLMGraphTransformer(
+        llm=model,
+        additional_instructions=instructions,
+        allowed_nodes=list(focus.entity_types),
+        allowed_relationships=list(focus.relation_types),
+        relationship_properties=["date"] if focus.dates else False,
+    )
     transformer.chain = transformer.chain | RunnableLambda(_parsed)
     return transformer
 
@@ -105,14 +114,16 @@ async def _graph(transformer: Any, text: str) -> TextGraph:
     with tracing_context(enabled=False):
         found = await transformer.aprocess_response(Document(page_content=text))
     ends = (end for relation in found.relationships for end in (relation.source, relation.target))
+    triplets = [
+        Triplet(str(relation.source.id), relation.type, str(relation.target.id))
+        for relation in found.relationships
+    ]
+    stated = ((relation.properties or {}).get("date") for relation in found.relationships)
+    dates = ((one, one_line(str(date))) for one, date in zip(triplets, stated, strict=True) if date)
     return TextGraph(
         entities=tuple(dict.fromkeys(_entities((*found.nodes, *ends)))),
-        triplets=tuple(
-            dict.fromkeys(
-                Triplet(str(relation.source.id), relation.type, str(relation.target.id))
-                for relation in found.relationships
-            )
-        ),
+        triplets=tuple(dict.fromkeys(triplets)),
+        dates=tuple(dates),
     )
 
 

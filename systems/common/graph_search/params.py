@@ -16,8 +16,8 @@ class GraphSearchParams(SearchParams):
     """Parameters that do not change the index."""
 
     mode: Mode = "hybrid"
-    """`hybrid`: passages by `search`, then triplets (thesis); `triplets`: only the graph; `triplets+text`:
-    the passages that state the triplets (no passage search), then the triplets."""
+    """`hybrid`: passages by `search`, then triplets; `triplets`: only the graph; `triplets+text`: the passages
+    that state the triplets (no passage search), then the triplets. With `prompts=thesis` triplets come first."""
     top_k: int = Field(3, ge=1, le=1000)
     """Passages for the generator; none in mode `triplets`."""
     max_triplets: int = Field(10, ge=1, le=1000)
@@ -32,9 +32,10 @@ class GraphSearchParams(SearchParams):
     """`hybrid`: whether passages that mention the question's entities are fused with those of the search. None:
     only if the search is `dense`, because BM25 finds names anyway.
     """
-    rank: Literal["meaning", "words"] = "meaning"
+    rank: Literal["meaning", "words", "none"] = "meaning"
     """Order and text of triplets. `meaning`: by similarity of their sentences to the question, each with its
-    sentence, publisher and date; `words`: by shared words, without sentences (thesis).
+    sentence, publisher and date; `words`: by shared words, without sentences; `none`: entity by entity as full
+    text found them, without sentences (thesis).
     """
     hops: int = Field(1, ge=1, le=2)
     """Maximum distance of triplets from the question's entities; 2: also triplets of neighbours."""

@@ -1,7 +1,7 @@
 """Contexts for the generator: passages and triplets of the graph."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -25,6 +25,7 @@ from systems.common.sentence_search import StatedTriplet
 if TYPE_CHECKING:
     from harness.protocols import Vectors
 
+_ARROW = "({})-[{}]->({})"
 _NEIGHBOURS = 200
 """Maximum triplets of the question's entities, best first, that are followed in a second hop."""
 
@@ -39,11 +40,13 @@ class Found:
     triplets: Sequence[Context]
     ranking: Places | None
     """The ranking of passages, including those below the contexts."""
+    triplets_first: bool = False
 
     @property
     def contexts(self) -> tuple[Context, ...]:
-        """As the generator sees them: passages, then triplets."""
-        return (*self.passages, *self.triplets)
+        """In the order in which the generator sees them."""
+        parts = (self.triplets, self.passages) if self.triplets_first else (self.passages, self.triplets)
+        return (*parts[0], *parts[1])
 
     @property
     def trace(self) -> tuple[Step, ...]:
@@ -91,7 +94,8 @@ class GraphRetrieval:
             candidates = await self._candidates(question, entities)
             statements = await self._statements(vector, candidates)
         passages, ranking = await self._passages(question, vector, entities, candidates, statements)
-        return Found(names, entities, passages, self._shown(candidates, statements, passages), ranking)
+        triplets = self._shown(candidates, statements, passages)
+        return Found(names, entities, passages, triplets, ranking, self._params.prompts == "thesis")
 
     async def _embedded(self, question: str) -> "Vectors | None":
         if not self._params.by_meaning:
@@ -121,21 +125,28 @@ class GraphRetrieval:
             return await ask_for_names(self._runtime.chat, question)
 
     async def _candidates(self, question: str, entities: Sequence[EntityHit]) -> list[StoredTriplet]:
-        """The triplets of the entities and, with two hops, of their neighbours, ordered by shared words."""
+        """The triplets of the entities and, with two hops, of their neighbours, in the order of `rank`."""
         ranks = {hit.entity_id: rank for rank, hit in enumerate(entities)}
-        near = rank_triplets(question, ranks, await self._graph.store.triplets_of(list(ranks)))
+        near = self._ranked(question, ranks, await self._graph.store.triplets_of(list(ranks)))
         if self._params.hops == 1:
             return near
         ends = [end for each in near[:_NEIGHBOURS] for end in (each.head_id, each.tail_id) if end not in ranks]
         met = {end: rank for rank, end in enumerate(dict.fromkeys(ends), start=len(ranks))}
         known = set(near)
         beyond = [each for each in await self._graph.store.triplets_of(list(met)) if each not in known]
-        return near + rank_triplets(question, met, beyond)
+        return near + self._ranked(question, met, beyond)
+
+    def _ranked(
+        self, question: str, ranks: Mapping[str, int], triplets: Sequence[StoredTriplet]
+    ) -> list[StoredTriplet]:
+        if self._params.rank != "none":
+            return rank_triplets(question, ranks, triplets)
+        return sorted(triplets, key=lambda each: min(ranks[end] for end in each.ends if end in ranks))
 
     async def _statements(
         self, vector: "Vectors | None", candidates: Sequence[StoredTriplet]
     ) -> list[StatedTriplet]:
-        if self._params.rank == "words" or vector is None:
+        if self._params.rank != "meaning" or vector is None:
             return []
         # Sentences that are in a passage are dropped later, at most one passage's worth per passage.
         wanted = self._params.max_triplets + 20 * self._params.top_k
@@ -163,7 +174,7 @@ class GraphRetrieval:
         """The passages that state the shown triplets, and more as needed for the ranking."""
         most = self._params.max_triplets
         stating = [each.sentence.chunk_id for each in statements[:most]]
-        if self._params.rank == "words":
+        if self._params.rank != "meaning":
             stating = [chunk_id for triplet in candidates[:most] for chunk_id in triplet.chunk_ids]
         with self._runtime.stage("retrieve"):
             return await self._graph.store.chunks(list(dict.fromkeys(stating))[: max(KEPT, self._params.top_k)])
@@ -189,28 +200,23 @@ class GraphRetrieval:
     ) -> list[Context]:
         """The triplets as the generator sees them, without sentences that are already in a passage."""
         most = self._params.max_triplets
-        if self._params.rank == "words":
-            return [_as_context(triplet) for triplet in candidates[:most]]
+        if self._params.rank != "meaning":
+            form = "({}, {}, {})" if self._params.rank == "none" else _ARROW
+            return [self._as_context(triplet, form) for triplet in candidates[:most]]
         texts = [(set(passage.doc_ids), passage.text) for passage in passages]
         fresh = (
             each
             for each in statements
             if not any(each.sentence.doc_id in docs and each.sentence.text in text for docs, text in texts)
         )
-        return [_with_sentence(each) for each in islice(fresh, most)]
+        return [self._with_sentence(each) for each in islice(fresh, most)]
 
+    def _as_context(self, triplet: StoredTriplet, form: str = _ARROW) -> Context:
+        stated = Triplet(triplet.head, triplet.relation, triplet.tail)
+        dates = self._graph.dates_of(triplet)
+        text = f"{form.format(*stated)} ({'; '.join(dates)})" if dates else form.format(*stated)
+        return Context(text=text, doc_ids=triplet.doc_ids, kind="triplet", triplets=(stated,))
 
-def _as_context(triplet: StoredTriplet) -> Context:
-    stated = Triplet(triplet.head, triplet.relation, triplet.tail)
-    text = f"({stated.head})-[{stated.relation}]->({stated.tail})"
-    return Context(text=text, doc_ids=triplet.doc_ids, kind="triplet", triplets=(stated,))
-
-
-def _with_sentence(statement: StatedTriplet) -> Context:
-    bare, sentence = _as_context(statement.triplet), statement.sentence
-    return bare.model_copy(
-        update={
-            "text": f"{bare.text}: {sentence.searched}",
-            "doc_ids": (sentence.doc_id,),
-        }
-    )
+    def _with_sentence(self, statement: StatedTriplet) -> Context:
+        bare, sentence = self._as_context(statement.triplet), statement.sentence
+        return bare.model_copy(update={"text": f"{bare.text}: {sentence.searched}", "doc_ids": (sentence.doc_id,)})

@@ -50,6 +50,11 @@ class StoredTriplet:
     doc_ids: tuple[str, ...]
     """Documents of the chunks that state it, in the same order, without duplicates."""
 
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The ids of its entities."""
+        return self.head_id, self.tail_id
+
 
 @dataclass(frozen=True)
 class Sources:

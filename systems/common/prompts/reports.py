@@ -8,6 +8,8 @@ from harness.protocols import Message
 
 REPORT_MAX_TOKENS = 1200
 MAP_MAX_TOKENS = 800
+LIBRARY_MAP_TOKENS = 2000
+"""Of a map call with the library's prompt: the library sets no limit, and that of an answer is too small."""
 MAX_FINDINGS, MAX_POINTS = 5, 5
 MAX_TITLE, MAX_SUMMARY, MAX_HEADLINE, MAX_EXPLANATION, MAX_POINT = 100, 600, 120, 400, 300
 

@@ -339,3 +339,14 @@ def test_on_request_the_answer_is_held_against_its_contexts_too(
     assert values(found, "summary") == (round(2 / 3, 6), 0.5, round(2 * (2 / 3) * 0.5 / (2 / 3 + 0.5), 6))
     assert values(scores_of(scorer, gold("a"), answered("a")), "summary") == (0.0, 0.0, 0.0)
     evaluator.close()
+
+
+def test_truncated_contexts_are_one_text_of_which_the_first_window_counts(
+    encoder: WordEncoder, runtime: BareEvaluation, tmp_path: Path
+) -> None:
+    evaluator = BertScoreEvaluator(TokenTable(encoder, tmp_path, 1), runtime, truncate=True)
+    record = answered(contexts=passages("a b c", "d e f"))
+    found = scores_of(Scorer("bertscore", MEASURES, evaluator), gold("a d", "e f"), record)
+    evaluator.close()
+    # "a b c d" against "a d e f"
+    assert values(found, "context") == (0.5, 0.5, 0.5)

@@ -106,7 +106,7 @@ def test_a_matrix_spans_cells_that_share_one_index() -> None:
         (["matrix.answer.topk=[1]"], "did you mean 'top_k'?"),
         (["per_system.naive.answer.topk=3"], "did you mean 'top_k'?"),
         (["per_system.nave.answer.top_k=3"], "did you mean 'naive'?"),
-        (["answer.styel=short"], "unknown key 'answer.styel': known: fetch_k, rerank, search, top_k"),
+        (["answer.styel=short"], "unknown key 'answer.styel': known: fetch_k, prompts, rerank, search, top_k"),
         (["index.chunk_size=0"], "index.chunk_size"),
         (["index.chunk_overlap=1200"], "chunk_overlap must be smaller"),
         (["systems=[]"], "nothing to run"),

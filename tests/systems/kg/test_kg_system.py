@@ -1,5 +1,8 @@
 """kg over the real stores, with a scripted model."""
 
+import json
+from contextlib import closing
+
 import pytest
 from kg_corpus import CORPUS, THESIS, ask, loaded, of_kind, scripted
 from runtimes import Asked, BareRuntime, Chat
@@ -54,6 +57,18 @@ async def test_hybrid_gives_the_nearest_passages_and_then_the_triplets_of_the_qu
     assert contexts[-1].doc_ids == ("d0",)
     assert contexts[-1].triplets == (Triplet("Tidewright Power", "BUILDS_TURBINES_FOR", "Gull Sound"),)
     assert [context.triplets for context in contexts[:2]] == [(), ()]
+
+
+async def test_dates_of_relations_stand_behind_their_triplets(runtime: BareRuntime) -> None:
+    fact = {"head": "Norrand Rail", "relation": "runs", "tail": "the Coastal Line"}
+    runtime.chat = Chat(lambda _: json.dumps({"triplets": [{**fact, "date": "2021"}]}))
+    params = GraphIndexParams(dates=True), GraphSearchParams(rank="words")
+    with closing(KgSystem(*params, runtime)) as built:
+        await built.index(CORPUS[1:2])
+    with closing(KgSystem(*params, runtime)) as system:
+        await system.load()
+        contexts = (await system.answer(Query(query_id="q", text="Who runs the Coastal Line?"))).contexts
+    assert of_kind(contexts, "triplet") == ["(Norrand Rail)-[RUNS]->(the Coastal Line) (2021)"]
 
 
 async def test_passages_by_words_embed_nothing(indexed: BareRuntime) -> None:

@@ -9,6 +9,7 @@ from harness.core.records import Document, Triplet
 from harness.extraction.types import TextGraph
 from systems.common.chunking import Chunk, ChunkParams, iter_chunks
 from systems.common.extraction.bounded import BoundedExtractor
+from systems.common.extraction.extractor import Focus
 from systems.common.prompts.triplets import MAX_TRIPLETS
 
 SOLVANE = Triplet("Ingrid Solvane", "runs", "Tidewright Power")
@@ -43,6 +44,19 @@ async def test_each_chunk_is_one_call_that_shows_its_heading_and_text_between_th
     assert first.max_tokens is not None
     assert first.json_schema is not None
     assert first.json_schema["properties"]["triplets"]["maxItems"] == MAX_TRIPLETS
+
+
+async def test_a_focus_names_kinds_and_relations_and_reads_dates() -> None:
+    other = Triplet("Ingrid Solvane", "likes", "tea")
+    listed = [{**SOLVANE._asdict(), "date": "May 2023"}, {**other._asdict(), "date": "today"}]
+    chat = Chat(lambda _: json.dumps({"triplets": listed}))
+    focus = Focus(("person", "company"), ("runs", "built"), dates=True)
+    (found,) = await BoundedExtractor(chat, lambda *_: None, focus).extract(chunks("Text."))
+    assert found == TextGraph(triplets=(SOLVANE,), dates=((SOLVANE, "May 2023"),))
+    (asked,) = chat.calls
+    assert all(word in asked.text for word in ("person, company", "runs, built", '"date"'))
+    parts = (asked.json_schema or {})["properties"]["triplets"]["items"]["properties"]
+    assert (parts["relation"]["enum"], "date" in parts) == (["runs", "built"], True)
 
 
 async def test_prose_is_asked_for_once_more_and_then_a_failure_of_that_chunk_alone() -> None:

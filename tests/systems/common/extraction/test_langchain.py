@@ -13,6 +13,7 @@ from harness.core.records import Document, Span, Triplet
 from harness.extraction.types import FoundEntity, TextGraph
 from harness.protocols import ChatModel, Message
 from systems.common.chunking import Chunk
+from systems.common.extraction.extractor import Focus
 from systems.common.extraction.langchain import LangChainExtractor, check_langchain
 
 TEXT = "Tim Cook runs {Apple}."
@@ -41,7 +42,7 @@ def chunk(text: str = TEXT, title: str = "News") -> Chunk:
     return Chunk("000000-00000", text, Span(doc_id="d", start=0, end=len(text)), document)
 
 
-def extractor(chat: ChatModel, progress: Callable[[int, int], None] = lambda *_: None, **options: int) -> Any:
+def extractor(chat: ChatModel, progress: Callable[[int, int], None] = lambda *_: None, **options: Any) -> Any:
     return LangChainExtractor(chat, progress=progress, **options)
 
 
@@ -50,6 +51,20 @@ async def extract(*replies: str) -> tuple[TextGraph, Chat]:
     left = iter(replies)
     chat = Chat(lambda _: next(left))
     return (await extractor(chat).extract([chunk()]))[0], chat
+
+
+@pytest.mark.slow
+async def test_a_focus_keeps_the_kinds_and_relations_it_names_and_reads_dates() -> None:
+    edge = {"source_node_id": "Tim Cook", "source_node_type": "Person", "target_node_id": "Apple"}
+    edge = {**edge, "target_node_type": "Company", "type": "WORKS_FOR"}
+    dated = {**edge, "properties": [{"key": "date", "value": "2011"}]}
+    reply = json.dumps({"nodes": [], "relationships": [dated, {**edge, "type": "LIKES", "properties": []}]})
+    chat = Chat(lambda _: reply)
+    focus = Focus(("Person", "Company"), ("WORKS_FOR",), dates=True)
+    (found,) = await LangChainExtractor(chat, progress=lambda *_: None, focus=focus).extract([chunk()])
+    assert found.triplets == (Triplet("Tim Cook", "WORKS_FOR", "Apple"),)
+    assert found.dates == ((found.triplets[0], "2011"),)
+    assert "WORKS_FOR" in json.dumps(chat.calls[0].json_schema)
 
 
 @pytest.mark.slow
