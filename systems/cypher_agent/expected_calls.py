@@ -24,7 +24,7 @@ def expect(index: AgentIndexParams, answer: AnswerParams, workload: Workload) ->
     if index.schema is None:
         schema, (graph, notes) = DOCUMENTS, expected_graph(index, passages)
     else:
-        (_, schema), graph, notes = read_schema(index.schema), passages.embedding(index.headings), ()
+        (_, schema), graph, notes = read_schema(index.schema), passages.embedding(index.headings is True), ()
     question = typical_question(workload.queries)
     first = cypher_messages(question, () if index.schema else _PUBLISHERS, schema)
     prompts = [first, *[repair_messages(first, _STATEMENT, _STATEMENT)] * answer.repairs]
@@ -44,11 +44,10 @@ def expect(index: AgentIndexParams, answer: AnswerParams, workload: Workload) ->
             for prompt in decisions
         ]
         most = f"{answer.rounds} rounds with {most}"
+    calls = [*asked, answer_call(workload, longest, answer.prompts)]
     return Expected(
         index=graph,
-        query=search(
-            workload, [*asked, answer_call(workload, longest, answer.prompts)], searches=int(answer.is_dense)
-        ),
+        query=search(workload, calls, searches=int(answer.is_dense)),
         most=most,
         notes=notes,
     )

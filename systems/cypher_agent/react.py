@@ -70,9 +70,9 @@ class ReactAgent:
             else:
                 acting.observe(decision, reply, await self._observation(chat, decision, question, acting))
         contexts = tuple(acting.contexts.values())
-        return (
-            await answer_by(self._runtime, self._params.prompts, question, contexts) if contexts else ABSTENTION
-        ), acting
+        if not contexts:
+            return ABSTENTION, acting
+        return await answer_by(self._runtime, self._params.prompts, question, contexts), acting
 
     async def _observation(self, chat: ChatModel, decision: Decision, question: str, acting: Acting) -> str:
         asked = decision.said or question
