@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from command_line import SMOKE, CommandLineHere, over_http
-from neo4j_server import Neo4jServer
 
 from harness.models.fake_model import FakeScript
 from harness.store import RunDir
@@ -161,17 +160,6 @@ def test_a_graph_database_that_is_down_stops_every_cell_before_anything_is_paid(
     assert "scripts/neo4j start" in line
     assert server.model.served["calls"] == 0
     assert list(here.results.glob("demo--*")) == []
-
-
-def test_a_wrong_password_is_one_line_that_does_not_hold_it(
-    here: CommandLineHere, serve: Any, neo4j_server: Neo4jServer
-) -> None:
-    server = serve()
-    words = ("run", "--config", str(SMOKE), "--quiet", *KG_ON_NEO4J, *over_http("generator", server))
-    line = here.refused(*words, **{**neo4j_server.environment, "NEO4J_PASSWORD": "not-the-password"})
-    assert "refuses the password of neo4j: set NEO4J_PASSWORD" in line
-    assert "not-the-password" not in line
-    assert server.model.served["calls"] == 0
 
 
 @pytest.mark.usefixtures("workers_here")
