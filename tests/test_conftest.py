@@ -27,5 +27,5 @@ subprocess.run([sys.executable, "-c", {inside!r}], check=True)
 def test_what_asks_for_a_neo4j_is_told_by_its_file_and_the_fixtures_beside_it() -> None:
     tests = CONFTEST.parent
     asking = {file.name for file in tests.rglob("test_*.py") if asks_for_a_server(file)}
-    assert {"test_both_stores.py", "test_neo4j_server.py", "test_shared_work.py", "test_refusals.py"} <= asking
-    assert {"test_neo4j_script.py", "test_budget.py"} & asking == set()
+    assert {"test_both_stores.py", "test_neo4j_server.py", "test_shared_work.py"} <= asking
+    assert {"test_neo4j_script.py", "test_refusals.py"} & asking == set()

@@ -52,6 +52,7 @@ def priced(server: FakeServer, role: str = "generator") -> list[str]:
     return over_http(role, server, model="gpt-4o-mini")
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_tokens_stop_the_answers_and_a_larger_budget_goes_on(here: CommandLineHere, serve: Any) -> None:
     server = serve(FakeScript(latency_s=0.05))
     words = [*BY_HEART, *over_http("generator", server), "--set", "limits.concurrency=4"]

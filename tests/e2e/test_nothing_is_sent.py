@@ -35,7 +35,7 @@ def commands(tmp_path: Path, guard: Guard) -> list[list[str]]:
         (weights / file.name).symlink_to(fetch(file))
     shutil.copy(REPOSITORY / "docs" / "examples" / "pipelines" / "my_chain.py", tmp_path)
     slowly = ("--set", "models.generator.options.latency_s=2.8", "--set", "dataset.sample.per_type=6")
-    few = ("--set", "dataset.sample.per_type=1")
+    few = ("--set", "dataset.sample.per_type=1", "--set", "models.embedder.provider=fake")
     others = ("-s", "lightrag", "-s", "langchain:my_chain:make_chain")
     return [
         python_command("harness.cli.main", "run", "-s", "naive", *FAKE, *slowly, "--records-only"),

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import SMOKE, CommandLine, CommandLineHere, over_http
-from neo4j_server import Neo4jServer
+from command_line import SMOKE, CommandLineHere, over_http
 
 from harness.models.fake_model import FakeScript
 from harness.store import RunDir
@@ -17,10 +16,10 @@ from harness.store import RunDir
 pytestmark = pytest.mark.slow
 
 
-def test_an_unknown_key_in_the_yaml_names_the_nearest(cli: CommandLine) -> None:
-    config = cli.folder / "bench.yaml"
+def test_an_unknown_key_in_the_yaml_names_the_nearest(here: CommandLineHere) -> None:
+    config = here.folder / "bench.yaml"
     config.write_text("dataset: {name: demo, smaple: full}\n")
-    assert "did you mean 'sample'" in cli.refused("run", "--config", str(config))
+    assert "did you mean 'sample'" in here.refused("run", "--config", str(config))
 
 
 @pytest.mark.parametrize(
@@ -90,6 +89,7 @@ def test_a_results_folder_that_cannot_be_written_is_named(here: CommandLineHere)
     assert "cannot write to" in line
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_a_run_of_a_newer_version_is_left_alone(indexed: CommandLineHere) -> None:
     run = RunDir(Path(indexed.run()["path"]))
     manifest = run.path / "manifest.json"
@@ -162,17 +162,7 @@ def test_a_graph_database_that_is_down_stops_every_cell_before_anything_is_paid(
     assert list(here.results.glob("demo--*")) == []
 
 
-def test_a_wrong_password_is_one_line_that_does_not_hold_it(
-    here: CommandLineHere, serve: Any, neo4j_server: Neo4jServer
-) -> None:
-    server = serve()
-    words = ("run", "--config", str(SMOKE), "--quiet", *KG_ON_NEO4J, *over_http("generator", server))
-    line = here.refused(*words, **{**neo4j_server.environment, "NEO4J_PASSWORD": "not-the-password"})
-    assert "refuses the password of neo4j: set NEO4J_PASSWORD" in line
-    assert "not-the-password" not in line
-    assert server.model.served["calls"] == 0
-
-
+@pytest.mark.usefixtures("workers_here")
 def test_an_index_that_needs_a_generator_is_refused_without_one(here: CommandLineHere) -> None:
     words = ("run", "--config", str(SMOKE), "--quiet", "--set", "models.generator={provider: none}")
     assert "'kg' builds its index with a generator" in here.refused(*words, "--system", "kg")
@@ -180,6 +170,7 @@ def test_an_index_that_needs_a_generator_is_refused_without_one(here: CommandLin
     assert here.call(*words, *by_rules).returncode == 0
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_a_model_that_answers_prose_leaves_an_index_that_can_be_used(here: CommandLineHere, serve: Any) -> None:
     """Two calls a chunk, then it is a failed chunk; every query is answered from the passages."""
     server = serve(FakeScript(reply="I see no facts."))

@@ -10,6 +10,7 @@ from typing import Any
 import psutil
 import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere, over_http
+from damaging import WorkersHere
 from killing import journaled, kill_somewhere, what_was_answered
 
 from harness.core.records import RunRecord
@@ -39,9 +40,10 @@ def test_kills_at_random_moments_change_nothing(
         ]
 
     server = serve(FakeScript(latency_s=0.15))
-    whole = CommandLine(tmp_path / "whole", {"RAG_HARNESS_CACHE": str(tmp_path / "whole-cache")})
+    whole = CommandLineHere(tmp_path / "whole", {"RAG_HARNESS_CACHE": str(tmp_path / "whole-cache")})
     whole.folder.mkdir()
-    done = whole.call(*words(server))
+    with WorkersHere():
+        done = whole.call(*words(server))
     assert done.returncode == 0, done.stderr
     calls_of_one_run = server.model.served["calls"]
 

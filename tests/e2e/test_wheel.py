@@ -170,7 +170,11 @@ def test_a_shell_completes_it(bare: Installed, shell: str) -> None:
 
 def test_the_contracts_of_plug_ins_travel_with_it(testing: Installed) -> None:
     (testing.cwd / "test_contract.py").write_text(CONTRACTS)
-    said = testing.says("python", "-m", "pytest", "-q", "-W", "error", "-p", "no:asyncio", "test_contract.py")
+    # All clauses are held against other plug-ins; here those of a system that start one process.
+    some = ("-k", "TestDemo or TestAnswer or answering")
+    said = testing.says(
+        "python", "-m", "pytest", "-q", "-W", "error", "-p", "no:asyncio", *some, "test_contract.py"
+    )
     assert re.search(r"\d{2,} passed", said)
 
 

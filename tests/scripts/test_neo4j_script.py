@@ -348,6 +348,15 @@ def through_eval(
     return server_of(told, clone.state)
 
 
+def without_apoc(folder: Path, real: Mapping[str, str]) -> Path:
+    """The same distribution without its plug-ins."""
+    home = folder / "home"
+    (home / "plugins").mkdir(parents=True)
+    for part in ("bin", "conf", "lib"):
+        (home / part).symlink_to(Path(real["NEO4J_HOME"]) / part)
+    return home
+
+
 def is_running(clone: Clone) -> Callable[[], bool]:
     """Whether the server that runs now still does."""
     server = psutil.Process(int((clone.state / "run" / "neo4j.pid").read_text()))
@@ -399,8 +408,11 @@ def test_a_server_of_the_default_folder_from_start_to_removal(
         check_neo4j()
     assert "has a password already" in refusal(call_script("start", real, *calls[0]))
 
-    second = through_eval(with_password, clone)
+    second = through_eval({**with_password, "NEO4J_HOME": str(without_apoc(tmp_path, real))}, clone)
     assert ask(second.environment, "MATCH (n:Kept) RETURN count(n)") == [[1]]
+    monkeypatch.setenv("NEO4J_URI", second.uri)
+    with pytest.raises(ServiceUnavailable, match="has no APOC"):
+        check_neo4j()
     still_runs = is_running(clone)
     assert call_script("stop --remove", real, *calls[0]).returncode == 0
     assert not still_runs()

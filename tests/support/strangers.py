@@ -8,8 +8,12 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from unittest.mock import patch
 
-from command_line import REPOSITORY, CommandLine
+from command_line import REPOSITORY, CommandLine, CommandLineHere
+from damaging import WorkersHere
+
+from harness import registry
 
 EXAMPLES = REPOSITORY / "docs" / "examples"
 
@@ -26,11 +30,26 @@ def install_package(source: Path, work: Path) -> Path:
     return work / "site"
 
 
-def command_line(folder: Path, *sites: Path) -> CommandLine:
+class InstalledHere(CommandLineHere):
+    """A command and its workers in this process, which finds the packages of its PYTHONPATH during the call."""
+
+    def call(self, *words: str, **env: str) -> "subprocess.CompletedProcess[str]":
+        sites = [*filter(None, self.env["PYTHONPATH"].split(os.pathsep))]
+        registry._found.cache_clear()
+        try:
+            with patch.object(sys, "path", [*sites, *sys.path]), WorkersHere():
+                return super().call(*words, **env)
+        finally:
+            registry._found.cache_clear()
+            for name, module in [*sys.modules.items()]:
+                if (getattr(module, "__file__", None) or "").startswith(tuple(sites)):
+                    del sys.modules[name]
+
+
+def command_line(folder: Path, *sites: Path, kind: type[CommandLine] = InstalledHere) -> CommandLine:
     """`rag-harness` in `folder`, with the packages in `sites`, and its own caches."""
     path = os.pathsep.join(filter(None, [*map(str, sites), os.environ.get("PYTHONPATH")]))
-    env = {"RAG_HARNESS_CACHE": str(folder / "cache"), "COLUMNS": "200", "PYTHONPATH": path}
-    return CommandLine(folder, env)
+    return kind(folder, {"RAG_HARNESS_CACHE": str(folder / "cache"), "COLUMNS": "200", "PYTHONPATH": path})
 
 
 def says(stranger: CommandLine, *words: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import CommandLine
+from command_line import CommandLineHere
 from paired_runs import ScoredRun, write_run
 
 import harness.api as rag
@@ -63,7 +63,7 @@ def test_the_baseline_is_priced_by_the_same_table_as_the_others(made_with: MadeW
 
 @pytest.mark.slow
 def test_on_the_command_line_it_is_one_line(made_with: MadeWith, tmp_path: Path) -> None:
-    cli = CommandLine(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+    cli = CommandLineHere(tmp_path, {"RAG_HARNESS_CACHE": str(tmp_path / "cache")})
     cheap = str(table(tmp_path / "cheap.yaml", 1.0))
     naive, kg = made_with("naive", cheap).run_id, made_with("kg", None).run_id
     for words in (("report", naive, kg), ("compare", naive, kg), ("compare", naive, "--against", kg)):

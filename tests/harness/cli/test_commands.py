@@ -61,6 +61,7 @@ def test_a_plan_loads_nothing_that_executes_or_draws() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("workers_here")
 def test_show_loads_nothing_that_executes_or_draws(cli: CommandLine) -> None:
     run_id = cli.run("--system", "naive")["run_id"]
     assert heavy_loads(LIBRARIES | EXECUTING, "show", str(cli.results / run_id)) == []

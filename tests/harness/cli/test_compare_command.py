@@ -76,7 +76,7 @@ RETRIEVAL = ("--set", "models.generator.provider=none", "--set", "models.embedde
 
 
 @pytest.fixture
-def handbook(cli: CommandLine) -> tuple[str, ...]:
+def handbook(cli: CommandLine, workers_here: None) -> tuple[str, ...]:
     """The words of a run over a folder of two documents."""
     (cli.folder / "handbook").mkdir()
     for number in (1, 2):

@@ -34,7 +34,6 @@ def words(path: Path, *more: str) -> tuple[str, ...]:
 
 @pytest.mark.slow
 def test_imported_answers_are_scored_and_shown_like_any_other(cli: CommandLine, answers: Path) -> None:
-    cli = CommandLine(cli.folder, cli.env)
     mapped = words(answers, "--field", "query=our_question", "--field", "answer=reply", "--where", "run=r1")
     done = cli.call(*mapped)
     assert done.returncode == 0, done.stderr

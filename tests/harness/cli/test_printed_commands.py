@@ -74,7 +74,7 @@ def test_the_command_of_each_run_of_a_shipped_config_plans_that_run_again(path: 
 
 
 @pytest.fixture
-def cli(tmp_path: Path) -> CommandLine:
+def cli(tmp_path: Path, workers_here: None) -> CommandLine:
     folder = tmp_path / "it's here"
     (folder / 'the "old" docs').mkdir(parents=True)
     (folder / 'the "old" docs' / "one.txt").write_text("Rule 1 gives 10 days of leave.\n")

@@ -94,7 +94,7 @@ async def test_the_largest_statements_end_in_time_and_the_next_is_answered_at_on
     for text in (*HEAVY, *AT_THE_BOUND):
         statement, began = read_statement(text, 20), time.monotonic()
         try:
-            await store.ask(statement, 1.0)
+            await store.ask(statement, 0.3)
         except AskFailed as failure:
             failures.append(str(failure))
         assert time.monotonic() - began < 30

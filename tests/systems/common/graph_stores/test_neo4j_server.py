@@ -1,12 +1,9 @@
 """Whether a Neo4j server is there and fit, and the one line that says why not."""
 
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 
-import neo4j_server as support
 import pytest
 from neo4j_server import Neo4jServer
 
@@ -215,48 +212,3 @@ def test_a_question_cannot_write(neo4j_server: Neo4jServer) -> None:
             rows_of(driver, "CREATE (n:Nobody) RETURN n")
     finally:
         driver.close()
-
-
-HOLDS_A_SERVER = """
-import sys, time
-from pathlib import Path
-from neo4j_server import running_neo4j
-with running_neo4j(Path(sys.argv[1]), Path(sys.argv[2])) as server:
-    print(server.uri, server.password, flush=True)
-    time.sleep(600)
-"""
-
-
-@pytest.mark.slow
-def test_without_apoc_a_server_is_not_fit_and_it_ends_with_the_tests_that_were_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    dist = support.neo4j_home()
-    if dist is None:
-        pytest.skip("needs a distribution at NEO4J_HOME, to take APOC out of it")
-    home = tmp_path / "home"
-    (home / "plugins").mkdir(parents=True)
-    for part in ("bin", "conf", "lib"):
-        (home / part).symlink_to(dist / part)
-    tests = subprocess.Popen(
-        [sys.executable, "-c", HOLDS_A_SERVER, str(tmp_path / "state"), str(home)],
-        cwd=Path(support.__file__).parent,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert tests.stdout is not None
-        uri, password = tests.stdout.readline().split()
-        monkeypatch.setenv("NEO4J_URI", uri)
-        monkeypatch.setenv("NEO4J_PASSWORD", password)
-        with pytest.raises(ServiceUnavailable, match="has no APOC"):
-            check_neo4j()
-    finally:
-        tests.kill()
-        tests.communicate()
-    deadline = time.monotonic() + 60
-    while (tmp_path / "state").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    with pytest.raises(ServiceUnavailable, match="does not answer"):
-        check_neo4j()
