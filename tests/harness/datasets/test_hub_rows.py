@@ -141,7 +141,7 @@ def test_fetch_hands_repo_config_and_split_to_the_library(monkeypatch: pytest.Mo
             asked.append(split)
             return [{"a": 1}]
 
-    def load_dataset_builder(path: str, name: str | None = None) -> Builder:
+    def load_dataset_builder(path: str, name: str | None = None, data_files: str | None = None) -> Builder:
         asked.extend([path, name])
         return Builder()
 
@@ -238,7 +238,7 @@ def test_of_a_table_as_large_as_ms_marco_a_seeded_part_is_read_and_said(
     serve(monkeypatch, {HubTable("microsoft/ms_marco", "v1.1"): Table()})
 
     def drawn(**options: int) -> RawDataset:
-        return ms_marco.SPEC.read("v1.1", ms_marco.MsMarcoParams(**options))
+        return ms_marco.SPEC.read("v1.1", hub_rows.PooledParams(**options))
 
     raw = drawn()
     assert len(raw.rows) == len(read) == 1000
