@@ -17,7 +17,7 @@ from harness.datasets import local_files
 from harness.datasets.file_kinds import read_content
 from harness.datasets.hub_rows import HubTable, load_rows
 from harness.datasets.published_check import departures
-from harness.datasets.row_fields import FileEntry, as_entries
+from harness.datasets.row_fields import FIX, FileEntry, as_entries
 from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress, no_progress
 
 _REPO = "GraphRAG-Bench/GraphRAG-Bench"
@@ -64,9 +64,11 @@ def build(corpus: Sequence[FileEntry], questions: Sequence[FileEntry], source: s
     for entry in questions:
         # Every retrieval finds the only document.
         row = _row(entry, names_evidence=len(kept) > 1)
+        if row.doc_ids[0] not in documents:
+            raise DataError(f"{entry.where}: no text is named '{row.doc_ids[0]}'", FIX)
         if row.query.query_id in rows:
             repeated.append(row.query.query_id)
-        elif source in (None, entry.text("source")):
+        elif source in (None, row.doc_ids[0]):
             rows[row.query.query_id] = row
     notes = [_PARAPHRASED]
     if repeated:

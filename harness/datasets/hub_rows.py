@@ -74,7 +74,7 @@ class PooledParams(Params):
             else " queries"
         )
         return (
-            f"{len(raw.rows):,}{drawn}; their {len(raw.documents):,} passages are the corpus, about "
+            f"{len(raw.rows):,}{drawn}; their {len(raw.documents):,} passages are the full corpus, about "
             f"{len(raw.documents) - own:,.0f} of them distractors for each query"
         )
 

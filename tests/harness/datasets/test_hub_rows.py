@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from harness.core.errors import DataError, MissingDependency
-from harness.datasets import hub_rows, local_files, ms_marco, multihop_rag, rag_12000, uda_qa
+from harness.datasets import hub_rows, local_files, ms_marco, multihop_rag, multihop_wiki, rag_12000, uda_qa
 from harness.datasets.hub_rows import HubTable
 from harness.protocols import DatasetSpec, RawDataset
 
@@ -167,6 +167,9 @@ def test_fetch_hands_repo_config_and_split_to_the_library(monkeypatch: pytest.Mo
         (ms_marco.SPEC, "v2.1", [HubTable("microsoft/ms_marco", "v2.1")]),
         (rag_12000.SPEC, "default", [HubTable("neural-bridge/rag-dataset-12000", None)]),
         (uda_qa.SPEC, "nq", [HubTable("qinchuanhui/UDA-QA", "nq", "test")]),
+        (multihop_wiki.HOTPOTQA, "validation", [HubTable("hotpotqa/hotpot_qa", "distractor", "validation")]),
+        (multihop_wiki.TWO_WIKI, "train", [HubTable("framolfese/2WikiMultihopQA", None, "train")]),
+        (multihop_wiki.MUSIQUE, "validation", [HubTable("dgslibisey/MuSiQue", None, "validation")]),
     ],
 )
 def test_each_data_set_asks_the_hub_for_its_own_tables(
@@ -243,7 +246,7 @@ def test_of_a_table_as_large_as_ms_marco_a_seeded_part_is_read_and_said(
     raw = drawn()
     assert len(raw.rows) == len(read) == 1000
     assert raw.notes[0].startswith("1,000 of 82,326 queries, drawn with seed 42; their ")
-    assert f"{len(raw.documents):,} passages are the corpus" in raw.notes[0]
+    assert f"{len(raw.documents):,} passages are the full corpus" in raw.notes[0]
     assert set(drawn(queries=50).rows) < set(raw.rows), "fewer are a part of more"
     assert set(drawn(queries=50, seed=7).rows) != set(drawn(queries=50).rows)
     assert drawn(queries=50) == drawn(queries=50)

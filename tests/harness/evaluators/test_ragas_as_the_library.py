@@ -22,7 +22,7 @@ ROWS = [
         question=f"Who founded Acme in the Year {number}?",
         answer=f"Ann{number} and Bob founded Acme.",
         contexts=tuple(f"Context {rank} of RagasRow {number}" for rank in range(1 + number % 4)),
-        reference=f"Bob{number} founded Acme.",
+        reference=f"Bob{number} founded Acme{' and left' * (number % 2)}.",
     )
     for number in range(20)
 ]
