@@ -10,12 +10,15 @@ from pathlib import Path
 from random import Random
 from typing import Protocol
 
+from pydantic import Field
+
 from harness.core.errors import DataError, MissingDependency, install
 from harness.datasets import local_files
 from harness.datasets.decompression_limits import check_foreign
 from harness.datasets.published_check import fetched_by_hand
 from harness.datasets.row_fields import FileEntry, as_entry
 from harness.models.huggingface_hub_files import hub_is_reachable
+from harness.protocols import Params, RawDataset
 
 
 class HubRows(Protocol):
@@ -41,9 +44,39 @@ class HubTable:
     repo: str
     config: str | None = None
     split: str = "train"
+    file: str | None = None
+    """A file of the repository that no table of it names."""
 
     def __str__(self) -> str:
-        return f"{self.repo} {self.config or 'default'}/{self.split}"
+        table = f"{self.config or 'default'}/{self.split}"
+        return f"{self.repo} {self.file or table}"
+
+
+class PooledParams(Params):
+    """The part of a data set whose questions come with their own passages, all of which are one corpus."""
+
+    queries: int | None = Field(1000, ge=1)
+    """Number of queries, drawn with `seed`. Their passages are the corpus, so the passages of other queries are
+    distractors. None: all queries, with up to several hundred thousand passages."""
+    seed: int = 42
+
+    @property
+    def draw(self) -> RowDraw:
+        """The rows of these queries."""
+        return RowDraw(self.queries, self.seed)
+
+    def note(self, raw: RawDataset, whole: int) -> str:
+        """What was drawn of `whole` queries, and the size of the pool."""
+        own = sum(len(row.doc_ids) for row in raw.rows) / len(raw.rows)
+        drawn = (
+            f" of {whole:,} queries, drawn with seed {self.seed}"
+            if (self.queries or whole) < whole
+            else " queries"
+        )
+        return (
+            f"{len(raw.rows):,}{drawn}; their {len(raw.documents):,} passages are the full corpus, about "
+            f"{len(raw.documents) - own:,.0f} of them distractors for each query"
+        )
 
 
 @dataclass(frozen=True)
@@ -105,7 +138,7 @@ def fetch(table: HubTable) -> HubRows:
 
     if not sys.stderr.isatty():
         datasets.disable_progress_bars()
-    builder = datasets.load_dataset_builder(table.repo, table.config)
+    builder = datasets.load_dataset_builder(table.repo, table.config, data_files=table.file)
     builder.download_and_prepare(dl_manager=_checked_downloads())
     rows: HubRows = builder.as_dataset(split=table.split)
     return rows

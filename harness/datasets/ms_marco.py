@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-
-from pydantic import Field
 
 from harness.core.errors import DataError
 from harness.core.records import Document, Evidence, Query, Reference
 from harness.datasets.cell_values import NO_ANSWER
-from harness.datasets.hub_rows import HubTable, RowDraw, load_drawn
+from harness.datasets.hub_rows import HubTable, PooledParams, load_drawn
 from harness.datasets.published_check import departures
 from harness.datasets.row_fields import FIX, FileEntry
-from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress, no_progress
+from harness.protocols import DatasetRow, DatasetSpec, RawDataset, ReadingProgress, no_progress
 
 _FILES = {
     "v1.1": "ms_marco/ms_marco_v1.1_train_sample200.json",
@@ -24,36 +22,16 @@ _MARKED_AS_NONE = "No Answer Present."
 _ID_HEX = 12
 
 
-class MsMarcoParams(Params):
-    """The part of the train split."""
-
-    queries: int | None = Field(1000, ge=1)
-    """Number of queries, drawn with `seed`. Their passages are the corpus, so the passages of other queries are
-    distractors. None: all queries, with several hundred thousand passages."""
-    seed: int = 42
+_DEFAULTS = PooledParams()
 
 
-_DEFAULTS = MsMarcoParams()
-
-
-def load(subset: str, params: MsMarcoParams = _DEFAULTS, progress: ReadingProgress = no_progress) -> RawDataset:
+def load(subset: str, params: PooledParams = _DEFAULTS, progress: ReadingProgress = no_progress) -> RawDataset:
     """Load version `v1.1` or `v2.1`: the sample in the data directory, or the train split from the hub."""
     del progress
-    drawn = load_drawn(
-        _FILES[subset], HubTable("microsoft/ms_marco", subset), RowDraw(params.queries, params.seed)
-    )
+    drawn = load_drawn(_FILES[subset], HubTable("microsoft/ms_marco", subset), params.draw)
     raw = build(drawn.rows, subset)
-    notes = (*_drawn_notes(raw, drawn.whole, params), *raw.notes)
+    notes = ((params.note(raw, drawn.whole),) if len(raw.rows) < drawn.whole else ()) + raw.notes
     return replace(raw, notes=notes, departures=departures({_FILES[subset]: drawn.rows}))
-
-
-def _drawn_notes(raw: RawDataset, whole: int, params: MsMarcoParams) -> Iterator[str]:
-    if len(raw.rows) < whole:
-        own = sum(len(row.doc_ids) for row in raw.rows) / len(raw.rows)
-        yield (
-            f"{len(raw.rows):,} of {whole:,} queries, drawn with seed {params.seed}; their {len(raw.documents):,} "
-            f"passages are the corpus, about {len(raw.documents) - own:,.0f} of them distractors for each query"
-        )
 
 
 def build(entries: Sequence[FileEntry], subset: str) -> RawDataset:
@@ -139,7 +117,7 @@ SPEC = DatasetSpec(
     name="ms_marco",
     summary="MS MARCO QA, train split: web queries with their passages (a seeded part of it)",
     load=load,
-    params=MsMarcoParams,
+    params=PooledParams,
     subsets=("v1.1", "v2.1"),
     primary_measure="token_f1",
     answer_style="sentence",

@@ -37,6 +37,8 @@ _UDA_FILES = (
     "https://raw.githubusercontent.com/qinchuanhui/UDA-Benchmark/026d17457b4ba59b9117f990aa926292b2b28f1c/dataset"
 )
 _FETAQA = "Yale-LILY/FeTaQA @ bbc441be8072"
+_GRAPHRAG = "GraphRAG-Benchmark @ ed9266f, Datasets/Questions"
+_WIKI = "a part of the rows of"
 _MS_MARCO = "a part of microsoft/ms_marco, train split,"
 PUBLISHED: Mapping[str, PublishedRows] = {
     "multihop_rag/corpus.json": PublishedRows(
@@ -79,6 +81,29 @@ PUBLISHED: Mapping[str, PublishedRows] = {
         "the first rows of neural-bridge/rag-dataset-12000, train split",
         100,
         "edd39618c4a70ba630521f9a34143008db6d8c42056005dcc9ee6090f1ce9468",
+    ),
+    "multihop_wiki/hotpotqa_200.jsonl": PublishedRows(
+        f"{_WIKI} HotpotQA dev, distractor",
+        200,
+        "8833a837c26decbde5a061a0391065659ba4db51757b6c0546b6d5aad1b75b1b",
+    ),
+    "multihop_wiki/hotpotqa_train_100.json": PublishedRows(
+        f"{_WIKI} HotpotQA train", 100, "fec889edfce6f5f1db60cbae8b30562ef02a91a08a37dd5443610709c1609b80"
+    ),
+    "multihop_wiki/2wikimultihopqa_164.jsonl": PublishedRows(
+        f"{_WIKI} 2WikiMultihopQA dev", 164, "820fcd282a576df880537bad566a3eaf069caf235b5168fb42bfe9fdae06d462"
+    ),
+    "multihop_wiki/musique_200.jsonl": PublishedRows(
+        f"{_WIKI} MuSiQue-Ans dev", 200, "d0b63c52f1561e625fce4de7e1548c782cc419e3e86df918ef03217e36a98872"
+    ),
+    "multihop_wiki/musique_train_100.json": PublishedRows(
+        f"{_WIKI} MuSiQue-Ans train", 100, "2c11562d6273cb776f4e27f2877044e8afd986b581f58fb001751aa53d871c37"
+    ),
+    "graphrag_bench/medical_questions.json": PublishedRows(
+        _GRAPHRAG, 2062, "a85d69ab15b48e82ebf48af4a7afeea755d6fe37ddfc220c8498d23bd51bdb10"
+    ),
+    "graphrag_bench/novel_questions.json": PublishedRows(
+        _GRAPHRAG, 2010, "f6fe3d915e4e7fdef737479b4fd25a491f096265422af5d18fa5f526ec6630ec"
     ),
 }
 """By path in the data directory."""

@@ -47,6 +47,20 @@ class FileEntry:
             return str(value)
         return self.text(name)
 
+    def whole_number(self, name: str) -> int:
+        """The whole number in `name`."""
+        value = self._get(name)
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self._wrong(name, "a whole number", value)
+        return value
+
+    def truth(self, name: str) -> bool:
+        """The boolean in `name`."""
+        value = self._get(name)
+        if not isinstance(value, bool):
+            raise self._wrong(name, "true or false", value)
+        return value
+
     def moment(self, name: str) -> str:
         """The time in `name` in ISO 8601. Files contain a text, the hub possibly a datetime (UTC if naive)."""
         value = self.fields.get(name)

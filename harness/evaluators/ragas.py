@@ -1,4 +1,4 @@
-"""Seven metrics of ragas 0.4.3, called through the metered client instead of `ragas.evaluate()`.
+"""Metrics of ragas 0.4.3, called through the metered client instead of `ragas.evaluate()`.
 
 | measure `ragas_...` | reads (and the question) | value | calls |
 |--|--|--|--|
@@ -7,12 +7,18 @@
 | `context_recall` | reference, contexts | share of the reference's sentences that the contexts state | 1 |
 | `faithfulness` | answer, contexts | share of the answer's statements that the contexts imply | 2 |
 | `factual_correctness` | answer, reference; no question | F1 of the claims of the two, to two decimals | 4 |
+| `answer_correctness` | answer, reference | .75 * F1 of their statements + .25 * cosine of the texts | 3 |
+| `coverage` | answer, reference; no question | share of the reference's claims that the answer implies | 2 |
 | `response_relevancy` | answer | mean cosine of the question and generated questions | `strictness` |
 | `context_relevance` | contexts | mean of two ratings 0, 1, 2, divided by 2 | 2 |
 
 Prompts, parsing, the repair of an invalid reply (up to three more calls) and formulas are the package's (Es et al.
 2024, https://arxiv.org/abs/2309.15217; context relevance is NVIDIA's). The reference is the first of the reference
 answers; contexts are the texts and numbers that the generator saw, in rank order.
+
+Answer correctness and coverage are judged only if `metrics` names them: with ROUGE-L and faithfulness they are the
+measures of GraphRAG-Bench. The package has no coverage: claims (split as finely and completely as it can) and
+verdicts are those of its factual correctness, in one direction. GraphRAG-Bench has prompts of its own for both.
 
 Contexts longer than `context_characters` are judged window by window (`harness.evaluators.context_windows`), never
 truncated: metrics that read them are computed for each window. A statement, or a sentence of the reference, is
@@ -26,7 +32,8 @@ Differences from `ragas.evaluate()`, each of which avoids a silent or wrong valu
 - `ragas.evaluate()` turns a failure into NaN; here it is a failed score with its reason. Also failed: a
   reply with truncated JSON (LangChain's parser would complete it), a verdict other than 0 and 1
   (the package reads any other number as 1), and an empty list of statements, claims or verdicts (in the package
-  NaN for faithfulness and context recall, 0 for factual correctness).
+  NaN for faithfulness and context recall, 0 for factual correctness, and 1 for the F1 of answer correctness if
+  the judge finds no statement in either text).
 - Context relevance: the package reads any reply with the digit 2 as a 2, even "0 out of 2"; here the first
   number of the reply must agree. A reply without a rating is not retried, and both prompts need a rating;
   the package tries five times and then uses the first prompt only.
@@ -62,7 +69,7 @@ from harness.core.errors import MissingDependency, install
 from harness.core.records import Score
 from harness.evaluators.context_windows import LONGEST, ContextCharacters, ContextReading, reading_of
 from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, judged_measure
-from harness.evaluators.ragas_metrics.judge_questions import Asking, RagasMetric, RagasRow
+from harness.evaluators.ragas_metrics.judge_questions import ON_REQUEST, Asking, RagasMetric, RagasRow
 from harness.evaluators.score_preconditions import reference_answer, score_without_reading
 from harness.evaluators.scores import scored
 from harness.protocols import (
@@ -117,6 +124,15 @@ _MEASURES: dict[RagasMetric, Measure] = {
         _ANSWER | _REFERENCE,
         stands_for="factual_correctness",
     ),
+    "answer_correctness": _measure(
+        "answer_correctness",
+        "F1 of the statements of answer and reference, and the cosine of the two",
+        _QUESTION | _ANSWER | _REFERENCE,
+        stands_for="factual_correctness",
+    ),
+    "coverage": _measure(
+        "coverage", "share of the reference's claims that the answer implies", _ANSWER | _REFERENCE
+    ),
     "response_relevancy": _measure(
         "response_relevancy",
         "cosine of the question and a question generated from the answer",
@@ -138,7 +154,9 @@ _NAMES = {measure: name for name, measure in _MEASURES.items()}
 class RagasParams(Params):
     """Parameters of `per_evaluator.ragas`."""
 
-    metrics: tuple[RagasMetric, ...] = Field(get_args(RagasMetric), min_length=1)
+    metrics: tuple[RagasMetric, ...] = Field(
+        tuple(name for name in get_args(RagasMetric) if name not in ON_REQUEST), min_length=1
+    )
     strictness: int = Field(1, ge=1, le=10)
     """Questions generated for response relevancy, one call each; at temperature 0 they are all the same."""
     constrained: bool = True
@@ -153,7 +171,8 @@ class RagasEvaluator(JudgedEvaluator):
     def __init__(self, params: RagasParams, runtime: EvaluationRuntime) -> None:
         check_ragas(params)
         super().__init__(runtime)
-        embedder = runtime.embedder if "response_relevancy" in params.metrics else None
+        embeds = {"response_relevancy", "answer_correctness"} & set(params.metrics)
+        embedder = runtime.embedder if embeds else None
         self._longest = params.context_characters
         self._asking = Asking(runtime.judge, embedder, params.strictness, params.constrained)
 

@@ -61,7 +61,7 @@ def support_of(answer: str, contexts: Sequence[str]) -> Support | None:
     if not said:
         return None
     known = set(content_words(text))
-    plain, found = _words(answer), _words(text)
+    plain, found = words_of(answer), words_of(text)
     pairs, known_pairs = list(_pairs(plain)), set(_pairs(found))
     return Support(
         words=sum(word in known for word in said) / len(said),
@@ -84,7 +84,8 @@ def common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
     return len(one) - left.bit_count()
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """Words and numbers in lower case, without citations."""
     return _WORD.findall(folded(without_citations(text)).replace("\u2019", "'").casefold())
 
 

@@ -14,10 +14,11 @@ import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from model_server import served
 
+from harness.evaluators.ragas import RagasParams
 from harness.evaluators.ragas_metrics.judge_questions import RagasMetric, RagasRow
 
 
@@ -38,7 +39,7 @@ def main() -> None:
         http = httpx2.AsyncClient(limits=DEFAULT_CONNECTION_LIMITS)
         chat = ChatOpenAI(model="fake", temperature=0.0, max_tokens=1024, http_async_client=http, **client)
         vectors = OpenAIEmbeddings(model="fake", check_embedding_ctx_length=False, **client)
-        return through_ragas(some, get_args(RagasMetric), chat, vectors, asked.at_once)
+        return through_ragas(some, RagasParams().metrics, chat, vectors, asked.at_once)
 
     rows = [
         RagasRow(row["question"], row["answer"], tuple(row["contexts"]), row["reference"])
@@ -62,6 +63,7 @@ def through_ragas(
     from ragas import EvaluationDataset, RunConfig, SingleTurnSample, evaluate
     from ragas.embeddings import LangchainEmbeddingsWrapper
     from ragas.llms import LangchainLLMWrapper
+    from ragas.metrics._answer_correctness import AnswerCorrectness
     from ragas.metrics._answer_relevance import ResponseRelevancy
     from ragas.metrics._context_precision import (
         LLMContextPrecisionWithoutReference,
@@ -78,6 +80,7 @@ def through_ragas(
         "context_recall": LLMContextRecall,
         "faithfulness": Faithfulness,
         "factual_correctness": FactualCorrectness,
+        "answer_correctness": AnswerCorrectness,
         "response_relevancy": ResponseRelevancy,
         "context_relevance": ContextRelevance,
     }
@@ -85,8 +88,10 @@ def through_ragas(
     for metric in built:
         # A shared wrapper would carry one metric's settings into another's calls.
         metric.llm = LangchainLLMWrapper(chat, bypass_temperature=True, bypass_n=True)
+        if hasattr(metric, "embeddings"):
+            metric.embeddings = LangchainEmbeddingsWrapper(embeddings)
         if hasattr(metric, "strictness"):
-            metric.strictness, metric.embeddings = 1, LangchainEmbeddingsWrapper(embeddings)
+            metric.strictness = 1
     samples = [
         SingleTurnSample(
             user_input=row.question,

@@ -65,6 +65,29 @@ class TestBeir(DatasetContract):
         cls.given = {"path": str(folder)}
 
 
+class TestNqOpen(DatasetContract):
+    """Published questions about a folder."""
+
+    name = "nq_open"
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def its_files(cls, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+        folder = tmp_path_factory.mktemp("nq")
+        (folder / "nq_open").mkdir()
+        (folder / "nq_open" / "NQ-open.dev.jsonl").write_text('{"question": "who runs holm", "answer": ["Ann"]}')
+        (folder / "wiki").mkdir()
+        (folder / "wiki" / "holm.jsonl").write_text('{"id": "1", "title": "Holm", "text": "Ann runs Holm."}')
+        cls.given = {"path": str(folder / "wiki")}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv(local_files.ENV, str(folder))
+            yield
+
+
+NOWHERE = {("2wikimultihopqa", "train")}
+"""Subsets of which there is no file."""
+
+
 def lies_anywhere(name: str) -> bool:
     """Whether somebody has to say where it is."""
     params = DATASETS.load(name).params
@@ -77,5 +100,6 @@ globals().update(
         for name in DATASETS.names()
         if name != TestDemo.name and not lies_anywhere(name)
         for subset in DATASETS.load(name).subsets
+        if (name, subset) not in NOWHERE
     }
 )

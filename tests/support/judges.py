@@ -67,7 +67,7 @@ class WordEmbedder:
     def vector(self, text: str) -> "Vectors":
         """1 for each word, at unit length."""
         self.embedded.append(text)
-        row = np.zeros(64, dtype=np.float32)
+        row = np.zeros(256, dtype=np.float32)
         for word in re.findall(r"\w+", text.lower()):
             row[self._words.setdefault(word, len(self._words))] = 1.0
         unit: Vectors = row / np.linalg.norm(row)

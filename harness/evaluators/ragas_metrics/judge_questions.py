@@ -11,9 +11,13 @@ RagasMetric = Literal[
     "context_recall",
     "faithfulness",
     "factual_correctness",
+    "answer_correctness",
+    "coverage",
     "response_relevancy",
     "context_relevance",
 ]
+ON_REQUEST: frozenset[RagasMetric] = frozenset({"answer_correctness", "coverage"})
+"""Metrics that are judged only if a config names them; the others are the default."""
 ONE_BY_ONE: frozenset[RagasMetric] = frozenset({"context_precision", "context_precision_no_reference"})
 """Metrics with a verdict on each context; the others judge all contexts together, or none."""
 
@@ -44,6 +48,6 @@ class Asking:
 
     judge: ChatModel
     embedder: Embedder | None
-    """For response relevancy."""
+    """For response relevancy and answer correctness."""
     strictness: int
     constrained: bool

@@ -1,4 +1,4 @@
-"""The seven metrics: ragas' prompts, parsing and formulas, one judgement at a time.
+"""The metrics: ragas' prompts, parsing and formulas, one judgement at a time.
 
 Imports ragas: see `harness.evaluators.ragas_metrics.llm`.
 """
@@ -16,7 +16,9 @@ from langchain_core.exceptions import OutputParserException
 from pydantic import BaseModel
 from ragas.dataset_schema import SingleTurnSample
 from ragas.exceptions import RagasOutputParserException
+from ragas.metrics._answer_correctness import AnswerCorrectness
 from ragas.metrics._answer_relevance import ResponseRelevanceInput, ResponseRelevancy
+from ragas.metrics._answer_similarity import AnswerSimilarity
 from ragas.metrics._context_precision import (
     LLMContextPrecisionWithoutReference,
     LLMContextPrecisionWithReference,
@@ -30,6 +32,7 @@ from ragas.metrics._nv_metrics import ContextRelevance
 from harness.evaluators.ragas_metrics.judge_questions import ONE_BY_ONE, Asking, RagasMetric, RagasRow
 from harness.evaluators.ragas_metrics.llm import JudgeLLM, UnusableReply
 from harness.evaluators.scores import bounded
+from harness.protocols import Embedder
 
 # Its log messages on failures are the reasons of failed scores.
 logging.getLogger("ragas").setLevel(logging.CRITICAL)
@@ -77,6 +80,8 @@ class Ragas:
         plans: dict[RagasMetric, Callable[[RagasRow, JudgeLLM], Awaitable[tuple[float, str]]]] = {
             "response_relevancy": self._response_relevancy,
             "context_relevance": _context_relevance,
+            "answer_correctness": self._answer_correctness,
+            "coverage": _coverage,
         }
         try:
             if plan := plans.get(name):
@@ -110,6 +115,18 @@ class Ragas:
         noted = "evasive answer; " if all(evasive) else ""
         # Rounding can take the cosine of a vector with itself past 1.
         return min(1.0, max(-1.0, value)), f"{noted}asked back: {' | '.join(questions)}"
+
+    async def _answer_correctness(self, row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
+        assert self._asking.embedder is not None  # noqa: S101 - there is one where this metric is chosen
+        similarity = AnswerSimilarity(embeddings=_Embedding(self._asking.embedder))
+        value, outputs = await _run(AnswerCorrectness(answer_similarity=similarity), row, llm)
+        *stated, classified = (dict(output) for output in outputs)
+        counts = {name: len(listed) for name, listed in classified.items()}
+        # The package would score two texts without statements as equal.
+        if not any(one["statements"] for one in stated) or not sum(counts.values()):
+            raise UnusableReply("the judge listed no statements")
+        # Rounding can take the cosine of a vector with itself past 1.
+        return min(1.0, max(0.0, value)), ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
 @dataclass(frozen=True)
@@ -155,7 +172,24 @@ async def _one_by_one(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float,
     return float(metric._calculate_average_precision(verdicts)), f"verdicts {listed}"
 
 
+async def _coverage(row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
+    """The claims of the reference, verified against the answer."""
+    metric, heard = FactualCorrectness(atomicity="high", coverage="high"), _ParsedReplies()
+    metric.llm = llm
+    await metric.decompose_and_verify_claims(row.answer, row.reference, heard.callbacks)
+    verdicts = [verdict for output in heard.outputs for verdict in verdicts_in(output)]
+    if not verdicts:
+        raise UnusableReply("the judge gave no verdict on a claim")
+    return sum(verdicts) / len(verdicts), f"verdicts {' '.join(map(str, verdicts))}"
+
+
 async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> _Judged:
+    value, outputs = await _run(metric, row, llm)
+    return _Judged(value, [found for output in outputs if (found := verdicts_in(output))])
+
+
+async def _run(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float, list[BaseModel]]:
+    """The value of the package, and the replies that it parsed."""
     heard = _ParsedReplies()
     metric.llm = llm
     sample = SingleTurnSample(
@@ -164,10 +198,8 @@ async def _by_the_library(metric: Any, row: RagasRow, llm: JudgeLLM) -> _Judged:
         retrieved_contexts=list(row.contexts),
         reference=row.reference,
     )
-    # Our own manager also keeps out the tracers that LangChain would add from environment variables.
-    callbacks = CallbackManager([heard], inheritable_handlers=[heard])
-    value = await metric.single_turn_ascore(sample, callbacks)
-    return _Judged(float(value), [found for output in heard.outputs if (found := verdicts_in(output))])
+    value = await metric.single_turn_ascore(sample, heard.callbacks)
+    return float(value), heard.outputs
 
 
 async def _context_relevance(row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
@@ -218,9 +250,25 @@ class _ParsedReplies(BaseCallbackHandler):  # type: ignore[misc]
 
     outputs: list[BaseModel] = field(default_factory=list)
 
+    @property
+    def callbacks(self) -> CallbackManager:
+        """Our own manager keeps out the tracers that LangChain would add from environment variables."""
+        return CallbackManager([self], inheritable_handlers=[self])
+
     def on_chain_end(self, outputs: Any, **_: Any) -> None:
         found = outputs.get("output")
         self.outputs += found if isinstance(found, list) else []
+
+
+@dataclass(frozen=True)
+class _Embedding:
+    """The embedder in the interface of ragas."""
+
+    embedder: Embedder
+
+    async def aembed_text(self, text: str) -> Any:
+        (vector,) = await self.embedder.embed_documents([text])
+        return np.asarray(vector, dtype=np.float64)
 
 
 @dataclass(frozen=True)

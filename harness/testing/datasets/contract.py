@@ -225,6 +225,8 @@ class DatasetContract:
         """Without documents in any reference, there is nothing to cluster by."""
         if spec.cluster_by != "document":
             pytest.skip("its queries are independent")
+        if len(raw.documents) == 1:
+            pytest.skip("there is one document only")
         assert any(row.reference.evidence for row in raw.rows), (
             "no reference names a document: set cluster_by='query', or add the evidence"
         )

@@ -15,7 +15,7 @@ from harness.report.view import load_groups
 from harness.runner.plan import left_out_lines, plan_cells
 from harness.statistics.prices import load_prices
 
-DATA_SETS = ("demo", "documents", "multihop_rag", "ms_marco", "uda_qa", "rag_12000")
+DATA_SETS = ("demo", "documents", "multihop_rag", "ms_marco", "uda_qa", "rag_12000", "musique")
 
 
 def documents(folder: Path, *, quote: str = "") -> DatasetChoice:

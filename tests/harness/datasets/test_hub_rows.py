@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from harness.core.errors import DataError, MissingDependency
-from harness.datasets import hub_rows, local_files, ms_marco, multihop_rag, rag_12000, uda_qa
+from harness.datasets import hub_rows, local_files, ms_marco, multihop_rag, multihop_wiki, rag_12000, uda_qa
 from harness.datasets.hub_rows import HubTable
 from harness.protocols import DatasetSpec, RawDataset
 
@@ -141,7 +141,7 @@ def test_fetch_hands_repo_config_and_split_to_the_library(monkeypatch: pytest.Mo
             asked.append(split)
             return [{"a": 1}]
 
-    def load_dataset_builder(path: str, name: str | None = None) -> Builder:
+    def load_dataset_builder(path: str, name: str | None = None, data_files: str | None = None) -> Builder:
         asked.extend([path, name])
         return Builder()
 
@@ -168,6 +168,9 @@ def test_fetch_hands_repo_config_and_split_to_the_library(monkeypatch: pytest.Mo
         (rag_12000.SPEC, "train", [HubTable("neural-bridge/rag-dataset-12000")]),
         (rag_12000.SPEC, "test", [HubTable("neural-bridge/rag-dataset-12000", split="test")]),
         (uda_qa.SPEC, "nq", [HubTable("qinchuanhui/UDA-QA", "nq", "test")]),
+        (multihop_wiki.HOTPOTQA, "validation", [HubTable("hotpotqa/hotpot_qa", "distractor", "validation")]),
+        (multihop_wiki.TWO_WIKI, "train", [HubTable("framolfese/2WikiMultihopQA", None, "train")]),
+        (multihop_wiki.MUSIQUE, "validation", [HubTable("dgslibisey/MuSiQue", None, "validation")]),
     ],
 )
 def test_each_data_set_asks_the_hub_for_its_own_tables(
@@ -239,12 +242,12 @@ def test_of_a_table_as_large_as_ms_marco_a_seeded_part_is_read_and_said(
     serve(monkeypatch, {HubTable("microsoft/ms_marco", "v1.1"): Table()})
 
     def drawn(**options: int) -> RawDataset:
-        return ms_marco.SPEC.read("v1.1", ms_marco.MsMarcoParams(**options))
+        return ms_marco.SPEC.read("v1.1", hub_rows.PooledParams(**options))
 
     raw = drawn()
     assert len(raw.rows) == len(read) == 1000
     assert raw.notes[0].startswith("1,000 of 82,326 queries, drawn with seed 42; their ")
-    assert f"{len(raw.documents):,} passages are the corpus" in raw.notes[0]
+    assert f"{len(raw.documents):,} passages are the full corpus" in raw.notes[0]
     assert set(drawn(queries=50).rows) < set(raw.rows), "fewer are a part of more"
     assert set(drawn(queries=50, seed=7).rows) != set(drawn(queries=50).rows)
     assert drawn(queries=50) == drawn(queries=50)

@@ -1,4 +1,4 @@
-"""The seven metrics beside ragas' own evaluate(): the same replies to the same prompts, the same values."""
+"""The metrics beside ragas' own evaluate(): the same replies to the same prompts, the same values."""
 
 import asyncio
 import importlib
@@ -16,13 +16,13 @@ from harness.models.fake_model import example_of
 
 pytestmark = pytest.mark.slow
 
-METRICS: tuple[RagasMetric, ...] = get_args(RagasMetric)
+METRICS: tuple[RagasMetric, ...] = tuple(name for name in get_args(RagasMetric) if name != "coverage")
 ROWS = [
     RagasRow(
         question=f"Who founded Acme in the Year {number}?",
         answer=f"Ann{number} and Bob founded Acme.",
         contexts=tuple(f"Context {rank} of RagasRow {number}" for rank in range(1 + number % 4)),
-        reference=f"Bob{number} founded Acme.",
+        reference=f"Bob{number} founded Acme{' and left' * (number % 2)}.",
     )
     for number in range(20)
 ]

@@ -1,4 +1,4 @@
-"""The seven metrics of RAGAS with a judge that replies by a script: values by hand, failures with reasons."""
+"""The metrics of RAGAS with a judge that replies by a script: values by hand, failures with reasons."""
 
 import asyncio
 import json
@@ -30,6 +30,9 @@ PRECISION, RECALL = "verify if the context was useful", "classify if the sentenc
 STATEMENTS, ENTAILED = "analyze the complexity of each sentence", "judge the faithfulness of a series"
 CLAIMS, ASK_BACK = "Decompose and break down", "Generate a question for the given answer"
 RATE, RATE_AGAIN = "You are a world class expert", "As a specially designed expert"
+CLASSIFY = "Given a ground truth and an answer"
+SAID = {"statement": "s", "reason": "r"}
+COSINE = 3 / 15**0.5  # three words of three and of five
 REPAIR = "The output string did not satisfy"
 
 
@@ -58,6 +61,7 @@ SCRIPT: dict[str, Reply] = {
     STATEMENTS: json.dumps({"statements": ["a", "b", "c", "d"]}),
     ENTAILED: entailed,
     CLAIMS: claims,
+    CLASSIFY: json.dumps({"TP": [SAID, SAID], "FP": [SAID], "FN": [SAID]}),
     ASK_BACK: json.dumps({"question": "Who started Acme?", "noncommittal": 0}),
     RATE: "2",
     RATE_AGAIN: "The score is 1.",
@@ -68,6 +72,8 @@ EXPECTED: dict[RagasMetric, tuple[float, int]] = {
     "context_recall": (1 / 2, 1),
     "faithfulness": (3 / 4, 2),
     "factual_correctness": (0.67, 4),  # precision 1/2, recall 1/1
+    "answer_correctness": (0.75 * 2 / 3 + 0.25 * COSINE, 3),  # 2 of 3 statements of the answer, 1 of 2 missed
+    "coverage": (1 / 1, 2),  # the one claim of the reference
     "response_relevancy": (2 / 3, 1),  # two words of three
     "context_relevance": ((2 + 1) / 4, 2),
 }

@@ -4,6 +4,8 @@ import pytest
 from scoring import build_scorer, score_all
 
 from harness.evaluators.novel_tokens import SPEC, shared_novel_tokens
+from harness.evaluators.rouge import SPEC as ROUGE
+from harness.evaluators.rouge import rouge_l
 from harness.evaluators.support import common_subsequence, support_of
 
 from .conftest import MakeRecord, MakeReference
@@ -29,6 +31,15 @@ def test_a_reference_all_of_whose_words_are_asked_about_is_still_told_right_from
     assert right is not None
     assert wrong is not None
     assert (right.f1, wrong.f1) == (1.0, 0.0)
+
+
+def test_rouge_l_is_the_f1_of_the_longest_common_subsequence(reference: MakeReference, record: MakeRecord) -> None:
+    # The example of Lin 2004: "police the gunman" and "the gunman" are in order in both.
+    assert rouge_l("police kill the gunman", "police killed the gunman") == 3 / 4
+    assert rouge_l("the gunman kill police", "police killed the gunman") == 2 / 4
+    records = {("q1", 0): record("q1", "Ann and Bob."), ("q2", 0): record("q2", "")}
+    scores = score_all(build_scorer(ROUGE), [reference("q1", "Cid", "Ann"), reference("q2", "Ann")], records)
+    assert [score.value for score in scores] == [2 * 1 / (3 + 1), 0.0]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,123 @@
+"""GraphRAG-Bench (Xiang et al. 2026, https://arxiv.org/abs/2506.05690): questions of four types on medical
+guidelines (one document) and on 20 novels.
+
+Evidence is a paraphrase of the text, so it states no facts that a passage could contain: retrieval is scored by
+document over several novels, and not at all over a single document. docs/metrics.md says which of the published
+measures belong to which type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness.core.errors import DataError, nearest
+from harness.core.records import Document, Evidence, Query, Reference
+from harness.datasets import local_files
+from harness.datasets.file_kinds import read_content
+from harness.datasets.hub_rows import HubTable, load_rows
+from harness.datasets.published_check import departures
+from harness.datasets.row_fields import FIX, FileEntry, as_entries
+from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress, no_progress
+
+_REPO = "GraphRAG-Bench/GraphRAG-Bench"
+_MOST_BYTES = 200_000_000
+_PARAPHRASED = (
+    "the evidence of the questions is a paraphrase, so retrieval is not scored by fact; "
+    "ragas_context_recall judges contexts by the reference answer"
+)
+
+
+class GraphRAGBenchParams(Params):
+    """The corpus."""
+
+    source: str | None = None
+    """One novel, such as Novel-44557: it is the corpus, and only its questions are asked, as in the authors' runs.
+    None: all 20 in one corpus."""
+
+
+_DEFAULTS = GraphRAGBenchParams()
+
+
+def load(
+    subset: str, params: GraphRAGBenchParams = _DEFAULTS, progress: ReadingProgress = no_progress
+) -> RawDataset:
+    """Load `medical` or `novel` from the data directory, or else from the hub."""
+    del progress
+    file = f"graphrag_bench/{subset}_questions.json"
+    questions = load_rows(file, HubTable(_REPO, file=f"Datasets/Questions/{subset}_questions.json"))
+    raw = build(_corpus(subset), questions, params.source)
+    return replace(raw, departures=departures({file: questions}))
+
+
+def build(corpus: Sequence[FileEntry], questions: Sequence[FileEntry], source: str | None = None) -> RawDataset:
+    """Build a data set of these texts and questions, or of the text `source` and its questions.
+
+    A question whose id occurred before is left out with a note: the novels have one with a wrong second answer.
+    """
+    documents = {entry.text("corpus_name"): _document(entry) for entry in corpus}
+    if source is not None and source not in documents:
+        raise DataError(f"no text is named '{source}'", nearest(source, tuple(documents)))
+    kept = tuple(document for name, document in documents.items() if source in (None, name))
+    rows: dict[str, DatasetRow] = {}
+    repeated = []
+    for entry in questions:
+        # Every retrieval finds the only document.
+        row = _row(entry, names_evidence=len(kept) > 1)
+        if row.doc_ids[0] not in documents:
+            raise DataError(f"{entry.where}: no text is named '{row.doc_ids[0]}'", FIX)
+        if row.query.query_id in rows:
+            repeated.append(row.query.query_id)
+        elif source in (None, row.doc_ids[0]):
+            rows[row.query.query_id] = row
+    notes = [_PARAPHRASED]
+    if repeated:
+        notes.append(
+            f"{len(repeated):,} of {len(questions):,} questions left out, because their ids occur twice: "
+            f"{', '.join(repeated[:5])}"
+        )
+    if source is None and len(documents) > 1:
+        notes.append(
+            f"{len(documents):,} texts in one corpus; the authors index each alone (dataset.options.source)"
+        )
+    return RawDataset(documents=kept, rows=tuple(rows.values()), notes=tuple(notes))
+
+
+def _corpus(subset: str) -> list[FileEntry]:
+    file = f"graphrag_bench/{subset}.json"
+    path = local_files.find(file)
+    if path:
+        content = local_files.read_json(path)
+        return as_entries(str(path), [content] if isinstance(content, dict) else content)
+    path = local_files.find(f"graphrag_bench/{subset}.parquet")
+    if path:
+        return as_entries(str(path), list(read_content(path, _MOST_BYTES).rows or ()))
+    return load_rows(file, HubTable(_REPO, file=f"Datasets/Corpus/{subset}.json"))
+
+
+def _document(entry: FileEntry) -> Document:
+    name = entry.text("corpus_name")
+    return Document(doc_id=name, text=entry.text("context"), title=name)
+
+
+def _row(entry: FileEntry, *, names_evidence: bool) -> DatasetRow:
+    query_id, source = entry.text("id"), entry.text("source")
+    evidence = (Evidence(doc_id=source, fact=""),) if names_evidence else ()
+    reference = Reference(
+        query_id=query_id,
+        query_type=entry.text("question_type").lower().replace(" ", "_"),
+        answers=(entry.text("answer").strip(),),
+        evidence=evidence,
+    )
+    return DatasetRow(Query(query_id=query_id, text=entry.text("question").strip()), reference, doc_ids=(source,))
+
+
+SPEC = DatasetSpec(
+    name="graphrag_bench",
+    summary="GraphRAG-Bench: facts, reasoning, summaries and creative tasks on medical guidelines or novels",
+    load=load,
+    params=GraphRAGBenchParams,
+    subsets=("medical", "novel"),
+    primary_measure="token_f1",
+    answer_style="sentence",
+)

@@ -1,0 +1,284 @@
+"""Questions that need several Wikipedia paragraphs: HotpotQA (Yang et al. 2018), 2WikiMultihopQA (Ho et al. 2020)
+and MuSiQue (Trivedi et al. 2022).
+
+Each question comes with its gold paragraphs among distractors. The corpus is pooled: the distinct paragraphs of
+all drawn questions, as in the experiments of HippoRAG (Gutierrez et al. 2024), because a run has one index. That
+is harder than the distractor setting, where a reader sees the paragraphs of its own question alone.
+
+HotpotQA and 2WikiMultihopQA mark sentences, MuSiQue marks paragraphs. The evidence triples and entity ids of
+2WikiMultihopQA and the decomposition of MuSiQue's questions are not read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from harness.core.errors import DataError
+from harness.core.records import Document, Evidence, Query, Reference
+from harness.datasets.hub_rows import DrawnRows, HubTable, PooledParams, load_drawn
+from harness.datasets.local_files import find
+from harness.datasets.published_check import departures
+from harness.datasets.row_fields import FIX, FileEntry, as_entry
+from harness.protocols import DatasetRow, DatasetSpec, RawDataset, ReadingProgress, no_progress
+
+_ID_HEX = 8
+_DEFAULTS = PooledParams()
+
+
+class _Part(NamedTuple):
+    """A split of one of the sets."""
+
+    file: str
+    """The original file in the data directory."""
+    size: int
+    """Published number of questions."""
+    sample: str = ""
+    """A file with some of its rows, read if the original is missing."""
+
+
+class _Paragraph(NamedTuple):
+    title: str
+    text: str
+
+
+class _Fact(NamedTuple):
+    paragraph: _Paragraph
+    text: str
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A row of any of the sets."""
+
+    query_type: str
+    answers: tuple[str, ...]
+    paragraphs: Sequence[_Paragraph]
+    facts: Sequence[_Fact]
+    outside: int = 0
+    """Number of gold sentences that their paragraph does not have."""
+
+
+@dataclass(frozen=True)
+class _Source:
+    """Where the rows of a set are, and how they are read."""
+
+    repo: str
+    config: str | None
+    parts: Mapping[str, _Part]
+    """By split."""
+    read: Callable[[FileEntry], _Question]
+
+    def load(
+        self, split: str, params: PooledParams = _DEFAULTS, progress: ReadingProgress = no_progress
+    ) -> RawDataset:
+        """Load the drawn questions of a split with their paragraphs: the original file or the sample of it in the
+        data directory, or else the table on the hub.
+        """
+        del progress
+        part = self.parts[split]
+        file = part.sample if part.sample and not find(part.file) and find(part.sample) else part.file
+        drawn = load_drawn(file, HubTable(self.repo, self.config, split), params.draw)
+        raw = build(drawn.rows, self.read)
+        notes = [params.note(raw, drawn.whole), *raw.notes]
+        if file == part.sample:
+            notes.append(f"{file} is a sample of the {part.size:,} published questions")
+        return replace(raw, notes=tuple(notes), departures=_departures(part, file, drawn))
+
+
+def _departures(part: _Part, file: str, drawn: DrawnRows) -> tuple[str, ...]:
+    if file == part.sample:
+        # The digest is that of all rows: a draw from them cannot be checked.
+        return departures({file: drawn.rows}) if len(drawn.rows) == drawn.whole else ()
+    if drawn.whole == part.size:
+        return ()
+    return (
+        f"{drawn.whole:,} questions instead of the published {part.size:,}, so results are not comparable with "
+        "published figures",
+    )
+
+
+def build(entries: Sequence[FileEntry], read: Callable[[FileEntry], _Question]) -> RawDataset:
+    """Build a data set of rows: one document for each distinct paragraph, named after its title.
+
+    Questions that their own paragraphs do not answer (in MuSiQue-Full) are left out with a note, because in the
+    pool the missing paragraph is that of another question.
+    """
+    pool: dict[_Paragraph, Document] = {}
+    taken: set[str] = set()
+    rows = []
+    unanswerable = outside = 0
+    for entry in entries:
+        if entry.fields.get("answerable", True) is False:
+            unanswerable += 1
+            continue
+        question = read(entry)
+        outside += question.outside
+        for paragraph in question.paragraphs:
+            if paragraph not in pool:
+                pool[paragraph] = _document(paragraph, taken)
+        rows.append(_row(entry, question, pool))
+    if not rows:
+        raise DataError(
+            f"{entries[0].where}: no row is answerable", "use the answerable part, such as MuSiQue-Ans"
+        )
+    notes = _notes(len(entries), unanswerable, outside)
+    return RawDataset(documents=tuple(pool.values()), rows=tuple(rows), notes=tuple(notes))
+
+
+def _notes(n_rows: int, unanswerable: int, outside: int) -> Iterator[str]:
+    if unanswerable:
+        yield (
+            f"{unanswerable:,} of {n_rows:,} questions left out: marked as unanswerable from their own "
+            "paragraphs, which says nothing about the pool"
+        )
+    if outside:
+        yield f"{outside:,} gold facts left out: their paragraph does not have the sentence that they name"
+
+
+def _document(paragraph: _Paragraph, taken: set[str]) -> Document:
+    title, text = paragraph
+    # Several paragraphs of an article share its title in MuSiQue.
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    doc_id = next(one for one in (title, f"{title} #{digest[:_ID_HEX]}", f"{title} #{digest}") if one not in taken)
+    taken.add(doc_id)
+    return Document(doc_id=doc_id, text=text, title=title, metadata={"source": "Wikipedia"})
+
+
+def _row(entry: FileEntry, question: _Question, pool: Mapping[_Paragraph, Document]) -> DatasetRow:
+    query_id = entry.text("_id" if "_id" in entry.fields else "id")
+    facts = dict.fromkeys(Evidence(doc_id=pool[fact.paragraph].doc_id, fact=fact.text) for fact in question.facts)
+    reference = Reference(
+        query_id=query_id, query_type=question.query_type, answers=question.answers, evidence=tuple(facts)
+    )
+    query = Query(query_id=query_id, text=entry.text("question").strip())
+    doc_ids = dict.fromkeys(pool[paragraph].doc_id for paragraph in question.paragraphs)
+    return DatasetRow(query=query, reference=reference, doc_ids=tuple(doc_ids))
+
+
+def _by_sentence(entry: FileEntry) -> _Question:
+    """A row of HotpotQA or 2WikiMultihopQA."""
+    paragraphs: dict[str, list[tuple[_Paragraph, list[str]]]] = {}
+    for item in _pairs(entry, "context", "title", "sentences"):
+        sentences = [sentence.strip() for sentence in item.texts("sentences")]
+        paragraph = _Paragraph(item.text("title"), " ".join(filter(None, sentences)))
+        paragraphs.setdefault(paragraph.title, []).append((paragraph, sentences))
+    facts: list[_Fact] = []
+    outside = 0
+    for item in _pairs(entry, "supporting_facts", "title", "sent_id"):
+        held = paragraphs.get(item.text("title"))
+        if held is None:
+            what = f"{item.where}: '{item.text('title')}' is no paragraph of the question"
+            raise DataError(what, "use the distractor setting, whose paragraphs include the gold ones")
+        found = _sentences(held, item.whole_number("sent_id"))
+        facts += found[:1]
+        outside += not found
+    return _Question(
+        query_type=entry.text("type"),
+        answers=(entry.text("answer").strip(),),
+        paragraphs=[one for held in paragraphs.values() for one, _ in held if one.text],
+        facts=facts,
+        outside=outside,
+    )
+
+
+def _sentences(held: Sequence[tuple[_Paragraph, list[str]]], number: int) -> list[_Fact]:
+    """The sentence with this number, from 0, in the paragraphs of one title that have it."""
+    return [
+        _Fact(one, sentences[number])
+        for one, sentences in held
+        if 0 <= number < len(sentences) and sentences[number]
+    ]
+
+
+def _pairs(entry: FileEntry, name: str, first: str, second: str) -> list[FileEntry]:
+    """The pairs in `name`: `[[first, second]]` in the original files, `{first: [], second: []}` on the hub."""
+    where = f"{entry.where}, {name}"
+    if isinstance(entry.fields.get(name), Mapping):
+        columns = entry.entry(name)
+        firsts, seconds = columns.values(first), columns.values(second)
+        if len(firsts) != len(seconds):
+            raise DataError(f"{where}: {first} and {second} differ in length", FIX)
+        pairs: list[object] = [list(pair) for pair in zip(firsts, seconds, strict=True)]
+    else:
+        pairs = entry.values(name)
+    found = []
+    for number, pair in enumerate(pairs, start=1):
+        if not isinstance(pair, list) or len(pair) != 2:
+            raise DataError(f"{where} row {number}: expected a pair of {first} and {second}", FIX)
+        found.append(as_entry(f"{where} row {number}", {first: pair[0], second: pair[1]}))
+    return found
+
+
+def _by_paragraph(entry: FileEntry) -> _Question:
+    """A row of MuSiQue."""
+    paragraphs, facts = [], []
+    for item in entry.entries("paragraphs"):
+        paragraph = _Paragraph(item.text("title"), item.text("paragraph_text", blank=True).strip())
+        if paragraph.text:
+            paragraphs.append(paragraph)
+        if paragraph.text and item.truth("is_supporting"):
+            facts.append(_Fact(paragraph, paragraph.text))
+    answers = (entry.text("answer"), *(entry.texts("answer_aliases") if "answer_aliases" in entry.fields else ()))
+    return _Question(
+        query_type=f"{len(facts)}hop",
+        answers=tuple(dict.fromkeys(answer.strip() for answer in answers if answer.strip())),
+        paragraphs=paragraphs,
+        facts=facts,
+    )
+
+
+def _spec(name: str, summary: str, source: _Source) -> DatasetSpec:
+    return DatasetSpec(
+        name=name,
+        summary=f"{summary}, paragraphs pooled (a seeded part of it)",
+        load=source.load,
+        params=PooledParams,
+        subsets=tuple(source.parts),
+        primary_measure="token_f1",
+    )
+
+
+HOTPOTQA = _spec(
+    "hotpotqa",
+    "HotpotQA, distractor: bridge and comparison questions over two Wikipedia paragraphs",
+    _Source(
+        "hotpotqa/hotpot_qa",
+        "distractor",
+        {
+            "validation": _Part(
+                "hotpotqa/hotpot_dev_distractor_v1.json", 7405, "multihop_wiki/hotpotqa_200.jsonl"
+            ),
+            "train": _Part("hotpotqa/hotpot_train_v1.1.json", 90447, "multihop_wiki/hotpotqa_train_100.json"),
+        },
+        _by_sentence,
+    ),
+)
+TWO_WIKI = _spec(
+    "2wikimultihopqa",
+    "2WikiMultihopQA: comparison, inference and compositional questions over two to four paragraphs",
+    _Source(
+        "framolfese/2WikiMultihopQA",
+        None,
+        {
+            "validation": _Part("2wikimultihopqa/dev.json", 12576, "multihop_wiki/2wikimultihopqa_164.jsonl"),
+            "train": _Part("2wikimultihopqa/train.json", 167454),
+        },
+        _by_sentence,
+    ),
+)
+MUSIQUE = _spec(
+    "musique",
+    "MuSiQue-Ans: questions of two to four hops over Wikipedia paragraphs",
+    _Source(
+        "dgslibisey/MuSiQue",
+        None,
+        {
+            "validation": _Part("musique/musique_ans_v1.0_dev.jsonl", 2417, "multihop_wiki/musique_200.jsonl"),
+            "train": _Part("musique/musique_ans_v1.0_train.jsonl", 19938, "multihop_wiki/musique_train_100.json"),
+        },
+        _by_paragraph,
+    ),
+)

@@ -1,0 +1,74 @@
+"""NQ-open (Lee et al. 2019): short questions of Natural Questions with their accepted answers, without passages.
+
+Documents are yours (`--docs`), such as a part of Wikipedia in JSON Lines. No evidence is marked: retrieval is
+scored by whether an accepted answer is in the contexts, as in DPR's top-k accuracy (Karpukhin et al. 2020).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import Field
+
+from harness.core.records import Query, Reference
+from harness.datasets.folder.reading import read_folder
+from harness.datasets.hub_rows import HubTable, RowDraw, load_drawn
+from harness.datasets.row_fields import FileEntry
+from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress, no_progress
+
+_REPO = "google-research-datasets/nq_open"
+_FILES = {"validation": "nq_open/NQ-open.dev.jsonl", "train": "nq_open/NQ-open.train.jsonl"}
+_ID_HEX = 12
+
+
+class NqOpenParams(Params):
+    """The documents, and the part of the questions."""
+
+    path: Path
+    queries: int | None = Field(1000, ge=1)
+    """Number of queries, drawn with `seed`; None: all."""
+    seed: int = 42
+
+
+def load(subset: str, params: NqOpenParams, progress: ReadingProgress = no_progress) -> RawDataset:
+    """Load the drawn questions of a split from the data directory, or else from the hub, and the documents."""
+    draw = RowDraw(params.queries, params.seed)
+    drawn = load_drawn(_FILES[subset], HubTable(_REPO, "nq_open", subset), draw)
+    rows = build(drawn.rows)
+    corpus = read_folder(params.path, progress)
+    notes = (
+        f"{len(rows):,} of {drawn.whole:,} questions, drawn with seed {params.seed}; the documents are not "
+        "those of Natural Questions, and nothing says which questions they answer",
+        *corpus.notes,
+    )
+    return RawDataset(documents=corpus.documents, rows=rows, notes=notes, skipped=corpus.listed)
+
+
+def build(entries: Sequence[FileEntry]) -> tuple[DatasetRow, ...]:
+    """The questions, with all answers of those that occur twice. The id is a digest of the question, because the
+    rows have none and their numbers change with the draw.
+    """
+    found: dict[str, dict[str, None]] = {}
+    for entry in entries:
+        answers = (answer.strip() for answer in entry.texts("answer"))
+        found.setdefault(entry.text("question").strip(), {}).update(dict.fromkeys(filter(None, answers)))
+    return tuple(_row(question, tuple(answers)) for question, answers in found.items())
+
+
+def _row(question: str, answers: tuple[str, ...]) -> DatasetRow:
+    query_id = f"nq-{hashlib.sha256(question.encode()).hexdigest()[:_ID_HEX]}"
+    reference = Reference(query_id=query_id, query_type="nq", answers=answers)
+    return DatasetRow(Query(query_id=query_id, text=question), reference, doc_ids=())
+
+
+SPEC = DatasetSpec(
+    name="nq_open",
+    summary="NQ-open: short questions with accepted answers, over documents of yours: -d nq_open --docs FOLDER",
+    load=load,
+    params=NqOpenParams,
+    subsets=tuple(_FILES),
+    primary_measure="accuracy",
+    cluster_by="query",
+)
