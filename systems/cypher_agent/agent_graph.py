@@ -125,7 +125,8 @@ class _SchemaGraph:
         self._asking: AskingProcesses | None = None
 
     async def build(self, corpus: Sequence[Document]) -> IndexStats:
-        own = {name: getattr(self._index, name) for name in PassageParams.model_fields if name != "vectors"}
+        shared = PassageParams.model_fields.keys() & AgentIndexParams.model_fields.keys()
+        own = {name: getattr(self._index, name) for name in shared}
         stats = await self._passages.build(corpus, PassageParams(**own))
         with self._runtime.stage("store"):
             counts = await asyncio.to_thread(self._store, corpus)
