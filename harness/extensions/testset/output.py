@@ -58,11 +58,11 @@ def kept_lines(candidates: Sequence[Candidate], wanted: Mapping[str, int]) -> It
     """One line per kind: how many questions were kept, of how many wanted."""
     simpler = kept_as_single_fact(candidates)
     for kind, number in wanted.items():
-        written = [one for one in candidates if one.kind == kind]
+        written = [one for one in candidates if one.kind == kind and not one.written_as]
         kept = sum(one.survives for one in written)
         yield f"{kind}: {kept} of {number} wanted, from {len(written)} candidates"
     if simpler:
-        yield f"{simpler} of the single_fact questions were written as bridge and need only one document"
+        yield f"{counted(simpler, 'more single_fact question')}, written as bridge: one document answers them"
 
 
 def kept_as_single_fact(candidates: Sequence[Candidate]) -> int:

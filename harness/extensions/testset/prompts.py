@@ -4,12 +4,13 @@ A model names the sentences that prove an answer by labels instead of copying th
 verbatim.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from harness.core.records import Evidence
+from harness.core.scripts import search_terms
 from harness.extensions.testset.question_records import QuestionKind, QuestionSlot
 from harness.extensions.testset.text_checks import gives_away
 from harness.extraction.entity_names import one_line
@@ -176,6 +177,29 @@ def _read_draft(labelled: Mapping[str, Evidence], is_copied: bool, reply: Mappin
     answer = one_line(answer)[:_LONGEST_ANSWER]
     if is_copied and not any(gives_away(item.fact, answer) for item in evidence):
         # Small models often name a sentence beside the one that they have copied the answer from.
-        holder = next((item for item in labelled.values() if gives_away(item.fact, answer)), None)
+        holder = _copied_from(labelled, labels, question, answer)
         evidence = (*evidence[: MOST_QUOTES - 1], holder) if holder else evidence
     return Draft(one_line(question)[:_LONGEST_QUESTION], answer, evidence)
+
+
+def _copied_from(
+    labelled: Mapping[str, Evidence], named: Collection[str], question: str, answer: str
+) -> Evidence | None:
+    """The sentence that contains the answer and is most about the question, by common words, with one more for
+    standing beside a named sentence. None: no such sentence has either.
+    """
+    places = {label: place for place, label in enumerate(labelled)}
+    beside = {places[label] + step for label in named for step in (-1, 1)}
+    asked = _long_words(question)
+    merit = {
+        label: len(asked & _long_words(item.fact)) + (places[label] in beside)
+        for label, item in labelled.items()
+        if gives_away(item.fact, answer)
+    }
+    best = max(merit, key=merit.__getitem__, default="")
+    return labelled[best] if merit.get(best) else None
+
+
+def _long_words(text: str) -> set[str]:
+    """Without most function words."""
+    return {term for term in search_terms(text) if len(term) > 3 or not term.isascii()}

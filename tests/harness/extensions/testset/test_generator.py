@@ -249,3 +249,6 @@ def test_a_sentence_that_the_answer_was_copied_from_is_evidence_even_if_the_mode
     (one,) = worked(Models(Chat(lambda _: reply), judge(from_quotes)), [site("single_fact", YARD)])
     assert one.survives
     assert "founded in 1911" in one.evidence[-1].fact
+    unrelated = draft("What is the price of oats?", "1911", "A5")
+    (one,) = worked(Models(Chat(lambda _: unrelated), judge(from_quotes)), [site("single_fact", YARD)])
+    assert "founded in 1911" not in " ".join(item.fact for item in one.evidence)
