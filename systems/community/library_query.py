@@ -4,6 +4,7 @@ The library stops before its last call, which asks for paragraphs of markdown: t
 found, with the prompts of the run.
 """
 
+import asyncio
 import re
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -11,11 +12,11 @@ from typing import Any
 
 from harness.core.records import Context, Query, Step
 from harness.llm_utils.structured_output import Unreadable, integer_of, list_of, object_of, parse_object, string_of
-from harness.protocols import ChatModel, Message, Runtime
+from harness.protocols import Message, Runtime
 from systems.common.joined_fields import SEPARATOR, plain
 from systems.common.prompts.reports import LIBRARY_MAP_TOKENS
 from systems.common.prompts.thesis import report_messages, table_messages
-from systems.common.safe_model_calls import Guard
+from systems.common.safe_model_calls import CONCURRENCY
 from systems.community import library
 from systems.community.local_search import GRAPH, PASSAGES, REPORTS
 from systems.community.params import AnswerParams
@@ -55,7 +56,8 @@ class _LibraryQuery:
         self._runtime = runtime
         self._index = index
         self._params = params
-        self._guard = Guard()
+        self._slots = asyncio.Semaphore(CONCURRENCY)
+        self._failure: Exception | None = None
         self._near: list[str] = []
         self._replies: list[str] = []
         self._unread = 0
@@ -63,7 +65,8 @@ class _LibraryQuery:
     async def run(self, question: str) -> FoundUnits:
         with self._runtime.stage("map" if self._params.mode == "global" else "retrieve"):
             found = await self._library().aquery(question, param=self._query_params())
-        self._guard.check()
+        if self._failure:
+            raise self._failure
         if self._params.mode == "local":
             names = "\n".join(map(plain, self._near))
             contexts = [one async for one in _tables(self._index, self._near, found)] if found else []
@@ -97,13 +100,10 @@ class _LibraryQuery:
 
     def _library(self) -> Any:
         """nano-graphrag over the opened stores. It deep-copies its configuration: its functions are closures."""
-        index, runtime, guard = self._index, self._runtime, self._guard
+        index, runtime = self._index, self._runtime
 
         async def ask(prompt: str, system_prompt: str | None = None, **_: Any) -> str:
-            chat = runtime.chat
-            if chat is None:
-                raise RuntimeError("a query of the library needs a generator; the system should have rejected it")
-            return await guard.run(lambda: _ask(chat, prompt, system_prompt or "")) or ""
+            return await self._ask(prompt, system_prompt or "")
 
         def read(reply: str) -> dict[str, Any]:
             return self._read(reply)
@@ -124,6 +124,19 @@ class _LibraryQuery:
             enable_llm_cache=False,
         )
 
+    async def _ask(self, question: str, system: str) -> str:
+        """The reply; a failure is raised after the query, for the library would leave its other calls running."""
+        chat = self._runtime.chat
+        if chat is None:
+            raise RuntimeError("a global query of the library needs a generator")
+        messages = [Message("system", system), Message("user", question)]
+        try:
+            async with self._slots:
+                return await chat.complete(messages, max_tokens=LIBRARY_MAP_TOKENS, json_schema=MAP_SCHEMA)
+        except Exception as error:
+            self._failure = self._failure or error
+            return ""
+
     def _read(self, reply: str) -> dict[str, Any]:
         """The points that have a description and a number as their score; the library fails at others."""
         self._replies.append(reply)
@@ -135,11 +148,6 @@ class _LibraryQuery:
             self._unread += 1
             return {}
         return {"points": [point for one in listed if (point := _point(one))]}
-
-
-async def _ask(chat: ChatModel, question: str, system: str) -> str:
-    messages = [Message("system", system), Message("user", question)]
-    return await chat.complete(messages, max_tokens=LIBRARY_MAP_TOKENS, json_schema=MAP_SCHEMA)
 
 
 def _point(one: object) -> dict[str, Any] | None:

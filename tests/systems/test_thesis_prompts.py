@@ -10,6 +10,7 @@ from runtimes import Asked, BareRuntime, Chat, Embedder
 
 from harness.core.records import Document, Prediction, Query
 from harness.llm_utils.answer_contract import ABSTENTION
+from harness.llm_utils.structured_output import Unreadable
 from harness.protocols import Message, SystemSpec
 from systems.community import library
 from systems.community import system as community
@@ -227,3 +228,14 @@ async def test_community_abstains_without_a_call_where_no_point_helps(graph: Bar
     graph.chat = Chat(lambda _: '{"points": []}')
     prediction = await answered(community.SPEC, graph, engine="library")
     assert (prediction.answer, len(graph.chat.calls)) == (ABSTENTION, 1)
+
+
+@pytest.mark.slow
+async def test_community_fails_with_a_map_call_and_where_no_reply_can_be_read(graph: BareRuntime) -> None:
+    def failing(_: Asked) -> str:
+        raise OSError("gone")
+
+    for reply, error in ((failing, OSError), (lambda _: "prose", Unreadable)):
+        graph.chat = Chat(reply)
+        with pytest.raises(error):
+            await answered(community.SPEC, graph, engine="library")

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from harness.core.errors import MissingDependency
 from harness.core.records import Document
-from systems.common.chunking import Chunk, ChunkParams, iter_chunks
+from systems.common.chunking import Chunk, ChunkParams, check_splitter, iter_chunks
 from systems.common.token_estimate import TokenCounter, clip, count_tokens
 
 SIZES = [
@@ -94,6 +95,25 @@ REPETITIVE = REPEATS.map(lambda parts: "".join(text * times for text, times in p
 @settings(max_examples=1500, deadline=None)
 def test_any_text_is_cut_where_langchain_cuts_it(text: str, params: ChunkParams) -> None:
     assert [chunk.text for chunk in chunks_of(text, params)] == langchain(text, params)
+
+
+@pytest.mark.slow
+def test_langchain_s_own_splitter_may_be_chosen(articles: tuple[Document, ...]) -> None:
+    from langchain_text_splitters import RecursiveCharacterTextSplitter
+
+    params = ChunkParams(splitter="langchain")
+    splitter = RecursiveCharacterTextSplitter(chunk_size=1200, chunk_overlap=100)
+    for article in articles[:20]:
+        chunks = list(iter_chunks([article], params))
+        assert [chunk.text for chunk in chunks] == splitter.split_text(article.text)
+        assert all(article.text[chunk.span.start : chunk.span.end] == chunk.text for chunk in chunks)
+
+
+def test_a_missing_splitter_is_one_line_that_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("harness.core.errors.find_spec", lambda _: None)
+    with pytest.raises(MissingDependency) as refused:
+        check_splitter(ChunkParams(splitter="langchain"))
+    assert "splitter-langchain" in refused.value.fix
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n\n", " \t\r\n" * 2000, "\u3000\u2028"])
