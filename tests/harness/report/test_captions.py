@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 from paired_runs import ScoredRun, Value, write_run
-from report_groups import chapter_of
+from report_groups import chapter_of, group_of
 
-from harness.display import Drawing
+from harness.display import Drawing, ValueGroup
 from harness.display.plotting import plotting
 from harness.report.chapter import Chapter, load_chapters
 from harness.report.leaderboard import board_of
 from harness.report.sections import Reported
+from harness.report.tables.costs import resources_table
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
@@ -58,6 +59,17 @@ def test_what_is_not_finished_is_drawn_last_and_is_no_extreme(tmp_path: Path) ->
     pictures = drawn(chapter_of(*(write_run(tmp_path, plan) for plan in plans)), "right-answers")
     assert pictures["accuracy_overall"].alt.index("naive") < pictures["accuracy_overall"].alt.index("kg (not")
     assert "kg" not in pictures["accuracy_by_type"].alt
+
+
+def test_the_memory_of_the_machine_stands_in_gigabytes_and_in_percent(make_run: MakeRun) -> None:
+    table = resources_table(group_of(make_run(types=SMALL, sessions=(8,))))
+    assert table is not None
+    row = dict(zip(table.header, table.rows[0], strict=True))
+    values = [row[f"machine RAM, {unit}"] for unit in ("GB", "%")]
+    used, percent = (one.quantities if isinstance(one, ValueGroup) else () for one in values)
+    # The machine of these runs has 8 GB.
+    assert [one.value for one in percent] == pytest.approx([(one.value or 0) / 8 * 100 for one in used])
+    assert used
 
 
 def test_an_interruption_and_a_phase_are_named_where_they_are(make_run: MakeRun) -> None:
