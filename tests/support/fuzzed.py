@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
-from scoring import BareEvaluation, build_scorer, score_all
+from scoring import BareEvaluation, build_scorer, every_metric, score_all
 
 from harness.core.records import Context, Cost, Evidence, Prediction, Reference, RunRecord, Score
 from harness.evaluators.run_scoring import Scorer
@@ -127,7 +127,8 @@ RECORD = RunRecord(
 
 def scorer_of(evaluator: str, twists: Sequence[Twist]) -> Scorer:
     """The evaluator, with a judge that replies like this."""
-    return build_scorer(EVALUATORS.load(evaluator), runtime=BareEvaluation(TwistedJudge(twists), _Vectors()))
+    spec = EVALUATORS.load(evaluator)
+    return build_scorer(spec, every_metric(spec), BareEvaluation(TwistedJudge(twists), _Vectors()))
 
 
 def check(evaluator: str, twists: Sequence[Twist]) -> list[Score]:

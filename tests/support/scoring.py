@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import get_args
 
 from harness.core.records import Cost, EvaluationRecord, Query, Reference, RunRecord, Score
 from harness.evaluators.answer import SPEC
 from harness.evaluators.run_answers import RunAnswers
 from harness.evaluators.run_scoring import Scorer, score_run
+from harness.evaluators.triplet.verdicts import TripletMetric
 from harness.protocols import ChatModel, Embedder, EvaluatorSpec, Params, RunFacts
 from harness.store import RunDir, SampleRow
 
@@ -46,6 +48,11 @@ def build_scorer(
     """The evaluator of a spec, by default with default parameters."""
     chosen = params or spec.params()
     return Scorer(spec.name, spec.measures(chosen), spec.build(chosen, runtime or BareEvaluation()))
+
+
+def every_metric(spec: EvaluatorSpec) -> Params:
+    """Default parameters, with the metrics that are left out by default."""
+    return spec.params.model_validate({"metrics": get_args(TripletMetric)} if spec.name == "triplet" else {})
 
 
 def score_all(

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from harness.core.records import Triplet
+from harness.display import counted
 from harness.evaluators.context_windows import ContextReading, reading_of
 from harness.evaluators.judge_calls import Judgement, NotApplicable
 from harness.evaluators.kg.graphs.similar_edges import TOLERANCE
@@ -136,7 +137,7 @@ def _passages_said(support: Support, reading: ContextReading) -> str:
     """How many passages were extracted, and how many of them are literal parts of the contexts."""
     contexts = " ".join(" ".join(window.text for window in reading.windows).split())
     literal = sum(" ".join(passage.split()) in contexts for passage in support.passages)
-    return f"{len(support.passages)} passages extracted, {literal} of them literal"
+    return f"{counted(len(support.passages), 'passage')} extracted, {literal} literal"
 
 
 async def extract_support(judge: ChatModel, answer: str, contexts: str) -> Support:

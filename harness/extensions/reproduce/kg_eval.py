@@ -257,6 +257,7 @@ _SMALL = {
         ]
     },
     "per_system.naive.answer.top_k": 2,
+    "models.judge.max_tokens": 1024,
 }
 PAPER = Paper(
     name="kg_eval",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.api.evaluating import open_answer
 from harness.core.records import Triplet
-from harness.display import Entry, Quantity, Table, printable
+from harness.display import Entry, Quantity, Table, counted, printable
 from harness.display.plotting import LIGHT, PALETTE
 from harness.evaluators.judge_calls import NotApplicable
 from harness.evaluators.score_preconditions import reference_answer, score_without_reading
@@ -19,7 +19,6 @@ from harness.extensions.meta_evaluation.correlation_columns import measured_colu
 from harness.extensions.meta_evaluation.correlations import (
     HIGH,
     LOW,
-    CorrelatedPair,
     column_spread,
     correlated_pair,
     group_means,
@@ -28,7 +27,6 @@ from harness.extensions.reproduce import drawing
 from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns
 from harness.llm_utils.structured_output import Unreadable
 from harness.protocols import AnswerChoice, OpenedAnswer
-from harness.statistics.correlation import Coefficient
 from harness.store import RunDir
 
 if TYPE_CHECKING:
@@ -123,7 +121,7 @@ def _groups(runs: PaperRuns, name: str) -> Table:
         raise NotMade(f"both groups have a mean of {found.high:.2f}")
     if not (found.n_high and found.n_low):
         raise NotMade(
-            f"{found.n_high} answers are above {HIGH:g} and {found.n_low} below {LOW:g}: both are needed"
+            f"{counted(found.n_high, 'answer')} above {HIGH:g}, {found.n_low} below {LOW:g}: both are needed"
         )
     return _table(("score of the judge", "mean score by cosine", "answers"), rows)
 
@@ -140,21 +138,18 @@ def _validation(runs: PaperRuns, name: str) -> Table:
     if not {judged, cosine} <= columns.values.keys():
         raise NotMade("no answer has a score of the judge and one by cosine")
     pair = correlated_pair(columns, judged, cosine)
+    if pair.found is None:
+        raise NotMade(pair.why_not)
+    rho = pair.found.spearman
     shared = sorted(columns.values[judged].keys() & columns.values[cosine].keys())
     points: list[tuple[Entry, ...]] = [
         (printable(answer.query_id), *(Quantity(columns.values[one][answer]) for one in (judged, cosine)), "")
         for answer in shared
     ]
     return _table(
-        ("answer", "score of the judge", "score by cosine", _RHO), [("all answers", "", "", _rho(pair)), *points]
+        ("answer", "score of the judge", "score by cosine", _RHO),
+        [("all answers", "", "", Quantity(rho.value, *rho.interval, n=pair.n, unit="coefficient")), *points],
     )
-
-
-def _rho(pair: CorrelatedPair) -> Entry:
-    if pair.found is None:
-        return pair.why_not
-    rho: Coefficient = pair.found.spearman
-    return Quantity(rho.value, *rho.interval, n=pair.n, unit="coefficient")
 
 
 def _draw_points(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
@@ -200,6 +195,7 @@ _LOCAL: Mapping[str, object] = {
     "dataset.sample": {"per_type": 12, "seed": 42},
     "models.judge_embedder": {"provider": "minilm"},
     "per_system.naive.answer.top_k": 2,
+    "models.judge.max_tokens": 1024,
 }
 PAPER = Paper(
     name="llm_eval",

@@ -9,10 +9,9 @@ from typing import get_args
 import pytest
 from judges import WordEmbedder
 from runtimes import Asked, Chat
-from scoring import BareEvaluation, build_scorer, score_all
+from scoring import BareEvaluation, build_scorer, every_metric, score_all
 
 from harness.core.records import Context, Prediction
-from harness.evaluators.triplet.verdicts import TripletMetric
 from harness.extensions.testset.prompts import answer_from, same_answer, stated_answer
 from harness.llm_utils.answer_contract import Tag
 from harness.models.fake_model import example_of
@@ -47,8 +46,7 @@ def test_a_judge_is_shown_texts_of_others_between_tags_only(
 ) -> None:
     chat, question = Chat(reply), f"Who founded {HOSTILE}"
     spec = EVALUATORS.load(name)
-    everything = spec.params.model_validate({"metrics": get_args(TripletMetric)} if name == "triplet" else {})
-    scorer = build_scorer(spec, everything, BareEvaluation(chat, WordEmbedder()))
+    scorer = build_scorer(spec, every_metric(spec), BareEvaluation(chat, WordEmbedder()))
     said = Prediction(answer=f"Answer: {HOSTILE}", contexts=(Context(text=HOSTILE, doc_ids=("d",)),))
     records = {(question, 0): record(question).model_copy(update={"prediction": said})}
     scores = score_all(scorer, [reference(question, f"Truth: {HOSTILE}")], records)

@@ -1,4 +1,4 @@
-"""The five measures: values by hand, what the judge is asked, and what needs no judge."""
+"""The measures, ours and as published: values by hand, what the judge is asked, and what needs no judge."""
 
 import json
 import math
@@ -57,7 +57,7 @@ EXPECTED: dict[str, tuple[float, str, dict[str, int]]] = {
 EXPECTED |= {
     FAITH_P: (
         1 / 2,
-        "1 passages extracted, 1 of them literal; 1 of 2 supported; not: Acme | sells | anvils",
+        "1 passage extracted, 1 literal; 1 of 2 supported; not: Acme | sells | anvils",
         {SUPPORT_P: 1, CHECK: 1},
     ),
     FAITH_COSINE_P: ((1 + 1 / 3) / 2, "highest cosines 1.00 0.33", {SUPPORT_P: 1}),
