@@ -24,8 +24,8 @@ from systems.cypher_agent.params import AgentIndexParams, AnswerParams
 from systems.cypher_agent.schema_file import SchemaFile, field_of, read_schema, schema_path, values_in
 
 _GRAPH, _SCHEMA, _UNFINISHED = "schema.lbug", "schema.yaml", "unfinished"
-_DATES = "Documents_of_the_index"
-"""A table of our own with the date of every document; no statement can name it, since it is in no schema."""
+_DATES = "_documents"
+"""A table of our own with the date of every document. No schema and no statement can contain the name."""
 
 
 class AgentGraph(Protocol):
