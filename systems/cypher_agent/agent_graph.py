@@ -21,11 +21,11 @@ from systems.common.passages import PassageParams, Passages
 from systems.common.reranking import best_passages, open_reranker
 from systems.common.search import FoundPassages
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
-from systems.cypher_agent.schema_file import SchemaFile, field_of, read_schema, values_in
+from systems.cypher_agent.schema_file import SchemaFile, field_of, read_schema, schema_path, values_in
 
-_GRAPH, _UNFINISHED = "schema.lbug", "unfinished"
-_DATES = "Documents_of_the_index"
-"""A table of our own with the date of every document; no statement can name it, since it is in no schema."""
+_GRAPH, _SCHEMA, _UNFINISHED = "schema.lbug", "schema.yaml", "unfinished"
+_DATES = "_documents"
+"""A table of our own with the date of every document. No schema and no statement can contain the name."""
 
 
 class AgentGraph(Protocol):
@@ -64,7 +64,7 @@ def open_graph(index: AgentIndexParams, answer: AnswerParams, runtime: Runtime) 
     """The graph that these parameters describe; nothing is opened yet."""
     if index.schema is None:
         return _DocumentGraph(index, answer, runtime)
-    return _SchemaGraph(index, answer, runtime, *read_schema(index.schema))
+    return _SchemaGraph(index, answer, runtime, index.schema)
 
 
 class _DocumentGraph:
@@ -108,17 +108,17 @@ class _SchemaGraph:
     """
 
     publishers: Sequence[str] = ()
+    schema: GraphSchema
+    """Known from `build` or `open` on."""
 
     def __init__(
         self,
         index: AgentIndexParams,
         answer: AnswerParams,
         runtime: Runtime,
-        file: SchemaFile,
-        schema: GraphSchema,
+        named: str,
     ) -> None:
-        self.schema = schema
-        self._file, self._index, self._params, self._runtime = file, index, answer, runtime
+        self._named, self._index, self._params, self._runtime = named, index, answer, runtime
         self._path = runtime.index_dir / _GRAPH
         self._passages = Passages(runtime, answer)
         self._opening = threading.Lock()
@@ -128,28 +128,30 @@ class _SchemaGraph:
         shared = PassageParams.model_fields.keys() & AgentIndexParams.model_fields.keys()
         own = {name: getattr(self._index, name) for name in shared}
         stats = await self._passages.build(corpus, PassageParams(**own))
+        # Kept with the index: answering needs no file of the user, who may change it.
+        (self._runtime.index_dir / _SCHEMA).write_bytes(schema_path(self._named).read_bytes())
         with self._runtime.stage("store"):
             counts = await asyncio.to_thread(self._store, corpus)
         return stats.model_copy(update={"nodes": counts[0], "edges": counts[1]})
 
     def _store(self, corpus: Sequence[Document]) -> tuple[int, int]:
+        file, self.schema = read_schema(str(self._runtime.index_dir / _SCHEMA))
         unfinished = self._path.parent / _UNFINISHED
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir()
-        tables = dict(_tables(self._file, corpus))
-        load_tables(unfinished / _GRAPH, _definitions(self._file), tables.items())
+        tables = dict(_tables(file, corpus))
+        load_tables(unfinished / _GRAPH, _definitions(file), tables.items())
         # Last: if this file exists, the index is complete.
         (unfinished / _GRAPH).rename(self._path)
         shutil.rmtree(unfinished)
-        nodes, edges = (
-            sum(len(tables[name]) for name in of) for of in (self._file.nodes, self._file.relationships)
-        )
+        nodes, edges = (sum(len(tables[name]) for name in of) for of in (file.nodes, file.relationships))
         return nodes, edges
 
     async def open(self) -> None:
         self._passages.open()
         if not self._path.is_file():
             raise FileNotFoundError(f"{self._path.parent} has no finished graph")
+        _, self.schema = read_schema(str(self._runtime.index_dir / _SCHEMA))
         await self.sources((), ())
 
     async def ask(self, statement: ReadStatement, limit_s: float) -> list[list[Any]]:

@@ -182,7 +182,10 @@ def _parsed(content: bytes) -> Any:
                 raise ValueError("it is nested more than 10 deep")
         return yaml.safe_load(content)
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ValueError(f"no YAML: {' '.join(str(error).split())[:200]}") from error
+        # Without its text: the file may be any file, named by mistake.
+        mark = getattr(error, "problem_mark", None)
+        where = f" (line {mark.line + 1})" if mark else ""
+        raise ValueError(f"it is no YAML{where}") from error
 
 
 def field_of(document: Document, name: str) -> str:
