@@ -38,9 +38,10 @@ def load(subset: str, params: NqOpenParams, progress: ReadingProgress = no_progr
     drawn = load_drawn(_FILES[subset], HubTable(_REPO, "nq_open", subset), draw)
     rows = build(drawn.rows)
     corpus = read_folder(params.path, progress)
+    drawing = f", drawn with seed {params.seed}" if len(drawn.rows) < drawn.whole else ""
     notes = (
-        f"{len(rows):,} of {drawn.whole:,} questions, drawn with seed {params.seed}; the documents are not "
-        "those of Natural Questions, and nothing says which questions they answer",
+        f"{len(drawn.rows):,} of {drawn.whole:,} questions{drawing}; the documents are not those of Natural "
+        "Questions, and nothing says which questions they answer",
         *corpus.notes,
     )
     return RawDataset(documents=corpus.documents, rows=rows, notes=notes, skipped=corpus.listed)
