@@ -235,7 +235,7 @@ def _check_all(
 
 def _fetch_weights(cells: Sequence[Cell], results: Path, reporter: Reporter, spending: BudgetTracker) -> None:
     """Download model weights while the budget's clock is paused, so a download does not reduce the answers."""
-    with spending.standing():
+    with spending.paused():
         for cell in cells:
             fetch_models(cell, results, reporter)
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from harness.cli.console import open_console
 from harness.config import GeneratorConfig
 from harness.core.errors import DISTRIBUTION, EXIT_DONE, EXIT_USER, HarnessError, MissingDependency, install
-from harness.core.network import connect_once, proxy_of, trusted_certificates, use_network_settings
+from harness.core.proxies import connect_once, proxy_of, trusted_certificates, use_network_settings
 from harness.models.huggingface_hub_files import MINILM_ONNX, MINILM_TOKENIZER, QWEN_CODER
 from harness.models.providers import PROVIDERS, ProviderSpec, check_reachable
 from harness.models.weights import cache_dir, cached_path

@@ -76,7 +76,7 @@ def conclude(outcomes: Outcomes) -> int:
 
 def say_stopped(exhausted: BudgetExhausted, spending: BudgetTracker, progress: str) -> int:
     """Print, even with `--quiet`, that the budget stopped the command and how to resume. Returns the exit code."""
-    go_on = " ".join(filter(None, (same_command(), spending.larger(exhausted))))
+    go_on = " ".join(filter(None, (same_command(), spending.flags_for_larger(exhausted))))
     complain(
         f"stopped at the budget ({exhausted.what}): {spending.report()}; {progress}. All paid results are kept. "
         f"To resume: {go_on}"

@@ -349,7 +349,7 @@ class BenchConfig(ConfigSection):
     limits: LimitsConfig = LimitsConfig()
     runner: RunnerConfig = RunnerConfig()
     budget: BudgetConfig = BudgetConfig()
-    schedule: Literal["cells", "interleaved"] | None = None
+    schedule: Literal["in_order", "interleaved"] | None = None
     """Not in the run id. `cells`: one run after another. `interleaved`: runs take turns over the same queries, in
     a random order drawn from `seed` and stratified by type, so that all have answered the same queries when the
     budget is exhausted. They are then complete over those queries, and evaluators without a model score them, if

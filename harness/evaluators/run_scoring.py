@@ -5,8 +5,8 @@
 | the metric does not apply to this query | `not_applicable`, with the evaluator's reason |
 | no record yet | `missing`: the run is unfinished |
 | error or timeout | `imputed`: the metric's failure value, explained by the failure |
+| error or timeout, and the metric counts no failures or has no failure value | `not_applicable` |
 | an imported file has no row for the query | `failed`: the answer is unknown |
-| the same, for a metric that only describes | `not_applicable`, with the failure |
 | the evaluator raised, returned no score, or returned an impossible value | `failed`, with the reason |
 | otherwise | the evaluator's score |
 """

@@ -5,7 +5,7 @@ from typing import cast
 
 import httpx2
 
-from harness.core.network import (
+from harness.core.proxies import (
     http_transport,
     proxy_of,
     raise_refusal,

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.core.errors import HarnessError, MissingDependency, ModelUnavailable, install
-from harness.core.network import FIX, REFUSED, connect_once, proxy_of, use_network_settings
+from harness.core.proxies import FIX, REFUSED, connect_once, proxy_of, use_network_settings
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import httpx2
 from harness.config import NO_MODEL, GeneratorConfig, ModelConfig
 from harness.core.errors import ModelUnavailable
 from harness.core.hashing import digest
-from harness.core.network import FIX, REFUSED, proxy_of, retry_after_s
+from harness.core.proxies import FIX, REFUSED, proxy_of, retry_after_s
 from harness.models.providers import provider_of
 from harness.models.rate_limits import AdaptiveLimiter
 from harness.models.reply_parsing import UnreadableReply

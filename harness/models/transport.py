@@ -90,7 +90,7 @@ class MeteredTransport(httpx2.AsyncBaseTransport):
             return await self._carry(request)
         except HarnessError as error:
             # Also if the journal's disk is full. A client may wrap the error, and a system may ignore it.
-            self._call_context.fatal = error
+            self._call_context.stop(error)
             raise
         except asyncio.CancelledError:
             self._call_context.fatal = self._call_context.fatal or self._call_context.budget.refusal

@@ -16,8 +16,8 @@ from typing import Protocol
 from filelock import FileLock
 
 from harness.core.errors import ModelUnavailable, explained_io
-from harness.core.network import FIX, REFUSED, store_file
 from harness.core.process_environment import python_command, python_environment
+from harness.core.proxies import FIX, REFUSED, store_file
 from harness.models.huggingface_hub_files import WeightFile, WheelPart, download, in_hub_cache
 
 

@@ -16,7 +16,7 @@ from harness.evaluators.answer_normalisation import abstains
 from harness.statistics import Frame
 from harness.statistics.cost import called_roles
 from harness.store import CompressedByKey, RecordKey, Records, RunDir, SampleRow
-from harness.store.compressed_records import CompressedRecords
+from harness.store.compressed_memory import CompressedRecords
 
 ANSWER_CHARS = 400
 """Of an answer in a list; its details have more."""

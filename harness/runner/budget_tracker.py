@@ -16,7 +16,7 @@ from harness.models.budget import Allowance, Amount, Budget
 from harness.runner.evaluating.plan import EvaluationPlan
 from harness.statistics.prices import Price, Prices, role_price, usage_usd
 from harness.store import IndexDir, RunDir
-from harness.store.journal import paid_by_runs
+from harness.store.call_journal import paid_by_runs
 
 _NO_PRICE = "add it to a price table of your own (prices: my-prices.yaml), or limit budget.tokens instead"
 _SETTLE_S, _SETTLE_SHARE = 5.0, 0.1
@@ -65,7 +65,7 @@ class BudgetTracker:
         self._began = together_with._began if together_with else time.monotonic()
 
     @contextmanager
-    def standing(self) -> Iterator[None]:
+    def paused(self) -> Iterator[None]:
         """Stop the clock within the block."""
         since = time.monotonic()
         try:
@@ -200,7 +200,7 @@ class BudgetTracker:
         """The spending at the end of a command, read from the journals."""
         return self._as_text(self.spent())
 
-    def larger(self, exhausted: BudgetExhausted) -> str:
+    def flags_for_larger(self, exhausted: BudgetExhausted) -> str:
         """The flags that resume with a larger budget: twice the limits, and at least enough for the call that did
         not fit.
 

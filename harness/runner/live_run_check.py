@@ -90,7 +90,7 @@ def live_run(run: RunDir) -> LiveRun:
     index_params = _params(spec.index_params, system["index"], "index")
     answer_params = _params(spec.answer_params, system["answer"], "answer")
     routes = spec.own_routes(answer_params)
-    routed = tuple(_routed_run(manifest, *one) for one in zip(routes, system.get("lent", ()), strict=True))
+    routed = tuple(_routed_run(manifest, *one) for one in zip(routes, system.get("routed", ()), strict=True))
     roles = with_roles(spec.roles(index_params, answer_params), [one.roles for one in routed])
     generator, embedder = models_of(build_config(manifest.config), spec, roles)
     live = LiveRun(run, manifest, spec, index_params, answer_params, roles, generator, embedder, routed)

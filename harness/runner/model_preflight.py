@@ -58,7 +58,7 @@ class Preflight:
         server. ModelUnavailable if a model, its key or a parameter is rejected.
         """
         # A server may load the model first. That time does not count as minutes of the budget.
-        with self.spending.standing():
+        with self.spending.paused():
             for cell in cells:
                 journal = IndexDir(self.results, cell.index_id).journal_path
                 self._ask_all(list(cell.models.values()), cell, cell.identity["models"], journal)

@@ -209,7 +209,7 @@ def _resolve(config: BenchConfig, reader: DatasetReader) -> Cell:
     if weights or weights_of_answers:
         identity["weights"] = weights | weights_of_answers
     if routed:
-        identity["system"]["lent"] = [one.cell.identity["system"] for one in routed]
+        identity["system"]["routed"] = [one.cell.identity["system"] for one in routed]
     return Cell(
         config=config,
         spec=spec,
@@ -238,7 +238,8 @@ def index_id_of(
     identity: Mapping[str, Any],
     routed: Collection[str] = (),
 ) -> str:
-    """The id of the index for a run with this identity and this version of the system.
+    """The id of the index for a run with this identity. The version of the system is part of it unless the
+    system names the kind of its index (`SystemSpec.index_kind`).
 
     `routed`: for a router, the index ids of its systems.
     """
@@ -251,7 +252,7 @@ def index_id_of(
             "models": {role: models[role] for role in sorted(roles.index) if role in models},
             "seed": identity["seed"],
             **({"weights": weights} if weights else {}),
-            **({"lent": sorted(set(routed))} if routed else {}),
+            **({"routed": sorted(set(routed))} if routed else {}),
         }
     )
 

@@ -16,9 +16,9 @@ results/dialects.json         parameters that model servers reject or expect und
 ```
 """
 
-from harness.store.compressed_records import CompressedByKey
+from harness.store.call_journal import CallKey, Journal, StoredCall
+from harness.store.compressed_memory import CompressedByKey
 from harness.store.index_dir import IndexDir, indexes_of
-from harness.store.journal import CallKey, Journal, StoredCall
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow, rows_by_id
 from harness.store.model_dialects import Dialect, Dialects
 from harness.store.record_lines import AttemptStatus, RecordKey, Records, counting

@@ -11,8 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from harness.store.call_journal import COLUMNS
 from harness.store.checksums import row_check
-from harness.store.journal import COLUMNS
 
 PREFLIGHT = "preflight"
 """Scope of calls that only test whether a model answers; excluded, because their lengths are not typical."""

@@ -52,7 +52,7 @@ class IndexDir:
         except StoreError as error:
             return error.what
 
-    def mend(self) -> list[str]:
+    def remove_damaged(self) -> list[str]:
         """Discard a damaged index, so that it is built again; returns messages about it."""
         damage = self.damage()
         if not damage:

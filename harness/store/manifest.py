@@ -8,7 +8,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from harness.core.records import Query, Record, Reference
-from harness.store.compressed_records import CompressedByKey
+from harness.store.compressed_memory import CompressedByKey
 
 SCHEMA_VERSION = 7
 """Increase it when the format of a run directory changes. Other versions are not read."""

@@ -12,7 +12,7 @@ from harness.core.hashing import short_digest
 from harness.core.records import Estimate, EvaluationRecord, IndexRecord, RaceRecord, RunRecord, Score
 from harness.store import atomic_files, checksums, lock
 from harness.store.checksums import FileChecksum, StatCache
-from harness.store.compressed_records import CompressedByKey
+from harness.store.compressed_memory import CompressedByKey
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow, rows_by_id
 from harness.store.model_dialects import Dialect, RunDialects
 from harness.store.record_lines import AttemptStatus, RecordKey, RecordLines, counting, latest_statuses
@@ -170,7 +170,7 @@ class RunDir:
 
         return self._fitting_sample.get([self._manifest_path, self._sample_path], check)
 
-    def mend(self) -> list[str]:
+    def remove_damaged(self) -> list[str]:
         """Remove damaged parts, so that they are made again, and return messages about them: damaged records, an
         unreadable index.json, a done.json that does not match. Only for the writer; intact data are kept.
         """
@@ -201,7 +201,7 @@ class RunDir:
             self.reopen()
         return said
 
-    def repair(self) -> bool:
+    def cut_torn_line(self) -> bool:
         """Cut an incomplete last line of the records; returns True if there was one."""
         return self._lines.repair()
 

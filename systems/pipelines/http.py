@@ -16,7 +16,7 @@ import httpx2
 from pydantic import TypeAdapter, ValidationError
 
 from harness.core.errors import ConfigError, ServiceUnavailable
-from harness.core.network import (
+from harness.core.proxies import (
     FIX,
     REFUSED,
     connect_once,

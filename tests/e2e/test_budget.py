@@ -15,7 +15,7 @@ from harness.core.records import Usage
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.store import RunDir
-from harness.store.journal import paid_by_runs
+from harness.store.call_journal import paid_by_runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 

@@ -11,7 +11,7 @@ from harness.core.records import RunRecord, Usage
 from harness.datasets import QuerySample, demo, load_dataset
 from harness.models.fake_model import FakeScript
 from harness.store import RunDir
-from harness.store.journal import paid_by_runs
+from harness.store.call_journal import paid_by_runs
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("workers_here")]
 

@@ -78,7 +78,7 @@ def _corpus(digest: str, folder: Path) -> object:
 def _index(index_id: str, folder: Path) -> object:
     """None: it is built again."""
     index = IndexDir(folder / "results", index_id)
-    return None if index.mend() else index.record()
+    return None if index.remove_damaged() else index.record()
 
 
 def _calls(name: str, keys: Iterable[CallKey], folder: Path) -> object:

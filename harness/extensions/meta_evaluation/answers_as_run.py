@@ -43,7 +43,7 @@ def answers_as_run(
     pairs = list(answers)
     run = RunDir.create(folder, manifest, [row for row, _ in pairs], tell)
     with run.exclusive():
-        for line in run.mend():
+        for line in run.remove_damaged():
             tell(line)
         if run.done():
             return run

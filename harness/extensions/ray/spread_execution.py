@@ -251,7 +251,7 @@ class _Shards:
         with self._lock:
             is_late = todo in outcome.overdue
             message = "the query blocked its process past its time limit" if is_late else outcome.death
-            self._execution.record_death(todo, "timeout" if is_late else "error", message)
+            self._execution.record_unanswered(todo, "timeout" if is_late else "error", message)
             self._answered.add(todo)
 
 

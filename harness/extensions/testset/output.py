@@ -111,7 +111,7 @@ def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
         complain(f"no candidate survived{why}. {_without_this_model(options)}")
         return EXIT_TOLERANCE
     if written.stopped:
-        go_on = " ".join(filter(None, (same_command(), written.spending.larger(written.stopped))))
+        go_on = " ".join(filter(None, (same_command(), written.spending.flags_for_larger(written.stopped))))
         complain(
             f"stopped at the budget ({written.stopped.what}): {written.spending.report()}; {written.out} has "
             f"{counted(written.kept, 'question')}. Nothing paid is lost. To go on: "

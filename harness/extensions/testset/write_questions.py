@@ -123,7 +123,7 @@ def write_questions(planned: PlannedWriting, reporter: Reporter) -> Written:
         if before and before.is_complete and before.asked == planned.asked and request.out.exists():
             return Written(request.out, tuple(work.candidates()), wanted, before.controls, True, None, spending)
         check_models(planned.models)
-        with spending.standing():
+        with spending.paused():
             fetch_weights(reporter, planned.models.writer, planned.models.judge, planned.models.embedder)
         spending.count()
         candidates, controls, stopped = run_to_end(lambda: _Command(planned, work, spending, reporter).run())

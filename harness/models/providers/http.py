@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 from harness.config import EmbedderConfig, ModelConfig
 from harness.config.load import explain
 from harness.core.errors import ConfigError, ModelUnavailable
-from harness.core.network import connect_once
+from harness.core.proxies import connect_once
 from harness.models.providers.provider_spec import ProviderSpec
 from harness.models.providers.resolving import api_key
 from harness.protocols import Role

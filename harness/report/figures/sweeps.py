@@ -13,7 +13,7 @@ from harness.report.figures.marks import alt_of, interval_of, n_of, style_of, ti
 from harness.report.quantities import cost_quantity, listed_apart
 from harness.report.tables.sweeps import Sweep, SweepLine, find_sweeps
 from harness.report.verdict.findings import Findings
-from harness.report.verdict.standings import BASELINE, aside_of
+from harness.report.verdict.standings import BASELINE, why_not_ranked
 from harness.report.view import Group
 from harness.statistics import Aggregate
 
@@ -71,16 +71,16 @@ class _Stand:
         rows = [
             (point.value, self.findings.row_of(self.group, point.position, measure))
             for point in line.points
-            if not self.why_apart(point.position, measure)
+            if not self.why_not_comparable(point.position, measure)
         ]
         return [(value, row) for value, row in rows if row is not None and row.mean is not None]
 
-    def why_apart(self, position: int, measure: str) -> str:
+    def why_not_comparable(self, position: int, measure: str) -> str:
         """Why a run is on no curve of that measure; empty: it is on one."""
         view = self.group.views[position]
         if view.left_race_after is not None:
             return f"left the race after {view.left_race_after:,} queries"
-        why = aside_of(view, self.group.scored_otherwise(measure))
+        why = why_not_ranked(view, self.group.scored_otherwise(measure))
         return "" if why == BASELINE else why
 
     def left_out(self, sweep: Sweep, panels: Sequence[_Panel]) -> str:
@@ -92,7 +92,7 @@ class _Stand:
             self.group.views[place].label: why
             for panel in panels
             for place in places
-            if (why := self.why_apart(place, panel.measure))
+            if (why := self.why_not_comparable(place, panel.measure))
         }
         return f" Left out: {listed_apart(apart)}." if apart else ""
 

@@ -20,7 +20,7 @@ from harness.report.quantities import (
 )
 from harness.report.tables.costs import index_seconds
 from harness.report.verdict.findings import Findings
-from harness.report.verdict.standings import aside_of
+from harness.report.verdict.standings import why_not_ranked
 from harness.report.view import Group
 from harness.statistics.best_of_many import best_of
 from harness.statistics.non_inferior import cheapest_as_good
@@ -126,7 +126,7 @@ def _sweep_table(group: Group, findings: Findings, sweep: Sweep) -> Table:
 
 def _point_row(group: Group, findings: Findings, line: SweepLine, point: SweepPoint) -> tuple[Entry, ...]:
     view, row = group.views[point.position], findings.rows[point.position] if findings.rows else None
-    aside = aside_of(view, group.scored_otherwise(findings.measure) if findings.measure else ())
+    aside = why_not_ranked(view, group.scored_otherwise(findings.measure) if findings.measure else ())
     is_cost = row is not None and row.measure in COSTS
     mean = cost_quantity(row, interval=True) if is_cost else share(row)
     spent = ("tokens", "latency_s_p50", "usd")

@@ -11,7 +11,7 @@ from harness.display import printable
 from harness.report.comparison.compare import paired
 from harness.report.notes import lacks_evidence, sees_gold
 from harness.report.records import References
-from harness.report.verdict.ranking import has_values, why_apart
+from harness.report.verdict.ranking import has_values, why_not_comparable
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate, Frame, aggregate_scores
 from harness.statistics.columnar_scores import FAILED, IMPUTED, NOT_APPLICABLE, SCORED, GatheredRows
@@ -66,7 +66,7 @@ def baselines_of(group: Group, measure: str, entrants: Sequence[int]) -> Baselin
         view
         for view in group.views
         if view.is_baseline and not view.fails_too_often and has_values(view, measure)
-        if not why_apart(view, measure) and view.way(measure) == like.way(measure)
+        if not why_not_comparable(view, measure) and view.way(measure) == like.way(measure)
     ]
     given = {view.run.run_id: sees_gold(view.manifest) for view in runs}
     blind = [_of_run(view, measure) for view in runs if given[view.run.run_id] is False]

@@ -202,8 +202,10 @@ def _cheaper_as_good(ranking: Ranking, compared: MeasureComparison) -> Choice | 
     own = costs[best]
     if margin is None or own is None:
         return None
-    allowed = [None if at != best and (cost or 0.0) > _CHEAPER * own else cost for at, cost in enumerate(costs)]
-    good = cheapest_as_good(compared, allowed, margin=margin)
+    # A run that saves less than a tenth is no candidate, as one whose cost is unknown.
+    is_cheap = [at == best or (cost is not None and cost <= _CHEAPER * own) for at, cost in enumerate(costs)]
+    candidates = [cost if cheap else None for cost, cheap in zip(costs, is_cheap, strict=True)]
+    good = cheapest_as_good(compared, candidates, margin=margin)
     if good is None or good.place == best:
         return None
     return Choice(good.place, Outcome.CHEAPER, _all_as_good(ranking, range(len(costs))))

@@ -10,7 +10,7 @@ from harness.report.verdict.baselines import NO_BASELINES, Baseline, Baselines, 
 from harness.report.verdict.decide import verdict_of, why_no_entrant, why_nothing_ranks, without_ranking
 from harness.report.verdict.ranking import Ranking, rank_runs, ranking_evidence
 from harness.report.verdict.sentences import margin_of
-from harness.report.verdict.standings import Line, aside_of, baseline_row, natural_mix, shown_rows
+from harness.report.verdict.standings import Line, baseline_row, natural_mix, shown_rows, why_not_ranked
 from harness.report.verdict.types import Outcome, Verdict
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
@@ -126,7 +126,7 @@ def _lines(
     found = [Line(view.label, view, rows[position]) for view, position in zip(views, order, strict=True)]
     if constant is not None:
         row = baseline_row(constant, natural=natural_mix(ranking))
-        place = next((at for at, view in enumerate(views) if aside_of(view, others)), len(found))
+        place = next((at for at, view in enumerate(views) if why_not_ranked(view, others)), len(found))
         found.insert(place, Line(constant.label, None, row))
     return found
 

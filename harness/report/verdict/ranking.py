@@ -180,7 +180,7 @@ def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_
         _refuse_unknown(group, rivals, measure)
         ranks_by = measure
     able = [place for place in complete if has_values(views[place], ranks_by)]
-    able = [place for place in able if not why_apart(views[place], ranks_by)]
+    able = [place for place in able if not why_not_comparable(views[place], ranks_by)]
     entrants = _with_one_way(group, able, ranks_by)
     comparison = None
     if len(entrants) > 1:
@@ -222,7 +222,7 @@ def _shown_costs(views: Sequence[RunView]) -> list[str]:
         name
         for name in SHOWN_COSTS
         if _fits(views, name)
-        and sum(not why_apart(view, name) for view in views) > 1
+        and sum(not why_not_comparable(view, name) for view in views) > 1
         and any(any(view.values[name].values.values()) for view in views)
     ]
 
@@ -232,7 +232,7 @@ def _fits(views: Sequence[RunView], measure: str) -> bool:
     return all(has_values(view, measure) for view in views) and len(set(ways)) < len(ways)
 
 
-def why_apart(view: RunView, measure: str) -> str:
+def why_not_comparable(view: RunView, measure: str) -> str:
     """Why a run with values of a metric is not ranked, as words to follow its name; empty if it is."""
     after = view.left_race_after
     if not view.is_complete or after is not None:

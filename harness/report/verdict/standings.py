@@ -12,7 +12,7 @@ from harness.display import printable
 from harness.report.quantities import self_reported_mark
 from harness.report.records import TIMEOUT
 from harness.report.verdict.baselines import Baseline, means_over
-from harness.report.verdict.ranking import Ranking, has_values, why_apart
+from harness.report.verdict.ranking import Ranking, has_values, why_not_comparable
 from harness.report.verdict.types import UNFINISHED, Choice, Number, Standing, Status
 from harness.report.view import Group, RunView
 from harness.statistics import NATURAL, OVERALL, Aggregate
@@ -73,7 +73,7 @@ def baseline_row(baseline: Baseline, *, natural: bool) -> Aggregate | None:
     return rows.get(NATURAL if natural else OVERALL) or rows.get(OVERALL)
 
 
-def aside_of(view: RunView, others: Collection[str] = ()) -> str:
+def why_not_ranked(view: RunView, others: Collection[str] = ()) -> str:
     """Why a run is not ranked; `others`: ids of the runs that were scored in another way."""
     if not view.is_complete:
         return NOT_FINISHED
@@ -120,7 +120,7 @@ def _why_unranked(line: Line, ranking: Ranking | None) -> tuple[Status, str]:
         return "not ranked", UNFINISHED
     if ranking is None or not has_values(view, ranking.measure):
         return "not ranked", "no score"
-    return "not ranked", why_apart(view, ranking.measure) or "scored in another way"
+    return "not ranked", why_not_comparable(view, ranking.measure) or "scored in another way"
 
 
 def _standing(group: Group, line: Line, status: Status, why: str = "") -> Standing:

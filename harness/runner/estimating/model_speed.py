@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.core.errors import HarnessError
 from harness.core.hashing import digest
-from harness.core.network import is_this_machine
+from harness.core.proxies import is_this_machine
 from harness.llm_utils.concurrency import run_to_end
 from harness.models.model_endpoint import model_identity, server_digests
 from harness.models.providers import api_key, provider_of

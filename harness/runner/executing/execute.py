@@ -143,7 +143,7 @@ def run_cell(cell: Cell, context: RunContext, make: Callable[..., Execution] = E
         except SystemBroken as broken:
             return broken_result(run, broken)
         except BudgetExhausted as exhausted:
-            run.repair()
+            run.cut_torn_line()
             return replace(result_of(run), status="stopped", stopped=exhausted)
         return close_run(cell, run)
 
@@ -152,7 +152,7 @@ def begin(
     cell: Cell, run: RunDir, results: Path, reporter: Reporter, rerun: RerunOptions
 ) -> list[QueryTask] | None:
     """Repair and reopen the run. The remaining queries; None if the run is finished and stays as it is."""
-    for line in run.mend():
+    for line in run.remove_damaged():
         reporter.warn(f"{run.run_id}: {line}")
     if cell.config.name:
         run.rename(cell.config.name)
@@ -168,7 +168,7 @@ def begin(
 def prepare(cell: Cell, run: RunDir, results: Path, reporter: Reporter) -> dict[Role, ModelConfig]:
     """Repair indexes, check requirements, download weights. Returns the models that are still needed."""
     for index in index_dirs(cell, results):
-        for line in index.mend():
+        for line in index.remove_damaged():
             reporter.warn(f"{run.run_id}: {line}")
     check_needs(cell, results)
     return fetch_models(cell, results, reporter)

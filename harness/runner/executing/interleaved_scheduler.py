@@ -306,7 +306,7 @@ class InterleavedScheduler:
     def _closed(self, stopped: BudgetExhausted | None) -> Iterator[CellResult]:
         """Close every run over the queries that all competing runs have answered, or over those of the race."""
         for participant in (*self._participants, *self._finished):
-            participant.execution.run.repair()
+            participant.execution.run.cut_torn_line()
         n_common = {digest: self._n_shared(digest, stopped) for digest in self._orders}
         race = self._race.record(self._race_ended(stopped)) if self._race else None
         after = {one.run_id: one.after for one in race.dropped} if race else {}

@@ -149,15 +149,15 @@ class Execution:
     def _try_alone(self, suspect: QueryTask, on_event: OnEvent) -> None:
         outcome = self._supervise("answer", [suspect], on_event)
         if suspect in self._left([suspect], outcome):
-            self.record_death(suspect, "error", outcome.death)
+            self.record_unanswered(suspect, "error", outcome.death)
 
     def _left(self, batch: Sequence[QueryTask], outcome: WorkerEnd) -> list[QueryTask]:
         """The unanswered queries of `batch` after a worker ended; overdue queries are recorded as timeouts."""
         # The worker may have been killed while it wrote a record: the next record must not continue that line.
-        self.run.repair()
+        self.run.cut_torn_line()
         # A query that blocks its process also delays the messages about answered queries.
         for todo in self._unanswered(outcome.overdue):
-            self.record_death(todo, "timeout", "the query blocked its process past its time limit")
+            self.record_unanswered(todo, "timeout", "the query blocked its process past its time limit")
         if outcome.death and not outcome.in_flight and not outcome.n_finished:
             raise SystemBroken(f"{outcome.death} before its first query")
         left = self._unanswered(batch)
@@ -174,7 +174,7 @@ class Execution:
             if (found := endings.get((one.query_id, one.repeat))) is None or found.attempt < one.attempt
         ]
 
-    def record_death(self, todo: QueryTask, status: RunStatus, message: str) -> None:
+    def record_unanswered(self, todo: QueryTask, status: RunStatus, message: str) -> None:
         """Record a query that ended its worker process."""
         # The process that counted the calls of this query is gone.
         cell, unmetered = self.cell, Usage(unmetered_calls=1)

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from harness.core.network import is_this_machine
+from harness.core.proxies import is_this_machine
 from harness.statistics.resource_usage import NOT_SAMPLED, QUANTITIES
 from harness.store import RunDir
 

@@ -91,7 +91,7 @@ class Worker:
         self._index_dir.begin()
         call_context = self._call_context(self._index_dir.journal_path, self._job.servers)
         scope = f"index/{self._job.run_id}" if self._job.is_fresh else "index"
-        with self._system(call_context) as opened, metered(Meter(scope)) as meter, self._readers():
+        with self._system(call_context) as opened, metered(Meter(scope)) as meter, self._remote_extractors():
             watch = Stopwatch()
             try:
                 stats = await opened.system.index(corpus)
@@ -109,7 +109,7 @@ class Worker:
         self._tell(Event(kind="indexed", stats=stats, cost=cost))
 
     @contextmanager
-    def _readers(self) -> Iterator[None]:
+    def _remote_extractors(self) -> Iterator[None]:
         """Lets other machines extract triplets for the index within the block."""
         if not self._job.n_readers:
             yield

@@ -153,7 +153,7 @@ def _write(run: RunDir, records: Sequence[RunRecord], mended: list[str]) -> bool
     line each.
     """
     with run.exclusive():
-        mended += run.mend()
+        mended += run.remove_damaged()
         if run.done():
             return True
         existing = run.latest_attempts()

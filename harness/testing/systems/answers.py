@@ -10,8 +10,8 @@ import pytest
 from harness.core.records import Prediction
 from harness.datasets import Dataset
 from harness.testing.spec_checks import check_params, check_presentation
-from harness.testing.systems.checks import check_prediction
 from harness.testing.systems.opening import ChosenSystem, Opening, answers_from, requests_made
+from harness.testing.systems.prediction_checks import check_prediction
 from harness.testing.systems.process import Pass, SystemFindings
 from harness.testing.systems.under_test import BuiltIndex, SystemUnderTest
 

@@ -10,7 +10,6 @@ import pytest
 
 from harness.core.records import Document, Query
 from harness.datasets import Dataset
-from harness.testing.systems.checks import check_prediction
 from harness.testing.systems.opening import (
     ChosenSystem,
     answer,
@@ -19,6 +18,7 @@ from harness.testing.systems.opening import (
     load,
     opened,
 )
+from harness.testing.systems.prediction_checks import check_prediction
 from harness.testing.systems.under_test import SystemUnderTest
 
 ODD_QUERIES = {

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 from harness.core.records import Document, IndexStats, Prediction, Query
 from harness.models.metering import Meter, metered
 from harness.store import Journal
-from harness.store.journal import CallKey, StoredCall
+from harness.store.call_journal import CallKey, StoredCall
 from harness.testing.guarding import LONGEST_S, Watched, die, dying, finish, start, still_open, watched_main
 from harness.testing.systems.opening import (
     NONE,

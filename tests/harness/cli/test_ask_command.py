@@ -177,7 +177,7 @@ def test_a_router_is_asked_over_the_indexes_of_the_systems_that_it_hands_questio
     asked = json.loads(cli.call("ask", routed, QUESTION, "--json").stdout)
     assert asked["status"] == "ok"
     assert "naive" in asked["trace"][0]["content"]
-    small, _ = json.loads((cli.results / routed / "manifest.json").read_text())["identity"]["system"]["lent"]
+    small, _ = json.loads((cli.results / routed / "manifest.json").read_text())["identity"]["system"]["routed"]
     assert small["index"]["chunk_size"] == 700
     for index in (cli.results / "indexes").iterdir():
         if index.is_dir() and (index / "index.json").exists() and routed in (index / "index.json").read_text():

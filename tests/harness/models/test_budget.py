@@ -20,7 +20,7 @@ from harness.models.model_endpoint import Endpoint
 from harness.models.rate_limits import AdaptiveLimiter
 from harness.models.reply_parsing import UnreadableReply
 from harness.models.transport import CallContext, MeteredTransport
-from harness.store.journal import paid_by_runs
+from harness.store.call_journal import paid_by_runs
 
 from .conftest import OpenSeam
 

@@ -18,7 +18,7 @@ from serving import QuietHandler, serving
 
 from harness.config import GeneratorConfig
 from harness.core.errors import ConfigError, HarnessError, ModelUnavailable
-from harness.core.network import proxy_of, store_file, use_network_settings
+from harness.core.proxies import proxy_of, store_file, use_network_settings
 from harness.models.fake_model import FakeScript
 from harness.models.fake_server import FakeServer
 from harness.models.huggingface_hub_files import WeightFile, WheelPart
@@ -288,7 +288,7 @@ async def test_a_socks_proxy_works_or_names_its_extra(
     monkeypatch.setenv("ALL_PROXY", "socks5://me:sekret@127.0.0.1:9")
     with pytest.raises(HarnessError, match=r"socks5://127\.0\.0\.1:9 \(ALL_PROXY\)"):
         await ask_at("http://llm.corp.invalid/v1", tmp_path)
-    monkeypatch.setattr("harness.core.network.find_spec", lambda _name: None)
+    monkeypatch.setattr("harness.core.proxies.find_spec", lambda _name: None)
     with pytest.raises(HarnessError, match=r"ALL_PROXY.*\[socks\]"):
         await ask_at("http://llm.corp.invalid/v1", tmp_path)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.network import retry_after_s
+from harness.core.proxies import retry_after_s
 from harness.core.records import Usage
 from harness.models.model_endpoint import read_error
 from harness.models.reply_parsing import read_usage

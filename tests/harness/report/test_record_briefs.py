@@ -8,7 +8,7 @@ import pytest
 from harness.core.records import Failure, Prediction, RunRecord
 from harness.report.records import ANSWERED, ERROR, MISSING, read_briefly
 from harness.store import RunDir
-from harness.store import compressed_records as packing
+from harness.store import compressed_memory as packing
 
 MakeRun = Callable[..., RunDir]
 

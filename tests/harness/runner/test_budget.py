@@ -153,7 +153,7 @@ def test_what_is_left_is_what_was_not_spent_and_nothing_begins_where_nothing_is_
 def test_the_way_on_has_room_for_the_call_that_did_not_fit(results: Path) -> None:
     both = spending(results, [make_run(results)], BudgetConfig(usd=0.01, tokens=100))
     reached = BudgetExhausted("too much", usd=0.0377, tokens=90)
-    assert both.larger(reached) == "--set budget.usd=0.038 --set budget.tokens=200"
+    assert both.flags_for_larger(reached) == "--set budget.usd=0.038 --set budget.tokens=200"
     assert both.report() == "$0.0000 of $0.01, 0 of 100 tokens"
 
 
@@ -227,12 +227,12 @@ def test_no_judgement_is_begun_after_the_time(results: Path) -> None:
     budget = BudgetTracker(BudgetConfig(minutes=0.01), PRICES, results, [], began - 10)
     outcome = evaluate_runs([run], plan, results, Reporter(quiet=True), budget)
     assert str(outcome.stopped) == "the time is over"
-    assert (judged(results), budget.larger(BudgetExhausted(""))) == (0, "")
+    assert (judged(results), budget.flags_for_larger(BudgetExhausted(""))) == (0, "")
 
 
 def test_what_is_fetched_first_takes_none_of_the_minutes(results: Path) -> None:
     budget = BudgetTracker(BudgetConfig(minutes=0.02), PRICES, results, [])
-    with budget.standing():
+    with budget.paused():
         time.sleep(1.3)
     budget.check()
     assert not budget.time_is_over

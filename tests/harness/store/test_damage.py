@@ -188,7 +188,7 @@ def test_records_that_done_does_not_close_are_refused_and_what_is_missing_is_ans
         assert AGAIN in refusal(read)
     assert not again.is_closed()
     kept = set(again.intact_statuses())
-    assert again.mend()
+    assert again.remove_damaged()
     # Without the line that stood there twice the records are what was closed.
     assert (again.done() is None) is (how != "a line twice")
     assert set(again.records()) == kept
@@ -198,7 +198,7 @@ def test_records_that_done_does_not_close_are_refused_and_what_is_missing_is_ans
             again.append_record(make_record(query, answer=f"{query} of {run.run_id}"))
     close(again)
     assert set(RunDir(run.path).records()) == {(query, 0) for query in QUERIES}
-    assert again.mend() == []
+    assert again.remove_damaged() == []
 
 
 @pytest.mark.parametrize(("how", "lost"), [("a line twice", 0), ("another letter", 1), ("torn", 1)])
@@ -213,7 +213,7 @@ def test_a_run_that_is_not_done_loses_the_damaged_record_alone_and_keeps_it_asid
         line = refusal(again.records)
         assert "records.jsonl line" in line
         assert "only its query is answered again" in line
-    (said,) = again.mend()
+    (said,) = again.remove_damaged()
     assert ("incomplete" if how == "torn" else "records.damaged.jsonl") in said
     assert len(again.records()) == 5 - lost
     aside = run.path / "records.damaged.jsonl"
@@ -229,7 +229,7 @@ def test_a_footer_or_an_index_record_that_is_damaged_is_made_again(run: RunDir, 
     else:
         damage(path, how)
     again = RunDir(run.path)
-    assert bool(again.mend()) is not (name == "done.json" and how == "gone")
+    assert bool(again.remove_damaged()) is not (name == "done.json" and how == "gone")
     assert again.done() is None
     assert again.is_closed() is False
     assert len(again.records()) == 5
@@ -291,7 +291,9 @@ def test_records_without_checksums_are_refused_and_answered_again(run: RunDir) -
     unsealed(run.path / "records.jsonl")
     again = RunDir(run.path)
     assert "records.jsonl line 1 is damaged (it has no checksum)" in refusal(again.records)
-    assert again.mend() == ["moved 5 damaged records to records.damaged.jsonl; their queries are answered again"]
+    assert again.remove_damaged() == [
+        "moved 5 damaged records to records.damaged.jsonl; their queries are answered again"
+    ]
     assert again.records() == {}
 
 

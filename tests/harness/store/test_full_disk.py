@@ -55,7 +55,7 @@ run = RunDir(folder)
 fill(20_000)
 n, line = until_refused(lambda n: run.append_record(record(n)))
 make_room()
-run.repair()
+run.cut_torn_line()
 kept = list(run.records().values()) == [record(n) for n in range(n)]
 run.append_record(record(n))
 found["records"] = {"line": line, "written": n, "kept": kept and len(run.records()) == n + 1}

@@ -84,32 +84,32 @@ def emptied(store: Path) -> None:
 def test_an_index_of_which_something_is_gone_or_damaged_is_built_again(
     index: IndexDir, damage: Callable[[Path], object], said: str
 ) -> None:
-    assert built(index).mend() == []
+    assert built(index).remove_damaged() == []
     damage(index.store)
-    (line,) = index.mend()
+    (line,) = index.remove_damaged()
     assert said in line
     assert "no call is paid twice" in line
     assert index.record() is None
-    assert built(index).mend() == []
+    assert built(index).remove_damaged() == []
 
 
 def test_files_that_a_database_removes_as_it_pleases_are_not_missed(index: IndexDir) -> None:
     (built(index).store / "graph.db.wal").unlink()
-    assert index.mend() == []
+    assert index.remove_damaged() == []
 
 
 def test_a_system_may_change_its_files_while_it_answers_and_damage_afterwards_is_seen(index: IndexDir) -> None:
     with built(index).in_use():
         (index.store / "graph.db").write_bytes(b"opened")
-        assert index.mend() == []
+        assert index.remove_damaged() == []
         with IndexDir(index.path.parent.parent, index.index_id).in_use():
             pass
         # Another run has gone; this one still answers.
         (index.store / "graph.db").write_bytes(b"opened again")
-        assert index.mend() == []
-    assert index.mend() == []
+        assert index.remove_damaged() == []
+    assert index.remove_damaged() == []
     (index.store / "graph.db").write_bytes(b"damaged")
-    assert "graph.db is damaged" in index.mend()[0]
+    assert "graph.db is damaged" in index.remove_damaged()[0]
 
 
 def killed(index: IndexDir, *, once_opened: bool, changed: bool = True) -> None:
@@ -127,9 +127,9 @@ def killed(index: IndexDir, *, once_opened: bool, changed: bool = True) -> None:
 
 def test_files_that_a_killed_run_was_opening_are_not_trusted_where_they_changed(index: IndexDir) -> None:
     killed(built(index), once_opened=False, changed=False)
-    assert index.mend() == []
+    assert index.remove_damaged() == []
     killed(index, once_opened=False)
-    assert "graph.db is damaged" in index.mend()[0]
+    assert "graph.db is damaged" in index.remove_damaged()[0]
 
 
 def test_an_index_on_a_server_is_used_on(index: IndexDir) -> None:
@@ -137,7 +137,7 @@ def test_an_index_on_a_server_is_used_on(index: IndexDir) -> None:
     assert record is not None
     index.begin()
     index.finish(record.model_copy(update={"bytes_on_disk": 0}))
-    assert index.mend() == []
+    assert index.remove_damaged() == []
 
 
 def test_a_corpus_is_saved_once(tmp_path: Path) -> None:

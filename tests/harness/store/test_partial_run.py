@@ -39,7 +39,7 @@ def test_the_reach_of_another_run_is_one_line_and_no_smaller_sample(run: RunDir,
         run.mark_done(DONE, named, "the time is over")
         with pytest.raises(StoreError, match=r"reach\.json names queries that sample\.jsonl lacks: run the same"):
             run.sample()
-        (line,) = run.mend()
+        (line,) = run.remove_damaged()
         assert line.endswith("lacks; the run is open again")
         assert len(run.sample()) == 2
 
@@ -80,6 +80,6 @@ def test_damage_is_one_line_for_a_reader_and_opens_the_run_for_the_writer(
     path.write_text(path.read_text().replace(sample[1].query.query_id, sample[0].query.query_id))
     with pytest.raises(StoreError, match=r"reach\.json does not match its checksum"):
         run.sample()
-    assert any("reach.json" in line for line in run.mend())
+    assert any("reach.json" in line for line in run.remove_damaged())
     assert run.done() is None
     assert len(run.sample()) == 2

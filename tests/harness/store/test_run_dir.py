@@ -94,8 +94,8 @@ def test_a_torn_last_record_is_cut_and_the_next_one_stands_on_its_own_line(
     path = run.path / "records.jsonl"
     path.write_bytes(path.read_bytes() + make_record("q2").model_dump_json().encode()[:-1])
     assert list(run.records()) == [("q1", 0)]
-    assert run.repair() is True
-    assert run.repair() is False
+    assert run.cut_torn_line() is True
+    assert run.cut_torn_line() is False
     run.append_record(make_record("q3"))
     assert list(run.records()) == [("q1", 0), ("q3", 0)]
 

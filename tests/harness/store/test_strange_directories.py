@@ -115,7 +115,7 @@ def test_what_a_run_can_make_again_replaces_what_is_no_file(
     strange(path)
     said: list[str] = []
     run = RunDir.create(finished.path.parent, manifest, sample, said.append)
-    said += run.mend()
+    said += run.remove_damaged()
     assert any(name in line for line in said)
     assert path.is_file() is (name == "sample.jsonl")
     assert not path.is_symlink()
@@ -126,7 +126,7 @@ def test_records_that_end_in_an_endless_line_are_refused_by_their_writer(finishe
     with (finished.path / "records.jsonl").open("ab") as file:
         file.truncate(1 << 40)
     with pytest.raises(StoreError, match="ends with a line longer than 1,048,576 bytes: move it away"):
-        finished.mend()
+        finished.remove_damaged()
 
 
 @pytest.mark.parametrize("strange", STRANGE)
@@ -192,7 +192,7 @@ def test_nothing_is_written_through_a_link(
             WRITERS[name](run, make_record("q1"))
     elif there:
         with pytest.raises(StoreError, match="it is a link: put the file itself there"):
-            run.mend()
+            run.remove_damaged()
     assert as_it_was(outside)
 
 
@@ -201,7 +201,7 @@ def test_a_link_that_is_written_anew_is_replaced(run: RunDir, outside: Path, nam
     sample, manifest = run.sample(), run.manifest()
     (run.path / name).unlink(missing_ok=True)
     (run.path / name).symlink_to(outside / "mine.txt")
-    RunDir.create(run.path.parent, manifest, sample).mend()
+    RunDir.create(run.path.parent, manifest, sample).remove_damaged()
     phase = PhaseEstimate()
     run.write_estimate(Estimate(run_id=run.run_id, index=phase, answer=phase, n_answers=2, n_left=2))
     run.mark_done(Done(n_expected=2, n_ok=0, n_error=0, finished_at="2026-11-20"))

@@ -8,7 +8,7 @@ import pytest
 from harness.core.records import Document, Places, Prediction, Span
 from harness.protocols import Measure, ScoreLabel
 from harness.testing.evaluators.measures import mistakes
-from harness.testing.systems.checks import check_prediction
+from harness.testing.systems.prediction_checks import check_prediction
 
 LABELS = (ScoreLabel("low", "ranked low", "Look further."), ScoreLabel("gone", "gone", "Look again."))
 SORTS = Measure(

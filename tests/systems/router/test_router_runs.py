@@ -65,7 +65,7 @@ def test_what_the_systems_it_asks_would_answer_with_is_part_of_what_a_run_is() -
     (elsewhere,) = cells(["router"], {**POLICY, "otherwise": {**third, "index": {"chunk_size": 900}}})
     assert len({one.run_id, other.run_id, elsewhere.run_id}) == 3
     assert one.index_id == other.index_id != elsewhere.index_id
-    assert [system["index"]["chunk_size"] for system in one.identity["system"]["lent"]] == [400, 800]
+    assert [system["index"]["chunk_size"] for system in one.identity["system"]["routed"]] == [400, 800]
 
 
 def test_it_needs_the_models_of_those_it_asks_and_no_other() -> None:

@@ -27,7 +27,7 @@ from harness.extensions.testset.write_questions import (
 )
 from harness.runner.progress import Reporter
 from harness.statistics.prices import load_prices
-from harness.store.journal import paid_by_runs
+from harness.store.call_journal import paid_by_runs
 
 QUIET = Reporter(quiet=True)
 DOCUMENTS = (FERRY, YARD, MILL)
@@ -189,7 +189,7 @@ def test_a_budget_that_ends_in_the_middle_keeps_what_is_finished_and_a_larger_on
     assert [one.kept for one in stops] == sorted(one.kept for one in stops)
     for one in stops[:3]:
         assert one.stopped
-        assert "--set budget.tokens=" in one.spending.larger(one.stopped)
+        assert "--set budget.tokens=" in one.spending.flags_for_larger(one.stopped)
     assert not last.stopped
     assert out.read_text() == whole.read_text()
     assert paid(out) == paid(whole)

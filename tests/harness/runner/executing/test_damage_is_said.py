@@ -37,7 +37,7 @@ def test_damage_is_said_quietly_and_what_a_kill_while_answering_leaves_is_none(
         patched.setattr(Inventory, "in_use", killed)
         cell, result = run(tmp_path)
     # Opening them has changed files of the index, and they were noted again.
-    assert IndexDir(tmp_path, cell.index_id).mend() == []
+    assert IndexDir(tmp_path, cell.index_id).remove_damaged() == []
     assert capsys.readouterr().err == ""
 
     for name in ("sample.jsonl", "done.json"):

@@ -4,8 +4,8 @@ import pytest
 
 from harness.core.records import Cost, Evidence, Prediction, Query, Reference, RunRecord, Usage
 from harness.store import CompressedByKey, SampleRow
-from harness.store import compressed_records as packing
-from harness.store.compressed_records import BLOCK, CompressedRecords
+from harness.store import compressed_memory as packing
+from harness.store.compressed_memory import BLOCK, CompressedRecords
 
 
 @pytest.fixture(params=[0, BLOCK + 5], autouse=True)

@@ -15,7 +15,7 @@ from journals import usage_by_role
 
 from harness.core.records import Usage
 from harness.store import CallKey, Journal, StoredCall
-from harness.store.journal import paid_by_runs
+from harness.store.call_journal import paid_by_runs
 
 from .conftest import refusal
 
