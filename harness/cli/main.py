@@ -101,7 +101,7 @@ def demo(
 
     Example: rag-harness demo
     """
-    from harness.cli.demo import open_finished_report
+    from harness.cli.demo_report import open_finished_report
 
     open_finished_report(in_browser=not no_open)
 
