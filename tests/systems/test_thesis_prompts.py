@@ -157,16 +157,16 @@ def as_the_library_asks(asked: Asked) -> str:
 
 @pytest.fixture
 async def graph(tmp_path: Path) -> BareRuntime:
-    runtime = BareRuntime(tmp_path, Chat(as_the_library_asks))
-    await indexed_community(runtime)
+    runtime = BareRuntime(tmp_path, chat := Chat(as_the_library_asks))
+    as_published = {"extractor": "nano", "components": "largest", "reports": "library", "max_gleaning": 0}
+    await indexed(community.SPEC, runtime, FACTS, **as_published)
+    asked = library.load().prompt.PROMPTS["community_report"].split("{input_text}")[0][:500]
+    reports = [call for call in chat.calls if call.messages[0].content.startswith(asked)]
+    assert reports
+    assert all(roles(call) == ["user"] for call in reports)
+    assert not any("The Harbour Post" in call.text for call in chat.calls)
     runtime.chat = Chat(as_the_library_asks)
     return runtime
-
-
-async def indexed_community(runtime: BareRuntime) -> None:
-    await indexed(
-        community.SPEC, runtime, FACTS, extractor="nano", components="largest", reports="library", max_gleaning=0
-    )
 
 
 async def library_calls(runtime: BareRuntime, mode: str) -> list[list[Message]]:
