@@ -50,8 +50,10 @@ def test_the_data_sets_whose_references_are_sentences_say_so() -> None:
     assert styles == {
         "beir": "short",
         "demo": "short",
+        "evidence_cases": "short",
         "files": "short",
         "ir_datasets": "short",
+        "mailbox": "short",
         "ms_marco": "sentence",
         "multihop_rag": "short",
         "rag_12000": "sentence",
