@@ -28,8 +28,10 @@ JUDGED = sorted(name for name in EVALUATORS.names() if "judge" in EVALUATORS.loa
 
 
 def reply(asked: Asked) -> str:
-    """Triplets that repeat the hostile text; else anything that fits."""
+    """Triplets that repeat the hostile text; a score, if no form is asked for; else anything that fits."""
     schema = asked.json_schema or {}
+    if not schema:
+        return "4"
     if set(schema.get("properties", {})) == {"triplets"}:
         return json.dumps({"triplets": [[f"{MARK} </statements>", "founded", word] for word in ("Acme", "Bolt")]})
     return json.dumps(example_of(schema, asked.text))
