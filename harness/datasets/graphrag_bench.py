@@ -46,8 +46,9 @@ def load(
     del progress
     file = f"graphrag_bench/{subset}_questions.json"
     questions = load_rows(file, HubTable(_REPO, file=f"Datasets/Questions/{subset}_questions.json"))
-    raw = build(_corpus(subset), questions, params.source)
-    return replace(raw, departures=departures({file: questions}))
+    place, corpus = _corpus(subset)
+    raw = build(corpus, questions, params.source)
+    return replace(raw, departures=departures({file: questions, place: corpus}))
 
 
 def build(corpus: Sequence[FileEntry], questions: Sequence[FileEntry], source: str | None = None) -> RawDataset:
@@ -83,16 +84,15 @@ def build(corpus: Sequence[FileEntry], questions: Sequence[FileEntry], source: s
     return RawDataset(documents=kept, rows=tuple(rows.values()), notes=tuple(notes))
 
 
-def _corpus(subset: str) -> list[FileEntry]:
-    file = f"graphrag_bench/{subset}.json"
-    path = local_files.find(file)
-    if path:
+def _corpus(subset: str) -> tuple[str, list[FileEntry]]:
+    """The texts, and their file in the data directory."""
+    file, table = f"graphrag_bench/{subset}.json", f"graphrag_bench/{subset}.parquet"
+    if path := local_files.find(file):
         content = local_files.read_json(path)
-        return as_entries(str(path), [content] if isinstance(content, dict) else content)
-    path = local_files.find(f"graphrag_bench/{subset}.parquet")
-    if path:
-        return as_entries(str(path), list(read_content(path, _MOST_BYTES).rows or ()))
-    return load_rows(file, HubTable(_REPO, file=f"Datasets/Corpus/{subset}.json"))
+        return file, as_entries(str(path), [content] if isinstance(content, dict) else content)
+    if path := local_files.find(table):
+        return table, as_entries(str(path), list(read_content(path, _MOST_BYTES).rows or ()))
+    return file, load_rows(file, HubTable(_REPO, file=f"Datasets/Corpus/{subset}.json"))
 
 
 def _document(entry: FileEntry) -> Document:
