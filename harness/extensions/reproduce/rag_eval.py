@@ -184,9 +184,13 @@ def _parameters(runs: PaperRuns) -> Table:
 _SCRIPT = {
     "Observation:": "Thought: Do I need a tool? No\nFinal Answer: The mails say that the deck lift is on 23 "
     "April.",
-    "Use graph first": "Thought: Do I need a tool? Yes\nAction: search\nAction Input: the deck lift",
+    "Write one Cypher statement": (
+        "MATCH (s:Person)-[:SENT]->(e:Email) WHERE toLower(e.content) CONTAINS 'deck lift' "
+        "RETURN s.name, e.email_id, e.time_received, e.content"
+    ),
+    "Use graph first": "Thought: Do I need a tool? Yes\nAction: graph\nAction Input: When is the deck lift?",
 }
-"""A scripted agent searches, and then answers."""
+"""A scripted agent asks the graph, and then answers."""
 _GRADES = {
     **{
         f"- {name}:": str(3 + at % 3)
