@@ -260,10 +260,9 @@ def _watch_growth(folder: Path, weights: WeightFile, bars: Bars | None) -> Itera
 
 def _bytes_in(folder: Path) -> int:
     total = 0
-    for path in folder.rglob("*"):
-        # Files come and go while pip works.
-        try:
-            total += path.stat().st_size if path.is_file() else 0
-        except OSError:
-            continue
+    # Files and folders come and go while pip works; os.walk passes over a folder that is gone, rglob raises.
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                total += Path(parent, name).stat().st_size
     return total

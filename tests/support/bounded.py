@@ -1,9 +1,11 @@
 """Time limits on code of this process that may never end."""
 
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
+from unittest.mock import patch
 
 
 class TooLong(BaseException):
@@ -19,12 +21,19 @@ def at_most(seconds: float, *, of_cpu: bool = False) -> Iterator[None]:
     def ring(_signal: int, _frame: FrameType | None) -> None:
         raise TooLong
 
+    report = sys.unraisablehook
+
+    def swallowed(told: "sys.UnraisableHookArgs") -> None:
+        if told.exc_type is not TooLong:
+            report(told)
+
     timer, rings = (signal.ITIMER_VIRTUAL, signal.SIGVTALRM) if of_cpu else (signal.ITIMER_REAL, signal.SIGALRM)
     before = signal.signal(rings, ring)
     # An exception from a signal is swallowed in a finalizer or callback, so the alarm repeats.
-    signal.setitimer(timer, seconds, max(seconds, 2.0))
-    try:
-        yield
-    finally:
-        signal.setitimer(timer, 0)
-        signal.signal(rings, before)
+    with patch.object(sys, "unraisablehook", swallowed):
+        signal.setitimer(timer, seconds, max(seconds, 2.0))
+        try:
+            yield
+        finally:
+            signal.setitimer(timer, 0)
+            signal.signal(rings, before)
