@@ -97,8 +97,8 @@ def _made(item: Item, runs: PaperRuns) -> MadeItem:
 
 
 def _drawing(item: Item, table: Table, figure: Figure) -> Drawing:
-    alt = f"{table.title}. Its numbers are in tables/{item.number}.csv."
-    return Drawing(item.number, table.title, table.note or "The numbers are in the table.", alt, figure)
+    where = f"The numbers are in tables/{item.number}.csv."
+    return Drawing(item.number, table.title, where, f"{table.title}. {where}", figure)
 
 
 def _spoken(number: str) -> str:
