@@ -40,6 +40,13 @@ def report_folder(out: Path, key: str = "") -> Iterator[Path]:
             _publish(own, out, _earlier(out), key)
 
 
+def check_out(out: Path, page: str) -> None:
+    """ConfigError if `report_folder` would refuse `out`, or if it holds another report than one with this page."""
+    listed = _earlier(out)
+    if listed and page not in listed:
+        raise ConfigError(f"{out} holds another report", "name another folder with --out")
+
+
 def is_current(out: Path, key: str) -> bool:
     """Whether `out` holds all files of a report written with this key, which identifies its input."""
     try:

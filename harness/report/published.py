@@ -9,7 +9,9 @@ types), `system` and `parameters` (`answer.mode=global`) of the runs that it sta
 from __future__ import annotations
 
 import csv
+import io
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +28,11 @@ from harness.report.view import Group, RunView
 from harness.statistics import OVERALL
 
 BALANCED = "balanced"
+DATA_SET = "data set"
+"""The condition that decides whether values may be subtracted: the name of a data set here, if it is the same."""
 _MOST_BYTES = 1 << 20
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]{1,3})?|[+-]?\.[0-9]+")
+_LARGEST = 1e15
 _COLUMNS = ("item", "page", "row", "column", "value", "measure", "query_type", "system", "parameters")
 
 
@@ -61,6 +67,11 @@ class Published:
     conditions: Mapping[str, str]
     values: tuple[PublishedValue, ...]
 
+    def is_over(self, groups: Sequence[Group]) -> bool:
+        """Whether the values are those of the runs' data set, as far as is known."""
+        named = self.conditions.get(DATA_SET)
+        return named is None or all(named == _dataset_of(group) for group in groups)
+
     def of(self, item: str) -> list[PublishedValue]:
         """The values of one table or figure."""
         return [value for value in self.values if value.item == item]
@@ -75,14 +86,17 @@ def read_published(name: str) -> Published:
     path = Path(name) if name.endswith(".csv") else shipped / f"{name}.csv"
     try:
         text = read_plain(path, _MOST_BYTES).decode("utf-8-sig")
+        rows = [*csv.DictReader(io.StringIO(text, newline=""))]
+        header = next(csv.reader(io.StringIO(text, newline="")), [])
     except FileNotFoundError as error:
         known = sorted(file.stem for file in shipped.glob("*.csv"))
         raise ConfigError(f"no published values called {name!r}", nearest(name, known)) from error
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ConfigError(f"cannot read {path} ({type(error).__name__})", "give a CSV file in UTF-8") from error
-    rows = csv.DictReader(text.splitlines())
-    if missing := [column for column in _COLUMNS[:5] if column not in (rows.fieldnames or ())]:
-        raise ConfigError(f"{path} has no column {missing[0]!r}", f"the columns are {', '.join(_COLUMNS)}")
+    needed = {*_COLUMNS[:5], *header}
+    if wrong := [column for column in _COLUMNS if column in needed and header.count(column) != 1]:
+        times = f"{header.count(wrong[0])} columns" if wrong[0] in header else "no column"
+        raise ConfigError(f"{path} has {times} {wrong[0]!r}", f"the columns are {', '.join(_COLUMNS)}")
     source, conditions, values = "", {}, []
     for line, row in enumerate(rows, start=2):
         cells = {column: (row.get(column) or "").strip() for column in _COLUMNS}
@@ -96,11 +110,8 @@ def read_published(name: str) -> Published:
 
 
 def _value(cells: Mapping[str, str], place: str) -> PublishedValue:
-    try:
-        value = float(cells["value"])
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+    value = float(cells["value"]) if _NUMBER.fullmatch(cells["value"]) else math.nan
+    if not abs(value) < _LARGEST:
         raise ConfigError(f"{place}: {printable(cells['value'])!r} is no number", "correct the column `value`")
     parameters = dict(part.split("=", 1) for part in cells["parameters"].split() if "=" in part)
     others = {name: cells[name] for name in _COLUMNS if name not in {"value", "parameters"}}
@@ -108,26 +119,35 @@ def _value(cells: Mapping[str, str], place: str) -> PublishedValue:
 
 
 def beside_content(group: Group, published: Published) -> Content:
-    """A table of published values with those of the runs, and one of the conditions that differ."""
+    """A table of published values with those of the runs, and one of the conditions that differ.
+
+    ConfigError: a value lies outside the range of its metric, such as a share in per cent.
+    """
     rows = []
     for value in published.values:
+        known = group.known.get(value.measure)
+        if known and known.ends and not known.ends[0] <= value.value <= known.ends[1]:
+            said = f"{value.item}, {value.row}: {value.value:g} is no value of {value.measure}"
+            low, high = known.ends
+            raise ConfigError(said, f"give values from {low:g} to {high:g}: shares, not per cent")
         for view in group.views if value.measure else ():
             if value.matches(view):
                 here = _here(view, value)
-                rows.append((printable(view.label), _title(group, value), f"{value.item}", *compared(value, here)))
+                shown = compared(value, here, is_comparable=published.is_over([group]))
+                rows.append((printable(view.label), _title(group, value), value.item, *shown))
     if not rows:
         said = f"No run has a system and metric of which a value was published: {published.source}."
         return Content(paragraphs=[said])
     header = ("run", "metric", "published in", "published", "here", "difference")
     note = f"{published.source}. A difference says nothing by itself: compare the conditions."
     table = Table("beside", "Published values and these runs", header, tuple(rows), note)
-    return Content(tables=[table, _conditions(group, published)])
+    return Content(tables=[table, conditions_table([group], published)])
 
 
-def compared(value: PublishedValue, here: Quantity) -> tuple[Entry, ...]:
-    """The published value, the one here, and the difference here minus published."""
+def compared(value: PublishedValue, here: Quantity, *, is_comparable: bool) -> tuple[Entry, ...]:
+    """The published value, the one here, and the difference here minus published, over the same data set."""
     unit = here.unit
-    left = None if here.value is None else here.value - value.value
+    left = None if here.value is None or not is_comparable else here.value - value.value
     return Quantity(value.value, unit=unit), here, Quantity(left, unit=unit, signed=True)
 
 
@@ -154,19 +174,27 @@ def _balanced(view: RunView, measure: str) -> Quantity:
     return Quantity(fmean(known) if (known := [one for one in means if one is not None]) else None)
 
 
-def _conditions(group: Group, published: Published) -> Table:
-    view = group.widest
-    here = {role: view.model(role) for role in ("generator", "embedder", "judge")}
-    here["queries"] = f"{len(view.frame.query_types):,}"
-    here["documents"] = f"{view.manifest.dataset.get('n_documents', '')}"
+def _dataset_of(group: Group) -> str:
+    return str(group.widest.manifest.identity.get("dataset", {}).get("name", ""))
+
+
+def conditions_table(groups: Sequence[Group], published: Published) -> Table:
+    """The conditions that a paper states, and those of the runs here."""
+    found: dict[str, list[str]] = {DATA_SET: [_dataset_of(group) for group in groups]}
+    for group in groups:
+        for role in ("generator", "embedder"):
+            found.setdefault(role, []).extend(view.model(role) for view in group.views)
+        found.setdefault("queries", []).append(f"{len(group.widest.frame.query_types):,}")
+        found.setdefault("documents", []).append(f"{group.widest.manifest.dataset.get('n_documents', '')}")
+    scored = (one.models.get("judge", {}) for group in groups for one in group.evaluations)
+    found["judge"] = sorted({f"{one.get('provider')}/{one.get('model')}" for one in scored if one}) or ["none"]
+    here = {name: printable(", ".join(dict.fromkeys(values)), 120) for name, values in found.items()}
     named = [*published.conditions, *(name for name in here if name not in published.conditions)]
-    rows = tuple(
-        (name, published.conditions.get(name, "not stated"), printable(here.get(name, ""))) for name in named
-    )
-    return Table("conditions", "Conditions", ("condition", "published", "here"), rows)
+    rows = ((name, published.conditions.get(name, "not stated"), here.get(name, "")) for name in named)
+    return Table("conditions", "Conditions", ("condition", "published", "here"), tuple(rows))
 
 
-def values_beside(table: Table, values: Sequence[PublishedValue]) -> Table | None:
+def values_beside(table: Table, values: Sequence[PublishedValue], *, is_comparable: bool) -> Table | None:
     """The published values of a table or figure beside those that a table here holds, found by the names of its
     rows and columns; None if nothing was published.
     """
@@ -178,9 +206,9 @@ def values_beside(table: Table, values: Sequence[PublishedValue]) -> Table | Non
         for column, entry in zip(table.header[1:], row[1:], strict=True)
         if isinstance(entry, Quantity)
     }
+    found = ((value, cells.get((value.row, value.column), Quantity(None))) for value in values)
     rows = tuple(
-        (value.row, value.column, *compared(value, cells.get((value.row, value.column), Quantity(None))))
-        for value in values
+        (value.row, value.column, *compared(value, here, is_comparable=is_comparable)) for value, here in found
     )
     pages = dict.fromkeys(value.page for value in values if value.page)
     places = ", ".join(f"page {page}" if page.isdigit() else page for page in pages)

@@ -6,14 +6,14 @@ keys.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from email.utils import getaddresses
 from pathlib import Path
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from harness.core.bounded_files import without_home
+from harness.core.bounded_files import read_plain, without_home
 from harness.core.errors import ConfigError, nearest
 from harness.core.records import Document
 from systems.common.cypher import grammar
@@ -72,9 +72,8 @@ class SchemaFile(_Part):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        named = {*self.nodes, *self.relationships, *self.properties}
-        if bad := sorted(name for name in named if not grammar.NAME.fullmatch(name)):
-            raise ValueError(f"{bad[0][:40]!r} is no name: letters a-z, digits and _, a letter first")
+        for names in ([*self.nodes, *self.relationships], *map(self.properties_of, self.nodes)):
+            _check_names(names)
         if self.document not in self.nodes:
             raise ValueError(f"document '{self.document}' is no node: {nearest(self.document, self.nodes)}")
         for label, node in self.nodes.items():
@@ -127,6 +126,15 @@ class SchemaFile(_Part):
         return schema
 
 
+def _check_names(names: Sequence[str]) -> None:
+    """ValueError for what is no name, and for names that differ at most in case: the store takes them as one."""
+    if bad := sorted(name for name in names if not grammar.NAME.fullmatch(name)):
+        raise ValueError(f"{bad[0][:40]!r} is no name: letters a-z, digits and _, a letter first")
+    folded = [name.casefold() for name in names]
+    if twice := [name for name, key in zip(names, folded, strict=True) if folded.count(key) > 1]:
+        raise ValueError(f"{' and '.join(twice)} are one name to the graph store, which ignores case: rename one")
+
+
 def schema_path(named: str) -> Path:
     """The file of this path, or the shipped one of this name."""
     path = Path(named)
@@ -141,8 +149,7 @@ def read_schema(named: str) -> tuple[SchemaFile, GraphSchema]:
     path = schema_path(named)
     shown = without_home(str(path))
     try:
-        with path.open("rb") as file:
-            content = file.read(_MOST_BYTES + 1)
+        content = read_plain(path, _MOST_BYTES)
     except OSError as error:
         shipped = ", ".join(sorted(one.name for one in SHIPPED.glob("*.yaml")))
         what = f"cannot read the graph schema {shown}: {error.strerror}"
@@ -163,13 +170,11 @@ _FIX = "compare it with systems/cypher_agent/schemas/emails.yaml"
 
 
 def _parsed(content: bytes) -> Any:
-    """The YAML; ValueError for what is too long or nested, for aliases (which may contain themselves), and other
+    """The YAML; ValueError for what is nested too deep, for aliases (which may contain themselves), and other
     errors.
     """
     import yaml
 
-    if len(content) > _MOST_BYTES:
-        raise ValueError(f"it is longer than {_MOST_BYTES:,} bytes")
     depth = 0
     try:
         for event in yaml.parse(content, Loader=yaml.SafeLoader):

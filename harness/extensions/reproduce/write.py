@@ -21,13 +21,15 @@ from harness.display.plotting import plotting
 from harness.extensions.meta_evaluation.figures import write_folder
 from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, load_paper, numbers_of
 from harness.report import check_report
-from harness.report.published import Published, read_published, values_beside
+from harness.report.folder import check_out
+from harness.report.published import Published, conditions_table, read_published, values_beside
 from harness.report.render.terminal import plain
 from harness.report.view import load_groups
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_PAGE = "README"
 _SCRIPTED = "A scripted model answered: these files show that everything is made, and their numbers mean nothing."
 
 
@@ -59,7 +61,8 @@ def reproduce_paper(
     check_report()
     paper = load_paper(name)
     items, published = _chosen(paper, only or ()), read_published(name)
-    out = out or results / "papers" / f"{name}-{models}"
+    out = out or results / "papers" / f"{name}-{models}{'-part' if only else ''}"
+    check_out(out, f"{_PAGE}.json")
     files = [shipped_configs() / "reproduce" / file for file in paper.configs]
     said = (*as_settings(paper.settings_for(models)), *settings)
     configs = bench_configs(files, settings=said)
@@ -69,7 +72,7 @@ def reproduce_paper(
         groups = load_groups(directories, benches[-1].spending.prices)
         runs = PaperRuns(directories, groups, results, models, quiet, files[0], said)
         made = make_items(items, runs)
-        page = _write(paper, made, published, out, models)
+        page = _write(paper, made, published, runs, out)
     if not quiet:
         _print(made, page, open_console(), models)
     return _exit_code(benches, made)
@@ -116,34 +119,35 @@ def _chosen(paper: Paper, only: Sequence[str]) -> list[Item]:
     return [item for item in paper.items if not only or item.number in only]
 
 
-def _write(paper: Paper, made: Sequence[MadeItem], published: Published, out: Path, models: str) -> Path:
-    sections: list[tuple[Section, Sequence[Drawing]]] = [(_head(paper, made, published, models), ())]
+def _write(paper: Paper, made: Sequence[MadeItem], published: Published, runs: PaperRuns, out: Path) -> Path:
+    conditions = conditions_table(runs.groups, published)
+    sections: list[tuple[Section, Sequence[Drawing]]] = [
+        (_head(paper, made, published, conditions, runs.models), ())
+    ]
+    is_comparable = published.is_over(runs.groups)
     for one in made:
         if one.table is not None:
-            beside = values_beside(one.table, published.of(one.item.number))
+            beside = values_beside(one.table, published.of(one.item.number), is_comparable=is_comparable)
             said = [f"Not drawn: {one.why_not}."] if one.why_not else []
             content = Content(said, tables=[table for table in (one.table, beside) if table is not None])
             section = Section(one.item.number.replace(".", "-"), one.table.title, content)
             sections.append((section, [one.drawing] if one.drawing else []))
     data = {
         "paper": paper.name,
-        "models": models,
+        "models": runs.models,
+        "conditions": {str(name): here for name, _, here in conditions.rows},
         "items": [{"number": one.item.number, "file": one.file, "why_not": one.why_not} for one in made],
     }
     with plotting():
-        return write_folder(out, "README", f"{paper.citation}: tables and figures", sections, data)
+        return write_folder(out, _PAGE, f"{paper.citation}: tables and figures", sections, data)
 
 
-def _head(paper: Paper, made: Sequence[MadeItem], published: Published, models: str) -> Section:
+def _head(paper: Paper, made: Sequence[MadeItem], published: Published, conditions: Table, models: str) -> Section:
     missing = [f"{_spoken(one.item.number)} ({one.item.title}): {one.why_not}." for one in made if one.why_not]
     paragraphs = [f"Published by {published.source}."] if published.source else []
     if models == "scripted":
         paragraphs.append(_SCRIPTED)
-    rows = tuple((name, value) for name, value in published.conditions.items())
-    tables = (
-        [Table("conditions", "Published under these conditions", ("condition", "published"), rows)] if rows else []
-    )
-    return Section(paper.name.replace("_", "-"), "What this is", Content(paragraphs, missing, tables))
+    return Section(paper.name.replace("_", "-"), "What this is", Content(paragraphs, missing, [conditions]))
 
 
 def _print(made: Sequence[MadeItem], page: Path, console: Console, models: str) -> None:

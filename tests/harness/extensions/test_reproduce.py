@@ -8,6 +8,7 @@ import pytest
 from command_line import SMOKE, CommandLineHere
 
 from harness.core.errors import ConfigError
+from harness.display import NOTHING
 from harness.extensions.reproduce.paper import PAPERS, load_paper
 from harness.report.published import read_published
 
@@ -46,6 +47,10 @@ def test_published_values_belong_to_items_and_say_where_they_stand(paper: str) -
         ("item,page,row,column\n", "value"),
         ("item,page,row,column,value\ntable-1,3,naive,accuracy,a lot\n", "line 2"),
         ("item,page,row,column,value\ntable-1,3,naive,accuracy,nan\n", "line 2"),
+        ("item,page,row,column,value\ntable-1,3,naive,accuracy,1_000\n", "line 2"),
+        ("item,page,row,column,value\ntable-1,3,naive,accuracy,1e308\n", "line 2"),
+        ("item,page,row,column,value,value\ntable-1,3,naive,accuracy,1,2\n", "2 columns"),
+        (f"item,page,row,column,value\n{'x' * 140_000},3,naive,accuracy,1\n", "cannot read"),
     ],
 )
 def test_a_damaged_file_of_published_values_is_one_line(text: str, reason: str, tmp_path: Path) -> None:
@@ -80,3 +85,21 @@ def test_a_report_shows_published_values_beside_those_of_its_runs(cli: CommandLi
         == pytest.approx(float(row["difference"]), abs=1e-3)
         for row in rows
     )
+    elsewhere = mine.read_text().replace("condition,,generator,,some model", "condition,,data set,,another")
+    mine.write_text(elsewhere)
+    assert cli.call("report", "demo--naive", "--beside", str(mine), "--out", str(tmp_path / "out")).returncode == 0
+    text = (tmp_path / "out" / "tables" / "beside.csv").read_text(encoding="utf-8")
+    assert {row["difference"] for row in csv.DictReader(text.splitlines())} == {NOTHING}
+    mine.write_text(elsewhere.replace("0.25", "25"))
+    assert "per cent" in cli.refused(
+        "report", "demo--naive", "--beside", str(mine), "--out", str(tmp_path / "out")
+    )
+
+
+def test_the_folder_of_another_report_is_refused_before_anything_runs(
+    cli: CommandLineHere, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("my own")
+    cli.refused("reproduce", "thesis", "--models", "scripted", "--out", str(tmp_path / "mine"))
+    assert not cli.results.exists()
