@@ -252,6 +252,8 @@ PAPER = Paper(
             "dataset.sample.per_type": 4,
             **_HERE,
             "models.generator.options.replies": _SCRIPTED_ANSWERS,
+            # Its answers take less than two of the usual intervals.
+            "runner.resources_interval_s": 0.2,
             # A scripted reply has the form of a schema, and the library asks without one.
             "per_system.community.index.extractor": "bounded",
         },

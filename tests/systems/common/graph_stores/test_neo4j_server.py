@@ -8,7 +8,6 @@ import pytest
 from neo4j_server import Neo4jServer
 
 from harness.core.errors import ServiceUnavailable
-from systems.common.graph_index import GraphIndexParams
 from systems.common.graph_stores import neo4j_server as server_module
 from systems.common.graph_stores import neo4j_space
 from systems.common.graph_stores.neo4j_load import relationship_type
@@ -22,7 +21,7 @@ from systems.common.graph_stores.neo4j_server import (
 )
 from systems.common.graph_stores.neo4j_space import Space
 from systems.common.graph_stores.open_store import check_store
-from systems.cypher_agent.params import AnswerParams
+from systems.cypher_agent.params import AgentIndexParams, AnswerParams
 from systems.cypher_agent.system import SPEC
 
 PROCEDURES = {
@@ -75,7 +74,7 @@ def test_without_limits_a_model_writes_no_statements_unless_the_server_is_truste
     neo4j_server: Neo4jServer, monkeypatch: pytest.MonkeyPatch, setting: str
 ) -> None:
     assert SPEC.preflight is not None
-    index = GraphIndexParams(store="neo4j")
+    index = AgentIndexParams(store="neo4j")
     SPEC.preflight(index, AnswerParams())
     # One that is 0 on this server, or that it does not show.
     monkeypatch.setattr(server_module, "_LIMITS", (setting,))
