@@ -10,7 +10,8 @@ p(s) are the probabilities of the reply's first token, normalised over the five 
 refuses log probabilities, the score is the number that the judge states, as it is for a single reply without them
 and for one that begins otherwise (the five numbers have less than half of the probability). The explanation says
 which it was; `scores: stated` asks for that number alone. G-Eval estimates p(s) from 20 samples where a model
-has no probabilities, and has its steps written by a model; here the steps are fixed, so that all runs are judged alike.
+has no probabilities, and has its steps written by a model; here the steps are fixed, so that all runs are judged
+alike.
 
 Contexts longer than `context_characters` are judged in windows: consistency is the highest score of a window, the
 others are the mean, weighted by length. Not applicable: a run without generator or contexts, an answer that
