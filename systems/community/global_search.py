@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from harness.core.records import Context, Query, Step
-from harness.display import counted
 from harness.extraction.entity_names import one_line
 from harness.llm_utils.concurrency import map_bounded
 from harness.llm_utils.structured_output import Question, Unreadable, ask_json
@@ -132,7 +131,7 @@ def _shown(found: Points | None) -> str:
 
 def not_read(points: int) -> str:
     """The line of a trace about points without a description or a score; empty if there are none."""
-    return f"\nnot read: {counted(points, 'point')}" if points else ""
+    return f"\npoints not read: {points}" if points else ""
 
 
 def _as_context(report: Report) -> Context:

@@ -240,7 +240,7 @@ async def test_a_point_is_one_point_whatever_its_text_looks_like(graph: BareRunt
     (point,) = prediction.contexts
     assert point.score == 90
     assert graph.chat.calls[-1].text.count("----Analyst") == 1
-    assert prediction.trace[0].content.endswith("not read: 1 point")
+    assert prediction.trace[0].content.endswith("points not read: 1")
 
 
 @pytest.mark.slow

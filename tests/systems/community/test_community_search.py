@@ -99,7 +99,7 @@ async def test_what_a_map_reply_holds_is_taken_and_what_it_should_not_hold_is_le
     assert scores == sorted(scores, reverse=True)
     assert all(score <= 100 for score in scores)
     # Those without a description or a score are counted.
-    assert prediction.trace[0].content.count("not read: 3 points") == reply.count("3, ")
+    assert prediction.trace[0].content.count("points not read: 3") == reply.count("3, ")
     assert prediction.answer == (ABSTENTION if points == 0 else "Ingrid Solvane")
     if points == 2:
         # The model did not say which report: to name the documents of all would be no retrieval.
