@@ -79,6 +79,16 @@ class ModelUnavailable(HarnessError):
     """A missing provider, key, server or weight file. The run stops and can be resumed."""
 
 
+class NoLogprobs(ModelUnavailable):
+    """No log probabilities. `refused`: the server rejects the parameter, so no reply has any; otherwise one reply
+    came without them.
+    """
+
+    def __init__(self, what: str, fix: str = "", *, refused: bool = False) -> None:
+        super().__init__(what, fix)
+        self.refused = refused
+
+
 class ServiceUnavailable(HarnessError):
     """Another server that a system needs, such as a graph database: down, password refused, too old."""
 

@@ -7,9 +7,11 @@ summary; the query is not read. Each metric has one call with a criterion and ev
     score = sum of s * p(s) over s = 1 .. 5,    value = score / 5
 
 p(s) are the probabilities of the reply's first token, normalised over the five numbers. If the judge's server
-gives no log probabilities, the score is the number that the judge states; the explanation says which it was, and
-`scores: stated` asks for that number alone. G-Eval estimates p(s) from 20 samples where a model has no
-probabilities, and has its steps written by a model; here the steps are fixed, so that all runs are judged alike.
+refuses log probabilities, the score is the number that the judge states, as it is for a single reply without them
+and for one that begins otherwise (the five numbers have less than half of the probability). The explanation says
+which it was; `scores: stated` asks for that number alone. G-Eval estimates p(s) from 20 samples where a model
+has no probabilities, and has its steps written by a model; here the steps are fixed, so that all runs are judged
+alike.
 
 Contexts longer than `context_characters` are judged in windows: consistency is the highest score of a window, the
 others are the mean, weighted by length. Not applicable: a run without generator or contexts, an answer that
@@ -20,7 +22,7 @@ from collections.abc import Sequence
 from math import fsum
 from typing import Literal, get_args
 
-from harness.core.errors import ModelUnavailable
+from harness.core.errors import NoLogprobs
 from harness.core.records import Dimension
 from harness.evaluators.context_windows import LONGEST, ContextCharacters, reading_of
 from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, judged_measure
@@ -130,25 +132,25 @@ class GEvalEvaluator(JudgedEvaluator):
         found = [await self._score(g_eval_messages(name, each)) for each in texts]
         scores = [score for score, _ in found]
         score = max(scores) if name == "consistency" else reading.mean(scores)
-        how = "weighted by probability" if all(weighted for _, weighted in found) else "as stated"
+        how = ", ".join(dict.fromkeys(how for _, how in found))
         said = "; ".join([f"{score:.3g} of {HIGHEST}, {how}", *texts[0].cuts])
         return normalised(score), said, reading.share_read
 
-    async def _score(self, messages: Sequence[Message]) -> tuple[float, bool]:
-        """The score, and whether it is weighted by probabilities."""
-        judge = self._runtime.judge
+    async def _score(self, messages: Sequence[Message]) -> tuple[float, str]:
+        """The score, and how it was found."""
+        judge, how = self._runtime.judge, "as stated"
         if self._has_probabilities and isinstance(judge, LogprobModel):
             numbers = [str(number) for number in range(LOWEST, HIGHEST + 1)]
             try:
                 shares = await judge.choose(messages, numbers)
-                return fsum(int(number) * share for number, share in shares.items()), True
-            except ModelUnavailable:
-                # Its server gives none, now and for every other answer.
-                self._has_probabilities = False
+                return fsum(int(number) * share for number, share in shares.items()), "weighted by probability"
+            except NoLogprobs as error:
+                # Only a refusal holds for every other answer too.
+                self._has_probabilities = not error.refused
+                how += "" if error.refused else " (a reply without log probabilities)"
             except ValueError:
-                # This reply would not begin with a number.
-                pass
-        return float(await ask_score(judge, messages)), False
+                how += " (the reply would not begin with a score)"
+        return float(await ask_score(judge, messages)), how
 
 
 def g_eval_messages(name: Metric, texts: Material) -> list[Message]:
@@ -162,7 +164,7 @@ def g_eval_messages(name: Metric, texts: Material) -> list[Message]:
 
 SPEC = EvaluatorSpec(
     name="g_eval",
-    version="1",
+    version="2",
     summary="G-Eval: coherence, consistency, fluency and relevance of an answer as a summary, by a judge",
     params=GEvalParams,
     measures=lambda _params: MEASURES,

@@ -31,9 +31,11 @@ Differences from `ragas.evaluate()`, each of which avoids a silent or wrong valu
 
 - `ragas.evaluate()` turns a failure into NaN; here it is a failed score with its reason. Also failed: a
   reply with truncated JSON (LangChain's parser would complete it), a verdict other than 0 and 1
-  (the package reads any other number as 1), and an empty list of statements, claims or verdicts (in the package
+  (the package reads any other number as 1), an empty list of statements, claims or verdicts (in the package
   NaN for faithfulness and context recall, 0 for factual correctness, and 1 for the F1 of answer correctness if
-  the judge finds no statement in either text).
+  the judge finds no statement in either text), a blank statement or claim, another number of verdicts than of
+  statements or claims (the package divides by the verdicts), and in answer correctness TP + FP other than the
+  answer's statements or FN beyond the reference's.
 - Context relevance: the package reads any reply with the digit 2 as a 2, even "0 out of 2"; here the first
   number of the reply must agree. A reply without a rating is not retried, and both prompts need a rating;
   the package tries five times and then uses the first prompt only.
@@ -228,7 +230,7 @@ def check_ragas(_params: Params) -> None:
 
 SPEC = EvaluatorSpec(
     name="ragas",
-    version="6",
+    version="7",
     summary="RAGAS 0.4.3: context precision, recall, relevance; faithfulness, correctness, relevancy (by a judge)",
     params=RagasParams,
     measures=measures,

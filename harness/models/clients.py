@@ -232,7 +232,7 @@ class OpenAIChat:
             reply = await _post(self._client, "/chat/completions", request)
         except APIStatusError as error:
             if are_refused(error.status_code, error.response.content):
-                raise no_letters(whose) from error
+                raise no_letters(whose, refused=True) from error
             raise
         return letter_shares(reply, letters, whose)
 

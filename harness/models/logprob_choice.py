@@ -4,11 +4,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.core.errors import ModelUnavailable
+from harness.core.errors import NoLogprobs
 from harness.models.parameter_adapter import REFUSING, refused_parameter
 
 MOST_LOGPROBS = 20
 """Maximum in OpenAI's protocol."""
+LOWEST_MASS = 0.5
+"""Probability that the letters must have together; below it the reply probably begins with something else."""
 
 
 def letter_request(request: Mapping[str, Any]) -> dict[str, Any]:
@@ -21,11 +23,12 @@ def are_refused(status: int, body: bytes) -> bool:
     return status in REFUSING and refused_parameter(body, ("logprobs", "top_logprobs")) is not None
 
 
-def no_letters(whose: str) -> ModelUnavailable:
+def no_letters(whose: str, *, refused: bool = False) -> NoLogprobs:
     """The message for a model whose letters cannot be read."""
-    return ModelUnavailable(
+    return NoLogprobs(
         f"{whose} gives no log probabilities",
         "choose a server that does (llama.cpp, vLLM, OpenAI), or a method that needs none",
+        refused=refused,
     )
 
 
@@ -38,6 +41,6 @@ def letter_shares(reply: Any, letters: Sequence[str], whose: str) -> dict[str, f
         raise no_letters(whose) from error
     weights = {letter: sum(math.exp(logprob) for token, logprob in told if token == letter) for letter in letters}
     total = sum(weights.values())
-    if not 0 < total < math.inf:
-        raise ValueError(f"none of {', '.join(letters)} is among the model's likely replies")
+    if not LOWEST_MASS <= total < math.inf:
+        raise ValueError(f"none of {', '.join(letters)} is a likely reply: together they have {total:.2g}")
     return {letter: weight / total for letter, weight in weights.items()}

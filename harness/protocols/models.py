@@ -50,8 +50,8 @@ class LogprobModel(Protocol):
         """Probabilities that the reply begins with each of these letters, normalised over these letters. One call
         with one token.
 
-        Raises `harness.core.errors.ModelUnavailable` if the server returns no log probabilities, and ValueError if
-        none of the letters is among the likely replies.
+        Raises `harness.core.errors.NoLogprobs` if the server refuses log probabilities or a reply has none, and
+        ValueError if the letters together have less than half of the probability.
         """
         ...
 

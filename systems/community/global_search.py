@@ -3,8 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.core.records import Context, Query, Step
 from harness.extraction.entity_names import one_line
@@ -34,6 +33,14 @@ class RatedPoint:
     """The report's documents that state the point; none if the report is unknown."""
 
 
+class Points(NamedTuple):
+    """The points of a reply."""
+
+    points: list[RatedPoint]
+    unread: int
+    """Points without a description or a score."""
+
+
 async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerParams, query: Query) -> FoundUnits:
     """The points of all reports, best first; without a generator, the ranked reports.
 
@@ -48,7 +55,7 @@ async def search_globally(runtime: Runtime, index: StoredIndex, params: AnswerPa
     batches = in_batches(reports, params.context_tokens)
     with runtime.stage("map"):
         found = await map_bounded(lambda batch: _points(chat, query.text, batch), batches, CONCURRENCY)
-    helpful = [point for point in chain.from_iterable(points or [] for points in found) if point.score > 0]
+    helpful = [point for each in found if each for point in each.points if point.score > 0]
     if not helpful and (unread := found.count(None)):
         raise Unreadable(
             f"{unread} of {len(found)} replies to the map step are not a list of points, and no point helps"
@@ -75,7 +82,7 @@ def in_batches(reports: Sequence[Report], tokens: int) -> list[list[Report]]:
     return [[replace(report, text=clip(report.text, tokens)) for report in batch] for batch in batches]
 
 
-async def _points(chat: ChatModel, question: str, batch: Sequence[Report]) -> list[RatedPoint] | None:
+async def _points(chat: ChatModel, question: str, batch: Sequence[Report]) -> Points | None:
     """The points of a batch; None if two replies in a row were invalid."""
     asked = Question(
         prompts.map_messages(question, [report.text for report in batch]),
@@ -89,12 +96,15 @@ async def _points(chat: ChatModel, question: str, batch: Sequence[Report]) -> li
         return None
 
 
-def _read(reply: Mapping[str, Any], batch: Sequence[Report]) -> list[RatedPoint]:
+def _read(reply: Mapping[str, Any], batch: Sequence[Report]) -> Points:
     listed = reply.get("points")
     if not isinstance(listed, list):
         raise ValueError("no list of points")
-    points = [_point(item, batch) for item in listed[: prompts.MAX_POINTS]]
-    return [point for point in points if point]
+    found = [_point(item, batch) for item in listed[: prompts.MAX_POINTS]]
+    points = [point for point in found if point]
+    if found and not points:
+        raise ValueError("none of its points has a description and a score")
+    return Points(points, len(found) - len(points))
 
 
 def _point(item: object, batch: Sequence[Report]) -> RatedPoint | None:
@@ -112,11 +122,16 @@ def _point(item: object, batch: Sequence[Report]) -> RatedPoint | None:
     return RatedPoint(description, score, "", ())
 
 
-def _shown(points: Sequence[RatedPoint] | None) -> str:
-    if points is None:
+def _shown(found: Points | None) -> str:
+    if found is None:
         return "the reply was invalid"
-    rows = [{"score": p.score, "community": p.community_id, "description": p.description} for p in points]
-    return json.dumps(rows, ensure_ascii=False)
+    rows = [{"score": p.score, "community": p.community_id, "description": p.description} for p in found.points]
+    return json.dumps(rows, ensure_ascii=False) + not_read(found.unread)
+
+
+def not_read(points: int) -> str:
+    """The line of a trace about points without a description or a score; empty if there are none."""
+    return f"\npoints not read: {points}" if points else ""
 
 
 def _as_context(report: Report) -> Context:

@@ -18,9 +18,10 @@ from systems.common.prompts.reports import LIBRARY_MAP_TOKENS
 from systems.common.prompts.thesis import report_messages, table_messages
 from systems.common.safe_model_calls import CONCURRENCY
 from systems.community import library
+from systems.community.global_search import not_read
 from systems.community.local_search import GRAPH, PASSAGES, REPORTS
 from systems.community.params import AnswerParams
-from systems.community.reports import bounded_number
+from systems.community.reports import bounded_number, without_rules
 from systems.community.search_result import FoundUnits
 from systems.community.stored_index import StoredIndex
 from systems.community.text_units import passage
@@ -43,7 +44,7 @@ def thesis_messages(mode: str, question: str, found: FoundUnits) -> list[Message
     if mode == "local":
         return table_messages(question, found.shown or "\n".join(context.text for context in found.contexts))
     points = (
-        f"----Analyst {n}----\nImportance Score: {one.score or 0:g}\n{one.text}\n"
+        f"----Analyst {n}----\nImportance Score: {one.score or 0:g}\n{without_rules(one.text)}\n"
         for n, one in enumerate(found.contexts)
     )
     return report_messages(question, found.shown or "\n".join(points))
@@ -138,23 +139,27 @@ class _LibraryQuery:
             return ""
 
     def _read(self, reply: str) -> dict[str, Any]:
-        """The points that have a description and a number as their score; the library fails at others."""
+        """The points that have a description and a number as their score; the library fails at others, which are
+        counted in the trace. A list without any such point is no list of points.
+        """
         self._replies.append(reply)
         try:
             listed = parse_object(reply).get("points")
         except ValueError:
             listed = None
-        if not isinstance(listed, list):
+        points = [point for one in listed if (point := _point(one))] if isinstance(listed, list) else []
+        if not isinstance(listed, list) or (listed and not points):
             self._unread += 1
             return {}
-        return {"points": [point for one in listed if (point := _point(one))]}
+        self._replies[-1] += not_read(len(listed) - len(points))
+        return {"points": points}
 
 
 def _point(one: object) -> dict[str, Any] | None:
     if not isinstance(one, Mapping) or not isinstance(one.get("description"), str):
         return None
     score = bounded_number(one.get("score", 1), 100)
-    return None if score is None else {"description": one["description"], "score": score}
+    return None if score is None else {"description": without_rules(one["description"]), "score": score}
 
 
 class _Near:

@@ -2,7 +2,9 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from harness.extraction.entity_names import one_line
@@ -122,9 +124,20 @@ def _text(value: object, length: int) -> str:
 
 
 def bounded_number(value: object, highest: float) -> float | None:
-    """A finite number, limited to 0 to `highest`; None if `value` is not a number."""
+    """A finite number, also as text, limited to 0 to `highest`; None if `value` is not a number."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = float(value)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return min(max(value, 0), highest)
+
+
+_RULE = re.compile("-{3,}")
+
+
+def without_rules(text: str) -> str:
+    """The text without the lines of dashes that separate the parts of a prompt, such as `----Analyst 7----`."""
+    return _RULE.sub("-", text)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.core.records import Context, Places, Step
 from harness.llm_utils.answer_contract import ABSTENTION
+from harness.llm_utils.structured_output import Unreadable
 from harness.protocols import ChatModel, Runtime
 from systems.common.prompts.agent import (
     MAX_TOKENS,
@@ -51,8 +52,11 @@ class ReactAgent:
     async def answer(self, chat: ChatModel, question: str) -> tuple[str | None, Acting]:
         """The agent's own answer, or the reply of general chat; after the last round the answer of the shared
         prompt from what was found, and without any context an abstention.
+
+        Raises Unreadable if no reply could be read: an abstention would count as correct on an unanswerable
+        question.
         """
-        acting = Acting()
+        acting, unread = Acting(), 0
         for _ in range(self._params.rounds):
             with self._runtime.stage("decide"):
                 asked = agent_messages(self._graph.schema.about, question, acting.scratchpad)
@@ -60,6 +64,7 @@ class ReactAgent:
             decision = decision_in(reply)
             acting.trace.append(Step(name="agent", content=_shown(decision, reply)))
             if decision is None:
+                unread += 1
                 acting.observe(None, reply, UNREADABLE)
             elif decision.tool is None:
                 return decision.said, acting
@@ -69,6 +74,10 @@ class ReactAgent:
                 return said.strip(), acting
             else:
                 acting.observe(decision, reply, await self._observation(chat, decision, question, acting))
+        if unread == self._params.rounds:
+            raise Unreadable(
+                f"none of {unread} replies is an action or a final answer, the last: {reply.strip()[:80]!r}"
+            )
         contexts = tuple(acting.contexts.values())
         if not contexts:
             return ABSTENTION, acting

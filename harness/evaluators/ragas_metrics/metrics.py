@@ -57,13 +57,27 @@ class _SameStatements(Faithfulness):  # type: ignore[misc]
         self._made = self._made or await super()._create_statements(row, callbacks)
         return self._made
 
+    async def _create_verdicts(self, row: dict[str, Any], statements: list[str], callbacks: Any) -> Any:
+        verdicts = await super()._create_verdicts(row, statements, callbacks)
+        _check_count(statements, verdicts.statements)
+        return verdicts
+
+
+class _EveryClaim(FactualCorrectness):  # type: ignore[misc]
+    """Needs a verdict on each claim."""
+
+    async def verify_claims(self, premise: str, hypothesis_list: list[str], callbacks: Any) -> Any:
+        verdicts = await super().verify_claims(premise, hypothesis_list, callbacks)
+        _check_count(hypothesis_list, verdicts)
+        return verdicts
+
 
 _FROM_THE_LIBRARY: dict[RagasMetric, Callable[[], Any]] = {
     "context_precision_no_reference": LLMContextPrecisionWithoutReference,
     "context_precision": LLMContextPrecisionWithReference,
     "context_recall": LLMContextRecall,
     "faithfulness": _SameStatements,
-    "factual_correctness": FactualCorrectness,
+    "factual_correctness": _EveryClaim,
 }
 
 
@@ -113,8 +127,8 @@ class Ragas:
         )
         value = float(metric._calculate_score(answers, {"user_input": row.question}))
         noted = "evasive answer; " if all(evasive) else ""
-        # Rounding can take the cosine of a vector with itself past 1.
-        return min(1.0, max(-1.0, value)), f"{noted}asked back: {' | '.join(questions)}"
+        # Rounding can take the cosine of a vector with itself past 1; NaN stays, and fails the score.
+        return float(np.clip(value, -1.0, 1.0)), f"{noted}asked back: {' | '.join(questions)}"
 
     async def _answer_correctness(self, row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
         assert self._asking.embedder is not None  # noqa: S101 - there is one where this metric is chosen
@@ -123,10 +137,17 @@ class Ragas:
         *stated, classified = (dict(output) for output in outputs)
         counts = {name: len(listed) for name, listed in classified.items()}
         # The package would score two texts without statements as equal.
-        if not any(one["statements"] for one in stated) or not sum(counts.values()):
-            raise UnusableReply("the judge listed no statements")
-        # Rounding can take the cosine of a vector with itself past 1.
-        return min(1.0, max(0.0, value)), ", ".join(f"{name} {count}" for name, count in counts.items())
+        if len(stated) < 2 or not all(one["statements"] for one in stated):
+            raise UnusableReply("the judge listed no statements of a text")
+        answer, reference = (one["statements"] for one in stated)
+        said = ", ".join(f"{name} {count}" for name, count in counts.items())
+        if counts["TP"] + counts["FP"] != len(answer) or counts["FN"] > len(reference):
+            raise UnusableReply(
+                f"{said} do not fit {len(answer)} statements and {len(reference)} of the reference"
+            )
+        _check_count([*answer, *reference])
+        # Rounding can take the cosine of a vector with itself past 1; NaN stays, and fails the score.
+        return float(np.clip(value, 0.0, 1.0)), said
 
 
 @dataclass(frozen=True)
@@ -174,7 +195,7 @@ async def _one_by_one(metric: Any, row: RagasRow, llm: JudgeLLM) -> tuple[float,
 
 async def _coverage(row: RagasRow, llm: JudgeLLM) -> tuple[float, str]:
     """The claims of the reference, verified against the answer."""
-    metric, heard = FactualCorrectness(atomicity="high", coverage="high"), _ParsedReplies()
+    metric, heard = _EveryClaim(atomicity="high", coverage="high"), _ParsedReplies()
     metric.llm = llm
     await metric.decompose_and_verify_claims(row.answer, row.reference, heard.callbacks)
     verdicts = [verdict for output in heard.outputs for verdict in verdicts_in(output)]
@@ -237,6 +258,14 @@ def verdicts_in(output: BaseModel) -> list[int]:
                 raise UnusableReply(f"the judge listed no {name}")
             verdicts += [one for item in value if isinstance(item, BaseModel) for one in verdicts_in(item)]
     return verdicts
+
+
+def _check_count(statements: Sequence[str], verdicts: Sequence[Any] | None = None) -> None:
+    """Raise UnusableReply for a blank statement, or one without its verdict; `verdicts_in` finds empty lists."""
+    if not all(map(str.strip, statements)):
+        raise UnusableReply("the judge listed a blank statement")
+    if verdicts is not None and len(verdicts) and len(verdicts) != len(statements):
+        raise UnusableReply(f"{len(verdicts)} verdicts on {len(statements)} statements")
 
 
 def _quoted(reply: str) -> str:

@@ -56,6 +56,7 @@ Response relevancy is as published where the contexts fit `context_characters`.
 | no context, in a run that has them | 0 in metrics that read contexts |
 | as published: no passage was extracted, no triplet of the answer (correctness) | 0, without a second call |
 | as published: no triplet of the answer (faithfulness) or of the reference (correctness) | not applicable |
+| as published: no triplet of such a text of four words or more; TP + FN is not the reference's triplets | failed |
 | a list of the wrong length, an invalid passage number | retried once, then failed |
 | an embedding with NaN or infinity | failed |
 """

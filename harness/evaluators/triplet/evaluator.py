@@ -42,7 +42,7 @@ def measures(params: TripletParams) -> tuple[Measure, ...]:
 
 SPEC = EvaluatorSpec(
     name="triplet",
-    version="7",
+    version="8",
     summary="triplets of facts: faithfulness and correctness by a judge and by cosine, relevancy of the contexts",
     params=TripletParams,
     measures=measures,

@@ -37,7 +37,8 @@ from harness.llm_utils.structured_output import Question, ask_json, integer_of, 
 from harness.protocols import ChatModel, EvaluationRuntime, Message, ScoringInput
 
 _MOST_PASSAGES, _LONGEST_PASSAGE = 12, 800
-_NO_ANSWER_FACTS = "no triplet was extracted from the answer"
+_SEVERAL_WORDS = 4
+"""From this length on, a text states a fact: shorter ones can be a bare name or a "Yes"."""
 
 
 class Support(NamedTuple):
@@ -92,13 +93,13 @@ class PublishedJudging:
     async def _factual_correctness(self, case: ScoringInput) -> Judgement:
         lists = await self._lists(case)
         if not lists.answer:
-            return 0.0, _NO_ANSWER_FACTS
+            return 0.0, _nothing_extracted(case.prediction.answer or "", "answer")
         return _recall(*await common_and_missing(self._runtime.judge, lists), "counted by the judge")
 
     async def _factual_correctness_cosine(self, case: ScoringInput) -> Judgement:
         lists = await self._lists(case)
         if not lists.answer:
-            return 0.0, _NO_ANSWER_FACTS
+            return 0.0, _nothing_extracted(case.prediction.answer or "", "answer")
         answer, reference = map(texts_of_triplets, lists)
         cosines = await cosine_matrix(self._runtime.embedder, answer, reference)
         is_near = cosines > self._params.threshold + TOLERANCE
@@ -112,21 +113,31 @@ class PublishedJudging:
         answer = case.prediction.answer or ""
         support = await self._supports.of((answer, *windows), partial(self._extract, answer, windows))
         if not support.facts:
-            raise NotApplicable(_NO_ANSWER_FACTS)
+            raise NotApplicable(_nothing_extracted(answer, "answer"))
         return reading, support
 
     async def _extract(self, answer: str, windows: Sequence[str]) -> Support:
-        """The passages of all windows; the facts of the first, because every window comes with the same answer."""
+        """The facts and passages of all windows, each once: a reply can miss facts of the answer."""
         found = [await extract_support(self._runtime.judge, answer, window) for window in windows]
+        facts = dict.fromkeys(fact for support in found for fact in support.facts)
         passages = dict.fromkeys(passage for support in found for passage in support.passages)
-        return Support(found[0].facts, tuple(passages))
+        return Support(tuple(facts), tuple(passages))
 
     async def _lists(self, case: ScoringInput) -> FactLists:
         texts = case.prediction.answer or "", reference_answer(case.reference)
         lists = await self._fact_lists.of(texts, partial(extract_lists, self._runtime.judge, *texts))
         if not lists.reference:
-            raise NotApplicable("no triplet was extracted from the reference")
+            raise NotApplicable(_nothing_extracted(reference_answer(case.reference), "reference"))
         return lists
+
+
+def _nothing_extracted(text: str, whose: str) -> str:
+    """The reason why nothing is judged. Raises ValueError for a text of several words, which states a fact:
+    otherwise a judge that extracts nothing would choose the queries that count.
+    """
+    if len(text.split()) >= _SEVERAL_WORDS:
+        raise ValueError(f"the judge extracted no triplet from several words of the {whose}")
+    return f"no triplet was extracted from the {whose}"
 
 
 def _recall(found: int, missing: int, how: str) -> Judgement:
@@ -214,10 +225,11 @@ async def common_and_missing(judge: ChatModel, lists: FactLists) -> tuple[int, i
 
     A second call if a count is impossible; then `Unreadable`.
     """
-    most, missing = len(lists.answer), len(lists.reference)
+    total = len(lists.reference)
     task = (
-        "Count tp: the facts of the answer that are also in the reference, in any words. Count fn: the facts of "
-        'the reference that are missing in the answer. Reply with JSON only: {"tp": ..., "fn": ...}'
+        "Count tp: the facts of the reference that are also in the answer, in any words. Count fn: the facts of "
+        f"the reference that are missing in the answer. Together they are {total}. Reply with JSON only: "
+        '{"tp": ..., "fn": ...}'
     )
     material = (
         f"{quoted('answer', numbered(lists.answer))}\n\n{quoted('reference', numbered(lists.reference))}\n\n{task}"
@@ -226,14 +238,14 @@ async def common_and_missing(judge: ChatModel, lists: FactLists) -> tuple[int, i
         Message("system", f"You compare the facts of an answer with those of a reference. {MATERIAL}\n{task}"),
         Message("user", material),
     ]
-    schema = object_of({"tp": integer_of(0, most), "fn": integer_of(0, missing)})
+    schema = object_of({"tp": integer_of(0, total), "fn": integer_of(0, total)})
 
     def read(reply: Mapping[str, Any]) -> tuple[int, int]:
         found, lost = reply.get("tp"), reply.get("fn")
         if type(found) is not int or type(lost) is not int:
             raise ValueError("no counts tp and fn")
-        if not (0 <= found <= most and 0 <= lost <= missing and found + lost):
-            raise ValueError(f"tp {found} and fn {lost} cannot be counts of {most} and {missing} facts")
+        if min(found, lost) < 0 or found + lost != total:
+            raise ValueError(f"tp {found} and fn {lost} cannot be counts of {total} facts of the reference")
         return found, lost
 
     return (await ask_json(judge, Question(messages, schema, read, 40))).value

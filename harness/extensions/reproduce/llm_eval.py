@@ -197,12 +197,23 @@ _LOCAL: Mapping[str, object] = {
     "per_system.naive.answer.top_k": 2,
     "models.judge.max_tokens": 1024,
 }
+_SCRIPTED_COUNTS = {
+    rf"{prompt}Together they are {total}\b": f'{{"tp": {found}, "fn": {total - found}}}'
+    for total in (1, 2, 3)
+    for prompt, found in ((r"(?s)1\. [A-M].*", total), ("", total // 2))
+}
+"""Prompt -> counts of as many facts as there are, which a scripted reply would only have by chance."""
+_SCRIPTED: Mapping[str, object] = {
+    **_LOCAL,
+    # Cosines of a scripted model's facts stay far below 0.9.
+    "per_evaluator.triplet.threshold": 0.2,
+    "models.judge.options.replies": _SCRIPTED_COUNTS,
+}
 PAPER = Paper(
     name="llm_eval",
     citation="Dong 2025, LLM result post-processing and verification",
     configs=("llm_eval.yaml",),
-    # Cosines of a scripted model's facts stay far below 0.9.
-    settings={"local": _LOCAL, "scripted": {**_LOCAL, "per_evaluator.triplet.threshold": 0.2}},
+    settings={"local": _LOCAL, "scripted": _SCRIPTED},
     items=(
         Item("table-I", "an answer and its facts", _decomposition),
         Item("table-II", "an entry of the evaluation set", _entry),

@@ -30,6 +30,7 @@ _INPUT = re.compile(
     rf"{_START}action input{_COLON}(.*?)(?={_START}(?:observation|thought|action|final answer){_COLON}|\Z)",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
+_NO_TOOL = re.compile(r"\W*(?:none|no|n/a)\b", re.IGNORECASE)
 UNREADABLE = "This was neither an Action with its Action Input nor a Final Answer. Keep to the format."
 
 
@@ -71,9 +72,10 @@ def chat_messages(about: str, question: str) -> list[Message]:
 
 def decision_in(reply: str) -> Decision | None:
     """The first action or final answer in a reply; None if there is none that can be read. What a model writes
-    behind it, such as an observation of its own, is not read.
+    behind it, such as an observation of its own, is not read. "Action: none" is no action.
     """
-    found = _TURN.search(reply)
+    turns = _TURN.finditer(reply)
+    found = next((turn for turn in turns if turn["final"] or not _NO_TOOL.match(turn["said"])), None)
     if found is None:
         return None
     said = found["said"].strip()

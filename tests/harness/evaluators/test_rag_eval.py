@@ -7,7 +7,7 @@ import pytest
 from runtimes import Asked, Chat
 from scoring import BareEvaluation, build_scorer, score_all
 
-from harness.core.errors import ModelUnavailable
+from harness.core.errors import ModelUnavailable, NoLogprobs
 from harness.core.records import Context, Prediction, Reference, RunRecord, Score
 from harness.evaluators import g_eval
 from harness.evaluators.rag_eval import SPEC, RagEvalParams
@@ -134,7 +134,35 @@ class Silent(Weighing):
     """A judge whose server gives none."""
 
     async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
-        raise ModelUnavailable("no log probabilities", "choose another server")
+        raise NoLogprobs("no log probabilities", "choose another server", refused=True)
+
+
+class Faulty(Weighing):
+    """A judge whose first reply with probabilities fails."""
+
+    def __init__(self, fault: Exception) -> None:
+        super().__init__(p1=1.0)
+        self.faults = [fault]
+
+    async def choose(self, messages: Sequence[Message], letters: Sequence[str]) -> dict[str, float]:
+        if self.faults:
+            raise self.faults.pop()
+        return await super().choose(messages, letters)
+
+
+@pytest.mark.parametrize(
+    ("fault", "first"),
+    [(NoLogprobs("none in this reply"), 0.8), (ValueError("10"), 0.8), (ModelUnavailable("no connection"), None)],
+)
+def test_one_reply_without_probabilities_changes_the_scale_of_no_other_score(
+    answered: MakeRecord, fault: Exception, first: float | None
+) -> None:
+    record = answered("Who did it?", "Ann did.", "It was Ann.")
+    gold = [Reference(query_id=record.query_id, query_type="inference_query", answers=())]
+    scorer = build_scorer(g_eval.SPEC, g_eval.GEvalParams(), BareEvaluation(Faulty(fault)))
+    scores = score_all(scorer, gold, {(record.query_id, 0): record})
+    assert [score.value for score in scores] == [first, 0.2, 0.2, 0.2]
+    assert len({score.explanation for score in scores[1:]} - {scores[0].explanation}) == 1
 
 
 @pytest.mark.parametrize(

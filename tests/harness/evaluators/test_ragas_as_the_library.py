@@ -42,7 +42,11 @@ def any_reply(prompt: str) -> str:
         return ratings[sum(map(ord, prompt)) % len(ratings)]
     schema, _ = json.JSONDecoder().raw_decode(prompt.split("JSON Schema:\n", 1)[1])
     # Its words are those of the input, so that questions asked back have some in common with the question.
-    return json.dumps(example_of(_with_verdicts(schema), prompt.rpartition("input: ")[2]))
+    reply = example_of(_with_verdicts(schema), prompt.rpartition("input: ")[2])
+    if "TP" in reply:
+        # Each statement of the answer is in one of the two lists.
+        reply["TP"], reply["FP"] = reply["TP"][:1], reply["FP"][1:]
+    return json.dumps(reply)
 
 
 def _with_verdicts(schema: Any) -> Any:

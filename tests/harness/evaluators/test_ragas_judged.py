@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 from judges import Reply, ScriptedJudge, WordEmbedder, input_of
 from scoring import BareEvaluation, build_scorer
@@ -61,7 +62,7 @@ SCRIPT: dict[str, Reply] = {
     STATEMENTS: json.dumps({"statements": ["a", "b", "c", "d"]}),
     ENTAILED: entailed,
     CLAIMS: claims,
-    CLASSIFY: json.dumps({"TP": [SAID, SAID], "FP": [SAID], "FN": [SAID]}),
+    CLASSIFY: json.dumps({"TP": [SAID, SAID, SAID], "FP": [SAID], "FN": [SAID, SAID]}),
     ASK_BACK: json.dumps({"question": "Who started Acme?", "noncommittal": 0}),
     RATE: "2",
     RATE_AGAIN: "The score is 1.",
@@ -72,7 +73,7 @@ EXPECTED: dict[RagasMetric, tuple[float, int]] = {
     "context_recall": (1 / 2, 1),
     "faithfulness": (3 / 4, 2),
     "factual_correctness": (0.67, 4),  # precision 1/2, recall 1/1
-    "answer_correctness": (0.75 * 2 / 3 + 0.25 * COSINE, 3),  # 2 of 3 statements of the answer, 1 of 2 missed
+    "answer_correctness": (0.75 * 2 / 3 + 0.25 * COSINE, 3),  # 3 of 4 statements of the answer, 2 of 4 missed
     "coverage": (1 / 1, 2),  # the one claim of the reference
     "response_relevancy": (2 / 3, 1),  # two words of three
     "context_relevance": ((2 + 1) / 4, 2),
@@ -182,7 +183,11 @@ UNUSABLE: list[tuple[RagasMetric, dict[str, Reply], str]] = [
     ("response_relevancy", {ASK_BACK: '{"question": 7}', REPAIR: "[]"}, f"{UNREADABLE}'[]'"),
     ("context_precision", {PRECISION: '{"reason": "r", "verdict": 7}'}, "verdict is 7, neither 0 nor 1"),
     ("context_recall", {RECALL: verdicts("classifications", "attributed", [1, -1])}, "attributed is -1, neither"),
-    ("factual_correctness", {ENTAILED: verdicts("statements", "verdict", [2])}, "verdict is 2, neither 0 nor 1"),
+    (
+        "factual_correctness",
+        {ENTAILED: lambda prompt: verdicts("statements", "verdict", [2] * len(input_of(prompt)["statements"]))},
+        "verdict is 2, neither 0 nor 1",
+    ),
     ("response_relevancy", {ASK_BACK: '{"question": "Who?", "noncommittal": 5}'}, "noncommittal is 5, neither"),
     ("context_precision", {PRECISION: '{"reason": "r", "verdict": 0.5}', REPAIR: "no"}, f"{UNREADABLE}'no'"),
     ("context_recall", {RECALL: '{"classifications": []}'}, "the judge listed no classifications"),
@@ -192,6 +197,15 @@ UNUSABLE: list[tuple[RagasMetric, dict[str, Reply], str]] = [
         "factual_correctness",
         {CLAIMS: '{"claims": []}', ENTAILED: '{"statements": []}'},
         "the judge listed no claims",
+    ),
+    ("faithfulness", {ENTAILED: verdicts("statements", "verdict", [1])}, "1 verdicts on 4 statements"),
+    ("coverage", {ENTAILED: verdicts("statements", "verdict", [0] * 9)}, "9 verdicts on 1 statements"),
+    ("coverage", {CLAIMS: '{"claims": [" "]}'}, "a blank statement"),
+    ("answer_correctness", {CLASSIFY: json.dumps({"TP": [SAID] * 9, "FP": [], "FN": []})}, "TP 9, FP 0, FN 0"),
+    (
+        "answer_correctness",
+        {STATEMENTS: lambda prompt: '{"statements": []}' if "1990" in prompt else '{"statements": ["a"]}'},
+        "no statements of a text",
     ),
     ("response_relevancy", {ASK_BACK: '{"question": " ", "noncommittal": 0}'}, "the judge wrote no question"),
     ("context_relevance", {RATE: "7"}, "rating is neither 0, 1 nor 2: '7'"),
@@ -213,6 +227,12 @@ def test_a_reply_that_cannot_be_scored_fails_that_score_alone(
     assert (score.status, score.value) == ("failed", None)
     assert reason in score.explanation
     assert {other.status for other in scores.values()} <= {"scored"}
+
+
+@pytest.mark.parametrize("metric", ["response_relevancy", "answer_correctness"])
+def test_an_embedding_that_is_not_a_number_fails_the_score(judged: Judged, metric: RagasMetric) -> None:
+    judged.embedder.vector = lambda _text: np.full(4, np.nan, dtype=np.float32)  # type: ignore[method-assign,assignment]
+    assert judged({}, metric)["q", metric].status == "failed"
 
 
 def test_a_reply_that_cannot_be_read_is_repaired_as_ragas_does(judged: Judged) -> None:

@@ -83,16 +83,17 @@ def test_a_model_of_torch_is_loaded_from_its_folder(tmp_path: Path) -> None:
 async def test_a_letter_s_share_is_of_the_letters_alone_and_costs_a_call_a_premise(
     serve: Serve, connect: Connect
 ) -> None:
-    server = serve(respond=likely(A=math.log(0.3), B=math.log(0.1), D=math.log(0.5), **{" A": math.log(0.1)}))
+    server = serve(respond=likely(A=math.log(0.35), B=math.log(0.12), D=math.log(0.4), **{" A": math.log(0.13)}))
     found, usage = await by_letter(connect(server.base_url), "It pours.", "It is dry.")
     assert found == pytest.approx([0.8, 0.8])
     assert (usage.calls, usage.cut_calls) == (2, 0)
 
 
-async def test_a_model_that_says_none_of_the_letters_says_nothing(
-    serve: Callable[..., FakeServer], connect: Callable[..., OpenAIChat]
+@pytest.mark.parametrize("letters", [{}, {"A": -17.0, "B": -19.5}, {"A": math.nan}])
+async def test_a_model_that_probably_says_none_of_the_letters_says_nothing(
+    serve: Callable[..., FakeServer], connect: Callable[..., OpenAIChat], letters: dict[str, float]
 ) -> None:
-    server = serve(respond=likely(The=-0.1))
+    server = serve(respond=likely(The=-0.1, **letters))
     with pytest.raises(ValueError, match="none of A, B, C"):
         await by_letter(connect(server.base_url), "It pours.")
 

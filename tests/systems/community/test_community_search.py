@@ -81,7 +81,7 @@ async def test_only_communities_down_to_the_level_are_asked(bare: BareRuntime, c
 
 
 MAPPED = [
-    ('{"points": [{"score": 9}, 3, {"description": " ", "score": 9}, {"description": "x", "score": "9"}]}', 0),
+    ('{"points": [{"score": 9}, 3, {"description": " ", "score": 9}, {"description": "x", "score": "9"}]}', 1),
     ('{"points": [{"description": "x", "score": 0, "report": 1}]}', 0),
     ('{"points": [{"description": "x", "score": 400, "report": 1}]}', 1),
     ('{"points": [{"description": "x", "score": 4, "report": 99}, {"description": "y", "score": 5}]}', 2),
@@ -98,6 +98,8 @@ async def test_what_a_map_reply_holds_is_taken_and_what_it_should_not_hold_is_le
     scores = [context.score or 0 for context in prediction.contexts]
     assert scores == sorted(scores, reverse=True)
     assert all(score <= 100 for score in scores)
+    # Those without a description or a score are counted.
+    assert prediction.trace[0].content.count("points not read: 3") == reply.count("3, ")
     assert prediction.answer == (ABSTENTION if points == 0 else "Ingrid Solvane")
     if points == 2:
         # The model did not say which report: to name the documents of all would be no retrieval.
@@ -105,7 +107,7 @@ async def test_what_a_map_reply_holds_is_taken_and_what_it_should_not_hold_is_le
         assert [context.text for context in prediction.contexts] == ["y", "x"]
 
 
-@pytest.mark.parametrize("reply", ["Certainly!", "[1]", '{"points": "none"}'])
+@pytest.mark.parametrize("reply", ["Certainly!", "[1]", '{"points": "none"}', '{"points": [{"score": 9}]}'])
 async def test_where_no_map_reply_can_be_read_the_query_fails_and_is_not_passed_off_as_an_abstention(
     runtime: BareRuntime, reply: str
 ) -> None:

@@ -44,7 +44,18 @@ def test_half_an_emoji_that_no_file_could_hold_is_left_out() -> None:
 
 @pytest.mark.parametrize(
     ("value", "number"),
-    [(3, 3), (2.5, 2.5), (-1, 0), (10**400, 10), (True, None), ("3", None), (None, None), (float("nan"), None)],
+    [
+        (3, 3),
+        (2.5, 2.5),
+        (-1, 0),
+        (10**400, 10),
+        (True, None),
+        ("3", 3),
+        ("3/5", None),
+        ("inf", None),
+        (None, None),
+        (float("nan"), None),
+    ],
 )
 def test_a_number_is_brought_within_its_bounds(value: object, number: float | None) -> None:
     assert bounded_number(value, 10) == number

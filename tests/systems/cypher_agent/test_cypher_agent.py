@@ -10,6 +10,7 @@ from runtimes import Asked, BareRuntime, Chat
 from harness.core.errors import ConfigError
 from harness.core.records import Document, Prediction, Query
 from harness.llm_utils.answer_contract import ABSTENTION
+from harness.llm_utils.structured_output import Unreadable
 from systems.common.prompts.agent import decision_in
 from systems.cypher_agent.empty_result_reasons import never_true
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
@@ -280,8 +281,11 @@ async def test_an_agent_that_never_answers_is_stopped_and_the_shared_prompt_answ
     chat = Chat(Agent("Well, well.", thought("search", "repeat"), thought("search", "repeat"), "Cy"))
     prediction = await ask_mails(tmp_path, chat, agent="react", rounds=3)
     assert (prediction.answer, len(chat.calls)) == ("Cy", 4)
-    silent = await ask_mails(tmp_path / "b", Chat(lambda _: "Well."), agent="react", rounds=2)
+    empty = Chat(Agent("Well.", thought("graph", "who?"), SENT.replace("repeat", "x")))
+    silent = await ask_mails(tmp_path / "b", empty, agent="react", rounds=2, repairs=0)
     assert (silent.answer, silent.contexts) == (ABSTENTION, ())
+    with pytest.raises(Unreadable, match="Well"):
+        await ask_mails(tmp_path / "c", Chat(lambda _: "Well."), agent="react", rounds=2)
 
 
 @pytest.mark.parametrize(
@@ -290,6 +294,7 @@ async def test_an_agent_that_never_answers_is_stopped_and_the_shared_prompt_answ
         ("**Final Answer:** Ann.\nShe did.", (None, "Ann.\nShe did.")),
         ("Action: Search\nAction Input: 'x'", ("search", "'x'")),
         ("Action: dance\nAction Input: x", None),
+        ("Action: None\nAction Input: None\nFinal Answer: 42", (None, "42")),
         ("Final Answer:", None),
         ("", None),
     ],

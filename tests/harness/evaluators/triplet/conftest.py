@@ -55,7 +55,7 @@ SCRIPT: dict[str, Reply] = {
     BOTH: json.dumps(
         {"answer": [*TRIPLETS[ANSWER], ["Acme", "founded", "Ann"]], "reference": TRIPLETS[REFERENCE]}
     ),
-    COUNT: '{"tp": 2, "fn": 1}',
+    COUNT: '{"tp": 1, "fn": 1}',
 }
 
 

@@ -61,7 +61,7 @@ EXPECTED |= {
         {SUPPORT_P: 1, CHECK: 1},
     ),
     FAITH_COSINE_P: ((1 + 1 / 3) / 2, "highest cosines 1.00 0.33", {SUPPORT_P: 1}),
-    CORRECT_P: (2 / 3, "TP 2, FN 1, counted by the judge", {BOTH: 1, COUNT: 1}),
+    CORRECT_P: (1 / 2, "TP 1, FN 1, counted by the judge", {BOTH: 1, COUNT: 1}),
     # Counted on the answer's facts; ours, on the reference's, are 1 of 2.
     CORRECT_COSINE_P: (2 / 3, "TP 2, FN 1, above a cosine of 0.9", {BOTH: 1}),
 }
@@ -105,13 +105,26 @@ async def test_a_published_threshold_excludes_a_cosine_of_its_own_value(judged: 
 
 async def test_published_measures_of_nothing_extracted(judged: Judged) -> None:
     nothing: dict[str, object] = {"triplets": [], "passages": []}
-    scores = await judged({SUPPORT_P: json.dumps(nothing), BOTH: '{"answer": [], "reference": []}'}, *PUBLISHED)
+    silent = {SUPPORT_P: json.dumps(nothing), BOTH: '{"answer": [], "reference": []}'}
+    scores = await judged(silent, *PUBLISHED, answer="Yes", reference="Ann")
     assert {score.status for score in scores.values()} == {"not_applicable"}
+    # Sentences state facts: the judge failed.
+    scores = await judged(silent, *PUBLISHED)
+    assert {score.status for score in scores.values()} == {"failed"}
     no_passage = json.dumps({**nothing, "triplets": TRIPLETS[ANSWER]})
     no_answer = json.dumps({"answer": [], "reference": TRIPLETS[REFERENCE]})
-    scores = await judged({SUPPORT_P: no_passage, BOTH: no_answer}, *PUBLISHED)
+    scores = await judged({SUPPORT_P: no_passage, BOTH: no_answer}, *PUBLISHED, answer="Yes")
     assert {score.value for score in scores.values()} == {0.0}
     assert judged.calls == {SUPPORT_P: 1, BOTH: 1}
+
+
+async def test_a_published_faithfulness_counts_the_facts_of_all_windows(judged: Judged) -> None:
+    def windowed(prompt: str) -> str:
+        return json.dumps({"triplets": TRIPLETS[ANSWER] if "Dogs" in prompt else [], "passages": ["Ann."]})
+
+    contexts = ["Cats purr. " * 90, "Dogs bark. " * 90]
+    scores = await judged({SUPPORT_P: windowed}, FAITH_P, contexts=contexts, context_characters=1_000)
+    assert (scores[FAITH_P].value, judged.calls[SUPPORT_P]) == (1 / 2, 2)
 
 
 async def test_no_judgement_waits_for_what_another_waits_for_while_others_could_ask(judged: Judged) -> None:
