@@ -22,10 +22,16 @@ _MOST_ROWS = 9
 
 
 def render_terminal(
-    chapters: Sequence[Chapter], console: Console, *, full: bool = False, page: Path | None = None
+    chapters: Sequence[Chapter],
+    console: Console,
+    *,
+    full: bool = False,
+    page: Path | None = None,
+    then: bool = True,
 ) -> None:
     """Print the verdict of each data set: what to do, the leaderboard, the most harmful notes, the path of the
-    page and the next command. `full`: all tables and notes as well, up to 100 columns wide.
+    page and the next command. `full`: all tables and notes as well, up to 100 columns wide. `then`: whether the
+    next command is printed.
     """
     if not chapters:
         console.print(Text("No runs to report on."))
@@ -37,7 +43,8 @@ def render_terminal(
         console.print(Text("Different queries or documents: do not compare across data sets.", style="yellow"))
     if page is not None:
         console.print(f"report: {page}", soft_wrap=True)
-    _print_next(chapters, console)
+    if then:
+        _print_next(chapters, console)
 
 
 def _print_verdict(chapter: Chapter, console: Console, width: int, *, full: bool) -> None:

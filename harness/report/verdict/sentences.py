@@ -49,7 +49,7 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
         case _ if verdict.systems("not ranked"):
             return f"{best}: {score}. The other systems cannot be compared with it: see the notes."
         case _:
-            return f"{best}: {score}. Run a second system to compare it with."
+            return f"{best}: {score}."
 
 
 def _no_choice(verdict: Verdict) -> str:
@@ -95,6 +95,8 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
         return
     yield from filter(None, [_failing(verdict)])
     if verdict.outcome == Outcome.ONE_SYSTEM:
+        if not verdict.systems("not ranked"):
+            yield "Run a second system to compare it with."
         return
     if verdict.outcome == Outcome.NOT_ABOVE_BASELINE:
         best = _recommended(verdict)
