@@ -35,8 +35,10 @@ def render_terminal(
     """
     if not chapters:
         console.print(Text("No runs to report on."))
+    known: set[str] = set()
     for chapter in chapters:
-        _print_verdict(chapter, console, min(console.width, BRIEF_WIDTH), full=full)
+        _print_verdict(chapter, console, min(console.width, BRIEF_WIDTH), known, full=full)
+        known.update(chapter.findings.verdict.caveats)
         keys = [spec.name for spec in chapter.specs if spec.in_terminal] if full else [BESIDE]
         _print_sections(chapter, console, min(console.width, WIDTH), keys)
     if len(chapters) > 1:
@@ -47,7 +49,8 @@ def render_terminal(
         _print_next(chapters, console)
 
 
-def _print_verdict(chapter: Chapter, console: Console, width: int, *, full: bool) -> None:
+def _print_verdict(chapter: Chapter, console: Console, width: int, known: set[str], *, full: bool) -> None:
+    """`known`: notes of earlier chapters, which are not repeated."""
     verdict = chapter.findings.verdict
     console.print(
         plain(f"{verdict.dataset}: {counted(verdict.n_queries, 'query', 'queries')}", "dim"), width=width
@@ -62,7 +65,8 @@ def _print_verdict(chapter: Chapter, console: Console, width: int, *, full: bool
     if shown:
         print_table(replace(table, rows=shown, note=_LEGEND), console, width, titled=False)
     left_out = [counted(left, "more system")] if len(shown) < len(table.rows) else []
-    print_notes(verdict.caveats, console, width, full=full, left_out=left_out)
+    notes = [note for note in verdict.caveats if note not in known]
+    print_notes(notes, console, width, full=full, left_out=left_out)
 
 
 def _narrowed(table: Table, width: int) -> Table:
