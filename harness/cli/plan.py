@@ -11,8 +11,8 @@ from rich.table import Table
 from harness.api.run_status import PlannedCell, planned_cell
 from harness.cli.console import open_console
 from harness.config import NO_MODEL, OWN_DOCUMENTS, BenchConfig
-from harness.datasets.folder.reading import LISTED_BY_PLAN
 from harness.display.text_format import NOTHING
+from harness.protocols.datasets import LISTED_BY_PLAN
 from harness.runner.dataset_loading import UnaskedDocuments
 from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines, sizes_json
 from harness.runner.language_check import language_lines

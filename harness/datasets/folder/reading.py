@@ -18,9 +18,8 @@ from harness.datasets.folder.parser_process import READERS
 from harness.datasets.folder.plain_text import PLAIN, read_text
 from harness.datasets.folder.text_cleanup import UNREADABLE, NoDocument, ReadText, composed, one_line, plain
 from harness.protocols import ReadingProgress, no_progress
+from harness.protocols.datasets import LISTED_BY_PLAN
 
-LISTED_BY_PLAN = "; plan lists them"
-"""In a note about skipped files: where their names are."""
 _MOST_BYTES, _MOST_ALIKE = 100_000_000, 5
 _ROWS = ".jsonl"
 _UNREADABLE = "characters lost in an earlier conversion (\N{REPLACEMENT CHARACTER}; convert the original again)"
