@@ -11,7 +11,7 @@ from harness.api.config_building import price_table
 from harness.cli.console import open_console
 from harness.config import BenchConfig
 from harness.core.records import Estimate, PhaseEstimate
-from harness.display.text_format import NOTHING, duration
+from harness.display.text_format import NOTHING, counted, duration
 from harness.runner.estimating.estimate import (
     Estimator,
     calibrate_models,
@@ -24,9 +24,9 @@ from harness.runner.estimating.sample_size_notice import sample_sizes, size_line
 from harness.runner.plan import Cell, plan_cells
 from harness.runner.progress import Reporter
 from harness.runner.race_plan import race_lines
-from harness.statistics.estimate import phases_left, totals
+from harness.statistics.estimate import NO_TIME, phases_left, totals
 
-_WIDTH = 80
+_WIDTH, _LEAST_NAME = 80, 16
 _COLUMNS = ("index", "answers", "total", "tokens", "$")
 
 
@@ -49,22 +49,28 @@ def print_estimate(configs: Sequence[BenchConfig], results: Path, *, as_json: bo
         console.print(text, soft_wrap=True)
         return
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("configuration", overflow="fold", min_width=16)
+    table.add_column("configuration", overflow="fold", min_width=_LEAST_NAME)
     for column in _COLUMNS:
         table.add_column(column, justify="right")
+    rows = []
     for estimate in estimates:
         phases = phases_left(estimate)
-        cells = [_minutes(phases[name]) if name in phases else "done" for name in ("index", "answer")]
-        table.add_row(estimate.run_id, *cells, *_sums(phases.values(), [estimate]))
+        without = {"index": "shared" if estimate.index_is_shared and phases else "done", "answer": "done"}
+        cells = [_minutes(phases[name]) if name in phases else text for name, text in without.items()]
+        rows.append((estimate.run_id, *cells, *_sums(phases.values(), [estimate])))
     judging = [phase for estimate in estimates for phase in estimate.judging.values()]
     for name, judged in _by_evaluator(estimates).items():
-        table.add_row(f"judging: {name}", "", "", *_sums(judged))
+        rows.append((f"judging: {name}", "", "", *_sums(judged)))
     everything = [*(phase for one in estimates for phase in phases_left(one).values()), *judging]
-    table.add_row("total", "", "", *_sums(everything, estimates), style="bold")
-    console.print(table, width=min(_WIDTH, console.width))
-    for config, own in estimated:
-        for line in _limits(config, own):
-            console.print(line, soft_wrap=True)
+    rows.append(("total", "", "", *_sums(everything, estimates)))
+    width = min(_WIDTH, console.width)
+    needed = _LEAST_NAME + sum(1 + max(map(len, column)) for column in list(zip(*rows, strict=True))[1:])
+    for row in rows:
+        shown = row if needed <= width else (row[0], *map(_folded, row[1:]))
+        table.add_row(*shown, style="bold" if row is rows[-1] else None)
+    console.print(table, width=width)
+    for line in dict.fromkeys(line for config, own in estimated for line in _limits(config, own)):
+        console.print(line, soft_wrap=True)
     for note in dict.fromkeys((*left_out, *_notes(estimates), *size_lines(sizes), *race)):
         console.print(f"note: {note}", soft_wrap=True)
 
@@ -81,18 +87,18 @@ def _estimates(
 
 
 def _minutes(phase: PhaseEstimate) -> str:
-    return _folded(minutes_text(totals([phase])["seconds"]))
+    return minutes_text(totals([phase])["seconds"]) or NOTHING
 
 
 def _folded(text: str) -> str:
-    """A long range on two lines, broken between its bounds; a dash if it is unknown."""
-    return text.replace(" - ", " -\n") or NOTHING
+    """A long range on two lines, broken between its bounds."""
+    return text.replace(" - ", " -\n")
 
 
 def _sums(phases: Iterable[PhaseEstimate], started: Sequence[Estimate] = ()) -> list[str]:
     summed = totals(phases, start_of(started))
     texts = (minutes_text(summed["seconds"]), tokens_of(summed), usd_text(summed["usd"]))
-    return [_folded(text) for text in texts]
+    return [text or NOTHING for text in texts]
 
 
 def _limits(config: BenchConfig, estimates: Sequence[Estimate]) -> Iterator[str]:
@@ -105,14 +111,37 @@ def _limits(config: BenchConfig, estimates: Sequence[Estimate]) -> Iterator[str]
     elif config.race is not None:
         yield "total: a race eliminates systems and may end earlier"
     elif left > 1:
-        how = "by turns" if config.schedule == "interleaved" else "one after another"
-        yield f"total: the runs are executed {how}, so their times add up"
+        yield "total: the runs share this machine, so their times add up"
     budget = config.budget
     limits = [] if budget.minutes is None else [duration(60 * budget.minutes)]
     limits += [] if budget.usd is None else [f"${budget.usd:g}"]
     limits += [] if budget.tokens is None else [f"{budget.tokens:,} tokens"]
     if limits:
         yield f"budget: ends after at most {' or '.join(limits)} with this budget"
+        yield from _few_answered(config, estimates)
+
+
+def _few_answered(config: BenchConfig, estimates: Sequence[Estimate]) -> Iterator[str]:
+    """How many queries each system is likely to answer within the budget, unless it is enough for all."""
+    n = max(estimate.n_left for estimate in estimates)
+    phases = [phases_left(estimate) for estimate in estimates]
+    fixed = totals([one["index"] for one in phases if "index" in one], start_of(estimates))
+    answers = totals([one["answer"] for one in phases if "answer" in one])
+    budget = config.budget
+    limits: list[tuple[float | None, tuple[str, ...]]] = [
+        (None if budget.minutes is None else 60 * budget.minutes, ("seconds",)),
+        (budget.usd, ("usd",)),
+        (budget.tokens, ("input_tokens", "output_tokens")),
+    ]
+    least = most = float(n)
+    for limit, names in limits:
+        before, each = (sum((one[name].value or NO_TIME for name in names), NO_TIME) for one in (fixed, answers))
+        if limit is not None:
+            least = min(least, n * max(0.0, limit - before.high) / each.high if each.high else n)
+            most = min(most, n * max(0.0, limit - before.low) / each.low if each.low else n)
+    if int(least) < n:
+        span = f"{int(least):,}" if int(least) == int(most) else f"{int(least):,} to {int(most):,}"
+        yield f"budget: likely to allow {span} of {counted(n, 'answer')} per system"
 
 
 def _by_evaluator(estimates: Sequence[Estimate]) -> dict[str, list[PhaseEstimate]]:
@@ -134,6 +163,8 @@ def _notes(estimates: Sequence[Estimate]) -> list[str]:
         notes += [f"{name}: tokens from {phase.basis}" for name, phase in phases.items() if phase.calls]
         if estimate.index_is_built and estimate.n_left:
             notes.append("the index is built and costs nothing")
+        if estimate.index_is_shared and estimate.n_left:
+            notes.append("another run of this list builds the same index")
         for name, phase in estimate.judging.items():
             notes += [f"judging by {name}: {note}" for note in (*phase.notes, f"from {phase.basis}")]
         for note in dict.fromkeys(notes):

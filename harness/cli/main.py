@@ -346,6 +346,8 @@ def show(
     query_id: Annotated[str | None, typer.Argument(help="Query id; omit it to show the whole run.")] = None,
     prices: PricesOption = None,
     results: ResultsOption = Path("results"),
+    as_json: JsonOption = False,
+    full: FullOption = False,
 ) -> None:
     """Show a run or one query: answer, contexts, scores.
 
@@ -353,7 +355,7 @@ def show(
     """
     from harness.cli.show import show_run
 
-    show_run(run, query_id, results, prices)
+    show_run(run, query_id, results, prices, full=full, as_json=as_json)
 
 
 @app.command(rich_help_panel="extend")

@@ -12,6 +12,7 @@ from harness.api.run_status import PlannedCell, planned_cell
 from harness.cli.console import open_console
 from harness.config import NO_MODEL, OWN_DOCUMENTS, BenchConfig
 from harness.display.text_format import NOTHING
+from harness.protocols.datasets import LISTED_BY_PLAN
 from harness.runner.dataset_loading import UnaskedDocuments
 from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines, sizes_json
 from harness.runner.language_check import language_lines
@@ -82,7 +83,7 @@ def _print_documents(configs: Sequence[BenchConfig], results: Path, *, as_json: 
     for kind, count in corpus.kinds.items():
         table.add_row(kind or "no extension", *(f"{n:,}" for n in astuple(count)))
     console.print(table)
-    for line in (*corpus.notes, *_listed("", corpus.listed), *languages):
+    for line in (*map(_without_pointer, corpus.notes), *_listed("", corpus.listed), *languages):
         console.print(line, soft_wrap=True)
     console.print("\nWith questions, these configurations run:")
     for cell in cells:
@@ -100,6 +101,11 @@ def _print_documents(configs: Sequence[BenchConfig], results: Path, *, as_json: 
         f"  rag-harness run --docs {folder} --questions FILE",
         soft_wrap=True,
     )
+
+
+def _without_pointer(note: str) -> str:
+    """A note about a folder without its reference to this command."""
+    return note.replace(LISTED_BY_PLAN, "")
 
 
 def _listed(what: str, lines: Sequence[str]) -> Iterator[str]:
@@ -137,5 +143,5 @@ def _parameter_lines(cells: Sequence[PlannedCell]) -> Iterator[str]:
 def _read_lines(cell: Cell) -> Iterator[str]:
     """Notes about the data set, and what was skipped when reading it."""
     name = cell.dataset.name_in_runs
-    yield from (f"{name}: {note}" for note in cell.dataset.notes)
+    yield from (f"{name}: {_without_pointer(note)}" for note in cell.dataset.notes)
     yield from _listed(f"{name}: ", cell.dataset.skipped)

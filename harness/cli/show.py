@@ -1,6 +1,9 @@
 """`rag-harness show`: prints a run, or one query of it."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -10,39 +13,79 @@ from rich.text import Text
 from harness.api.config_building import prices_of_runs
 from harness.cli.console import open_console
 from harness.cli.sentence_highlighting import STYLE, place_in
-from harness.core.errors import ConfigError, nearest
+from harness.core.errors import ConfigError, HarnessError, nearest
 from harness.core.records import OWN_MODELS, Context, Cost, Reference, RunRecord, Score, Usage
-from harness.display import NOTHING, Entry, Quantity, Table, counted, number, printable
+from harness.display import NOTHING, Entry, Quantity, Table, counted, number, printable, short_seconds
 from harness.report import load_chapters, render_terminal
+from harness.report.chapter import Chapter
 from harness.report.page.explorer_reading import ContextPlaces
-from harness.report.render.terminal import WIDTH, plain, print_table
+from harness.report.render.terminal import WIDTH, fits, plain, print_table
+from harness.report.verdict.types import Outcome
 from harness.statistics import Frame, Prices
 from harness.statistics.cost import query_scores
 from harness.statistics.query_values import cost_values
 from harness.store import RunDir, SampleRow, find_runs, name_for
 
-_LONGEST_CELL = 60
+_LONGEST_CELL, _LONGEST_QUESTION = 60, 48
+_LEAST_NEEDED = ("s", "status", "reference", "answer")
+"""Columns that a narrow terminal leaves out, in this order."""
 _LONGEST_EXPLANATION = 300
 
 
-def show_run(name: str, query_id: str | None, results: Path, prices: Path | None = None) -> None:
-    """Print the tables and queries of a run, or everything about one query."""
+def show_run(
+    name: str,
+    query_id: str | None,
+    results: Path,
+    prices: Path | None = None,
+    *,
+    full: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Print the tables and queries of a run, or one query: its answer, contexts and main metrics. `full`: all
+    notes or all metrics.
+    """
     run = find_runs(results, [name])[0]
     run.manifest()  # Rejects a run of a newer version before printing.
     console = open_console()
+    if as_json:
+        console.print(json.dumps(_as_json(run, query_id), indent=2), soft_wrap=True)
+        return
+    book = prices_of_runs([run], prices)
     if query_id is None:
-        _show_all(run, prices_of_runs([run], prices), console)
+        _show_all(run, results, book, console, full=full)
     else:
-        _show_query(run, query_id, console)
+        _show_query(run, query_id, book, console, full=full)
 
 
-def _show_all(run: RunDir, prices: Prices, console: Console) -> None:
+def _as_json(run: RunDir, query_id: str | None) -> dict[str, object]:
+    """Every query with its records and scores, or one."""
+    rows = run.sample_by_id()
+    asked = list(rows) if query_id is None else [_known(run, query_id, rows)]
+    records, scores = list(run.iter_records()), run.scores()
+    queries = [
+        {
+            **rows[one].model_dump(mode="json"),
+            "records": [record.model_dump(mode="json") for record in records if record.query_id == one],
+            "scores": [score.model_dump(mode="json") for score in scores if score.query_id == one],
+        }
+        for one in asked
+    ]
+    return {"run_id": run.run_id, "queries": queries}
+
+
+def _known(run: RunDir, query_id: str, rows: Mapping[str, SampleRow]) -> str:
+    if query_id not in rows:
+        raise ConfigError(f"{run.run_id} has no query '{query_id}'", nearest(query_id, rows))
+    return query_id
+
+
+def _show_all(run: RunDir, results: Path, prices: Prices, console: Console, *, full: bool) -> None:
     chapters = load_chapters([run], prices)
     measure = chapters[0].findings.measure or ""
     records = {query_id: record for (query_id, repeat), record in run.records().items() if not repeat}
     scores = {s.query_id: s for s in run.scores() if s.measure == measure and not s.repeat}
     latencies = _latencies(chapters[0].group.views[0].frame, [*records.values()], prices)
-    header = ("query", "type", "status", measure or "score", "s", "answer", "reference")
+    header = ("query", "question", "status", measure or "score", "s", "answer", "reference")
     rows: list[tuple[Entry, ...]] = []
     for row in run.sample():
         query_id = row.query.query_id
@@ -50,7 +93,7 @@ def _show_all(run: RunDir, prices: Prices, console: Console) -> None:
         rows.append(
             (
                 printable(query_id),
-                printable(row.reference.query_type),
+                printable(row.query.text, _LONGEST_QUESTION),
                 record.status if record else NOTHING,
                 Quantity(score.value) if score else None,
                 latencies.get(query_id),
@@ -60,9 +103,47 @@ def _show_all(run: RunDir, prices: Prices, console: Console) -> None:
         )
     note = "s: latency. A timeout shows its limit (≥); failed, replayed and cached answers have no latency."
     table = Table("queries", "Queries", header, tuple(rows), note=note)
-    print_table(table, console, min(console.width, WIDTH), titled=False)
-    render_terminal(chapters, console)
+    width = min(console.width, WIDTH)
+    print_table(_narrowed(table, width), console, width, titled=False)
+    others = _comparable(run, results)
+    shown = [_alone(chapter) if others else chapter for chapter in chapters]
+    render_terminal(shown, console, full=full, then=False)
+    if others:
+        named = f"compare {name_for(run)} {name_for(others[-1])}"
+        number = counted(len(others), "other run")
+        console.print(plain(f"{number} of these questions: rag-harness {named}"), soft_wrap=True)
     console.print(plain(f"one query: rag-harness show {name_for(run)} QUERY_ID"), soft_wrap=True)
+
+
+def _narrowed(table: Table, width: int) -> Table:
+    """The table without the columns that are needed least, until it fits."""
+    answered = {"ok", NOTHING} >= {row[table.header.index("status")] for row in table.rows}
+    for name in _LEAST_NEEDED:
+        if (name == "status" and answered) or not fits(table, width):
+            at = table.header.index(name)
+            rows = tuple((*row[:at], *row[at + 1 :]) for row in table.rows)
+            table = replace(table, header=(*table.header[:at], *table.header[at + 1 :]), rows=rows)
+    return table if "s" in table.header else replace(table, note="")
+
+
+def _comparable(run: RunDir, results: Path) -> list[RunDir]:
+    """The other runs over the same questions and documents; those that cannot be read are left out."""
+    own, found = run.manifest(), []
+    for other in find_runs(results, []):
+        with suppress(HarnessError):
+            manifest = other.manifest()
+            same_data = manifest.dataset.get("digest") == own.dataset.get("digest")
+            if same_data and manifest.has_generator == own.has_generator and other.run_id != run.run_id:
+                found.append(other)
+    return found
+
+
+def _alone(chapter: Chapter) -> Chapter:
+    """Without the advice to run a second system."""
+    verdict = chapter.findings.verdict
+    if verdict.outcome != Outcome.ONE_SYSTEM:
+        return chapter
+    return replace(chapter, findings=replace(chapter.findings, verdict=replace(verdict, sentences=())))
 
 
 def _latencies(frame: Frame, records: Sequence[RunRecord], prices: Prices) -> dict[str, Quantity]:
@@ -70,13 +151,15 @@ def _latencies(frame: Frame, records: Sequence[RunRecord], prices: Prices) -> di
     found = cost_values(frame, query_scores(records, {}, prices, frame.query_limit_s)).get("latency_s")
     late = {record.query_id for record in records if record.status == "timeout"}
     values = found.values if found else {}
-    return {query_id: Quantity(seconds, at_least=query_id in late) for query_id, seconds in values.items()}
+    return {
+        query_id: Quantity(seconds, unit="s" if seconds < 0.1 else "", at_least=query_id in late)
+        for query_id, seconds in values.items()
+    }
 
 
-def _show_query(run: RunDir, query_id: str, console: Console) -> None:
+def _show_query(run: RunDir, query_id: str, prices: Prices, console: Console, *, full: bool) -> None:
     rows = run.sample_by_id()
-    if query_id not in rows:
-        raise ConfigError(f"{run.run_id} has no query '{query_id}'", nearest(query_id, rows))
+    _known(run, query_id, rows)
     print_panel(console, "query", _question(rows[query_id]))
     records = [record for record in run.iter_records() if record.query_id == query_id]
     if not records:
@@ -85,8 +168,33 @@ def _show_query(run: RunDir, query_id: str, console: Console) -> None:
     for record in records:
         _show_record(console, record, rows[query_id].reference, places)
     own = [score for score in run.scores() if score.query_id == query_id]
-    for table in _score_tables(own, {one.evaluator: one.measures for one in run.evaluations()}):
+    measures = {one.evaluator: one.measures for one in run.evaluations()}
+    if own and not full:
+        chapter = load_chapters([run], prices)[0]
+        for line in _causes(own, chapter):
+            console.print(plain(line), width=min(console.width, WIDTH))
+        main = [chapter.findings.measure, *(measure.name for measure in chapter.group.columns)]
+        kept = [score for score in own if score.measure in main] or own
+        measures = {"main metrics": tuple(dict.fromkeys(filter(None, main)))} if len(kept) < len(own) else measures
+        own, n_hidden = kept, len(own) - len(kept)
+    else:
+        n_hidden = 0
+    for table in _score_tables(own, measures):
         print_table(table, console, min(console.width, WIDTH))
+    if n_hidden:
+        console.print(plain(f"{counted(n_hidden, 'more score')}: --full", "dim"))
+
+
+def _causes(scores: Sequence[Score], chapter: Chapter) -> Iterator[str]:
+    """For each label of the answer, such as the cause of a failure, what it means and what to try."""
+    said: dict[str, str] = {}
+    for score in scores:
+        measure = chapter.group.known.get(score.measure)
+        for label in measure.labels if measure else ():
+            if label.name == score.label:
+                about = f" ({score.said})" if score.said else ""
+                said.setdefault(label.name, f"{label.title}{about}. {label.advice}")
+    yield from (f"cause: {line}" for line in said.values())
 
 
 def _show_record(console: Console, record: RunRecord, reference: Reference, places: ContextPlaces) -> None:
@@ -157,10 +265,14 @@ def _score_row(score: Score) -> tuple[str, ...]:
 def timing_table(cost: Cost) -> Table:
     """The seconds of one answer by stage."""
     times = {"wall": cost.wall_s, "throttled": cost.throttled_s, "latency": cost.latency_s}
-    rows = [(name, number(seconds)) for name, seconds in times.items()]
-    rows += [(f"stage {printable(name)}", number(seconds)) for name, seconds in cost.stages_s.items()]
-    rows += [("CPU", number(cost.cpu_s))] if cost.cpu_s is not None else []
+    rows = [(name, _seconds(seconds)) for name, seconds in times.items()]
+    rows += [(f"stage {printable(name)}", _seconds(seconds)) for name, seconds in cost.stages_s.items()]
+    rows += [("CPU", _seconds(cost.cpu_s))] if cost.cpu_s is not None else []
     return Table("timing", "Timing", ("what", "seconds"), tuple(rows), note=_saved(cost))
+
+
+def _seconds(value: float | None) -> str:
+    return short_seconds(value) if value and value < 0.1 else number(value)
 
 
 def _saved(cost: Cost) -> str:
@@ -195,9 +307,10 @@ def _used(usage: Usage, role: str) -> Iterable[str]:
 
 def _question(row: SampleRow) -> Text:
     reference = row.reference
-    gold = f"gold ({reference.query_type}): {' / '.join(reference.answers) or 'none given'}"
+    gold = f"reference answer: {' / '.join(reference.answers) or 'none given'}"
+    kind = f"query type: {reference.query_type}"
     facts = [f"{place}. {one.fact}  [{one.doc_id}]" for place, one in enumerate(reference.evidence, start=1)]
-    return Text("\n".join([row.query.text, "", gold, *facts]))
+    return Text("\n".join([row.query.text, "", gold, kind, *facts]))
 
 
 def _answer(record: RunRecord | None) -> str:

@@ -552,6 +552,8 @@ class Estimate(Record):
     """Seconds to start processes and load models, beside the phases."""
     index_is_built: bool = False
     """Whether the index exists already, so that it costs nothing."""
+    index_is_shared: bool = Field(False, exclude_if=lambda shared: not shared)
+    """Whether an earlier run of the same command builds the index, and pays for it."""
     n_answers: int
     """Number of (query, repeat) pairs of the run."""
     n_left: int

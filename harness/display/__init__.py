@@ -1,14 +1,26 @@
 """Tables, figures and sections as values that a renderer formats; names are made printable."""
 
 from harness.display.number_format import bare, format_value, interval, value_details
-from harness.display.text_format import NOTHING, counted, file_name, number, printable, short_number
-from harness.display.types import Content, Drawing, Entry, Picture, Quantity, Rank, Section, Table, ValueGroup
+from harness.display.text_format import NOTHING, counted, file_name, number, printable, short_number, short_seconds
+from harness.display.types import (
+    Content,
+    Drawing,
+    Entry,
+    NumberForm,
+    Picture,
+    Quantity,
+    Rank,
+    Section,
+    Table,
+    ValueGroup,
+)
 
 __all__ = [
     "NOTHING",
     "Content",
     "Drawing",
     "Entry",
+    "NumberForm",
     "Picture",
     "Quantity",
     "Rank",
@@ -23,5 +35,6 @@ __all__ = [
     "number",
     "printable",
     "short_number",
+    "short_seconds",
     "value_details",
 ]

@@ -68,6 +68,11 @@ def short_number(value: float) -> str:
     return f"{shown:,.0f}" if digits <= 0 or shown == round(shown) else f"{shown:,.{digits}f}"
 
 
+def short_seconds(value: float) -> str:
+    """Two significant digits: `26 s`, `0.53 s`, and below a tenth of a second `16 ms`."""
+    return f"{short_number(1000 * value)} ms" if 0 < abs(value) < 0.1 else f"{short_number(value)} s"
+
+
 def duration(seconds: float) -> str:
     """`40 s`, `3 min`, `2 h 10 min`, `3 h`."""
     if round(seconds) < 60:

@@ -26,6 +26,10 @@ def no_progress(done: int, total: int, doing: str) -> None:
     """Ignore the progress."""
 
 
+LISTED_BY_PLAN = "; plan lists them"
+"""In a note about skipped files: where their names are."""
+
+
 @dataclass(frozen=True)
 class DatasetRow:
     """A query with its gold data."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from harness.display import Entry, Quantity, Table, printable
+from harness.display import Entry, NumberForm, Quantity, Table, printable
 from harness.report.verdict.sentences import stand_in_of
 from harness.report.verdict.types import Number, Outcome, Standing, Verdict
 
@@ -48,7 +48,7 @@ def _others(verdict: Verdict) -> list[_Column]:
     failed: _Column = ("failed", lambda one: _share(one.failed))
     dollars: _Column = ("$ per 1,000", lambda one: _cost(one.usd_per_1000))
     tokens: _Column = ("tokens", lambda one: _cost(one.tokens))
-    seconds: _Column = ("seconds", lambda one: _cost(one.seconds))
+    seconds: _Column = ("seconds", lambda one: _cost(one.seconds, "s"))
     has_failed = any(one.failed for one in standings)
     has_dollars = any(one.usd_per_1000 and one.usd_per_1000.value for one in standings)
     has_tokens = any(one.tokens and one.tokens.value for one in standings)
@@ -94,8 +94,8 @@ def _share(value: float | None) -> Entry:
     return None if value is None else Quantity(value, unit="± %")
 
 
-def _cost(found: Number | None) -> Entry:
-    return None if found is None else Quantity(found.value, unit="two", at_least=found.at_least, mark=found.mark)
+def _cost(found: Number | None, unit: NumberForm = "two") -> Entry:
+    return None if found is None else Quantity(found.value, unit=unit, at_least=found.at_least, mark=found.mark)
 
 
 def _note(verdict: Verdict) -> str:

@@ -22,25 +22,35 @@ _MOST_ROWS = 9
 
 
 def render_terminal(
-    chapters: Sequence[Chapter], console: Console, *, full: bool = False, page: Path | None = None
+    chapters: Sequence[Chapter],
+    console: Console,
+    *,
+    full: bool = False,
+    page: Path | None = None,
+    then: bool = True,
 ) -> None:
     """Print the verdict of each data set: what to do, the leaderboard, the most harmful notes, the path of the
-    page and the next command. `full`: all tables and notes as well, up to 100 columns wide.
+    page and the next command. `full`: all tables and notes as well, up to 100 columns wide. `then`: whether the
+    next command is printed.
     """
     if not chapters:
         console.print(Text("No runs to report on."))
+    known: set[str] = set()
     for chapter in chapters:
-        _print_verdict(chapter, console, min(console.width, BRIEF_WIDTH), full=full)
+        _print_verdict(chapter, console, min(console.width, BRIEF_WIDTH), known, full=full)
+        known.update(chapter.findings.verdict.caveats)
         keys = [spec.name for spec in chapter.specs if spec.in_terminal] if full else [BESIDE]
         _print_sections(chapter, console, min(console.width, WIDTH), keys)
     if len(chapters) > 1:
         console.print(Text("Different queries or documents: do not compare across data sets.", style="yellow"))
     if page is not None:
         console.print(f"report: {page}", soft_wrap=True)
-    _print_next(chapters, console)
+    if then:
+        _print_next(chapters, console)
 
 
-def _print_verdict(chapter: Chapter, console: Console, width: int, *, full: bool) -> None:
+def _print_verdict(chapter: Chapter, console: Console, width: int, known: set[str], *, full: bool) -> None:
+    """`known`: notes of earlier chapters, which are not repeated."""
     verdict = chapter.findings.verdict
     console.print(
         plain(f"{verdict.dataset}: {counted(verdict.n_queries, 'query', 'queries')}", "dim"), width=width
@@ -55,7 +65,8 @@ def _print_verdict(chapter: Chapter, console: Console, width: int, *, full: bool
     if shown:
         print_table(replace(table, rows=shown, note=_LEGEND), console, width, titled=False)
     left_out = [counted(left, "more system")] if len(shown) < len(table.rows) else []
-    print_notes(verdict.caveats, console, width, full=full, left_out=left_out)
+    notes = [note for note in verdict.caveats if note not in known]
+    print_notes(notes, console, width, full=full, left_out=left_out)
 
 
 def _narrowed(table: Table, width: int) -> Table:

@@ -342,7 +342,9 @@ class Sum:
 
 
 def phases_left(estimate: Estimate) -> dict[str, PhaseEstimate]:
-    """By name, `index` unless it is built and `answer` for those without a record; without judges."""
+    """By name, `index` unless it is built or another run builds it, and `answer` for those without a record;
+    without judges.
+    """
     if not estimate.n_left:
         return {}
     phase, share = estimate.answer, estimate.n_left / estimate.n_answers
@@ -352,7 +354,7 @@ def phases_left(estimate: Estimate) -> dict[str, PhaseEstimate]:
     update = {
         name: value.times(share) if isinstance(value, Range) else value * share for name, value in known.items()
     }
-    index = {} if estimate.index_is_built else {"index": estimate.index}
+    index = {} if estimate.index_is_built or estimate.index_is_shared else {"index": estimate.index}
     return {**index, "answer": phase.model_copy(update=update)}
 
 

@@ -86,6 +86,7 @@ def test_keys_accept_reject_and_undo(opened_page: "Page", file: Path) -> None:
     opened_page.reload()
     opened_page.wait_for_selector("body[data-ready='b']")
     assert opened_page.locator("#progress").inner_text() == "2 of 4; 1 seen, 0 rejected"
+    assert opened_page.locator("#key-failed").is_hidden()
 
 
 def test_an_edit_is_saved_by_key_and_a_quote_that_is_none_is_refused(opened_page: "Page", file: Path) -> None:

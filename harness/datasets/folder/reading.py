@@ -18,8 +18,9 @@ from harness.datasets.folder.parser_process import READERS
 from harness.datasets.folder.plain_text import PLAIN, read_text
 from harness.datasets.folder.text_cleanup import UNREADABLE, NoDocument, ReadText, composed, one_line, plain
 from harness.protocols import ReadingProgress, no_progress
+from harness.protocols.datasets import LISTED_BY_PLAN
 
-_MOST_BYTES = 100_000_000
+_MOST_BYTES, _MOST_ALIKE = 100_000_000, 5
 _ROWS = ".jsonl"
 _UNREADABLE = "characters lost in an earlier conversion (\N{REPLACEMENT CHARACTER}; convert the original again)"
 KINDS = (*PLAIN, *READERS, _ROWS)
@@ -213,7 +214,7 @@ class _Gathered:
         listed = [one for one in self.skipped if one.why not in NO_DOCUMENTS]
         if listed:
             skipped = f"{_reasons(listed)}{self.way_to_include()}"
-            yield f"files or rows skipped ({len(listed):,}; plan lists them): {skipped}"
+            yield f"files or rows skipped ({len(listed):,}{LISTED_BY_PLAN}): {skipped}"
         if len(listed) < len(self.skipped):
             apart = [one for one in self.skipped if one.why in NO_DOCUMENTS]
             yield f"not searched for documents: {_reasons(apart)}"
@@ -221,12 +222,16 @@ class _Gathered:
         if self.left_out:
             left_out = _counted(dict(sorted(self.left_out.items())))
             yield f"left out, because it is not the content of a document: {left_out}"
-        texts = Counter(document.text for document in self.documents.values())
-        alike = sum(count for count in texts.values() if count > 1)
+        texts: dict[str, list[str]] = {}
+        for doc_id, document in self.documents.items():
+            texts.setdefault(document.text, []).append(doc_id)
+        alike = [" = ".join(ids) for ids in texts.values() if len(ids) > 1]
         if alike:
+            more = f" and {len(alike) - _MOST_ALIKE:,} more" if len(alike) > _MOST_ALIKE else ""
             yield (
-                f"documents with the same text as another: {alike:,}; retrieving one does not count as retrieving "
-                "the other, so retrieval metrics are too low for questions about them"
+                f"documents with the same text as another: {', '.join(alike[:_MOST_ALIKE])}{more}; "
+                "retrieving one does not count as retrieving the other, so retrieval metrics are too low for "
+                "questions about them"
             )
 
 

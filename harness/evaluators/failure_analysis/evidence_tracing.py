@@ -90,7 +90,7 @@ class _Trace:
         if cut := self._cut_context(fact):
             return Piece("missing", ONLY_PART, f"context {cut} was cut before or within it")
         if rank is not None:
-            return Piece("missing", RANKED_LOW, f"one at rank {rank}")
+            return Piece("missing", RANKED_LOW, f"one {self._beyond(rank)}")
         chunking = None if text is None else self._cut_by_chunking(item.doc_id, fact)
         return chunking or Piece("missing", NOT_FOUND, self._depth())
 
@@ -126,8 +126,12 @@ class _Trace:
             return _UNFIT
         rank = self._rank(lambda found, _span: found == doc_id) if doc_id else None
         if rank is not None:
-            return Piece("missing", RANKED_LOW, f"its document at rank {rank}")
+            return Piece("missing", RANKED_LOW, f"its document {self._beyond(rank)}")
         return Piece("missing", NOT_FOUND, self._depth())
+
+    def _beyond(self, rank: int) -> str:
+        n = len(self._contexts)
+        return f"at rank {rank} of the retrieval, not among the {n:,} context{'' if n == 1 else 's'}"
 
     def _is_contained(self, fact: str) -> bool:
         return any(fact in self._squeezed(context.text) for context in self._contexts)

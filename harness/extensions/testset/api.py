@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from harness.api.config_building import as_names, as_settings, bench_config, price_table
+from harness.core.records import Usage
+from harness.display.text_format import duration
 from harness.extensions.testset.documents import check_out, read_documents
 from harness.extensions.testset.question_records import Candidate, CheckName
 from harness.extensions.testset.question_slots import WantedQuestions, parse_kinds
@@ -20,7 +22,9 @@ from harness.extensions.testset.write_questions import (
     plan_writing,
     write_questions,
 )
+from harness.runner.estimating.model_speed import stored_speed
 from harness.runner.progress import Reporter
+from harness.statistics.estimate import measured_range
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -143,5 +147,24 @@ def planned_lines(planned: PlannedWriting) -> list[str]:
     return [
         f"{orders}; from {len(planned.request.documents):,} documents of {planned.request.source}; {who}",
         *(f"note: {note}" for note in (*planned.request.notes, *planned.orders.notes)),
-        f"estimate: {planned.estimate.line}",
+        f"estimate: {planned.estimate.line}{_minutes(planned)}",
     ]
+
+
+def _minutes(planned: PlannedWriting) -> str:
+    """The time at the measured speed of the models; empty if the speed of one of them is unknown."""
+    least = most = 0.0
+    same = planned.models.written_by == planned.models.judged_by
+    judge = planned.models.writer if same else planned.models.judge
+    for role, model in (("generator", planned.models.writer), ("judge", judge)):
+        speed, used = stored_speed(model), planned.estimate.usage.get(role, Usage())
+        if speed is None or not (speed.prompt_tokens_per_s and speed.completion_tokens_per_s):
+            return ""
+        read = measured_range(speed.prompt_tokens_per_s, is_speed=True)
+        written = measured_range(speed.completion_tokens_per_s, is_speed=True)
+        least += used.input_tokens / read.high
+        most += used.input_tokens / read.low + used.output_tokens / written.low
+    shown = f"{duration(least)} - {duration(most)} at the measured speed of the models"
+    minutes = planned.request.budget.minutes
+    is_short = minutes is not None and 60 * minutes < most
+    return f"; {shown}" + (f", and the budget ends it after {duration(60 * (minutes or 0))}" if is_short else "")

@@ -123,5 +123,5 @@ def review(
     run_review(file, by=by, docs=docs, port=port, to_csv=to_csv, from_csv=from_csv)
 
 
-QUESTIONS = CommandSpec("questions", lambda _runtime: questions, "extend")
-REVIEW = CommandSpec("review", lambda _runtime: review, "extend")
+QUESTIONS = CommandSpec("questions", lambda _runtime: questions, "decide")
+REVIEW = CommandSpec("review", lambda _runtime: review, "decide")

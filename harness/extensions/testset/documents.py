@@ -41,10 +41,10 @@ _ABBREVIATED = (
 _SENTENCE_END = re.compile(
     rf"(?<=[.!?]){_ABBREVIATED}\s+(?![a-z])|(?<=[.!?][\"')\]\u201d\u2019])\s+|{SENTENCE_MARK_END}"
 )
-_ITEM = re.compile(
-    r"\s*(?:[-*+>|#\u2022]|\d{1,3}[.)] )|[^:;\n]{1,60}: [^;\n]*(?:; [^:;\n]{1,60}: [^;\n]*)+$", re.MULTILINE
-)
-"""The start of a list item, a table row or a heading; or a row of a sheet: `item: locker; price: 4`."""
+_ROW = re.compile(r"[^:;\n]{1,60}: [^;\n]*(?:; [^:;\n]{1,60}: [^;\n]*)+$", re.MULTILINE)
+"""A row of a sheet: `item: locker; price: 4`."""
+_ITEM = re.compile(rf"\s*(?:[-*+>|#\u2022]|\d{{1,3}}[.)] )|{_ROW.pattern}", re.MULTILINE)
+"""The start of a list item, a table row or a heading; or a row of a sheet."""
 
 
 def read_documents(
@@ -91,11 +91,14 @@ def write_template(path: Path, folder: Path, documents: Sequence[Document], *, n
     if path.exists():
         raise ConfigError(f"{path} exists", "name another file, or remove it")
     random = Random(seed)  # noqa: S311 - a sample, no secret
-    chosen = sorted(random.sample(range(len(documents)), min(n, len(documents))))
-    left = {place: _template_quotes(documents[place], random) for place in chosen}
+    left, known = dict[int, list[str]](), set[str]()
+    for place in sorted(_spread(documents, n, random)):
+        # Copies of a file have the same quotes: one of them is enough.
+        left[place] = [one for one in _template_quotes(documents[place], random) if one not in known]
+        known.update(left[place])
     rows: list[tuple[str, str, str, str]] = []
     while len(rows) < n and any(left.values()):
-        with_quotes = [place for place in chosen if left[place]]
+        with_quotes = [place for place, quotes in left.items() if quotes]
         rows += [("", "", left[place].pop(), documents[place].doc_id) for place in with_quotes[: n - len(rows)]]
     if not rows:
         raise ConfigError(f"{folder}: no sentence is long enough to ask about", "name a folder with texts")
@@ -103,6 +106,15 @@ def write_template(path: Path, folder: Path, documents: Sequence[Document], *, n
     with explained_io("write to", path):
         path.write_text(sheet, encoding="utf-8")
     return len(rows)
+
+
+def _spread(documents: Sequence[Document], n: int, random: Random) -> list[int]:
+    """The places of up to `n` documents: one of each kind of file first, then any."""
+    order = random.sample(range(len(documents)), len(documents))
+    first: dict[str, int] = {}
+    for place in order:
+        first.setdefault(Path(documents[place].doc_id.partition("#")[0]).suffix.lower(), place)
+    return list(dict.fromkeys([*first.values(), *order]))[:n]
 
 
 def _template_quotes(document: Document, random: Random) -> list[str]:
@@ -158,9 +170,21 @@ def _units(passage: str) -> Iterator[str]:
     """
     unit, is_whole = "", False
     for line in passage.splitlines(keepends=True):
-        if unit and (is_whole or not line.strip() or _ITEM.match(line)):
+        if unit and (is_whole or not line.strip() or _ITEM.match(line) or _is_next_row(unit, line)):
             yield unit
             unit = ""
         unit += line
         is_whole = line.startswith(("#", "|")) or line.endswith("\f") or not line.strip()
     yield unit
+
+
+def _is_next_row(row: str, line: str) -> bool:
+    """Whether a line is a row with a single field, one that the row before it has."""
+    return bool(_ROW.match(row)) and line.partition(": ")[0] in {
+        cell.partition(": ")[0] for cell in row.split("; ")
+    }
+
+
+def is_table_row(text: str) -> bool:
+    """Whether a quote is a row of a sheet or of a table in Markdown."""
+    return bool(_ROW.match(text)) or text.lstrip().startswith("|")

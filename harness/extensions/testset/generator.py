@@ -33,6 +33,7 @@ from harness.extensions.testset.question_records import (
 )
 from harness.extensions.testset.text_checks import (
     Distinct,
+    check_all_rows,
     check_names_occur,
     check_quotes,
     gives_away,
@@ -51,7 +52,7 @@ _TRIED = 5
 """Candidates of which at least one must be readable; otherwise the model is unsuitable."""
 
 Told = Callable[[int, int], None]
-"""told(candidates done, candidates begun)."""
+"""told(questions kept, questions wanted)."""
 
 _PROMPT = 1_200
 """Characters of a short prompt: the answer instructions, a question, some quotes."""
@@ -90,7 +91,7 @@ class QuestionGenerator:
         self._models, self._judging, self._told = models, judging, told
         self._trays = {order.kind: _KindProgress(order.wanted, list(order.sites)) for order in orders}
         self._distinct = Distinct(models.embedder)
-        self._done = self._begun = self._n_drafted = self._n_readable = 0
+        self._n_kept = self._n_drafted = self._n_readable = 0
         self._simpler: list[Candidate] = []
         """Failed bridge questions as questions for a single fact, with their checks."""
         self.stopped: BudgetExhausted | None = None
@@ -115,7 +116,6 @@ class QuestionGenerator:
         HarnessError: a model is missing, or writes nothing readable.
         """
         while not self.stopped and (sites := self._next_sites()):
-            self._begun += len(sites)
             for site, written in zip(sites, await self._wave(sites), strict=True):
                 self._trays[site.kind].done += written[:1]
                 self._simpler += written[1:]
@@ -138,7 +138,9 @@ class QuestionGenerator:
                         await earlier.wait()
                     written = await self._let_through(draft, sites[place])
                     compared[place].set()
-                    return await self._checked(written, sites[place])
+                    checked = await self._checked(written, sites[place])
+                    self._n_kept += any(one.survives for one in checked)
+                    return checked
             except BudgetExhausted as reached:
                 self.stopped = reached
                 return []
@@ -187,9 +189,9 @@ class QuestionGenerator:
         return [one, *simpler]
 
     def _tell_of_one(self, _done: int, _total: int) -> None:
-        """Report that a candidate is finished."""
-        self._done += 1
-        self._told(self._done, self._begun)
+        """Report that a candidate is finished, kept or not."""
+        wanted = sum(tray.wanted for tray in self._trays.values())
+        self._told(min(self._n_kept, wanted), wanted)
 
 
 def single_fact_of(failed: Candidate) -> Candidate | None:
@@ -236,6 +238,8 @@ def _checked_by_rule(one: Candidate, site: QuestionSlot) -> Candidate:
     if one.survives:
         named = (text for excerpt in site.excerpts for text in (excerpt.document.title, excerpt.document.text))
         one = one.checked(check_names_occur(one.question, named))
+    if one.survives:
+        one = one.checked(check_all_rows(one.question, one.answer, one.evidence))
     if not one.survives:
         return one
     if site.kind == "unanswerable":

@@ -87,8 +87,12 @@ def print_template(path: Path, options: WriteOptions) -> int:
         documents, _ = read_documents(options.folder, progress, include=options.include)
     n = write_template(path, options.folder, documents, n=options.total, seed=options.seed)
     console = open_console()
-    console.print(f"{path}: {n} quotes. Write a question and its answer beside those you can ask about.")
-    console.print("Rows without a question are skipped. Twenty questions show large differences.")
+    for line in (
+        f"{path}: {n} quotes. Write a question and its answer beside those you can ask about.",
+        "Rows without a question are skipped. Twenty questions show large differences.",
+        "An unanswerable question: add a row with the answer 'Insufficient information.' and no quote.",
+    ):
+        console.print(line, soft_wrap=True)
     page = ["rag-harness", "review", str(path), "--docs", str(options.folder)]
     console.print(f"to write them on a page, beside the text: {shlex.join(page)}", soft_wrap=True)
     run = ["rag-harness", "run", "--docs", str(options.folder), "--questions", str(path)]
@@ -104,7 +108,7 @@ def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
     if as_json:
         sys.stdout.write(json.dumps(_as_json(written, shares)) + "\n")
     else:
-        _print(written, shares)
+        _print(written, shares, options.folder)
     if not written.kept and not written.stopped:
         worst = min(shares, key=lambda one: one.share, default=None)
         why = f" ('{worst.name}' passed {worst.passed} of {worst.reached})" if worst else ""
@@ -131,7 +135,7 @@ def _without_this_model(options: WriteOptions) -> str:
     )
 
 
-def _print(written: Written, shares: Sequence[CheckShare]) -> None:
+def _print(written: Written, shares: Sequence[CheckShare], folder: Path | None) -> None:
     console = open_console()
     table = Table(box=None, pad_edge=False)
     for name, justify in (("check", "left"), ("", "left"), ("came to it", "right"), ("passed", "right")):
@@ -144,9 +148,15 @@ def _print(written: Written, shares: Sequence[CheckShare]) -> None:
     for line in (*kept_lines(written.candidates, written.wanted), *map(_control, written.controls)):
         console.print(line, soft_wrap=True)
     there = "already complete" if written.was_complete else "not yet reviewed by a person"
-    console.print(f"{written.out}: {counted(written.kept, 'question')}, {there}", soft_wrap=True)
+    console.print(
+        f"{written.out}: {written.kept:,} of {counted(sum(written.wanted.values()), 'question')}, {there}",
+        soft_wrap=True,
+    )
     if written.kept:
         console.print(f"next: {shlex.join(['rag-harness', 'review', str(written.out)])}", soft_wrap=True)
+        if folder is not None:
+            run = ["rag-harness", "run", "--docs", str(folder), "--questions", str(written.out)]
+            console.print(f"then: {shlex.join(run)}", soft_wrap=True)
     elif any(one.question for one in written.candidates):
         seen = shlex.join(["rag-harness", "review", str(written.out)])
         console.print(f"to see what was rejected, and accept what is good: {seen}", soft_wrap=True)

@@ -18,8 +18,8 @@ from harness.llm_utils.answer_contract import ABSTENTION, BETWEEN, RULE, numbere
 from harness.llm_utils.structured_output import Question, list_of, object_of, string_of
 from harness.protocols import Message
 
-VERSION = "6"
-"""Raise it when the prompts change."""
+VERSION = "7"
+"""Raise it when the prompts or the rules of the checks change."""
 MOST_QUOTES = 4
 WRITER_TOKENS = 300
 VERDICT_TOKENS = 40

@@ -8,6 +8,7 @@ from harness.core.records import Evidence
 from harness.core.scripts import word_count
 from harness.evaluators.answer import is_right
 from harness.evaluators.answer_normalisation import abstains, is_verdict, normalise
+from harness.extensions.testset.documents import is_table_row
 from harness.extensions.testset.question_records import PAIRED, Candidate, QuestionCheck
 
 if TYPE_CHECKING:
@@ -60,6 +61,16 @@ _NAME_OF = re.compile(r"\bthe names? of the (?:\w+ )?\w+\?$", re.IGNORECASE)
 that ...?`."""
 _LATER_WORD = re.compile(r"(?<=\s)\w[\w-]+")
 _NAMES = re.compile(r"(?<=.)\b[A-Z][\w'.-]*|\d|[\"\u201c]")
+
+_OVER_ALL = re.compile(
+    r"\b(?:highest|lowest|largest|biggest|smallest|greatest|longest|shortest|tallest|cheapest|priciest|dearest|"
+    r"oldest|newest|youngest|earliest|latest|fastest|slowest|heaviest|lightest|strongest|weakest|widest|deepest|"
+    r"nearest|farthest|furthest|best|worst|fewest|(?<!at )(?:most|least)|maximum|minimum|average|total|sum of|"
+    r"in all|altogether|overall|combined)\b",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(r"\b(?:how many|(?:the|what) number of)\b", re.IGNORECASE)
+"""English only, as the other rules about words."""
 
 _NEAR = 0.9
 """Cosine of two questions. Questions that differ in one name reach it too, so answer or quote must also match."""
@@ -147,6 +158,22 @@ def check_quotes(kind: str, evidence: Sequence[Evidence], texts: Mapping[str, st
     if kind in PAIRED and len({item.doc_id for item in evidence}) < 2:
         return _check("quotes", "all quotes are of one document")
     return _check("quotes", "")
+
+
+def check_all_rows(question: str, answer: str, evidence: Sequence[Evidence]) -> QuestionCheck:
+    """It asks for no superlative, sum or count over a table of which it quotes single rows, unless a quote states
+    it or the question names its answer, as one of two.
+    """
+    quoted = "\n".join(item.fact for item in evidence)
+    found = None
+    is_option = gives_away(question, answer) and not is_verdict(answer)
+    if any(is_table_row(item.fact) for item in evidence) and not is_option:
+        asked = [one for one in _OVER_ALL.finditer(question) if one[0].casefold() not in quoted.casefold()]
+        counted = _COUNTED.search(question) if not gives_away(quoted, answer) else None
+        found = next(iter(asked), counted)
+    return _check(
+        "all_rows", f"'{found[0]}' needs all rows of the table, and it quotes single rows" if found else ""
+    )
 
 
 def _check(name: str, trouble: str) -> QuestionCheck:

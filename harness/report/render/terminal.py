@@ -17,8 +17,8 @@ WIDTH = 100
 _GAP = 2
 _FIRST_SHARE = 0.4
 """Maximum share of the width for the first column."""
-_FEWEST = 8
-"""Characters that a column of words has, if there are so many."""
+_FEWEST, _LONGEST_WORD = 8, 16
+"""Characters that a column of words has, if there are so many; up to 16 so that no word is broken."""
 _LONGEST_CELL, _LONGEST_TEXT = 200, 4000
 _MOST_NOTES = 3
 _LONGEST_NOTE = 156
@@ -120,7 +120,8 @@ class _Grid:
         if place == 0:
             return max(1, min(self._longest(0), int(width * _FIRST_SHARE)))
         if place in self.words:
-            return min(self._longest(place), max(_FEWEST, heading))
+            word = max((cell_len(word) for row in self.rows for word in row[place].split()), default=1)
+            return min(self._longest(place), max(_FEWEST, heading, min(word, _LONGEST_WORD)))
         # The first column and one other always fit.
         room = width - self._least(0, width) - _GAP
         return max(1, min(room, max([heading, *(cell_len(row[place]) for row in self.rows)])))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.display import counted, short_number
+from harness.display import counted, short_number, short_seconds
 from harness.report.labels import shortened
 from harness.report.verdict.types import UNFINISHED, Number, Outcome, Standing, Verdict
 from harness.statistics.confidence_intervals import ENOUGH
@@ -49,7 +49,7 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
         case _ if verdict.systems("not ranked"):
             return f"{best}: {score}. The other systems cannot be compared with it: see the notes."
         case _:
-            return f"{best}: {score}. Run a second system to compare it with."
+            return f"{best}: {score}."
 
 
 def _no_choice(verdict: Verdict) -> str:
@@ -95,6 +95,8 @@ def _sentences(verdict: Verdict) -> Iterator[str]:
         return
     yield from filter(None, [_failing(verdict)])
     if verdict.outcome == Outcome.ONE_SYSTEM:
+        if not verdict.systems("not ranked"):
+            yield "Run a second system to compare it with."
         return
     if verdict.outcome == Outcome.NOT_ABOVE_BASELINE:
         best = _recommended(verdict)
@@ -177,7 +179,10 @@ def _costs(verdict: Verdict) -> str:
         shown = " and ".join(f"{number(cost, '$')} with {name(one.system)}" for one, cost in dollars)
         return f"1,000 questions cost {shown}."
     timed = [(one, one.seconds) for one in worth if one.seconds is not None]
-    shown = " and ".join(f"{number(cost)} s with {name(one.system)}" for one, cost in timed)
+    shown = " and ".join(
+        f"{'≥ ' if cost.at_least else ''}{short_seconds(cost.value)} with {name(one.system)}"
+        for one, cost in timed
+    )
     return f"A question takes {shown}." if timed else ""
 
 

@@ -69,8 +69,8 @@ class Estimator:
         for cell in cells:
             estimate = self.estimate(cell)
             indexes = {one.cell.index_id for one in cell.routed} or {cell.index_id}
-            if indexes <= paid:
-                estimate = estimate.model_copy(update={"index_is_built": True})
+            if indexes <= paid and not estimate.index_is_built:
+                estimate = estimate.model_copy(update={"index_is_shared": True})
             paid |= indexes
             estimates.append(estimate)
         return estimates

@@ -32,6 +32,21 @@ def test_a_table_of_at_most_80_columns_holds_each_run_and_the_total_and_no_run_i
     assert [path.name for path in cli.folder.iterdir()] == ["cache"]
 
 
+def test_an_index_that_another_run_builds_is_not_said_to_be_built(cli: CommandLine) -> None:
+    words = ("estimate", "-c", str(SMOKE), "--set", "matrix.answer.top_k=[1,2]", "--json")
+    first, second = json.loads(cli.call(*words).stdout)["cells"]
+    assert not first["index_is_built"]
+    assert not second["index_is_built"]
+    assert second["index_is_shared"]
+    assert second["left"]["seconds"]["high"] < first["left"]["seconds"]["high"]
+
+
+def test_a_budget_that_is_too_small_for_all_questions_is_told(cli: CommandLine) -> None:
+    words = ("estimate", "-c", str(SMOKE), "--set")
+    assert "of 8 answers" in cli.call(*words, "budget.tokens=500").stdout
+    assert "of 8 answers" not in cli.call(*words, "budget.tokens=9000000").stdout
+
+
 def test_json_holds_each_cell_what_is_left_and_the_total(cli: CommandLine) -> None:
     done = cli.call("estimate", "-c", str(SMOKE), "--json", "--set", "models.generator.provider=openai")
     printed = json.loads(done.stdout)

@@ -1,6 +1,7 @@
 """`rag-harness show`: one query, with what supports its answer."""
 
 import io
+import json
 import shutil
 from pathlib import Path
 
@@ -11,15 +12,23 @@ from harness.cli import show as show_command
 from harness.core.errors import ConfigError
 from harness.core.records import Context, Cost, Evidence, Prediction, Query, Reference, RunRecord, Step, Usage
 from harness.display.text_format import SafeConsole
-from harness.store import RunDir, SampleRow
+from harness.store import RunDir, SampleRow, name_for
 
 EVIL = "[bold]x[/] \x1b[2J\u202e"
 
 
-def show(run: RunDir, query_id: str | None, monkeypatch: pytest.MonkeyPatch, width: int = 100) -> str:
+def show(
+    run: RunDir,
+    query_id: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    width: int = 100,
+    *,
+    full: bool = False,
+    as_json: bool = False,
+) -> str:
     console = SafeConsole(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
     monkeypatch.setattr(show_command, "open_console", lambda: console)
-    show_command.show_run(run.run_id, query_id, run.path.parent)
+    show_command.show_run(run.run_id, query_id, run.path.parent, full=full, as_json=as_json)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
@@ -71,9 +80,34 @@ def test_gold_facts_are_marked_where_they_stand(run: RunDir, monkeypatch: pytest
 
 
 def test_scores_stand_by_evaluator_with_status_and_value(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [line.split() for line in show(run, "q000", monkeypatch).splitlines()]
+    lines = [line.split() for line in show(run, "q000", monkeypatch, full=True).splitlines()]
     assert ["accuracy", "0", "1", "scored"] in lines
     assert ["em", "0", "–", "failed"] in lines  # noqa: RUF001
+
+
+def test_the_main_metrics_come_first_and_full_shows_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0], "Hit@1": [0.0]}))
+    assert "Hit@1" not in show(made, "q000", monkeypatch)
+    assert "Hit@1" in show(made, "q000", monkeypatch, full=True)
+
+
+def test_a_run_is_json_with_its_records_and_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, 0.0]}))
+    queries = json.loads(show(made, None, monkeypatch, as_json=True))["queries"]
+    assert [query["scores"][0]["value"] for query in queries] == [1.0, 0.0]
+    assert all(query["records"] for query in queries)
+
+
+def test_a_run_is_compared_with_another_over_its_questions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = write_run(tmp_path, ScoredRun(scores={"accuracy": [1.0, 0.0]}))
+    assert "rag-harness compare" not in show(made, None, monkeypatch)
+    other = write_run(tmp_path, ScoredRun(system="kg", scores={"accuracy": [1.0, 0.0]}))
+    command = next(line for line in show(made, None, monkeypatch).splitlines() if "rag-harness compare" in line)
+    assert command.split()[-2:] == [name_for(made), name_for(other)]
 
 
 def test_what_was_not_measured_is_no_zero(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:

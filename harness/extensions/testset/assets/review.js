@@ -12,7 +12,11 @@ function progress() {
   const count = (state) => rows.filter((row) => row.state === state).length;
   const failed = count("failed") ? `; ${count("failed")} failed a check, at the end` : "";
   const seen = count("seen") + count("rejected");
-  at("progress").textContent = `${place + 1} of ${rows.length}; ${seen} seen, ${count("rejected")} rejected${failed}`;
+  const kept = rows.filter((row) => row.state === "new" || row.state === "seen");
+  const blank = kept.filter((row) => !row.question).length;
+  const asked = blank ? ` rows, ${kept.length - blank} with a question` : "";
+  at("key-failed").hidden = !count("failed");
+  at("progress").textContent = `${place + 1} of ${rows.length}${asked}; ${seen} seen, ${count("rejected")} rejected${failed}`;
 }
 
 function quote(one) {

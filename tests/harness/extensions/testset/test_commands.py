@@ -50,6 +50,22 @@ def test_a_filled_in_template_is_a_question_file_with_evidence(handbook: Path, t
     assert "0/1" in planned.stdout
 
 
+def test_a_template_quotes_each_kind_of_file_and_no_sentence_or_row_twice(handbook: Path, tmp_path: Path) -> None:
+    (handbook / "leave copy.md").write_text(FACTS["leave.md"])
+    (handbook / "budget.csv").write_text(
+        "Department,Budget 2025 EUR,Owner\nWorkshop and yard,1250000,Yuki Tanabe\n"
+        "Total of all the departments in one row,,\n"
+    )
+    assert CommandLineHere(tmp_path).call("questions", str(handbook), "--template", "asked.csv").returncode == 0
+    rows = read(tmp_path / "asked.csv")
+    quotes = [row["quote"] for row in rows]
+    assert len(set(quotes)) == len(quotes) == 6
+    assert not any("\n" in quote for quote in quotes)
+    few = CommandLineHere(tmp_path).call("questions", str(handbook), "--template", "few.csv", "--n", "2")
+    assert few.returncode == 0
+    assert {Path(row["document"]).suffix for row in read(tmp_path / "few.csv")} == {".md", ".csv"}
+
+
 @pytest.mark.parametrize(("budget", "code"), [((), 3), (("--set", "budget.tokens=1"), 4)])
 def test_where_nothing_survives_the_last_line_names_a_model_and_the_template(
     handbook: Path, tmp_path: Path, budget: tuple[str, ...], code: int

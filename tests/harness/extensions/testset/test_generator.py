@@ -45,7 +45,8 @@ def said(one: Candidate) -> dict[str, bool | None]:
 
 def test_a_candidate_that_passes_has_the_verdict_of_every_check() -> None:
     (one,) = worked(Models(Chat(lambda _: FOUNDED), judge(from_quotes)), [site("single_fact", YARD)])
-    names = ("written", "form", "self_contained", "about", "quotes", "distinct", "follows", "closed_book")
+    by_rule = ("written", "form", "self_contained", "about", "all_rows", "quotes", "distinct")
+    names = (*by_rule, "follows", "closed_book")
     assert said(one) == dict.fromkeys(names, True)
     assert one.evidence[0].fact in YARD.text
 
@@ -63,6 +64,17 @@ def test_a_candidate_that_fails_one_check_is_kept_with_it_and_asked_nothing_more
     (one,) = worked(Models(Chat(lambda _: reply), judge(from_quotes)), [site("single_fact", YARD)])
     assert not one.survives
     assert [name for name, passed in said(one).items() if passed is False] == [failed] == [one.checks[-1].name]
+
+
+def test_progress_counts_the_questions_that_are_kept() -> None:
+    told: list[tuple[int, int]] = []
+    models = Models(Chat(lambda _: draft("The Tarnby yard is old.", "1911", "A2")), judge(from_quotes))
+    orders = [Order("single_fact", 2, [site("single_fact", YARD), site("single_fact", FERRY)])]
+    desk = QuestionGenerator(
+        cast("WriterModels", models), QuestionJudging(models.judge, None), orders, lambda *at: told.append(at)
+    )
+    asyncio.run(desk.work())
+    assert told[-1] == (0, 2)
 
 
 def test_an_answer_that_is_known_without_the_documents_fails() -> None:

@@ -6,6 +6,7 @@ from question_writers import FERRY, YARD
 from harness.core.records import Evidence
 from harness.extensions.testset.text_checks import (
     cannot_agree,
+    check_all_rows,
     check_names_occur,
     check_quotes,
     gives_away,
@@ -154,3 +155,30 @@ def test_a_question_about_what_its_documents_never_name_is_about_nothing() -> No
     assert check_names_occur("Who opened the Orvane Bridge in 1911?", TEXTS.values()).passed is False
     for question in ("Who sold the Tarnby yard?", "How many days of leave are there?", "Does Ms Olvik chair it?"):
         assert check_names_occur(question, TEXTS.values()).passed
+
+
+ROW = "Model: Siskin City; Price EUR: 1450; Best seller: yes"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "quote", "passed"),
+    [
+        ("What is the name of the model with the highest price?", "Siskin City", ROW, False),
+        ("Is Siskin City the most expensive model?", "yes", ROW, False),
+        ("How many models are in the price list?", "7", ROW, False),
+        ("How many euros does Siskin City cost?", "1450", ROW, True),
+        ("Which model is the best seller?", "Siskin City", ROW, True),
+        ("Which is the cheapest, Siskin City or Wren Kids?", "Siskin City", ROW, True),
+        (
+            "Which model has the highest price?",
+            "Siskin City",
+            "Siskin City costs more than any other model.",
+            True,
+        ),
+        ("What is the price of Siskin City?", "1450", ROW, True),
+    ],
+)
+def test_a_superlative_or_a_count_over_a_table_is_not_asked_of_one_row(
+    question: str, answer: str, quote: str, passed: bool
+) -> None:
+    assert check_all_rows(question, answer, [Evidence(doc_id="prices.csv", fact=quote)]).passed is passed

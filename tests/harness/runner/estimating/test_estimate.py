@@ -77,7 +77,7 @@ def test_dollars_are_those_of_the_configured_model_and_unknown_without_a_price(t
 def test_an_index_that_two_cells_share_is_paid_once(tmp_path: Path) -> None:
     shared = cells("matrix.answer.top_k=[1,3]")
     first, second = Estimator(tmp_path, load_prices()).estimate_all(shared)
-    assert (first.index_is_built, second.index_is_built) == (False, True)
+    assert (first.index_is_shared, second.index_is_shared) == (False, True)
     assert most(second.answer.input_tokens) > most(first.answer.input_tokens)
 
 
@@ -111,7 +111,7 @@ def test_an_index_that_a_router_lends_is_paid_by_whoever_comes_first(tmp_path: P
     policy = {"routes": {"comparison": routed}, "otherwise": {"system": "naive"}, "classifier": "rules"}
     found = cells("systems=[naive,router]", f"per_system.router.answer={json.dumps(policy)}")
     first, second = Estimator(tmp_path, load_prices()).estimate_all(found)
-    assert (first.index_is_built, second.index_is_built) == (False, True)
+    assert (first.index_is_shared, second.index_is_shared) == (False, True)
 
 
 def test_a_system_that_says_nothing_is_unknown(tmp_path: Path) -> None:
