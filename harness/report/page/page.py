@@ -33,6 +33,7 @@ from harness.display.text_format import NOTHING, counted, printable, type_name
 from harness.report.leaderboard import Board, board_of
 from harness.report.render.csv import table_csv
 from harness.report.sections import ANSWER, QUESTIONS
+from harness.report.verdict.sentences import size_of
 from harness.report.view import Group
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def _part(chapter: Chapter, prefix: str, explorer: Explorer | None) -> _Part:
         prefix=prefix,
         board=board_of(verdict),
         facts=facts(group),
-        size=f"{counted(len(group.views), 'run')}, {counted(len(group.widest.sample), 'query', 'queries')}",
+        size=f"{counted(len(group.views), 'run')}, {size_of(verdict)}",
         hero=answer.pictures[0] if answer.pictures else None,
         answer=replace(answer, content=replace(answer.content, paragraphs=beyond), pictures=answer.pictures[1:]),
         groups=_questions(chapter, has_explorer=explorer is not None),
