@@ -43,10 +43,7 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
         case Outcome.NOT_ABOVE_BASELINE:
             return f"No system is shown to be better than {_floor(verdict)}, which needs no documents."
         case Outcome.MODEL_CANNOT_ANSWER if verdict.is_by_evidence:
-            rivals, is_open = verdict.systems(*RIVALS), bool(verdict.systems(*OPEN))
-            return (
-                f"By {verdict.metric_title}, use {best}{'' if rivals and not is_open else ' for now'}: {_GUESSES}."
-            )
+            return f"By {verdict.metric_title}, {advice(verdict)}: {_GUESSES}."
         case Outcome.MODEL_CANNOT_ANSWER:
             return f"Use {best} for now, although {_GUESSES}."
         case _ if verdict.systems("not ranked"):
@@ -223,6 +220,22 @@ def _floor(verdict: Verdict) -> str:
 
 def _recommended(verdict: Verdict) -> Standing | None:
     return next((one for one in verdict.standings if one.system == verdict.recommended), None)
+
+
+def advice(verdict: Verdict) -> str:
+    """`use kg for now`; empty if there is nothing to advise."""
+    if verdict.recommended is None or verdict.outcome in {Outcome.NOT_ABOVE_BASELINE, Outcome.ONE_SYSTEM}:
+        return ""
+    stand_in = stand_in_of(verdict)
+    best = name(stand_in[1].system if stand_in else verdict.recommended)
+    is_settled = bool(verdict.systems(*RIVALS)) and not verdict.systems(*OPEN) and verdict.is_by_evidence
+    for_now = verdict.outcome in _UNSETTLED or (verdict.outcome == Outcome.MODEL_CANNOT_ANSWER and not is_settled)
+    return f"use {best}{' for now' if for_now else ''}"
+
+
+def n_compared(verdict: Verdict) -> str:
+    own = _recommended(verdict)
+    return counted(own.n if own else verdict.n_questions, "question")
 
 
 def size_of(verdict: Verdict) -> str:
