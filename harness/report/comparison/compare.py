@@ -23,8 +23,8 @@ from harness.report.comparison.runs import (
     unpaired_pairs,
 )
 from harness.report.labels import dataset_title
-from harness.report.measures import known_measures, margin_choice, ranking_choice
-from harness.report.view import RunView
+from harness.report.measures import candidates_to_rank, known_measures, margin_choice, ranking_choice
+from harness.report.view import Group, RunView
 from harness.statistics import Prices
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
 from harness.statistics.query_values import COSTS, QueryValues
@@ -32,6 +32,8 @@ from harness.store import RunDir
 
 SHOWN_COSTS = ("usd", "tokens", "latency_s")
 """In the order in which they decide which of two runs is cheaper."""
+
+_NO_VALUES = QueryValues({}, frozenset())
 
 
 @dataclass(frozen=True)
@@ -85,24 +87,45 @@ def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: Choice | None =
         what = f"{raced[0]} was in a race, which stops by its results: no other test of it is valid"
         names = shlex.join(one.run.run_id for one in finished)
         raise ConfigError(what, f"see the result of the race: rag-harness report {names}")
-    found = compare_loaded(finished, choice)
+    found = compare_loaded(finished, choice, _reported_metric(finished, choice))
     left = [one.label for one in loaded if one not in finished]
     return replace(found, notes=(*(f"{label} is unfinished and not compared." for label in left), *found.notes))
 
 
-def compare_loaded(runs: Sequence[RunView], choice: Choice) -> Comparison:
-    """`compare_runs` for runs in memory, `choice.against` among them, over the queries they hold."""
+def _reported_metric(runs: Sequence[RunView], choice: Choice) -> str:
+    """The metric by which a report ranks these runs where their baselines show that answers cannot rank; empty
+    elsewhere.
+    """
+    groups = {(str(one.manifest.identity.get("dataset")), one.manifest.has_generator) for one in runs}
+    if choice.measures or choice.query_type or len(groups) > 1 or not any(one.is_baseline for one in runs):
+        return ""
+    # The verdict itself compares loaded runs.
+    from harness.report.verdict.findings import find
+
+    manifests = [one.manifest for one in runs]
+    known = known_measures(evaluation for run in runs for evaluation in run.evaluations)
+    found = find(Group("", "", tuple(runs), (), known, ranking_choice(manifests), margin_choice(manifests)))
+    return found.measure or "" if found.verdict.is_by_evidence else ""
+
+
+def compare_loaded(runs: Sequence[RunView], choice: Choice, ranked_by: str = "") -> Comparison:
+    """`compare_runs` for runs in memory, `choice.against` among them, over the queries they hold. `ranked_by`: the
+    metric that comes first; empty: the one that is named, else evidence found, else another that can rank.
+    """
     against = None
     if choice.against is not None:
         against = [one.run.path.resolve() for one in runs].index(choice.against.path.resolve())
     shared, manifests = shared_queries(runs, against), [run.manifest for run in runs]
     known = known_measures(evaluation for run in runs for evaluation in run.evaluations)
-    first = ranking_choice(manifests).name
-    chosen, repeated = _select_measures(runs, choice.measures, known, first)
+    named = ranking_choice(manifests).name
+    evidence = [one.name for one in known.values() if one.ranks_where_answers_cannot]
+    in_order = candidates_to_rank(named, evidence, known)
+    first = ranked_by or next((name for name in in_order if all(_has(run, name) for run in runs)), named)
+    chosen, repeated = _select_measures(runs, choice.measures, known, first, ranked_by)
     main = [measure.name for measure in chosen]
     if not choice.measures:
         columns = [name for name, measure in known.items() if measure.column]
-        main = [name for name in (first or next(iter(main), ""), *columns, *SHOWN_COSTS) if name in main]
+        main = [name for name in (first or next(iter(main), ""), named, *columns, *SHOWN_COSTS) if name in main]
     competing, with_baselines = beside_baselines(runs, shared)
     apart = tuple(_compared(runs, with_baselines, chosen, wanted=False))
     held = {one.measure.name: one for one in apart}
@@ -164,9 +187,10 @@ def _incomparable(runs: Sequence[RunView], measure: str) -> ConfigError:
 
 
 def _select_measures(
-    runs: Sequence[RunView], wanted: Sequence[str], known: Mapping[str, Measure], first: str
+    runs: Sequence[RunView], wanted: Sequence[str], known: Mapping[str, Measure], first: str, ranked_by: str
 ) -> tuple[list[PairedMeasure], list[str]]:
-    """The metrics to compare, and notes on those that repeat another one. `first`: the metric that ranks.
+    """The metrics to compare, and notes on those that repeat another one. `first`: the metric that ranks;
+    `ranked_by`: one that baselines may lack.
 
     `wanted`; if empty, every metric of which each run has a value: the one that ranks, known ones, unknown ones,
     then costs. Left out are metrics with the same values as an earlier one, and costs that are 0 throughout.
@@ -176,7 +200,7 @@ def _select_measures(
     last = {name: len(rank) + 1 + place for place, name in enumerate(COSTS)}
     names = {name for run in runs for name in run.values}
     ordered = sorted(names, key=lambda name: (rank.get(name, last.get(name, len(rank))), name))
-    common = [name for name in ordered if all(_has(run, name) for run in runs)]
+    common = [name for name in ordered if name == ranked_by or all(_has(run, name) for run in runs)]
     if not common:
         raise ConfigError("the runs have no measure in common", _scored_together(runs))
     for name in wanted:
@@ -190,7 +214,7 @@ def _select_measures(
     shown: list[PairedMeasure] = []
     repeated: dict[str, list[str]] = {}
     for name in common:
-        held = [run.values[name] for run in runs]
+        held = [run.values.get(name, _NO_VALUES) for run in runs]
         if name in COSTS and not any(any(own.values.values()) for own in held):
             continue
         one = paired(name, held, known)
