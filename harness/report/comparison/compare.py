@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,7 +24,7 @@ from harness.report.comparison.runs import (
 )
 from harness.report.labels import dataset_title
 from harness.report.measures import candidates_to_rank, known_measures, margin_choice, ranking_choice
-from harness.report.view import Group, RunView
+from harness.report.view import RunView
 from harness.statistics import Prices
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
 from harness.statistics.query_values import COSTS, QueryValues
@@ -33,6 +33,8 @@ from harness.store import RunDir
 SHOWN_COSTS = ("usd", "tokens", "latency_s")
 """In the order in which they decide which of two runs is cheaper."""
 
+RankedBy = Callable[[Sequence[RunView]], str]
+"""The metric by which a report ranks runs, where that is not the first one that they share; else empty."""
 _NO_VALUES = QueryValues({}, frozenset())
 
 
@@ -71,9 +73,13 @@ class Comparison:
         return self.runs[position].label
 
 
-def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: Choice | None = None) -> Comparison:
+def compare_runs(
+    runs: Sequence[RunDir], prices: Prices, choice: Choice | None = None, ranked_by: RankedBy | None = None
+) -> Comparison:
     """Compare all pairs of runs, or every run with `choice.against`, which need not be among them. Unfinished runs
     are left out, with a note.
+
+    `ranked_by` finds the metric that comes first, unless `choice` names metrics or a query type.
 
     Raises ConfigError for fewer than two finished runs, an unfinished `against`, different data sets, no common
     query, or an unknown metric or query type.
@@ -87,25 +93,10 @@ def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: Choice | None =
         what = f"{raced[0]} was in a race, which stops by its results: no other test of it is valid"
         names = shlex.join(one.run.run_id for one in finished)
         raise ConfigError(what, f"see the result of the race: rag-harness report {names}")
-    found = compare_loaded(finished, choice, _reported_metric(finished, choice))
+    first = ranked_by(finished) if ranked_by and not choice.measures and not choice.query_type else ""
+    found = compare_loaded(finished, choice, first)
     left = [one.label for one in loaded if one not in finished]
     return replace(found, notes=(*(f"{label} is unfinished and not compared." for label in left), *found.notes))
-
-
-def _reported_metric(runs: Sequence[RunView], choice: Choice) -> str:
-    """The metric by which a report ranks these runs where their baselines show that answers cannot rank; empty
-    elsewhere.
-    """
-    groups = {(str(one.manifest.identity.get("dataset")), one.manifest.has_generator) for one in runs}
-    if choice.measures or choice.query_type or len(groups) > 1 or not any(one.is_baseline for one in runs):
-        return ""
-    # The verdict itself compares loaded runs.
-    from harness.report.verdict.findings import find
-
-    manifests = [one.manifest for one in runs]
-    known = known_measures(evaluation for run in runs for evaluation in run.evaluations)
-    found = find(Group("", "", tuple(runs), (), known, ranking_choice(manifests), margin_choice(manifests)))
-    return found.measure or "" if found.verdict.is_by_evidence else ""
 
 
 def compare_loaded(runs: Sequence[RunView], choice: Choice, ranked_by: str = "") -> Comparison:

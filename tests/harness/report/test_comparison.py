@@ -27,7 +27,7 @@ from harness.report.comparison.csv_and_json import (
 )
 from harness.report.comparison.tables import comparison_tables
 from harness.report.comparison.terminal import render_comparison
-from harness.report.verdict.findings import find
+from harness.report.verdict.findings import evidence_that_ranks, find
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
@@ -41,7 +41,7 @@ def right(count: int, n: int = 40) -> list[float]:
 
 
 def compare_runs(runs: Sequence[RunDir], choice: Choice | None = None) -> Comparison:
-    return compare.compare_runs(runs, load_prices(), choice)
+    return compare.compare_runs(runs, load_prices(), choice, evidence_that_ranks)
 
 
 def three_runs(results: Path) -> list[RunDir]:
