@@ -14,6 +14,7 @@ from harness.report.comparison import (
     render_comparison,
     write_comparison,
 )
+from harness.report.verdict.findings import evidence_that_ranks
 from harness.store import find_runs
 
 
@@ -40,7 +41,8 @@ def compare(names: Sequence[str], options: CompareOptions) -> None:
     against = find_runs(options.results, [options.against]) if options.against is not None else []
     choice = Choice(options.measures, options.query_type, next(iter(against), None), options.margin)
     runs = find_runs(options.results, names)
-    comparison = compare_runs(runs, prices_of_runs([*runs, *against], options.prices), choice)
+    prices = prices_of_runs([*runs, *against], options.prices)
+    comparison = compare_runs(runs, prices, choice, evidence_that_ranks)
     written = write_comparison(comparison, options.out) if options.out else None
     console = open_console()
     if options.as_json:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.display import Entry, NumberForm, Quantity, Table, printable
 from harness.report.verdict.sentences import stand_in_of
-from harness.report.verdict.types import Number, Outcome, Standing, Verdict
+from harness.report.verdict.types import OPEN, Number, Outcome, Standing, Verdict
 
 MOST_COLUMNS = 7
 _SCORE, _FIRST_OTHER = 2, 3
@@ -23,6 +23,7 @@ def leaderboard(verdict: Verdict, *, brief: bool = False) -> Table:
         ("", lambda one: _status(verdict, one, brief=brief)),
         *([(verdict.metric_title, lambda one: _score(verdict, one))] if verdict.metric else []),
         *([("against the best", lambda one: _behind(verdict, one))] if has_behind else []),
+        *([(verdict.unranked_title, _unranked)] if verdict.unranked_title else []),
         *_others(verdict),
     ]
     kept = columns[:MOST_COLUMNS] if brief else [*columns, *_details(verdict)]
@@ -37,7 +38,7 @@ def _status(verdict: Verdict, one: Standing, *, brief: bool) -> str:
             return ""
         chosen = "leads" if stand_in_of(verdict) else "choose"
         return chosen if brief else one.status
-    if verdict.outcome == Outcome.INCONCLUSIVE and one.n_missing and one.status == "tied":
+    if verdict.outcome == Outcome.INCONCLUSIVE and one.n_missing and one.status in OPEN:
         return "unknown"
     return one.why if one.status == "not ranked" and one.why and not brief else one.status
 
@@ -81,6 +82,12 @@ def _score(verdict: Verdict, one: Standing) -> Entry:
     if found is None:
         return None
     return Quantity(found.value, found.low, found.high, unit="± %" if verdict.is_share else "±")
+
+
+def _unranked(one: Standing) -> Entry:
+    """With its number of queries, which is not that of the score."""
+    found = one.unranked
+    return None if found is None else Quantity(found.value, n=one.n_unranked, unit="± %")
 
 
 def _behind(verdict: Verdict, one: Standing) -> Entry:

@@ -58,6 +58,19 @@ def ranking_choice(manifests: Sequence[Manifest]) -> RankingChoice:
     return RankingChoice(next((str(name) for name in said if name), ""), "the measure of this data set")
 
 
+def candidates_to_rank(first: str, evidence: Iterable[str], known: Mapping[str, Measure]) -> tuple[str, ...]:
+    """Known metrics in the order in which they are chosen to rank: the named one, evidence found, all others."""
+    merits = (one.name for one in known.values() if is_merit(one))
+    return tuple(name for name in dict.fromkeys((first, *evidence, *merits)) if name in known)
+
+
+def is_merit(measure: Measure) -> bool:
+    """Whether the metric can rank if none is named. Descriptive metrics (length of contexts), those without failed
+    queries and labels cannot.
+    """
+    return measure.failure_value is not None and measure.counts_failures and not measure.labels
+
+
 def margin_choice(manifests: Sequence[Manifest]) -> float:
     """In points: from the configs of these runs if they agree, otherwise the default."""
     wanted, *others = {manifest.config.get("margin", DEFAULT_MARGIN) for manifest in manifests}

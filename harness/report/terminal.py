@@ -12,6 +12,8 @@ from harness.report.chapter import Chapter
 from harness.report.leaderboard import leaderboard
 from harness.report.render.terminal import WIDTH, fits, plain, print_notes, print_table
 from harness.report.sections import ANSWER, BESIDE, NOTES
+from harness.report.verdict.sentences import size_of
+from harness.report.verdict.types import RIVALS
 from harness.store import name_for
 
 BRIEF_WIDTH = 80
@@ -52,9 +54,7 @@ def render_terminal(
 def _print_verdict(chapter: Chapter, console: Console, width: int, known: set[str], *, full: bool) -> None:
     """`known`: notes of earlier chapters, which are not repeated."""
     verdict = chapter.findings.verdict
-    console.print(
-        plain(f"{verdict.dataset}: {counted(verdict.n_queries, 'query', 'queries')}", "dim"), width=width
-    )
+    console.print(plain(f"{verdict.dataset}: {size_of(verdict)}", "dim"), width=width)
     console.print(plain(verdict.headline, "bold"), width=width)
     for sentence in verdict.sentences:
         console.print(plain(sentence), width=width)
@@ -79,7 +79,7 @@ def _narrowed(table: Table, width: int) -> Table:
 def _print_next(chapters: Sequence[Chapter], console: Console) -> None:
     for chapter in chapters[:1]:
         runs = {view.run.run_id: view.run for view in chapter.group.views}
-        ranked = {"recommended", "as good", "tied", "worse"}
+        ranked = {"recommended", *RIVALS}
         names = [name_for(runs[one.run_id]) for one in chapter.findings.verdict.standings if one.status in ranked]
         if names:
             command = f"compare {' '.join(names[:2])}" if len(names) > 1 else f"show {names[0]}"

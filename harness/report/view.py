@@ -219,17 +219,17 @@ class Group:
 
     @property
     def title(self) -> str:
-        return self.dataset if self._has_answers else f"{self.dataset}, without a generator"
+        return self.dataset if self.has_answers else f"{self.dataset}, without a generator"
 
     @property
     def key(self) -> str:
         """What tells it, and its files, from every other group of a report: the same queries may be asked twice,
         with a generator and for retrieval alone.
         """
-        return self.digest[:12] if self._has_answers else f"{self.digest[:12]}-retrieval"
+        return self.digest[:12] if self.has_answers else f"{self.digest[:12]}-retrieval"
 
     @property
-    def _has_answers(self) -> bool:
+    def has_answers(self) -> bool:
         return any(view.manifest.has_generator for view in self.views)
 
     @property

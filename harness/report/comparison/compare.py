@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +23,7 @@ from harness.report.comparison.runs import (
     unpaired_pairs,
 )
 from harness.report.labels import dataset_title
-from harness.report.measures import known_measures, margin_choice, ranking_choice
+from harness.report.measures import candidates_to_rank, known_measures, margin_choice, ranking_choice
 from harness.report.view import RunView
 from harness.statistics import Prices
 from harness.statistics.paired_comparison import MeasureComparison, PairedMeasure, SharedQueries, compare_measure
@@ -32,6 +32,10 @@ from harness.store import RunDir
 
 SHOWN_COSTS = ("usd", "tokens", "latency_s")
 """In the order in which they decide which of two runs is cheaper."""
+
+RankedBy = Callable[[Sequence[RunView]], str]
+"""The metric by which a report ranks runs, where that is not the first one that they share; else empty."""
+_NO_VALUES = QueryValues({}, frozenset())
 
 
 @dataclass(frozen=True)
@@ -69,9 +73,13 @@ class Comparison:
         return self.runs[position].label
 
 
-def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: Choice | None = None) -> Comparison:
+def compare_runs(
+    runs: Sequence[RunDir], prices: Prices, choice: Choice | None = None, ranked_by: RankedBy | None = None
+) -> Comparison:
     """Compare all pairs of runs, or every run with `choice.against`, which need not be among them. Unfinished runs
     are left out, with a note.
+
+    `ranked_by` finds the metric that comes first, unless `choice` names metrics or a query type.
 
     Raises ConfigError for fewer than two finished runs, an unfinished `against`, different data sets, no common
     query, or an unknown metric or query type.
@@ -85,24 +93,30 @@ def compare_runs(runs: Sequence[RunDir], prices: Prices, choice: Choice | None =
         what = f"{raced[0]} was in a race, which stops by its results: no other test of it is valid"
         names = shlex.join(one.run.run_id for one in finished)
         raise ConfigError(what, f"see the result of the race: rag-harness report {names}")
-    found = compare_loaded(finished, choice)
+    first = ranked_by(finished) if ranked_by and not choice.measures and not choice.query_type else ""
+    found = compare_loaded(finished, choice, first)
     left = [one.label for one in loaded if one not in finished]
     return replace(found, notes=(*(f"{label} is unfinished and not compared." for label in left), *found.notes))
 
 
-def compare_loaded(runs: Sequence[RunView], choice: Choice) -> Comparison:
-    """`compare_runs` for runs in memory, `choice.against` among them, over the queries they hold."""
+def compare_loaded(runs: Sequence[RunView], choice: Choice, ranked_by: str = "") -> Comparison:
+    """`compare_runs` for runs in memory, `choice.against` among them, over the queries they hold. `ranked_by`: the
+    metric that comes first; empty: the one that is named, else evidence found, else another that can rank.
+    """
     against = None
     if choice.against is not None:
         against = [one.run.path.resolve() for one in runs].index(choice.against.path.resolve())
     shared, manifests = shared_queries(runs, against), [run.manifest for run in runs]
     known = known_measures(evaluation for run in runs for evaluation in run.evaluations)
-    first = ranking_choice(manifests).name
-    chosen, repeated = _select_measures(runs, choice.measures, known, first)
+    named = ranking_choice(manifests).name
+    evidence = [one.name for one in known.values() if one.ranks_where_answers_cannot]
+    in_order = candidates_to_rank(named, evidence, known)
+    first = ranked_by or next((name for name in in_order if all(_has(run, name) for run in runs)), named)
+    chosen, repeated = _select_measures(runs, choice.measures, known, first, ranked_by)
     main = [measure.name for measure in chosen]
     if not choice.measures:
         columns = [name for name, measure in known.items() if measure.column]
-        main = [name for name in (first or next(iter(main), ""), *columns, *SHOWN_COSTS) if name in main]
+        main = [name for name in (first or next(iter(main), ""), named, *columns, *SHOWN_COSTS) if name in main]
     competing, with_baselines = beside_baselines(runs, shared)
     apart = tuple(_compared(runs, with_baselines, chosen, wanted=False))
     held = {one.measure.name: one for one in apart}
@@ -164,9 +178,10 @@ def _incomparable(runs: Sequence[RunView], measure: str) -> ConfigError:
 
 
 def _select_measures(
-    runs: Sequence[RunView], wanted: Sequence[str], known: Mapping[str, Measure], first: str
+    runs: Sequence[RunView], wanted: Sequence[str], known: Mapping[str, Measure], first: str, ranked_by: str
 ) -> tuple[list[PairedMeasure], list[str]]:
-    """The metrics to compare, and notes on those that repeat another one. `first`: the metric that ranks.
+    """The metrics to compare, and notes on those that repeat another one. `first`: the metric that ranks;
+    `ranked_by`: one that baselines may lack.
 
     `wanted`; if empty, every metric of which each run has a value: the one that ranks, known ones, unknown ones,
     then costs. Left out are metrics with the same values as an earlier one, and costs that are 0 throughout.
@@ -176,7 +191,7 @@ def _select_measures(
     last = {name: len(rank) + 1 + place for place, name in enumerate(COSTS)}
     names = {name for run in runs for name in run.values}
     ordered = sorted(names, key=lambda name: (rank.get(name, last.get(name, len(rank))), name))
-    common = [name for name in ordered if all(_has(run, name) for run in runs)]
+    common = [name for name in ordered if name == ranked_by or all(_has(run, name) for run in runs)]
     if not common:
         raise ConfigError("the runs have no measure in common", _scored_together(runs))
     for name in wanted:
@@ -190,7 +205,7 @@ def _select_measures(
     shown: list[PairedMeasure] = []
     repeated: dict[str, list[str]] = {}
     for name in common:
-        held = [run.values[name] for run in runs]
+        held = [run.values.get(name, _NO_VALUES) for run in runs]
         if name in COSTS and not any(any(own.values.values()) for own in held):
             continue
         one = paired(name, held, known)

@@ -77,6 +77,7 @@ def _of_leads(comparison: Comparison, compared: MeasureComparison, best: int, le
     first, second = (shortened(comparison.label(place)) for place in (best, lead.place))
     points = f"{short_number(100 * lead.difference)} points"
     by = f"{points if compared.measure.is_share else short_number(lead.difference)} in {_title(compared)}"
+    by += " (lower is better)" if compared.measure.higher_is_better is False else ""
     if all(one.is_shown for one in leads):
         whom = second if len(leads) == 1 else "every other run"
         return f"{first} is significantly better than {whom}: {by}, ahead of {second}."
@@ -96,7 +97,8 @@ def _of_leads(comparison: Comparison, compared: MeasureComparison, best: int, le
 
 
 def _title(compared: MeasureComparison) -> str:
-    return printable(compared.measure.title or compared.measure.name, 60)
+    mean = " (mean)" if compared.measure.is_cost else ""
+    return f"{printable(compared.measure.title or compared.measure.name, 60)}{mean}"
 
 
 def _shown(comparison: Comparison) -> list[MeasureComparison]:
@@ -115,7 +117,8 @@ def _brief(comparison: Comparison) -> Table:
             "metrics", "Metrics", ("system",), tuple((printable(run.label, 60),) for run in comparison.runs)
         )
     first, *others = shown[:4]
-    base = ranked_places(first)[0] if comparison.against is None else comparison.against
+    ranked = ranked_places(first)
+    base = ranked[0] if comparison.against is None else comparison.against
     leads = {lead.place: lead for lead in leads_of(first, base)}
     rows = tuple(
         (
@@ -124,7 +127,7 @@ def _brief(comparison: Comparison) -> Table:
             _against(first, leads.get(place)),
             *(_value(one, one.means[place]) for one in others),
         )
-        for place in ranked_places(first)
+        for place in (*ranked, *(at for at in range(len(comparison.runs)) if at not in ranked))
     )
     against = "the best" if comparison.against is None else printable(comparison.label(base), 40)
     header = ("system", _title(first), f"against {against}", *map(_title, others))

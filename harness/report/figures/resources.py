@@ -103,10 +103,11 @@ def _draw(view: RunView, new_figure: NewFigure) -> Drawing:
     figure.legend(*cpu.get_legend_handles_labels(), loc="outside upper right", ncols=4, handlelength=1.8)
     figure.suptitle(wrapped(name_of(view), 100), x=0.01, ha="left", fontsize=9)
     n = sum(map(len, sessions))
+    in_turns = view.manifest.config.get("schedule") == "interleaved" or view.run.race() is not None
     caption = (
         f"CPU and RAM while the run was under way, {counted(n, 'sample')}"
-        f"{f', drawn as means over {number(stretch)} s each' if stretch else ''}. {_tints(sessions)}."
-        f"{_not_sampled(view)}"
+        f"{f', drawn as means over {number(stretch)} s each' if stretch else ''}. "
+        f"{_tints(sessions, in_turns=in_turns)}.{_not_sampled(view)}"
     )
     stem = f"resources--{file_name(view.run.run_id)}"
     return Drawing(stem, f"CPU and RAM over time: {view.label}", caption, _alt(view), figure)
@@ -119,11 +120,12 @@ def _not_sampled(view: RunView) -> str:
     return f" Not sampled, because it runs elsewhere or is not visible: {' and '.join(names)}." if names else ""
 
 
-def _tints(sessions: Sequence[Sequence[ResourceSample]]) -> str:
+def _tints(sessions: Sequence[Sequence[ResourceSample]], *, in_turns: bool) -> str:
     phases = {sample.phase for session in sessions for sample in session}
     said = [tint for phase, tint in _TINTS.items() if phase in phases]
     if len(sessions) > 1:
-        said.append("dotted upright line: the run was interrupted and resumed")
+        paused = "paused while other runs took their turn, or until the command was given again"
+        said.append(f"dotted upright line: {paused if in_turns else 'the run was interrupted and resumed'}")
     told = "; ".join(said)
     return f"{told[:1].upper()}{told[1:]}"
 

@@ -145,6 +145,7 @@ class RunReader:
         return {
             "label": self._view.label,
             "id": self._view.run.run_id,
+            "baseline": self._view.is_baseline,
             "status": statuses,
             "answers": answers,
             "kinds": [self._bits(one) for one in kinds],

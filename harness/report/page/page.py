@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import isfinite
@@ -31,9 +31,11 @@ from harness.display import (
 )
 from harness.display.text_format import NOTHING, counted, printable, type_name
 from harness.report.leaderboard import Board, board_of
+from harness.report.records import ANSWERED
 from harness.report.render.csv import table_csv
 from harness.report.sections import ANSWER, QUESTIONS
-from harness.report.view import Group
+from harness.report.verdict.sentences import advice, n_compared, size_of
+from harness.report.view import Group, RunView
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 _EXPLORER_JS = ("tools", "blocks", "verdicts", "facts", "query", "list", "start")
 _HERE = Path(__file__).parent
+_FEWEST_ANSWERED = 10
 _NARROW_PT = 400
 _READABLE_PX = 9.0
 """No letter of a picture gets smaller: it scrolls sideways instead."""
@@ -77,6 +80,13 @@ class _Part:
     explorer: Explorer | None
 
     @property
+    def recommended_system(self) -> object:
+        """The recommended system with its parameters; None without one."""
+        run_id = self.chapter.findings.verdict.recommended_run
+        found = (view for view in self.chapter.group.views if view.run.run_id == run_id)
+        return next((view.manifest.identity.get("system") for view in found), None)
+
+    @property
     def recommended(self) -> str:
         """Position of the recommended run in the explorer; empty without one."""
         ids = [view.run.run_id for view in self.chapter.group.views]
@@ -105,6 +115,7 @@ def page_html(chapters: Sequence[Chapter], explorers: Mapping[str, Explorer]) ->
             parts=parts,
             explorers=used,
             opens_on=opening_group([chapter.group for chapter in chapters]),
+            elsewhere={part.prefix: list(_elsewhere(part, parts)) for part in parts},
             style=_inline(style, "style"),
             policy=_policy(scripts.values()),
             **{name: _inline(script, "script") for name, script in scripts.items()},
@@ -114,16 +125,31 @@ def page_html(chapters: Sequence[Chapter], explorers: Mapping[str, Explorer]) ->
 
 def opening_group(groups: Sequence[Group]) -> Group | None:
     """The group whose verdict to act on, among those over the data set of the first one: answers, if all systems
-    answered one query at least; otherwise retrieval.
+    answered `_FEWEST_ANSWERED` queries at least; otherwise the one with the most queries done by all systems.
     """
 
-    def usefulness(group: Group) -> int:
-        if not any(view.manifest.has_generator for view in group.views):
-            return 1
+    def usefulness(group: Group) -> tuple[bool, int, bool]:
         systems = [view for view in group.views if not view.is_baseline] or group.views
-        return 2 * any(all(view.has_answer(query_id) for view in systems) for query_id in group.widest.sample)
+        done = RunView.has_answer if group.has_answers else _is_searched
+        n = sum(all(done(view, query_id) for view in systems) for query_id in group.widest.sample)
+        return group.has_answers and n >= _FEWEST_ANSWERED, n, group.has_answers
 
     return max((group for group in groups if group.dataset == groups[0].dataset), key=usefulness, default=None)
+
+
+def _is_searched(view: RunView, query_id: str) -> bool:
+    return view.became(query_id, ANSWERED)
+
+
+def _elsewhere(part: _Part, parts: Iterable[_Part]) -> Iterator[tuple[str, _Part]]:
+    """The advice of other parts over the same data set that recommend another system, each with its part."""
+    own = part.recommended_system
+    for other in parts:
+        advised, group = advice(other.chapter.findings.verdict), other.chapter.group
+        is_same_data = other is not part and group.dataset == part.chapter.group.dataset
+        if own and advised and is_same_data and other.recommended_system != own:
+            step = "Answers" if group.has_answers else "Retrieval"
+            yield f"{step} over {n_compared(other.chapter.findings.verdict)}: {advised}", other
 
 
 def explorer_script() -> str:
@@ -143,7 +169,7 @@ def _part(chapter: Chapter, prefix: str, explorer: Explorer | None) -> _Part:
         prefix=prefix,
         board=board_of(verdict),
         facts=facts(group),
-        size=f"{counted(len(group.views), 'run')}, {counted(len(group.widest.sample), 'query', 'queries')}",
+        size=f"{counted(len(group.views), 'run')}, {size_of(verdict)}",
         hero=answer.pictures[0] if answer.pictures else None,
         answer=replace(answer, content=replace(answer.content, paragraphs=beyond), pictures=answer.pictures[1:]),
         groups=_questions(chapter, has_explorer=explorer is not None),

@@ -23,6 +23,8 @@ _LONGEST_CELL, _LONGEST_TEXT = 200, 4000
 _MOST_NOTES = 3
 _LONGEST_NOTE = 156
 """Two lines."""
+_LEAST_OF_NOTE = 60
+"""Of the sentences before a long last one."""
 
 
 def print_table(table: Table, console: Console, width: int, *, titled: bool = True) -> None:
@@ -45,14 +47,22 @@ def plain(text: str, style: str = "") -> Text:
 def print_notes(
     notes: Sequence[str], console: Console, width: int, *, full: bool, left_out: Sequence[str] = ()
 ) -> None:
-    """The first notes, two lines each, and what `--full` shows besides; `full`: all of them in full."""
-    shown = notes if full else [printable(note, _LONGEST_NOTE) for note in notes[:_MOST_NOTES]]
+    """The first notes, about two lines each, and what `--full` shows besides; `full`: all of them in full."""
+    shown = notes if full else list(map(_cut, notes[:_MOST_NOTES]))
     for note in shown:
         console.print(plain(f"! {note}", "yellow"), width=width)
     hidden = len(notes) - len(shown)
     more = [*left_out, *([counted(hidden, "more note")] if hidden else [])]
     if more:
         console.print(plain(f"{' and '.join(more)}: --full", "dim"), width=width)
+
+
+def _cut(note: str) -> str:
+    """A note of about two lines. Its last sentence, which holds the remedy, stays whole."""
+    said, stop, remedy = note.rpartition(". ")
+    if not stop or len(note) <= _LONGEST_NOTE:
+        return printable(note, _LONGEST_NOTE)
+    return f"{printable(said, max(_LEAST_OF_NOTE, _LONGEST_NOTE - len(remedy) - 1))} {remedy}"
 
 
 def fits(table: Table, width: int) -> bool:

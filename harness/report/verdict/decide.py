@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from harness.display import counted, printable
-from harness.evaluators.score_preconditions import stated_answers
+from harness.evaluators.score_preconditions import is_null, stated_answers
 from harness.report.labels import shortened
 from harness.report.notes import UNFINISHED as UNFINISHED_NOTE
 from harness.report.verdict.baselines import Baseline, Baselines, lead_over
@@ -50,6 +50,8 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
         is_share=ranking.is_share,
         higher_is_better=compared is None or compared.measure.higher_is_better is not False,
         is_by_evidence=bool(ranking.instead_of),
+        unranked_title=ranking.group.display_name(ranking.instead_of) if ranking.instead_of else "",
+        n_unanswerable=_n_unanswerable(ranking),
         margin=ranking.margin,
         lower_baseline=baselines.lower.label if baselines.lower and is_bounded else "",
         upper_baseline=baselines.upper.label if baselines.upper and is_bounded else "",
@@ -64,6 +66,14 @@ def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bo
     )
     verdict = replace(verdict, caveats=tuple(_caveats(ranking, verdict)))
     return replace(verdict, headline=headline(verdict), sentences=sentences(verdict))
+
+
+def _n_unanswerable(ranking: Ranking) -> int:
+    """Queries without an answer in the documents to which the metric applies in no ranked run."""
+    views = [ranking.group.views[position] for position in ranking.entrants]
+    applies = frozenset().union(*(view.values[ranking.measure].expected for view in views))
+    rows = ranking.group.widest.sample.items()
+    return sum(is_null(row.reference) and query_id not in applies for query_id, row in rows)
 
 
 def without_ranking(group: Group, outcome: Outcome, said: str, lines: Sequence[Line] = ()) -> Verdict:
@@ -142,7 +152,9 @@ def _choice(ranking: Ranking, baselines: Baselines) -> Choice:
     else:
         choice = _choice_of_tests(ranking)
     if ranking.instead_of or baselines.cannot_rank:
-        return replace(choice, outcome=Outcome.MODEL_CANNOT_ANSWER)
+        # Of too few queries nothing is known about the model either.
+        is_few = bool(ranking.instead_of) and choice.outcome == Outcome.TOO_FEW
+        return choice if is_few else replace(choice, outcome=Outcome.MODEL_CANNOT_ANSWER)
     if baselines.lower is None or _is_above(ranking, choice.place, baselines.lower):
         return choice
     if race is None and choice.place != best and _is_above(ranking, best, baselines.lower):

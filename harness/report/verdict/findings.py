@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.report.comparison.compare import Comparison
+from harness.report.measures import known_measures, margin_choice, ranking_choice
 from harness.report.verdict.baselines import NO_BASELINES, Baseline, Baselines, baselines_of
 from harness.report.verdict.decide import verdict_of, why_no_entrant, why_nothing_ranks, without_ranking
 from harness.report.verdict.ranking import Ranking, rank_runs, ranking_evidence
@@ -115,6 +116,19 @@ def find(group: Group, measure: str | None = None, margin: float | None = None) 
     else:
         verdict = verdict_of(ranking, baselines, lines, first.measure)
     return Findings(verdict, order, ranking, baselines, first.measure, rows)
+
+
+def evidence_that_ranks(views: Sequence[RunView]) -> str:
+    """The retrieval metric by which a report ranks these runs because their baselines show that answers cannot;
+    empty elsewhere.
+    """
+    groups = {(str(one.manifest.identity.get("dataset")), one.manifest.has_generator) for one in views}
+    if len(groups) > 1 or not any(one.is_baseline for one in views):
+        return ""
+    manifests = [one.manifest for one in views]
+    known = known_measures(evaluation for view in views for evaluation in view.evaluations)
+    found = find(Group("", "", tuple(views), (), known, ranking_choice(manifests), margin_choice(manifests)))
+    return found.measure or "" if found.verdict.is_by_evidence else ""
 
 
 def _lines(

@@ -12,7 +12,7 @@ from harness.core.records import RaceRecord
 from harness.display import printable
 from harness.protocols import Measure
 from harness.report.comparison.compare import SHOWN_COSTS, Choice, Comparison, compare_loaded
-from harness.report.measures import DEFAULT_MARGIN
+from harness.report.measures import DEFAULT_MARGIN, candidates_to_rank, is_merit
 from harness.report.quantities import why_no_price
 from harness.report.view import Group, RunView
 from harness.statistics import NATURAL, OVERALL
@@ -288,20 +288,13 @@ def _own_measure(group: Group, places: Sequence[int]) -> str | None:
     evidence = [measure.name for measure in ranking_evidence([group.views[place] for place in scored], known)]
     held = {
         name: found
-        for name in dict.fromkeys((first, *evidence, *(one.name for one in known.values() if is_merit(one))))
-        if name in known and (found := _with_one_way(group, scored, name))
+        for name in candidates_to_rank(first, evidence, known)
+        if (found := _with_one_way(group, scored, name))
     }
     fitting = [
         name for name, found in held.items() if len(found) == len(scored) or (name == first and len(found) > 1)
     ]
     return next(iter(fitting or held), None)
-
-
-def is_merit(measure: Measure) -> bool:
-    """Whether the metric can rank if none is named. Descriptive metrics (length of contexts), those without failed
-    queries and labels cannot.
-    """
-    return measure.failure_value is not None and measure.counts_failures and not measure.labels
 
 
 def _with_one_way(group: Group, places: Sequence[int], measure: str) -> list[int]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from harness.display import counted, short_number, short_seconds
 from harness.report.labels import shortened
-from harness.report.verdict.types import UNFINISHED, Number, Outcome, Standing, Verdict
-from harness.statistics.confidence_intervals import ENOUGH
+from harness.report.verdict.types import OPEN, RIVALS, UNFINISHED, Number, Outcome, Standing, Verdict
+from harness.statistics.confidence_intervals import ENOUGH, FEWEST
 
 _LONGEST_NAME = 40
 _CHEAPER = {"usd": "costs {} less", "tokens": "uses {} fewer tokens", "latency_s": "is {} faster"}
@@ -31,7 +31,7 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
     best, score = name(verdict.recommended), scored(verdict, _recommended(verdict))
     match verdict.outcome:
         case Outcome.CLEAR_WINNER:
-            rivals = verdict.systems("as good", "tied", "worse")
+            rivals = verdict.systems(*RIVALS)
             is_left = any(one.status == "not ranked" and one.why != UNFINISHED for one in verdict.standings)
             others = name(rivals[0]) if len(rivals) == 1 else f"every other {'ranked ' if is_left else ''}system"
             return f"Use {best} ({score}): it is significantly better than {others}."
@@ -43,7 +43,7 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
         case Outcome.NOT_ABOVE_BASELINE:
             return f"No system is shown to be better than {_floor(verdict)}, which needs no documents."
         case Outcome.MODEL_CANNOT_ANSWER if verdict.is_by_evidence:
-            return f"By {verdict.metric_title}, use {best}: {_GUESSES}."
+            return f"By {verdict.metric_title}, {advice(verdict)}: {_GUESSES}."
         case Outcome.MODEL_CANNOT_ANSWER:
             return f"Use {best} for now, although {_GUESSES}."
         case _ if verdict.systems("not ranked"):
@@ -71,8 +71,10 @@ def _unsettled(verdict: Verdict) -> str:
         return f"Use {best} for now. Inconclusive: {name(most.system)} has no value for {missing}."
     if verdict.outcome == Outcome.TOO_FEW:
         own = _recommended(verdict)
-        questions = counted(own.n if own else verdict.n_questions, "question is", "questions are")
-        return f"Use {best} for now ({score}): {questions} too few to be sure."
+        n = own.n if own else verdict.n_questions
+        if n < FEWEST:
+            return f"Use {best} for now ({score}): {counted(n, 'question')} cannot show which system is better."
+        return f"Use {best} for now ({score}): {counted(n, 'question is', 'questions are')} too few to be sure."
     if rival := _equal_rival(verdict):
         return f"Use {best} for now ({score}): {name(rival)} has the same score."
     return f"Use {best} for now: it leads with {score}, but that may be chance."
@@ -86,7 +88,7 @@ def sentences(verdict: Verdict) -> tuple[str, ...]:
 def _sentences(verdict: Verdict) -> Iterator[str]:
     if verdict.outcome == Outcome.NOTHING_RIGHT:
         yield "See the failed questions in the report: the model, the prompt or the reference answers may not fit."
-    if verdict.outcome == Outcome.MODEL_CANNOT_ANSWER:
+    if verdict.outcome == Outcome.MODEL_CANNOT_ANSWER or verdict.is_by_evidence:
         few = verdict.n_questions < ENOUGH
         yield f"{'More questions or a' if few else 'A'} stronger model may show which system answers better."
         if not verdict.is_by_evidence:
@@ -113,7 +115,8 @@ def _failing(verdict: Verdict) -> str:
     if stand_in := stand_in_of(verdict):
         other = stand_in[1]
         return (
-            f"Until then use {name(other.system)}: it is tied and failed on {100 * (other.failed or 0.0):.0f} %."
+            f"Until then use {name(other.system)}: it is not shown to be worse and failed on "
+            f"{100 * (other.failed or 0.0):.0f} %."
         )
     most = max(found, key=lambda one: one.failed or 0.0)
     said = (
@@ -123,11 +126,11 @@ def _failing(verdict: Verdict) -> str:
 
 
 def stand_in_of(verdict: Verdict) -> tuple[Standing, Standing] | None:
-    """The recommended run, if it often fails, and a tied one that does not."""
+    """The recommended run, if it often fails, and one that does not and is not shown to be worse."""
     own = _recommended(verdict)
     if verdict.outcome not in _UNSETTLED or own is None or (own.failed or 0.0) < _OFTEN:
         return None
-    tied = [one for one in verdict.standings if one.status == "tied" and (one.failed or 0.0) < _OFTEN]
+    tied = [one for one in verdict.standings if one.status in OPEN and (one.failed or 0.0) < _OFTEN]
     return (own, tied[0]) if tied else None
 
 
@@ -138,7 +141,7 @@ def _difference(verdict: Verdict) -> str:
     if verdict.outcome == Outcome.INCONCLUSIVE:
         return ""
     own = _recommended(verdict)
-    rivals = [one for one in verdict.standings if one.status in {"as good", "tied", "worse"} and one.score]
+    rivals = [one for one in verdict.standings if one.status in RIVALS and one.score]
     if own is None or own.score is None or not rivals:
         return ""
     other = rivals[0]
@@ -172,7 +175,7 @@ def _risk(verdict: Verdict) -> str:
 
 
 def _costs(verdict: Verdict) -> str:
-    found = [one for one in verdict.standings if one.status in {"recommended", "as good", "tied"}]
+    found = [one for one in verdict.standings if one.status in {"recommended", "as good", *OPEN}]
     worth = sorted(found, key=lambda one: one.status != "recommended")[:2]
     dollars = [(one, one.usd_per_1000) for one in worth if one.usd_per_1000 is not None]
     if any(cost.value for _, cost in dollars):
@@ -208,7 +211,7 @@ def _more(verdict: Verdict) -> str:
 
 def _equal_rival(verdict: Verdict) -> str:
     """Another run with the same score as the recommended one; empty if there is none."""
-    own, rivals = _recommended(verdict), [one for one in verdict.standings if one.status in {"as good", "tied"}]
+    own, rivals = _recommended(verdict), [one for one in verdict.standings if one.status in {"as good", *OPEN}]
     if own is None or own.score is None or not rivals or rivals[0].score is None:
         return ""
     return rivals[0].system if abs(own.score.value - rivals[0].score.value) <= _EQUAL else ""
@@ -222,6 +225,29 @@ def _floor(verdict: Verdict) -> str:
 
 def _recommended(verdict: Verdict) -> Standing | None:
     return next((one for one in verdict.standings if one.system == verdict.recommended), None)
+
+
+def advice(verdict: Verdict) -> str:
+    """`use kg for now`; empty if there is nothing to advise."""
+    if verdict.recommended is None or verdict.outcome in {Outcome.NOT_ABOVE_BASELINE, Outcome.ONE_SYSTEM}:
+        return ""
+    stand_in = stand_in_of(verdict)
+    best = name(stand_in[1].system if stand_in else verdict.recommended)
+    is_settled = bool(verdict.systems(*RIVALS)) and not verdict.systems(*OPEN) and verdict.is_by_evidence
+    for_now = verdict.outcome in _UNSETTLED or (verdict.outcome == Outcome.MODEL_CANNOT_ANSWER and not is_settled)
+    return f"use {best}{' for now' if for_now else ''}"
+
+
+def n_compared(verdict: Verdict) -> str:
+    own = _recommended(verdict)
+    return counted(own.n if own else verdict.n_questions, "question")
+
+
+def size_of(verdict: Verdict) -> str:
+    """`26 queries, 3 of them unanswerable and not ranked`."""
+    said = counted(verdict.n_queries, "query", "queries")
+    left = verdict.n_unanswerable
+    return f"{said}, {left:,} of them unanswerable and not ranked" if left else said
 
 
 def name(label: str) -> str:

@@ -16,6 +16,7 @@ from harness.report.verdict.ranking import Ranking, has_values, why_not_comparab
 from harness.report.verdict.types import UNFINISHED, Choice, Number, Standing, Status
 from harness.report.view import Group, RunView
 from harness.statistics import NATURAL, OVERALL, Aggregate
+from harness.statistics.confidence_intervals import FEWEST
 from harness.statistics.cost import TIMES, is_lower_bound
 from harness.statistics.query_values import COSTS
 
@@ -90,16 +91,28 @@ def standings(
     for line in lines:
         position = group.views.index(line.view) if line.view else -1
         if ranking is None or choice is None or position not in ranking.entrants:
-            yield _standing(group, line, *_why_unranked(line, ranking))
+            found = _standing(group, line, *_why_unranked(line, ranking))
+            yield _with_unranked(found, line, ranking)
             continue
         place, compared = ranking.entrants.index(position), ranking.ranked
-        found = _standing(group, line, _status(place, choice, ranking))
+        found = _with_unranked(_standing(group, line, _status(place, choice, ranking)), line, ranking)
         if compared is not None:
             found = replace(found, n_missing=compared.n_missing[place])
             if place in leads:
                 is_same = place in ranking.identical(ranking.order[0])
                 found = replace(found, behind=Number(0.0) if is_same else Number(*leads[place].gap(compared)))
         yield found
+
+
+def _with_unranked(standing: Standing, line: Line, ranking: Ranking | None) -> Standing:
+    """With its mean by the metric that should rank and cannot."""
+    if ranking is None or line.view is None or not ranking.instead_of:
+        return standing
+    row = line.view.row_beside(ranking.instead_of, line.row)
+    if row is None or row.mean is None:
+        return standing
+    n = row.n_expected // line.view.frame.repeats
+    return replace(standing, unranked=Number(row.mean, row.ci_low, row.ci_high), n_unranked=n)
 
 
 def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
@@ -109,7 +122,9 @@ def _status(place: int, choice: Choice, ranking: Ranking) -> Status:
         return "baseline"
     if place in choice.as_good:
         return "as good"
-    return "worse" if place in ranking.beaten and ranking.race is None else "tied"
+    if place in ranking.beaten and ranking.race is None:
+        return "worse"
+    return "too few" if ranking.ranked is not None and ranking.ranked.n_common < FEWEST else "tied"
 
 
 def _why_unranked(line: Line, ranking: Ranking | None) -> tuple[Status, str]:

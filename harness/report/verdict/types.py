@@ -40,7 +40,12 @@ class Outcome(StrEnum):
 
 UNFINISHED = "unfinished"
 """Why an unfinished run is not ranked."""
-Status = Literal["recommended", "as good", "tied", "worse", "baseline", "not ranked"]
+Status = Literal["recommended", "as good", "tied", "too few", "worse", "baseline", "not ranked"]
+"""`too few`: over so few queries no difference can be significant, so it is not called tied."""
+OPEN: tuple[Status, ...] = ("tied", "too few")
+"""Neither shown to be worse than the best run nor as good."""
+RIVALS: tuple[Status, ...] = ("as good", *OPEN, "worse")
+"""Ranked and not recommended."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,9 @@ class Standing:
     """Queries in the score; those with the same text count once."""
     n_missing: int = 0
     """Queries among them without a value, which count as the worst."""
+    unranked: Number | None = None
+    """Where retrieval ranks: its mean by the metric that should rank and cannot, over `n_unranked` queries."""
+    n_unranked: int = 0
     behind: Number | None = None
     """Its score less that of the best run; its interval is for this comparison alone."""
     columns: dict[str, float | None] = field(default_factory=dict)
@@ -133,6 +141,8 @@ class Verdict:
     headline: str
     sentences: tuple[str, ...]
     """At most three."""
+    n_unanswerable: int = 0
+    """Queries without an answer in the documents that are in no score by which runs are ranked."""
     metric: str = ""
     metric_title: str = ""
     metric_reason: str = ""
@@ -140,6 +150,8 @@ class Verdict:
     higher_is_better: bool = True
     is_by_evidence: bool = False
     """Whether retrieval ranks the runs because answers cannot."""
+    unranked_title: str = ""
+    """The metric that should rank and cannot; empty: the one that should rank does."""
     lower_baseline: str = ""
     """The better of the best constant answer and the baselines without documents."""
     upper_baseline: str = ""

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from command_line import SMOKE, CommandLine, CommandLineHere
 
+from harness.cli import demo_report
+
 
 @pytest.fixture
 def cli(tmp_path: Path) -> CommandLine:
@@ -154,3 +156,19 @@ def test_a_mistake_in_any_of_several_configs_is_one_line_before_the_first_runs(c
     broken.write_text("prices: own.yaml\n")
     assert "different `prices`" in cli.refused("run", "-c", str(retrieval), "-c", str(broken))
     assert not list(cli.folder.glob("results/demo--*"))
+
+
+def test_the_demo_prints_the_verdicts_that_were_published_with_its_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "report.html"
+    page.write_text("<html>")
+    monkeypatch.setattr(demo_report, "shipped_report", lambda: page)
+    verdict = {"dataset": "demo", "headline": "Use kg [62 % right]."}
+    for published, n in ((None, 0), ([verdict], 1)):
+        if published is not None:
+            (tmp_path / "verdict.json").write_text(json.dumps(published))
+        demo_report.open_finished_report(in_browser=False)
+        shown = capsys.readouterr().out
+        assert shown.count("demo: Use kg [62 % right].") == n
+        assert str(page) in shown

@@ -79,6 +79,9 @@ def test_an_interruption_and_a_phase_are_named_where_they_are(make_run: MakeRun)
     (broken,) = [one.caption for stem, one in twice.items() if stem.startswith("resources--")]
     assert "interrupted" not in whole
     assert "dotted upright line: the run was interrupted" in broken
+    in_turns = {"schedule": "interleaved"}
+    turns = drawn(chapter_of(make_run(system="kg", types=SMALL, sessions=(8, 4), config=in_turns)), "resources")
+    assert not any("interrupted" in one.caption for one in turns.values())
     assert "Blue tint: the index is built; yellow tint: queries are answered" in whole
     unbuilt = drawn(chapter_of(make_run(system="recursive", types=SMALL, sessions=(3,))), "resources")
     (answering,) = [one.caption for stem, one in unbuilt.items() if stem.startswith("resources--")]

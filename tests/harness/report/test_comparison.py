@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from paired_runs import FAILED, IMPUTED, NOT_APPLICABLE, ScoredRun, Value, write_run
+from report_groups import group_of
 from rich.console import Console
 
 from harness.core.errors import ConfigError
@@ -25,6 +27,7 @@ from harness.report.comparison.csv_and_json import (
 )
 from harness.report.comparison.tables import comparison_tables
 from harness.report.comparison.terminal import render_comparison
+from harness.report.verdict.findings import evidence_that_ranks, find
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
 
@@ -38,7 +41,7 @@ def right(count: int, n: int = 40) -> list[float]:
 
 
 def compare_runs(runs: Sequence[RunDir], choice: Choice | None = None) -> Comparison:
-    return compare.compare_runs(runs, load_prices(), choice)
+    return compare.compare_runs(runs, load_prices(), choice, evidence_that_ranks)
 
 
 def three_runs(results: Path) -> list[RunDir]:
@@ -454,3 +457,28 @@ def test_of_seconds_nobody_knows_what_a_point_is(tmp_path: Path) -> None:
     (row,) = rows_of(comparison_csv(comparison))
     assert row["as_good"] == ""
     assert "within" not in shown(comparison)
+
+
+EVIDENCE = "fact_Recall@4000c"
+
+
+def test_the_metric_that_ranks_in_a_report_comes_first(tmp_path: Path) -> None:
+    searched = [
+        ScoredRun(
+            system=name, scores={"missed_evidence": right(40 - found), EVIDENCE: right(found)}, measure="accuracy"
+        )
+        for name, found in (("naive", 30), ("kg", 34))
+    ]
+    keys: dict[str, Any] = {"gold": ("No", "No", "Yes", "a", "b", "No", "Yes", "c"), "cites": ("d1", "d2")}
+    answered = [
+        ScoredRun(system="naive", scores={"accuracy": right(2, 8), EVIDENCE: right(1, 8)}, **keys),
+        ScoredRun(system="kg", scores={"accuracy": right(1, 8), EVIDENCE: right(8, 8)}, **keys),
+        ScoredRun(
+            system="gold", scores={"accuracy": right(4, 8)}, baseline="It is given the gold evidence.", **keys
+        ),
+    ]
+    for name, plans in (("searched", searched), ("answered", answered)):
+        runs = [write_run(tmp_path / name, plan) for plan in plans]
+        compared, group = compare_runs(runs), group_of(*runs)
+        assert compared.main[0] == compared.measures[0].measure.name == find(group).measure == EVIDENCE
+    assert len(compare_runs(runs, Choice(("accuracy",))).measures) == 1

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from explorer_page import write_page
 from explorer_runs import Answers, Asked, Said, explorer_of, record, score
+from paired_runs import ScoredRun, write_run
 
 from harness.core.records import Failure
 from harness.report import load_chapters, write_report
@@ -64,12 +65,12 @@ def test_vectors_from_the_cache_are_said_to_have_shortened_a_time(tmp_path: Path
 @pytest.mark.parametrize(
     ("is_retrieval_first", "naive", "kg", "opens_on"),
     [
-        (True, {"missing": 19}, {"missing": 18}, "multihop_rag"),
-        (True, {"missing": 20}, {}, "multihop_rag, without a generator"),
-        (False, {"missing": 19}, {"failing": 1, "missing": 18}, "multihop_rag, without a generator"),
+        (True, {"missing": 10}, {"missing": 9}, "multihop_rag"),
+        (True, {"missing": 11}, {}, "multihop_rag, without a generator"),
+        (False, {"missing": 10}, {"failing": 1, "missing": 9}, "multihop_rag, without a generator"),
     ],
 )
-def test_a_page_of_two_steps_opens_on_answers_if_all_systems_answered_one_query(
+def test_a_page_of_two_steps_opens_on_answers_if_all_systems_answered_ten_queries(
     tmp_path: Path,
     open_file: OpenFile,
     make_run: Callable[..., RunDir],
@@ -93,3 +94,22 @@ def test_a_page_of_two_steps_opens_on_answers_if_all_systems_answered_one_query(
     other = next(one for one in page.get_by_role("tab").all() if one.inner_text() != opens_on)
     other.click()
     assert page.get_by_role("tab", selected=True).all_inner_texts() == [other.inner_text()]
+
+
+def test_the_button_shows_questions_that_any_system_failed(tmp_path: Path, open_file: OpenFile) -> None:
+    """Also one that the recommended system got right; baselines do not count."""
+    scores = {"naive": [1.0] * 9 + [0.0] * 3, "kg": [1.0] * 12, "closed-book": [0.0] * 12}
+    runs = [
+        write_run(
+            tmp_path,
+            ScoredRun(system=name, scores={"accuracy": own}, baseline="no documents" if "-" in name else ""),
+        )
+        for name, own in scores.items()
+    ]
+    page = open_file(write_report(load_chapters(runs, load_prices()), tmp_path / "out"))
+    page.wait_for_selector("[data-ready]", state="attached")
+    page.locator("a.button").first.click()
+    page.wait_for_function("document.querySelector('.ex-count').textContent.includes(' of ')")
+    assert page.locator(".ex-count").text_content() == "3 of 12 queries"
+    chosen = [page.locator(f".ex-field-{side} select").input_value() for side in ("a", "b")]
+    assert chosen[0] != chosen[1]

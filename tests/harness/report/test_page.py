@@ -6,6 +6,7 @@ import itertools
 import re
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -246,3 +247,18 @@ def luminance(colour: str) -> float:
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_tabs_that_recommend_different_systems_name_each_other(tmp_path: Path) -> None:
+    one, other = {"kg": (1, 1, 1, 0), "naive": (1, 0, 0, 0)}, {"naive": (1, 1, 1, 0), "kg": (1, 0, 0, 0)}
+
+    def tabs_named(second: dict[str, Sequence[float]], folder: str) -> list[str]:
+        parts = [
+            chapter(tmp_path / folder / "a", {**one}),
+            chapter(tmp_path / folder / "b", second, digest="e" * 64),
+        ]
+        hrefs = Read(page_html(parts, {})).values("href")
+        return [href for href in hrefs if href in {"#g0-top", "#g1-top"}]
+
+    assert tabs_named({**other}, "other") == ["#g1-top", "#g0-top"]
+    assert tabs_named({**one}, "same") == []

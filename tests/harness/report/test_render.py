@@ -14,7 +14,7 @@ from harness.display import Content, Entry, Quantity, Section, Table, format_val
 from harness.report.render.csv import table_csv
 from harness.report.render.latex import latex, table_latex
 from harness.report.render.markdown import section_lines, table_markdown
-from harness.report.render.terminal import fits, print_table
+from harness.report.render.terminal import fits, print_notes, print_table
 
 SHARE = Quantity(0.123, 0.1, 0.2, unit="share")
 EVIL = "[bold]x[/] <script>|a|</script> $x^2$ \\input{/etc/passwd} \x1b[2J"
@@ -146,3 +146,13 @@ def test_no_line_of_a_command_ends_its_block_in_markdown() -> None:
     fence = lines[2].removesuffix("sh")
     assert set(fence) == {"~"}
     assert [line for line in lines if line.startswith(fence)] == [f"{fence}sh", fence]
+
+
+def test_the_remedy_at_the_end_of_a_long_note_is_not_cut() -> None:
+    remedy = "Run `rag-harness evaluate` on all of them with the same --set."
+    console = Console(file=io.StringIO(), width=300)
+    print_notes([f"{'These runs were scored in other ways, ' * 9}. {remedy}"], console, 300, full=False)
+    assert isinstance(console.file, io.StringIO)
+    (line,) = console.file.getvalue().splitlines()
+    assert line.endswith(remedy)
+    assert len(line) < 160

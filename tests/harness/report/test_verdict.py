@@ -221,8 +221,39 @@ def test_then_evidence_found_ranks_if_the_runs_have_it(tmp_path: Path) -> None:
     ]
     found = verdict(tmp_path / "own", *plans)
     assert (found.outcome, found.recommended) == (Outcome.MODEL_CANNOT_ANSWER, "kg")
+    assert [(one.unranked.value, one.n_unranked) for one in found.standings if one.unranked] == [
+        (0.125, 8),
+        (0.25, 8),
+        (0.5, 8),
+    ]
     assert (found.metric, found.is_by_evidence) == (evidence, True)
     assert verdict(tmp_path / "asked", *plans, measure="accuracy").metric == "accuracy"
+
+
+@pytest.mark.parametrize(("n", "status"), [(4, "too few"), (8, "tied")])
+def test_evidence_found_on_too_few_queries_ranks_only_for_now(tmp_path: Path, n: int, status: str) -> None:
+    evidence = "fact_Recall@4000c"
+    keys: dict[str, Any] = {"gold": ("No", "No", "Yes", "a", "b", "No", "Yes", "c"), "cites": OWN}
+    scores = {"naive": n - 1, "kg": n, "community": n}
+    plans = [
+        *(
+            ScoredRun(system=name, scores={"accuracy": right(1, n), evidence: right(found, n)}, **keys)
+            for name, found in scores.items()
+        ),
+        ScoredRun(system="gold", scores={"accuracy": right(n // 2, n)}, baseline=GOLD, **keys),
+    ]
+    found = verdict(tmp_path, *plans)
+    assert (found.outcome, found.is_by_evidence) == (Outcome.TOO_FEW, True)
+    assert {one.status for one in found.standings[1:3]} == {status}
+
+
+def test_unanswerable_queries_that_the_metric_does_not_rank_are_counted(tmp_path: Path) -> None:
+    values: list[Value] = [1.0, NOT_APPLICABLE] * 20
+    keys: dict[str, Any] = {"gold": ("Yes", "Insufficient information."), "cites": OWN}
+    plans = [ScoredRun(system=name, scores={"fact_Recall@4000c": values}, **keys) for name in ("naive", "kg")]
+    found = verdict(tmp_path / "evidence", *plans)
+    assert (found.n_queries, found.n_unanswerable) == (40, 20)
+    assert verdict(tmp_path / "answers", *by_accuracy({"naive": right(9, 40)}, **keys)).n_unanswerable == 0
 
 
 def test_without_evidence_in_the_queries_gold_is_no_upper_baseline(tmp_path: Path) -> None:

@@ -111,20 +111,16 @@ class Explorer {
     this.inputs.words.focus();
   }
 
-  /** The queries that a run got wrong or failed, the most telling first. */
+  /** The queries that any system got wrong or failed; that run is shown as A. */
   async failed(run) {
     await this.clear();
     const { core, inputs } = this;
     if (core.runs[run]) {
       inputs.a.value = String(run);
-      inputs.b.value = String(run);
+      if (inputs.b.value === inputs.a.value) inputs.b.value = "0";
     }
-    if (core.kinds.length) {
-      inputs.kind.value = "0";
-      inputs.of.value = core.runs[run] ? String(run) : "";
-    } else if (this.measure && this.measure.binary) {
-      inputs.relation.value = "bothWrong";
-    }
+    if (core.kinds.length) inputs.kind.value = "0";
+    else if (this.measure && this.measure.binary) inputs.relation.value = "anyWrong";
     await this.refresh();
   }
 
@@ -182,7 +178,7 @@ class Explorer {
     const [relation, status] = [inputs.relation.value, inputs.status.value];
     const [kind, bit] = inputs.kind.value.split(" ");
     const wanted = bit === undefined ? -1 : 1 << Number(bit);
-    const of = inputs.of.value === "" ? core.runs : [core.runs[Number(inputs.of.value)]];
+    const of = inputs.of.value === "" ? this.systems : [core.runs[Number(inputs.of.value)]];
     const haystacks = words.length ? this.haystacks() : [];
     const fits = (query) =>
       (type === null || core.queries.type[query] === type) &&
@@ -228,7 +224,19 @@ class Explorer {
     return runs.some((run) => run.status[query] & STATUS[status]);
   }
 
+  /** The runs that are no baselines, or all if there are only baselines. */
+  get systems() {
+    const found = this.core.runs.filter((run) => !run.baseline);
+    return found.length ? found : this.core.runs;
+  }
+
   relates(query, relation) {
+    if (relation === "anyWrong") {
+      return this.systems.some((run) => {
+        const cell = this.cell(this.core.runs.indexOf(run), query);
+        return cell.value !== null && rightness(cell, this.measure) < 1;
+      });
+    }
     const lead = this.lead(query);
     if (relation === "better") return lead > 0;
     if (relation === "worse") return lead !== null && lead < 0;

@@ -22,10 +22,10 @@ async function mount(root) {
 
 /** Shows what the address names: a query, or the questions that failed. */
 async function follow() {
-  const failed = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)))?.dataset.of;
-  if (failed !== undefined && failed !== "") {
+  const recommended = location.hash ? document.getElementById(decodeURIComponent(location.hash.slice(1)))?.dataset.of : undefined;
+  if (recommended !== undefined) {
     const own = explorers.find((one) => one.root.closest("[data-of]")?.id === location.hash.slice(1));
-    await own?.failed(Number(failed));
+    await own?.failed(recommended === "" ? -1 : Number(recommended));
   }
   const asked = new URLSearchParams(location.hash.slice(1));
   const id = asked.get("q");

@@ -11,6 +11,7 @@ const RELATIONS = {
   wrongRight: "A wrong and B right",
   bothRight: "both right",
   bothWrong: "both wrong",
+  anyWrong: "any system wrong",
   better: "A better than B",
   worse: "B better than A",
   differ: "they differ",
