@@ -66,7 +66,9 @@ def test_what_make_runs_for_each_line_of_the_readme_can_be_typed() -> None:
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: str(path.relative_to(REPOSITORY)))
 def test_the_command_of_each_run_of_a_shipped_config_plans_that_run_again(path: Path) -> None:
     """Over the demo, because the data of the config may not be here."""
-    over_demo = bench_config(path, settings=["dataset={sample: {per_type: 1}}", "matrix.dataset.name=[demo]", FAKE])
+    over_demo = bench_config(
+        path, settings=["dataset={sample: {per_type: 1}}", "matrix.dataset.name=[demo]", FAKE]
+    )
     for cell in plan_cells(over_demo):
         words = shlex.split(run_command(build_manifest(cell)))
         (again,) = plan_cells(load_config(None, words[3::2]))
