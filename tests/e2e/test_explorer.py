@@ -122,7 +122,7 @@ def test_a_graded_measure_is_compared_and_never_right_or_wrong(open_explorer: Op
     page = open_explorer(
         *two_runs({"a": (0.2, 0.7), "b": (0.7, 0.2), "c": (0.75, 0.2), "d": (0.5, 0.5)}, "token_f1")
     )
-    assert page.locator(".ex-field-relation option:disabled").count() == 4
+    assert page.locator(".ex-field-relation option:disabled").count() == 5
     choose(page, "relation", "A better than B")
     choose(page, "order", "A ahead of B first")
     assert shown(page) == ["c", "b"]
