@@ -13,7 +13,7 @@ import io
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
@@ -49,14 +49,7 @@ class PublishedValue:
     """The metric here that it is comparable with; empty: none."""
     query_type: str = ""
     system: str = ""
-    parameters: Mapping[str, str] | None = None
-
-    def matches(self, view: RunView) -> bool:
-        """Whether a run has the system and the parameters."""
-        identity = view.manifest.identity.get("system", {})
-        own = flatten(identity) if isinstance(identity, dict) else {}
-        wanted = self.parameters or {}
-        return own.get("name") == self.system and all(str(own.get(key)) == value for key, value in wanted.items())
+    parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -118,6 +111,13 @@ def _value(cells: Mapping[str, str], place: str) -> PublishedValue:
     return PublishedValue(value=value, parameters=parameters, **others)
 
 
+def is_run_of(view: RunView, system: str, parameters: Mapping[str, str]) -> bool:
+    """Whether a run is one of the system with these parameters (`answer.mode`: `global`)."""
+    identity = view.manifest.identity.get("system", {})
+    own = flatten(identity) if isinstance(identity, dict) else {}
+    return own.get("name") == system and all(str(own.get(key)) == value for key, value in parameters.items())
+
+
 def beside_content(group: Group, published: Published) -> Content:
     """A table of published values with those of the runs, and one of the conditions that differ.
 
@@ -131,7 +131,7 @@ def beside_content(group: Group, published: Published) -> Content:
             low, high = known.ends
             raise ConfigError(said, f"give values from {low:g} to {high:g}: shares, not per cent")
         for view in group.views if value.measure else ():
-            if value.matches(view):
+            if is_run_of(view, value.system, value.parameters):
                 here = _here(view, value)
                 shown = compared(value, here, is_comparable=published.is_over([group]))
                 rows.append((printable(view.label), _title(group, value), value.item, *shown))

@@ -21,7 +21,7 @@ _MOST_LEVEL_NAMES = 8
 
 def bars(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
     """A group of bars for each row and a bar for each column with numbers, with 95 % intervals where known."""
-    columns = [at for at in range(1, len(table.header)) if _quantities(table, at)][:_MOST_COLUMNS]
+    columns = _numeric(table)[:_MOST_COLUMNS]
     figure = new_figure(figsize=(WIDTH_IN, 3.0), layout="constrained")
     axes = figure.subplots()
     width = 0.8 / max(1, len(columns))
@@ -54,6 +54,11 @@ def _bar(axes: Axes, x: float, width: float, entry: Quantity, colour: str) -> No
     axes.annotate(shown, (x, value), xytext=(0, 2), textcoords="offset points", ha="center", fontsize=6)
 
 
+def _numeric(table: Table) -> list[int]:
+    """The columns with numbers."""
+    return [at for at in range(1, len(table.header)) if _quantities(table, at)]
+
+
 def _quantities(table: Table, at: int) -> list[float]:
     entries = (row[at] for row in table.rows)
     return [entry.value for entry in entries if isinstance(entry, Quantity) and entry.value is not None]
@@ -61,7 +66,7 @@ def _quantities(table: Table, at: int) -> list[float]:
 
 def lines(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
     """A panel for each column over the first column with numbers, such as seconds."""
-    first, *others = [at for at in range(1, len(table.header)) if _quantities(table, at)]
+    first, *others = _numeric(table)
     figure = new_figure(figsize=(WIDTH_IN, 0.6 + 1.5 * len(others)), layout="constrained")
     panels: list[Axes] = list(figure.subplots(len(others), 1, sharex=True, squeeze=False).flat)
     for place, (at, axes) in enumerate(zip(others, panels, strict=True)):
@@ -77,7 +82,7 @@ def lines(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
 
 def histograms(table: Table, _runs: PaperRuns, new_figure: NewFigure, *, of: str = "answers") -> Figure:
     """A panel for each column with the distribution of its numbers in ten equal classes; scores over 0 to 1."""
-    columns = [at for at in range(1, len(table.header)) if _quantities(table, at)]
+    columns = _numeric(table)
     rows = -(-len(columns) // 2)
     figure = new_figure(figsize=(WIDTH_IN, 0.4 + 1.9 * rows), layout="constrained")
     panels = figure.subplots(rows, min(2, len(columns)), squeeze=False).flat
@@ -89,23 +94,6 @@ def histograms(table: Table, _runs: PaperRuns, new_figure: NewFigure, *, of: str
         axes.set_ylabel(of)
         axes.grid(axis="y", color=LIGHT, linewidth=0.6)
     for axes in figure.axes[len(columns) :]:
-        axes.set_axis_off()
-    return figure
-
-
-def scatter(table: Table, _runs: PaperRuns, new_figure: NewFigure) -> Figure:
-    """A panel for each further column with numbers, over the first one: a dot for each row."""
-    first, *others = [at for at in range(1, len(table.header)) if _quantities(table, at)]
-    figure = new_figure(figsize=(WIDTH_IN, 2.6 * -(-len(others) // 3)), layout="constrained")
-    panels = figure.subplots(-(-len(others) // 3), min(3, len(others)), squeeze=False).flat
-    for at, axes in zip(others, panels, strict=False):
-        points = [(row[first], row[at]) for row in table.rows]
-        known = [(x.value, y.value) for x, y in points if isinstance(x, Quantity) and isinstance(y, Quantity)]
-        axes.scatter(*zip(*known, strict=True), s=9, color=PALETTE[0], alpha=0.6)
-        axes.set_xlabel(printable(table.header[first], 40))
-        axes.set_ylabel(printable(table.header[at], 40))
-        axes.grid(color=LIGHT, linewidth=0.6)
-    for axes in figure.axes[len(others) :]:
         axes.set_axis_off()
     return figure
 

@@ -8,7 +8,7 @@ from statistics import fmean
 from harness.config.yaml_limits import flatten
 from harness.display import Entry, Quantity, Table, printable
 from harness.extensions.reproduce import drawing
-from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns
+from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, item_table
 from harness.report.view import RunView
 from harness.statistics.confidence_intervals import mean_interval
 
@@ -42,7 +42,7 @@ def _evidence(runs: PaperRuns) -> Table:
         raise NotMade("no answer was scored on its evidence")
     model = printable(next(iter(views.values())).model("generator"))
     note = f"Evid score of {model}: cosine of cited and gold sentences, reduced if the cited ones are longer."
-    return Table("", "", ("cases", *views), tuple(rows), note)
+    return item_table(("cases", *views), rows, note)
 
 
 def _values(view: RunView) -> Mapping[str, float]:
@@ -70,7 +70,7 @@ def _method(runs: PaperRuns) -> Table:
         ("cases", Quantity(len(view.frame.query_types), unit="count")),
         ("domains", Quantity(len(kinds), unit="count")),
     )
-    return Table("", "", ("constant", "value"), rows)
+    return item_table(("constant", "value"), rows)
 
 
 PAPER = Paper(

@@ -15,6 +15,7 @@ from harness.display import Entry, Quantity, Table, printable
 from harness.evaluators.kg.evaluator import built
 from harness.evaluators.kg.graph_files import QueryGraph, make_graph
 from harness.evaluators.kg.graphs.drawing import query_graph_figure
+from harness.evaluators.kg.graphs.graph import TRIPLET_WEIGHT
 from harness.evaluators.kg.text_pairs import PAIRS, PairName
 from harness.extensions.meta_evaluation.answers_as_run import scored_values
 from harness.extensions.meta_evaluation.correlation_columns import (
@@ -32,7 +33,7 @@ from harness.extensions.meta_evaluation.sensitivity import (
     measure_sensitivity,
 )
 from harness.extensions.reproduce import drawing
-from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns
+from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, item_table
 from harness.protocols import AnswerChoice
 from harness.store import RunDir
 from harness.store.annotations import read_annotations
@@ -76,7 +77,7 @@ def _beside_ragas(runs: PaperRuns, data: str) -> Table:
         (_spoken(pair), *(_spearman(columns, name.format(pair), _RAGAS[pair]) for name in _KG.values()))
         for pair in PAIRS
     ]
-    return _table(("dimension", *_KG), rows, f"Spearman's correlation with RAGAS over the answers to {data}.")
+    return item_table(("dimension", *_KG), rows, f"Spearman's correlation with RAGAS over the answers to {data}.")
 
 
 def _beside_people(runs: PaperRuns) -> Table:
@@ -94,7 +95,7 @@ def _beside_people(runs: PaperRuns) -> Table:
     note = f"Spearman's correlation with the labels of {people} people."
     if runs.models == "scripted":
         note = "Scripted labels: they mean nothing."
-    return _table(("dimension", *_KG, "RAGAS"), rows, note)
+    return item_table(("dimension", *_KG, "RAGAS"), rows, note)
 
 
 def _labels(found: Sequence[RunDir]) -> list[HumanLabel]:
@@ -147,7 +148,7 @@ def _substituted(runs: PaperRuns, data: str, *, is_wrong: bool) -> Table:
         (query, *(Quantity(column.get(query)) for column in columns.values())) for query in queries
     ]
     means = (f"{title} {sum(own.values()) / len(own):.2f}" for title, own in columns.items() if own)
-    return _table(("query", *columns), rows, f"Means: {'; '.join(means)}.")
+    return item_table(("query", *columns), rows, f"Means: {'; '.join(means)}.")
 
 
 def _sensed(runs: PaperRuns, data: str) -> SensitivityResult:
@@ -199,7 +200,7 @@ def _construction(runs: PaperRuns) -> Table:
     title, found = _graph(runs)
     rows: list[tuple[Entry, ...]] = []
     for name, side in (("input", found.graph.inputs), ("context", found.graph.contexts)):
-        rows += [(name, *map(printable, triplet), Quantity(0.9)) for triplet in side.triplets]
+        rows += [(name, *map(printable, triplet), Quantity(TRIPLET_WEIGHT)) for triplet in side.triplets]
     rows += [
         (
             "both",
@@ -210,7 +211,7 @@ def _construction(runs: PaperRuns) -> Table:
         )
         for edge in found.graph.similar_edges()
     ]
-    return _table(("text", "head", "relation", "tail", "weight"), rows, f"The graph of {title}.")
+    return item_table(("text", "head", "relation", "tail", "weight"), rows, f"The graph of {title}.")
 
 
 def _matching(runs: PaperRuns) -> Table:
@@ -223,7 +224,7 @@ def _matching(runs: PaperRuns) -> Table:
         for label in found.graph.inputs.labels
     ]
     said = f"multi-hop {found.scores.multi_hop:.2f}, community {found.scores.community:.2f}"
-    return _table(("input entity", "reaches", "cost"), rows, f"The graph of {title}. Scores: {said}.")
+    return item_table(("input entity", "reaches", "cost"), rows, f"The graph of {title}. Scores: {said}.")
 
 
 def _draw_graph(_table: Table, runs: PaperRuns, new_figure: NewFigure, *, is_matched: bool) -> Figure:
@@ -233,10 +234,6 @@ def _draw_graph(_table: Table, runs: PaperRuns, new_figure: NewFigure, *, is_mat
 
 def _spoken(pair: str) -> str:
     return pair.replace("_", " ")
-
-
-def _table(header: Sequence[str], rows: Sequence[tuple[Entry, ...]], note: str) -> Table:
-    return Table("", "", tuple(header), tuple(rows), note)
 
 
 def _on(data: str, make: Callable[..., Table], **more: bool) -> Callable[[PaperRuns], Table]:

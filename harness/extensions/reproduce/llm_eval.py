@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from harness.api.evaluating import open_answer
@@ -24,7 +24,7 @@ from harness.extensions.meta_evaluation.correlations import (
     group_means,
 )
 from harness.extensions.reproduce import drawing
-from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns
+from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, item_table
 from harness.llm_utils.structured_output import Unreadable
 from harness.protocols import AnswerChoice, OpenedAnswer
 from harness.store import RunDir
@@ -75,7 +75,7 @@ def _decomposition(runs: PaperRuns) -> Table:
                 continue
         text = printable(answer.case.prediction.answer or "", 400)
         rows = [(f"fact {number}", printable(" ".join(fact), 200)) for number, fact in enumerate(found, start=1)]
-        return _table(
+        return item_table(
             ("part", "text"), [("answer", text), *rows], "Each fact is a triplet, here without its bars."
         )
     raise NotMade(f"none of the first {_MOST_TRIED} answers states a fact")
@@ -100,7 +100,7 @@ def _entry(runs: PaperRuns) -> Table:
                 record.prediction.answer,
                 reference_answer(rows[query].reference),
             )
-            return _table(
+            return item_table(
                 ("question", "context", "answer", "reference"), [tuple(printable(one, 300) for one in texts)]
             )
     raise NotMade("no query was answered")
@@ -123,12 +123,12 @@ def _groups(runs: PaperRuns, name: str) -> Table:
         raise NotMade(
             f"{counted(found.n_high, 'answer')} above {HIGH:g}, {found.n_low} below {LOW:g}: both are needed"
         )
-    return _table(("score of the judge", "mean score by cosine", "answers"), rows)
+    return item_table(("score of the judge", "mean score by cosine", "answers"), rows)
 
 
 def _draw_means(table: Table, runs: PaperRuns, new_figure: NewFigure) -> Figure:
     """Without the numbers of answers, which are on another scale."""
-    return drawing.bars(_table(table.header[:2], [row[:2] for row in table.rows]), runs, new_figure)
+    return drawing.bars(item_table(table.header[:2], [row[:2] for row in table.rows]), runs, new_figure)
 
 
 def _validation(runs: PaperRuns, name: str) -> Table:
@@ -146,7 +146,7 @@ def _validation(runs: PaperRuns, name: str) -> Table:
         (printable(answer.query_id), *(Quantity(columns.values[one][answer]) for one in (judged, cosine)), "")
         for answer in shared
     ]
-    return _table(
+    return item_table(
         ("answer", "score of the judge", "score by cosine", _RHO),
         [("all answers", "", "", Quantity(rho.value, *rho.interval, n=pair.n, unit="coefficient")), *points],
     )
@@ -178,11 +178,7 @@ def _comparison(runs: PaperRuns) -> Table:
         deviations = (Quantity(one and one.deviation, unit="coefficient") for one in spreads)
         rows.append((name, *means, *deviations))
     header = ("metric", *(f"{what}, {whose}" for what in ("mean", "deviation") for whose in ("LLM-eval", "RAGAS")))
-    return _table(header, rows)
-
-
-def _table(header: Sequence[str], rows: Sequence[tuple[Entry, ...]], note: str = "") -> Table:
-    return Table("", "", tuple(header), tuple(rows), note)
+    return item_table(header, rows)
 
 
 def _of(name: str, make: Callable[[PaperRuns, str], Table]) -> Callable[[PaperRuns], Table]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.config.yaml_limits import flatten
 from harness.core.errors import ConfigError, nearest
-from harness.display import Quantity, Table
+from harness.display import Entry, Quantity, Table
+from harness.report.published import is_run_of
 from harness.report.view import Group, RunView
 from harness.store import RunDir
 
@@ -75,12 +75,7 @@ class PaperRuns:
     def views_of(self, system: str, **parameters: object) -> list[RunView]:
         """The runs of a system with these parameters (`answer_mode="global"` is `answer.mode`)."""
         wanted = {key.replace("_", ".", 1): str(value) for key, value in parameters.items()}
-        found = []
-        for view in self.views:
-            own = flatten(view.manifest.identity.get("system", {}))
-            if own.get("name") == system and all(str(own.get(key)) == value for key, value in wanted.items()):
-                found.append(view)
-        return found
+        return [view for view in self.views if is_run_of(view, system, wanted)]
 
     def view(self, system: str, **parameters: object) -> RunView:
         """The first run of a system with these parameters. NotMade: there is none."""
@@ -129,6 +124,11 @@ def load_paper(name: str) -> Paper:
         raise ConfigError(f"no paper called {name!r}", f"{nearest(name, PAPERS)}; papers: {', '.join(PAPERS)}")
     paper: Paper = import_module(f"harness.extensions.reproduce.{name}").PAPER
     return paper
+
+
+def item_table(header: Sequence[str], rows: Iterable[Sequence[Entry]], note: str = "") -> Table:
+    """A table of an item, which gives it its name and title."""
+    return Table("", "", tuple(header), tuple(map(tuple, rows)), note)
 
 
 def numbers_of(table: Table) -> list[float]:

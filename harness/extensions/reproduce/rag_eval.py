@@ -22,7 +22,7 @@ from harness.extensions.meta_evaluation.sensitivity import (
     measure_sensitivity,
 )
 from harness.extensions.reproduce import drawing
-from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns
+from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, item_table
 from harness.store.index_dir import Corpora
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _weights(runs: PaperRuns) -> Table:
         raise NotMade("the run was not scored by rag_eval")
     named = zip(METRICS, weights, strict=True)
     rows = [(name.replace("_", " "), Quantity(float(str(weight)))) for name, weight in named]
-    return Table("", "", ("metric", "weight"), tuple(rows))
+    return item_table(("metric", "weight"), rows)
 
 
 def _summaries(runs: PaperRuns) -> Table:
@@ -82,7 +82,7 @@ def _conversations(
         (title, *(Quantity(values[measure][query]) for query in chosen)) for title, measure in columns.items()
     ]
     queries = ", ".join(printable(query) for query in chosen)
-    return Table("", "", ("score", *names[: len(chosen)]), tuple(rows), f"Answers to {queries}.")
+    return item_table(("score", *names[: len(chosen)]), rows, f"Answers to {queries}.")
 
 
 def _sensed(runs: PaperRuns) -> SensitivityResult:
@@ -111,7 +111,7 @@ def _mails(runs: PaperRuns) -> list[Document]:
 
 def _lengths(runs: PaperRuns) -> Table:
     rows = [(printable(one.doc_id), Quantity(len(one.text.split()), unit="count")) for one in _mails(runs)]
-    return Table("", "", ("mail", "words"), tuple(rows))
+    return item_table(("mail", "words"), rows)
 
 
 def _graph(runs: PaperRuns) -> Table:
@@ -133,7 +133,7 @@ def _graph(runs: PaperRuns) -> Table:
             rows.append(
                 (one.doc_id, name, "RECEIVED", one.doc_id, Quantity(len(sent.get(name, ())), unit="count"))
             )
-    return Table("", "", ("mail", "source", "relation", "target", "mails sent by the source"), tuple(rows))
+    return item_table(("mail", "source", "relation", "target", "mails sent by the source"), rows)
 
 
 def _people(mail: Document, *fields: str) -> list[str]:
@@ -147,7 +147,7 @@ def _statements(runs: PaperRuns) -> Table:
     for question, prediction, _ in _answers(runs):
         done = [step.content for step in prediction.trace if step.name in {"agent", "cypher"}]
         rows.append((question, printable(" | ".join(done), 600), printable(prediction.answer or "", 400)))
-    return Table("", "", ("question", "agent and statements", "answer"), tuple(rows))
+    return item_table(("question", "agent and statements", "answer"), rows)
 
 
 def _shown_answers(runs: PaperRuns) -> Table:
@@ -158,7 +158,7 @@ def _shown_answers(runs: PaperRuns) -> Table:
         band = "not scored" if confidence is None else band_of(confidence)
         answer = printable(prediction.answer or "", 400)
         rows.append((question, answer, printable(sources, 200), Quantity(confidence, unit="share"), band))
-    return Table("", "", ("question", "answer", "sources", "confidence", "band"), tuple(rows))
+    return item_table(("question", "answer", "sources", "confidence", "band"), rows)
 
 
 def _answers(runs: PaperRuns) -> list[tuple[str, Prediction, float | None]]:
@@ -178,7 +178,7 @@ def _answers(runs: PaperRuns) -> list[tuple[str, Prediction, float | None]]:
 def _parameters(runs: PaperRuns) -> Table:
     own = flatten(_view(runs).manifest.identity.get("system", {}))
     keys = ("index.schema", "answer.agent", "answer.rounds", "answer.repairs", "answer.top_k", "answer.rows")
-    return Table("", "", ("parameter", "value"), tuple((key, printable(str(own.get(key)))) for key in keys))
+    return item_table(("parameter", "value"), tuple((key, printable(str(own.get(key)))) for key in keys))
 
 
 _SCRIPT = {

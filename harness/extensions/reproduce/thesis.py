@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -14,8 +14,9 @@ from harness.core.records import Context, Triplet
 from harness.display import Entry, Quantity, Table, printable
 from harness.display.text_format import type_name
 from harness.extensions.reproduce import drawing
-from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns
+from harness.extensions.reproduce.paper import Item, NotMade, Paper, PaperRuns, item_table
 from harness.report.quantities import amount, share
+from harness.report.tables.costs import percent_of_ram
 from harness.report.view import RunView
 from harness.statistics import OVERALL
 from harness.statistics.resource_usage import QUANTITIES
@@ -38,10 +39,6 @@ _RAGAS = {
 }
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[Entry]], note: str = "") -> Table:
-    return Table("", "", tuple(header), tuple(map(tuple, rows)), note)
-
-
 def _views(runs: PaperRuns) -> dict[str, RunView]:
     """The run of each system, community's with global search."""
     found: dict[str, RunView] = {}
@@ -59,7 +56,7 @@ def _measured(runs: PaperRuns, columns: dict[str, str], entry: Callable[[Aggrega
     rows = [
         (name, *(entry(view.row(measure)) for measure in columns.values())) for name, view in _views(runs).items()
     ]
-    return _table(("system", *columns), rows)
+    return item_table(("system", *columns), rows)
 
 
 def _by_type(views: dict[str, RunView], *, overall: bool = False) -> Table:
@@ -67,7 +64,7 @@ def _by_type(views: dict[str, RunView], *, overall: bool = False) -> Table:
     names = [type_name(kind) for kind in types]
     wanted = [*types, *([OVERALL] if overall else [])]
     rows = [(name, *(share(view.row("accuracy", kind)) for kind in wanted)) for name, view in views.items()]
-    return _table(("system", *names, *(["overall"] if overall else [])), rows)
+    return item_table(("system", *names, *(["overall"] if overall else [])), rows)
 
 
 def _local_search(runs: PaperRuns) -> Table:
@@ -78,7 +75,7 @@ def _evidence(runs: PaperRuns) -> Table:
     rows = next(iter(_views(runs).values())).sample.values()
     counts = Counter(len(row.reference.evidence or ()) for row in rows)
     total = sum(counts.values())
-    return _table(
+    return item_table(
         ("evidence items", "queries", "share"),
         (
             (str(n), Quantity(counts[n], unit="count"), Quantity(counts[n] / total, unit="share"))
@@ -95,7 +92,7 @@ def _parameters(runs: PaperRuns, *names: str) -> Table:
         raise NotMade(f"no run of {' or '.join(names)}")
     flat = {name: _plain_parameters(view) for name, view in chosen}
     keys = list(dict.fromkeys(key for own in flat.values() for key in own))
-    return _table(("parameter", *flat), ((key, *(own.get(key, "") for own in flat.values())) for key in keys))
+    return item_table(("parameter", *flat), ((key, *(own.get(key, "") for own in flat.values())) for key in keys))
 
 
 def _plain_parameters(view: RunView) -> dict[str, str]:
@@ -122,7 +119,7 @@ def _excerpt(runs: PaperRuns) -> Table:
 def _triplet_table(rows: Sequence[tuple[str, str, str, str]], first: str) -> Table:
     """Rows of a place, source, relation and target."""
     names = Counter(name for _, source, _, target in rows for name in (source, target))
-    return _table(
+    return item_table(
         (first, "source", "relation", "target", "triplets of the source"),
         ((*map(printable, row), Quantity(names[row[1]], unit="count")) for row in rows),
     )
@@ -164,7 +161,7 @@ def _passage_node(runs: PaperRuns) -> Table:
         for record in view.run.iter_records():
             for context in record.prediction.contexts if record.prediction else ():
                 if context.kind == "passage":
-                    return _table(("property", "value"), _properties(context))
+                    return item_table(("property", "value"), _properties(context))
     raise NotMade("no answer of kg has a passage in its contexts")
 
 
@@ -180,7 +177,9 @@ def _entity_node(runs: PaperRuns) -> Table:
     graph = _community_graph(runs)
     name = _best_connected(graph)
     properties = {"entity": name, **graph.nodes[name]}
-    return _table(("property", "value"), ((key, printable(str(value), 300)) for key, value in properties.items()))
+    return item_table(
+        ("property", "value"), ((key, printable(str(value), 300)) for key, value in properties.items())
+    )
 
 
 def _resources(runs: PaperRuns, system: str) -> Table:
@@ -189,8 +188,8 @@ def _resources(runs: PaperRuns, system: str) -> Table:
     if view is None:
         raise NotMade(f"no run of {system}")
     samples = [one for one in (view.resources.samples if view.resources else ()) if one.phase == "answer"]
-    total = view.manifest.machine.get("ram_bytes")
-    if len(samples) < 2 or not isinstance(total, int | float) or total <= 0:
+    scale = percent_of_ram(view)
+    if len(samples) < 2 or scale is None:
         raise NotMade(f"{len(samples)} samples of CPU and RAM: answering took less than two intervals of 2 s")
     cpu, ram = (QUANTITIES.index(name) for name in ("machine_cpu_percent", "machine_ram_bytes"))
     rows: list[tuple[Entry, ...]] = []
@@ -201,31 +200,28 @@ def _resources(runs: PaperRuns, system: str) -> Table:
                 system,
                 Quantity(round(one.time_s - samples[0].time_s, 1)),
                 Quantity(one.quantities[cpu]),
-                Quantity(None if used is None else 100 * used / total),
+                Quantity(None if used is None else scale * used),
             )
         )
-    return _table(("system", "seconds", "CPU of the machine, %", "RAM of the machine, %"), rows)
+    return item_table(("system", "seconds", "CPU of the machine, %", "RAM of the machine, %"), rows)
 
 
 def _index_tokens(runs: PaperRuns) -> Table:
     """Tokens of the generator while the graph was built; those of the embedder beside."""
     rows: list[tuple[Entry, ...]] = []
     for name, view in _views(runs).items():
-        index = view.run.index()
-        used = index.cost.usage.get("generator") if index else None
-        if index and used:
-            every = sum(usage.input_tokens for usage in index.cost.usage.values())
-            counts = used.input_tokens, used.output_tokens, used.input_tokens + used.output_tokens
-            embedder = every - used.input_tokens
-            rows.append((name, *(Quantity(n, unit="count") for n in (*counts, embedder))))
+        counts = [view.value(f"index_generator_{kind}") for kind in ("input_tokens", "output_tokens", "tokens")]
+        every = view.value("index_input_tokens")
+        if counts[0] is not None and every is not None:
+            rows.append((name, *(Quantity(n, unit="count") for n in (*counts, every - counts[0]))))
     if not rows:
         raise NotMade("no index was built by a model")
-    return _table(("system", "input tokens", "output tokens", "tokens", "embedder's tokens, besides"), rows)
+    return item_table(("system", "input tokens", "output tokens", "tokens", "embedder's tokens, besides"), rows)
 
 
 def _costs(runs: PaperRuns) -> Table:
     rows = [(name, amount(view.row("index_usd")), amount(view.row("usd"))) for name, view in _views(runs).items()]
-    return _table(("system", "index, USD", "USD a query"), rows)
+    return item_table(("system", "index, USD", "USD a query"), rows)
 
 
 _HERE: dict[str, object] = {"per_system.kg.index.store": "ladybug", "per_evaluator.bertscore": {"truncate": True}}
