@@ -14,6 +14,7 @@ import os
 import re
 import shutil
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -47,7 +48,7 @@ _FILES = (
 RUN_ID = r"[A-Za-z0-9][\w.-]{0,99}--[\w.-]{1,99}"
 _MEMBER = re.compile(
     rf"(?P<run>{RUN_ID})/"
-    rf"(?P<file>({'|'.join(re.escape(one) if '.' in one else f'{one}[.]json' for one in _FILES)})"
+    rf"(({'|'.join(re.escape(one) if '.' in one else f'{one}[.]json' for one in _FILES)})"
     r"|scores/[A-Za-z0-9][\w.-]{0,100}[.]jsonl?|annotations/[A-Za-z0-9][\w.-]{0,100}[.]jsonl)",
     re.ASCII,
 )
@@ -120,10 +121,10 @@ def opened_archive(path: Path) -> Iterator[tuple[zipfile.ZipFile, ExportList]]:
                 listed = _read_list(path, archive)
                 wrong = {name: one.bytes for name, one in listed.files.items()} != entries
                 runs = {found["run"] for name in entries if (found := _MEMBER.fullmatch(name))}
-                if wrong or runs != set(listed.runs) or not runs:
+                if wrong or sorted(runs) != list(listed.runs) or not runs:
                     raise changed_by_hand(path, f"its files are not those of {LIST}")
                 yield archive, listed
-        except (zipfile.BadZipFile, NotImplementedError, EOFError, zlib.error) as error:
+        except (zipfile.BadZipFile, EOFError, zlib.error, struct.error, ValueError) as error:
             raise DataError(f"{path} is not an export, or damaged ({error})", _ASK_AGAIN) from error
 
 
@@ -157,8 +158,9 @@ def _checked_entries(path: Path, archive: zipfile.ZipFile) -> dict[str, int]:
         )
     for one in entries:
         mode = one.external_attr >> 16
-        if stat.S_IFMT(mode) not in {0, stat.S_IFREG} or one.flag_bits & 1:
-            raise changed_by_hand(path, f"{one.filename[:100]!r} is a link or encrypted")
+        is_file = stat.S_IFMT(mode) in {0, stat.S_IFREG}
+        if not is_file or one.flag_bits & 1 or one.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
+            raise changed_by_hand(path, f"{one.filename[:100]!r} is a link, encrypted, or packed in another way")
         if one.filename != LIST and not _MEMBER.fullmatch(one.filename):
             raise changed_by_hand(path, f"{one.filename[:100]!r} is no file of a run")
         if one.file_size > max(_LARGE, _MOST_RATIO * one.compress_size):

@@ -49,8 +49,8 @@ def bytes_of(path: Path) -> int:
 
 
 def collect(results: Path, *, yes: bool, calls: bool, as_json: bool) -> None:
-    """Print the leftovers of a results folder. `yes`: delete them; `calls`: paid calls too. While a run is damaged,
-    so that its references are not known, no index and no documents are leftovers.
+    """Print the leftovers of a results folder. `yes`: delete them; `calls`: paid calls too. If a run is damaged,
+    its references are unknown, and no index and no documents are leftovers.
     """
     if not results.is_dir():
         raise ConfigError(f"there is no folder {results}", "name one with --results")
