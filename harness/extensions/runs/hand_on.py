@@ -5,6 +5,7 @@ import shutil
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import RootModel
@@ -96,9 +97,9 @@ class _Cleaner:
         self._clean_lines(records, lambda line: self._record(line, run_id))
         for path in sorted(run.path.glob("scores/*.jsonl")):
             self._clean_lines(path, self._score)
-        renewed = {"records": file_digest(records)} if old_records else {}
+        renewed = file_digest(records) if old_records else ""
         for path in sorted(run.path.glob("scores/*.json")):
-            self._clean_object(path, lambda tree: renewed if tree.get("records") == old_records else {})
+            self._clean_object(path, {old_records: renewed})
         # done.json has the checksums of the others.
         for path in sorted(run.path.glob("*.json"), key=lambda one: one.name == "done.json"):
             self._clean_object(path)
@@ -135,9 +136,12 @@ class _Cleaner:
         self.n_changed += has_key
         return has_key or _PATH.search(text) is not None
 
-    def _clean_object(self, path: Path, changes: Callable[[Mapping[str, Any]], Mapping[str, Any]] = dict) -> None:
-        tree, closed = checksums.opened(path, atomic_files.read_object(path), "")
-        tree = {**self._tree(tree), **changes(tree)}
+    def _clean_object(self, path: Path, renewed: Mapping[str, str] = MappingProxyType({})) -> None:
+        """`renewed`: old -> new checksum of the records, which an evaluation names."""
+        before, closed = checksums.opened(path, atomic_files.read_object(path), "")
+        tree = self._tree(before)
+        if before.get("records") in renewed:
+            tree["records"] = renewed[before["records"]]
         text = checksums.sealed(_Tree(tree), [path.with_name(name) for name in closed])
         if text != path.read_text(encoding="utf-8"):
             atomic_files.write_atomic(path, text)

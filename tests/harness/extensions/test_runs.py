@@ -5,6 +5,7 @@ import os
 import re
 import zipfile
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from unittest.mock import patch
 
@@ -12,9 +13,9 @@ import pytest
 from command_line import CommandLine, CommandLineHere
 from paired_runs import ScoredRun, close_again, write_run
 
+from harness.api.config_building import prices_of_runs
 from harness.core.records import Failure
 from harness.report import load_chapters
-from harness.statistics.prices import price_table
 from harness.store import RunDir, find_runs, run_removal
 
 
@@ -38,7 +39,7 @@ def listed(cli: CommandLine, *words: str) -> list[dict[str, object]]:
 
 
 def test_the_list_says_of_each_run_what_its_report_says(cli: CommandLine, runs: list[RunDir]) -> None:
-    (chapter,) = load_chapters(runs, price_table(None))
+    (chapter,) = load_chapters(runs, prices_of_runs(runs))
     scores = {one.run_id: one.score.value for one in chapter.findings.verdict.standings if one.score}
     rows = listed(cli)
     assert {row["run_id"]: row["value"] for row in rows} == {run.run_id: scores[run.run_id] for run in runs}
@@ -78,7 +79,8 @@ def test_names_and_tags_are_kept_beside_a_finished_run(cli: CommandLine, runs: l
 def test_a_run_that_is_written_is_not_removed(cli: CommandLine, runs: list[RunDir]) -> None:
     with runs[0].exclusive():
         cli.call("runs", "rm", runs[0].run_id, "--yes")
-    assert "--yes" in cli.call("runs", "rm", runs[0].run_id).stderr
+    with patch("sys.stdin", StringIO()):
+        assert "--yes" in cli.call("runs", "rm", runs[0].run_id).stderr
     assert len(find_runs(cli.results, [])) == 2
     assert cli.call("runs", "rm", runs[0].run_id, "--yes").returncode == 0
     assert not runs[0].path.exists()
