@@ -160,7 +160,7 @@ def _checked_entries(path: Path, archive: zipfile.ZipFile) -> dict[str, int]:
         mode = one.external_attr >> 16
         is_file = stat.S_IFMT(mode) in {0, stat.S_IFREG}
         if not is_file or one.flag_bits & 1 or one.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
-            raise changed_by_hand(path, f"{one.filename[:100]!r} is a link, encrypted, or packed in another way")
+            raise changed_by_hand(path, f"{one.filename[:100]!r} is not a plain file")
         if one.filename != LIST and not _MEMBER.fullmatch(one.filename):
             raise changed_by_hand(path, f"{one.filename[:100]!r} is no file of a run")
         if one.file_size > max(_LARGE, _MOST_RATIO * one.compress_size):

@@ -52,7 +52,7 @@ def _planned(run: RunDir, used: dict[Path, list[str]], *, calls: bool) -> Remova
     for index in _indexes(run):
         if index.path.is_dir():
             others = used.get(index.path, [])
-            why = f"{counted(len(others), 'other run')} use it" if others else "gc deletes it"
+            why = f"used by {counted(len(others), 'other run')}" if others else "gc deletes it"
             lines.append(f"  its index {index.index_id} ({decimal(bytes_of(index.path))}) stays, {why}")
     return Removal(run, keeps_calls, tuple(lines))
 

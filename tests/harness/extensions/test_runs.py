@@ -105,11 +105,7 @@ def test_an_index_is_kept_while_a_run_uses_it_and_its_calls_until_asked(cli: Com
     first, second = (cli.run("--system", "naive", "--set", f"answer.top_k={k}")["run_id"] for k in (1, 2))
     (index,) = (cli.results / "indexes").glob("*/index.json")
     assert "1 other run" in cli.call("runs", "rm", first, "--yes").stdout
-    assert (
-        json.loads(cli.call("runs", "gc", "--json").stdout)["found"]
-        == [{"path": f"results/{first}", "kind": "paid calls", "bytes": 0, "kept": "--calls deletes them"}]
-        or index.exists()
-    )
+    assert [path.name for path in (cli.results / first).iterdir()] == ["calls.sqlite"]
     cli.call("runs", "gc", "--yes")
     assert index.exists()
     cli.call("runs", "rm", second, "--yes")
