@@ -156,9 +156,9 @@ def collect_garbage(
     as_json: JsonOption = False,
     results: ResultsOption = _RESULTS,
 ) -> None:
-    """Find indexes and documents that no run refers to, and delete them.
+    """Delete indexes and documents that no run refers to.
 
-    Paid calls are deleted only with --calls: whoever needs them later pays again.
+    Without --yes it only says what. Paid calls are deleted only with --calls: whoever needs them later pays again.
 
     Examples:
 
@@ -166,7 +166,7 @@ def collect_garbage(
 
       rag-harness runs gc --yes
     """
-    from harness.extensions.runs.garbage import collect
+    from harness.extensions.runs.removing import collect
 
     collect(results, yes=yes, calls=calls, as_json=as_json)
 
@@ -177,10 +177,11 @@ def export(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The file to write, e.g. runs.zip.")],
     results: ResultsOption = _RESULTS,
 ) -> None:
-    """Write runs into one file, from which anybody can make the same report.
+    """Write runs into one file, to report them elsewhere.
 
-    It holds questions, reference answers, answers and the passages that they used, but no documents, journals of
-    calls, keys or absolute paths. Hand it on only as far as the licence of the data permits.
+    Anybody can make the same report from it. It holds questions, reference answers, answers and the passages that
+    they used, but no documents, journals of calls, keys or absolute paths. Hand it on only as far as the licence
+    of the data permits.
 
     Example: rag-harness runs export demo--naive demo--kg -o runs.zip
     """

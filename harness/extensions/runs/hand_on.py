@@ -56,7 +56,8 @@ def _copied(run: RunDir, folder: Path) -> RunDir:
         read_whole(run)
         run_id = run.manifest().run_id
         if not re.fullmatch(RUN_ID, run_id, re.ASCII) or (folder / run_id).exists():
-            raise ConfigError(f"the id '{run_id}' of {run.path} is taken, or is none", "leave that run out")
+            what = f"{run.path} has the id '{run_id}', which another of these runs has, or no run can have"
+            raise ConfigError(what, "leave it out")
         copy = RunDir(folder / run_id)
         for path in files_to_export(run.path):
             target = copy.path / path.relative_to(run.path)

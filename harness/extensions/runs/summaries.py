@@ -14,7 +14,7 @@ from harness.core.bounded_files import file_stamp
 from harness.core.errors import StoreError
 from harness.core.hashing import short_digest
 from harness.core.records import EvaluationRecord
-from harness.extensions.runs.garbage import UNREADABLE, bytes_of
+from harness.extensions.runs.removing import UNREADABLE, bytes_of
 from harness.report.labels import dataset_name
 from harness.report.measures import candidates_to_rank, known_measures, ranking_choice
 from harness.statistics import NATURAL, OVERALL, Frame, aggregate_scores
