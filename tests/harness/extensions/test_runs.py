@@ -101,11 +101,14 @@ def test_a_removal_that_was_killed_is_finished_by_the_next_command_and_keeps_pai
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("workers_here")
-def test_an_index_is_kept_while_a_run_uses_it_and_its_calls_until_asked(cli: CommandLine) -> None:
+def test_an_index_is_kept_while_a_run_uses_it_and_paid_calls_are_replayed(cli: CommandLine) -> None:
     first, second = (cli.run("--system", "naive", "--set", f"answer.top_k={k}")["run_id"] for k in (1, 2))
     (index,) = (cli.results / "indexes").glob("*/index.json")
     assert "1 other run" in cli.call("runs", "rm", first, "--yes").stdout
     assert [path.name for path in (cli.results / first).iterdir()] == ["calls.sqlite"]
+    cli.run("--system", "naive", "--set", "answer.top_k=1")
+    assert all(record.cost.replayed_calls for record in RunDir(cli.results / first).records().values())
+    cli.call("runs", "rm", first, "--yes")
     cli.call("runs", "gc", "--yes")
     assert index.exists()
     cli.call("runs", "rm", second, "--yes")
