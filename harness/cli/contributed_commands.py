@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from typer import Typer
 from typer.core import TyperGroup
 
 from harness.cli.console import complain, open_console
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
-
-    import typer
 
     from harness.protocols import AnswerChoice, OpenedAnswer
 
@@ -66,7 +65,7 @@ class PluggedRuntime:
         open_console().print(line, soft_wrap=True)
 
 
-def add_plugged(app: typer.Typer, own: Sequence[str], asked: str | None) -> None:
+def add_plugged(app: Typer, own: Sequence[str], asked: str | None) -> None:
     """Add the plug-in command `asked`, or all of them if `asked` is not one (such as `--help`). A command that
     cannot be loaded, or has the name of a built-in one, is skipped with one line.
     """
@@ -79,4 +78,8 @@ def add_plugged(app: typer.Typer, own: Sequence[str], asked: str | None) -> None
         if spec.name in own:
             complain(f"left out: a plug-in registers the command '{spec.name}', which is built in")
             continue
-        app.command(spec.name, rich_help_panel=spec.job)(spec.build(PluggedRuntime()))
+        built = spec.build(PluggedRuntime())
+        if isinstance(built, Typer):
+            app.add_typer(built, name=spec.name, rich_help_panel=spec.job)
+        else:
+            app.command(spec.name, rich_help_panel=spec.job)(built)

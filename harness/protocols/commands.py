@@ -73,6 +73,6 @@ class CommandSpec:
 
     name: str
     build: Callable[[CommandRuntime], Callable[..., None]]
-    """build(runtime) -> a Typer function: its parameters are the options, its docstring the help. Import heavy
-    packages inside it, because `--help` builds every command."""
+    """build(runtime) -> a Typer function: its parameters are the options, its docstring the help; or a `Typer`,
+    which has commands of its own. Import heavy packages inside it, because `--help` builds every command."""
     job: Job = "extend"

@@ -23,7 +23,10 @@ def run_labels(manifests: Sequence[Manifest]) -> list[str]:
     """One label for each run, in order: the user's name for it, or else that of `labels`, or both if several runs
     have the name. If the runs searched several versions of a folder of documents, also the version.
     """
-    plain, names = _plain([manifest.identity for manifest in manifests]), [printable(m.name) for m in manifests]
+    plain, names = (
+        parameter_labels([manifest.identity for manifest in manifests]),
+        [printable(m.name) for m in manifests],
+    )
     found = []
     for label, name, version in zip(plain, names, document_versions(manifests), strict=True):
         called = name if name and names.count(name) == 1 else f"{name} {label}".strip()
@@ -35,19 +38,21 @@ def labels(identities: Sequence[Identity]) -> list[str]:
     """One label for each run, in order: the name of the system and, if several runs have it, the parameters that
     distinguish them (`naive top_k=4`). It shows no more parameters than necessary; `differences` has all.
     """
-    return _distinct(_plain(identities))
+    return _distinct(parameter_labels(identities))
 
 
-def _plain(identities: Sequence[Identity]) -> list[str]:
+def parameter_labels(identities: Sequence[Identity]) -> list[str]:
+    """The same without numbers that tell equal labels apart, such as those of runs over other data."""
     flat = [flatten(determining(identity)) for identity in identities]
     names = [printable(str(identity.get("system", {}).get("name", ""))) or "unnamed" for identity in identities]
-    found = []
+    rivals: dict[str, list[Mapping[str, Any]]] = {}
     for name, own in zip(names, flat, strict=True):
-        rivals = [other for other_name, other in zip(names, flat, strict=True) if other_name == name]
-        telling = _telling(rivals)
-        shown = [f"{short}={_shown(own.get(key))}" for key, short in short_keys(telling, flat).items()]
-        found.append(" ".join([name, *shown]))
-    return found
+        rivals.setdefault(name, []).append(own)
+    telling = {name: short_keys(_telling(own), flat) for name, own in rivals.items()}
+    return [
+        " ".join([name, *(f"{short}={_shown(own.get(key))}" for key, short in telling[name].items())])
+        for name, own in zip(names, flat, strict=True)
+    ]
 
 
 def shortened(label: str, longest: int = _LONGEST_NAME) -> str:

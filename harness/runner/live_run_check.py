@@ -99,6 +99,18 @@ def live_run(run: RunDir) -> LiveRun:
     return live
 
 
+def index_ids(manifest: Manifest) -> list[str]:
+    """The ids of the stored indexes of a run: its own, or those of the systems to which it routes. HarnessError if
+    these are not installed as they were.
+    """
+    system = manifest.identity.get("system") or {}
+    if not system.get("routed"):
+        return [manifest.index_id]
+    spec = SYSTEMS.load(system["name"])
+    routes = spec.own_routes(_params(spec.answer_params, system["answer"], "answer"))
+    return [_routed_run(manifest, *one).job.index_id for one in zip(routes, system["routed"], strict=True)]
+
+
 def _routed_run(manifest: Manifest, route: Route, said: dict[str, Any]) -> RoutedLiveRuns:
     spec = SYSTEMS.load(route.system)
     check_version(spec, str(said.get("version")))

@@ -62,6 +62,12 @@ def latest_calls(path: Path, most: int = LATEST) -> list[AskedCall]:
     return list(_asked(_rows(path, _LATEST, (most,))))
 
 
+def count_calls(path: Path) -> int | None:
+    """The number of all calls in a journal; 0 if it is missing, None if it cannot be read."""
+    found = _rows(path, "SELECT COUNT(*) FROM calls", ()) if path.is_file() else [(0,)]
+    return int(found[0][0]) if found else None
+
+
 def _rows(path: Path, query: str, values: tuple[object, ...]) -> list[Any]:
     if not path.is_file():
         return []

@@ -75,12 +75,24 @@ class IndexDir:
         with self.exclusive(wait_s=3600.0), explained_io("forget", self.path):
             (self.path / "index.json").unlink(missing_ok=True)
 
-    def begin(self) -> None:
-        """Empty `store/`, because files of an interrupted build are not reliable."""
+    def remove(self) -> None:
+        """Delete the index and its files; StoreError if it is being built or used. A crash leaves the index, or
+        one that counts as never built.
+        """
+        self._refuse_link()
+        with self.exclusive(wait_s=0.0), self._inventory.unused(), explained_io("remove", self.path):
+            (self.path / "index.json").unlink(missing_ok=True)
+            shutil.rmtree(self.path)
+
+    def _refuse_link(self) -> None:
         if self.path.is_symlink():
             raise StoreError(
                 f"{self.path} is a link, and its target would be deleted", "put the folder itself there"
             )
+
+    def begin(self) -> None:
+        """Empty `store/`, because files of an interrupted build are not reliable."""
+        self._refuse_link()
         with explained_io("prepare", self.store):
             (self.path / "index.json").unlink(missing_ok=True)
             if self.store.exists():
@@ -124,6 +136,11 @@ class Corpora:
         except StoreError:
             pass  # Damaged: overwrite it.
         atomic_files.write_jsonl(path, documents)
+
+    def remove(self, digest: str) -> None:
+        """Delete the documents of a digest; the next run that needs them writes them again."""
+        with explained_io("remove", self.path(digest)):
+            self.path(digest).unlink(missing_ok=True)
 
     def documents(self, digest: str) -> list[Document]:
         """The documents with this digest; empty if not saved. StoreError if the file has other documents."""

@@ -16,7 +16,7 @@ from harness.store.compressed_memory import CompressedByKey
 from harness.store.manifest import SCHEMA_VERSION, Done, Manifest, SampleRow, rows_by_id
 from harness.store.model_dialects import Dialect, RunDialects
 from harness.store.record_lines import AttemptStatus, RecordKey, RecordLines, counting, latest_statuses
-from harness.store.run_state import ClusterInfoFile, CompletionMarker, PartialRun, PartialRunFile
+from harness.store.run_state import ClusterInfoFile, CompletionMarker, PartialRun, PartialRunFile, TagsFile
 from harness.store.score_files import (
     ScoreLines,
     ScoreWriter,
@@ -57,6 +57,7 @@ class RunDir:
         self.spread = ClusterInfoFile(path / "spread.json")
         """Whether the run was answered on several machines."""
         self._closing = CompletionMarker(path / "done.json")
+        self.tags = TagsFile(path / "tags.json")
         self._read_header = StatCache[_Header]()
         self._fitting_sample = StatCache[str]()
 
@@ -95,11 +96,11 @@ class RunDir:
         return ""
 
     def manifest(self) -> Manifest:
-        """The manifest; StoreError for another schema version."""
+        """The manifest, with the name that `rename` gave the run; StoreError for another schema version."""
         return self._header()[0]
 
     def _header(self) -> _Header:
-        return self._read_header.get([self._manifest_path], self._checked_header)
+        return self._read_header.get([self._manifest_path, self.tags.path], self._checked_header)
 
     def _checked_header(self) -> _Header:
         path = self._manifest_path
@@ -113,7 +114,10 @@ class RunDir:
                 "read it with the version that wrote it, or run its config again in another results folder",
             )
         tree, closes = checksums.opened(path, tree, _NEW_MANIFEST)
-        return atomic_files.checked(path, tree, Manifest, _NEW_MANIFEST), closes
+        manifest = atomic_files.checked(path, tree, Manifest, _NEW_MANIFEST)
+        if (name := self.tags.read().name) is not None:
+            manifest = manifest.model_copy(update={"config": {**manifest.config, "name": name}})
+        return manifest, closes
 
     @cached_property
     def _manifest_run_id(self) -> str:
@@ -364,7 +368,8 @@ class RunDir:
         """Changes with the records, settings and scores of a closed run; empty if it is open."""
         if not self.records_checksum():
             return ""
-        closing = [self.path / "done.json", *sorted(self._scores_path.glob("*.json"))]
+        evaluations = sorted(self._scores_path.glob("*.json"))
+        closing = [self.path / "done.json", *self.path.glob("tags.json"), *evaluations]
         return short_digest([path.read_text(encoding="utf-8") for path in closing])
 
     def reach(self) -> PartialRun | None:
@@ -389,11 +394,5 @@ class RunDir:
 
     def rename(self, name: str) -> None:
         """Give the run a name, also if it is finished. Hold the lock."""
-        manifest, done = self.manifest(), self.done()
-        if manifest.name == name:
-            return
-        self.reopen()
-        renamed = manifest.model_copy(update={"config": {**manifest.config, "name": name}})
-        atomic_files.write_json(self._manifest_path, renamed, [self._sample_path])
-        if done:
-            self._closing.write(done, (*self._closed, self._resources_path))
+        if self.manifest().name != name:
+            self.tags.change(name=name)

@@ -1,9 +1,10 @@
-"""The files that say how far a run is.
+"""The files that say how far a run is, and what its user calls it.
 
 - done.json: the completion marker, with the checksums of the files that it closes;
 - reach.json: the queries over which an interleaved run is complete after its budget was exhausted. Without it, or
   if it names no queries, a closed run is complete over its whole sample;
-- spread.json: marks a run that was answered on several machines. This affects its times, not its answers.
+- spread.json: marks a run that was answered on several machines. This affects its times, not its answers;
+- tags.json: the user's name and tags for the run, which may change at any time.
 """
 
 from collections.abc import Iterable
@@ -138,3 +139,32 @@ class ClusterInfoFile:
         earlier = self.read()
         if earlier is None or earlier.n_workers < n_workers:
             atomic_files.write_json(self.path, ClusterInfo(n_workers=n_workers))
+
+
+_LOSE_TAGS = "delete it: the run then has the name of its config, and no tags"
+
+
+class NameAndTags(BaseModel):
+    """What a user calls a run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str | None = None
+    """None: the name in its config."""
+    tags: tuple[str, ...] = ()
+    """Sorted."""
+
+
+class TagsFile:
+    """Reads and writes tags.json of a run. It alone changes, so that a crash leaves the old or the new name."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def read(self) -> NameAndTags:
+        """The content; StoreError if it is damaged."""
+        return atomic_files.read_json(self.path, NameAndTags, _LOSE_TAGS) if self.path.exists() else NameAndTags()
+
+    def change(self, **changes: object) -> None:
+        """Replace some of its fields. Hold the lock of the run."""
+        atomic_files.write_json(self.path, self.read().model_copy(update=changes))

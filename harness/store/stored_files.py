@@ -6,7 +6,7 @@ them as recorded; one killed while opening them may cause the index to be rebuil
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -73,6 +73,10 @@ class Inventory:
             # If another run uses the index, that run records the files afterwards.
             with suppress(StoreError), lock.exclusive(self._users, wait_s=0.0):
                 self.take()
+
+    def unused(self) -> AbstractContextManager[int]:
+        """Context in which no run can open the files; StoreError if one has."""
+        return lock.exclusive(self._users, wait_s=0.0)
 
     def _files(self) -> Iterator[tuple[str, Path]]:
         """The files to record: those with content that are not temporary."""

@@ -118,7 +118,13 @@ def _parsed(words: Sequence[str]) -> Context | None:
     if words[0] not in _commands():
         raise ValueError(f"no command '{words[0]}'")
     try:
-        context: Context = _commands()[words[0]].make_context(words[0], list(words[1:]))
+        command, rest = _commands()[words[0]], list(words[1:])
+        if own := getattr(command, "commands", None):
+            name = next(iter(rest), "")
+            if name not in own and not name.startswith("-"):
+                raise ValueError(f"{words[0]} has no command '{name}'")
+            command, rest = own.get(name, command), rest[1:] if name in own else rest
+        context: Context = command.make_context(words[0], rest)
         return context
     except Exit:
         return None

@@ -1,0 +1,1 @@
+"""Keeps runs: lists, names, tags, removes and hands them on."""

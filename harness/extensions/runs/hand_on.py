@@ -1,0 +1,192 @@
+"""Exports runs without what belongs to this machine, and receives exported ones."""
+
+import re
+import shutil
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from pydantic import RootModel
+
+from harness.core.errors import ConfigError, StoreError, explained_io
+from harness.core.hashing import file_digest
+from harness.core.records import RunRecord, Score
+from harness.core.sanitize import without_keys
+from harness.extensions.runs.archive import RUN_ID, changed_by_hand, files_to_export, opened_archive, pack, unpack
+from harness.store import RunDir, atomic_files, checksums, untrusted_file_reader
+from harness.store.annotations import read_annotations
+from harness.store.record_lines import with_check, without_check
+from harness.store.run_removal import add_run, changing, refuse_existing, staging
+
+_PART = r"[^\s/:'\"<>()\[\]{},;|=]"
+_PATH = re.compile(rf"(?<![\w.:/~…-])/(?:{_PART}+/)+({_PART}*)")
+"""An absolute path within a text, with at least two parts."""
+_OF_THE_DATA = {"passages", "doc_ids"}
+"""Keys whose values are ids of documents, which may look like paths."""
+_PLACES = {"path", "questions", "prices"}
+"""Keys of a config whose values are paths."""
+
+
+def export_runs(runs: Sequence[RunDir], out: Path) -> int:
+    """Write the runs into a new file; returns in how many texts a key or an absolute path was shortened.
+
+    ConfigError if the file exists; StoreError if a run is damaged, or a process is writing it.
+    """
+    if out.exists() or out.is_symlink():
+        raise ConfigError(f"{out} exists, and is not overwritten", "name another file with --out")
+    results, cleaner = runs[0].path.parent, _Cleaner()
+    with changing(results), staging(results) as folder, explained_io("write", out):
+        for run in runs:
+            cleaner.clean(_copied(run, folder))
+        with atomic_files.open_partial(out) as file:
+            partial = Path(file.name)
+            try:
+                pack(file, folder)
+                partial.replace(out)
+            except BaseException:
+                partial.unlink(missing_ok=True)
+                raise
+    return cleaner.n_changed
+
+
+def _copied(run: RunDir, folder: Path) -> RunDir:
+    with run.exclusive(wait_s=0.0):
+        read_whole(run)
+        run_id = run.manifest().run_id
+        if not re.fullmatch(RUN_ID, run_id, re.ASCII) or (folder / run_id).exists():
+            what = f"{run.path} has the id '{run_id}', which another of these runs has, or no run can have"
+            raise ConfigError(what, "leave it out")
+        copy = RunDir(folder / run_id)
+        for path in files_to_export(run.path):
+            target = copy.path / path.relative_to(run.path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    return copy
+
+
+def read_whole(run: RunDir) -> None:
+    """StoreError if anything that a report reads of a run is damaged."""
+    for read in (
+        run.manifest,
+        run.index,
+        run.estimate,
+        run.dialects,
+        run.spread.read,
+        run.race,
+        run.resources_path,
+    ):
+        read()
+    for lines in (run.iter_sample(), run.iter_records(), run.score_lines().batches()):
+        deque(lines, maxlen=0)
+    read_annotations(run)
+
+
+class _Cleaner:
+    """Shortens absolute paths and masks keys in the files of a copied run, and renews the checksums.
+
+    Questions, documents and answers keep their paths: those are data. Their keys are masked.
+    """
+
+    def __init__(self) -> None:
+        self.n_changed = 0
+
+    def clean(self, run: RunDir) -> None:
+        run_id, old_records = run.manifest().run_id, run.records_checksum()
+        records = run.path / "records.jsonl"
+        self._clean_lines(records, lambda line: self._record(line, run_id))
+        for path in sorted(run.path.glob("scores/*.jsonl")):
+            self._clean_lines(path, self._score)
+        renewed = file_digest(records) if old_records else ""
+        for path in sorted(run.path.glob("scores/*.json")):
+            self._clean_object(path, {old_records: renewed})
+        # done.json has the checksums of the others.
+        for path in sorted(run.path.glob("*.json"), key=lambda one: one.name == "done.json"):
+            self._clean_object(path)
+
+    def _clean_lines(self, path: Path, clean: Callable[[bytes], bytes]) -> None:
+        before, lines = self.n_changed, list[bytes]()
+        if path.exists():
+            # A run that was killed may end with a part of a line.
+            lines = [clean(line) for line in untrusted_file_reader.lines(path, "") if line.endswith(b"\n")]
+        if self.n_changed > before:
+            atomic_files.write_atomic_bytes(path, b"".join(lines))
+
+    def _record(self, line: bytes, run_id: str) -> bytes:
+        text = without_check(line, lambda: run_id).decode()
+        if not self._is_private(text):
+            return line
+        record = RunRecord.model_validate_json(without_keys(text))
+        if record.failure:
+            failure = record.failure.model_copy(update={"message": self._text(record.failure.message)})
+            record = record.model_copy(update={"failure": failure})
+        return with_check(record, run_id)
+
+    def _score(self, line: bytes) -> bytes:
+        text = line.decode()
+        if not self._is_private(text):
+            return line
+        score = Score.model_validate_json(without_keys(text))
+        if score.status == "failed":
+            score = score.model_copy(update={"explanation": self._text(score.explanation)})
+        return score.model_dump_json().encode() + b"\n"
+
+    def _is_private(self, text: str) -> bool:
+        has_key = without_keys(text) != text
+        self.n_changed += has_key
+        return has_key or _PATH.search(text) is not None
+
+    def _clean_object(self, path: Path, renewed: Mapping[str, str] = MappingProxyType({})) -> None:
+        """`renewed`: old -> new checksum of the records, which an evaluation names."""
+        before, closed = checksums.opened(path, atomic_files.read_object(path), "")
+        tree = self._tree(before)
+        if before.get("records") in renewed:
+            tree["records"] = renewed[before["records"]]
+        text = checksums.sealed(_Tree(tree), [path.with_name(name) for name in closed])
+        if text != path.read_text(encoding="utf-8"):
+            atomic_files.write_atomic(path, text)
+
+    def _tree(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: self._value(key, one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self._tree(one) for one in value]
+        return self._text(value) if isinstance(value, str) else value
+
+    def _value(self, key: str, value: Any) -> Any:
+        if key in _PLACES and isinstance(value, str) and value.startswith("/"):
+            # It may have spaces, or one part only.
+            self.n_changed += 1
+            return f"…/{Path(value).name}"
+        return value if key in _OF_THE_DATA else self._tree(value)
+
+    def _text(self, text: str) -> str:
+        short = without_keys(_PATH.sub(r"…/\1", text))
+        self.n_changed += short != text
+        return short
+
+
+class _Tree(RootModel[dict[str, Any]]):
+    """Any JSON object."""
+
+
+def receive_runs(file: Path, results: Path) -> list[RunDir]:
+    """Add the runs of an exported file to a results folder: all of them, or none if anything is wrong.
+
+    DataError for a file that is damaged, was changed, or is none of ours; StoreError if a run of an id exists.
+    """
+    with opened_archive(file) as (archive, listed):
+        for run_id in listed.runs:
+            refuse_existing(results, run_id)
+        with changing(results), staging(results) as folder:
+            unpack(file, archive, listed, folder)
+            runs = [RunDir(folder / run_id) for run_id in listed.runs]
+            for run in runs:
+                try:
+                    read_whole(run)
+                    if run.manifest().run_id != run.run_id:
+                        raise StoreError(f"{run.run_id} is another run")
+                except StoreError as error:
+                    raise changed_by_hand(file, error.what.replace(f"{folder}/", "")) from error
+            return [add_run(run.path, results) for run in runs]

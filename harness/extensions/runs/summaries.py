@@ -1,0 +1,190 @@
+"""What a list says of each run. It is remembered until a file of the run changes, so that hundreds are listed in
+seconds.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from harness import __version__
+from harness.core.bounded_files import file_stamp
+from harness.core.errors import StoreError
+from harness.core.hashing import short_digest
+from harness.core.records import EvaluationRecord
+from harness.extensions.runs.removing import UNREADABLE, bytes_of
+from harness.report.labels import dataset_name
+from harness.report.measures import candidates_to_rank, known_measures, ranking_choice
+from harness.statistics import NATURAL, OVERALL, Frame, aggregate_scores
+from harness.statistics.columnar_scores import ScoreColumns
+from harness.store import Manifest, RunDir
+from harness.store.atomic_files import read_json, write_json
+from harness.store.run_removal import own_folder
+from harness.store.score_files import ScoreLines
+
+_VERSION = f"{__version__}-1"
+"""Increase it when a summary says something else about the same files."""
+
+
+class RunSummary(BaseModel):
+    """One run of a list."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    run_id: str
+    """The name of its folder."""
+    name: str = ""
+    tags: tuple[str, ...] = ()
+    created_at: str = ""
+    """UTC, ISO 8601."""
+    dataset: str = ""
+    system: str = ""
+    model: str = ""
+    """The generator; empty without one."""
+    identity: dict[str, Any] = {}
+    """What determines the result, without the data set and the models."""
+    is_finished: bool = False
+    n_expected: int = 0
+    n_answered: int = 0
+    """With failed ones."""
+    n_failed: int = 0
+    metric: str = ""
+    """The metric by which a report on this run alone ranks it; empty if it has no score."""
+    value: float | None = None
+    bytes: int = 0
+    """Of the run directory; indexes are shared."""
+    damage: str = ""
+    """Why it cannot be read; empty if it can."""
+
+
+class _Remembered(BaseModel):
+    """list.json: by folder, the state of the files and the summary."""
+
+    version: str
+    runs: dict[str, tuple[str, RunSummary]]
+
+
+def summaries_of(results: Path) -> list[RunSummary]:
+    """All runs in a results folder, the newest first."""
+    path = own_folder(results) / "list.json"
+    known: dict[str, tuple[str, RunSummary]] = {}
+    with suppress(StoreError):
+        if path.exists() and (read := read_json(path, _Remembered)).version == _VERSION:
+            known = read.runs
+    found: dict[str, tuple[str, RunSummary]] = {}
+    for folder in sorted(one.parent for one in results.glob("*/manifest.json")):
+        stamp = _stamp(folder)
+        if known.get(folder.name, ("",))[0] == stamp:
+            found[folder.name] = known[folder.name]
+        else:
+            found[folder.name] = stamp, summarize(RunDir(folder))
+    if found != known:
+        with suppress(StoreError):  # A folder that is only read has no memory.
+            write_json(path, _Remembered(version=_VERSION, runs=found))
+    return sorted((one for _, one in found.values()), key=lambda one: one.created_at, reverse=True)
+
+
+def _stamp(folder: Path) -> str:
+    start = len(str(folder))
+    return short_digest([[path[start:], *state] for path, *state in file_stamp(folder)])
+
+
+def summarize(run: RunDir) -> RunSummary:
+    """The summary of one run; one that is damaged has its id, its size, and what could be read."""
+    found = RunSummary(run_id=run.path.name)
+    try:
+        found = found.model_copy(update={"bytes": bytes_of(run.path)})
+        manifest = run.manifest()
+        found = _described(found, run, manifest)
+        found = found.model_copy(update=_counts(run, manifest))
+        metric, value = _headline(run, manifest)
+    except UNREADABLE as error:
+        return found.model_copy(update={"damage": getattr(error, "what", f"{type(error).__name__}: {error}")})
+    return found.model_copy(update={"metric": metric, "value": value})
+
+
+def _described(base: RunSummary, run: RunDir, manifest: Manifest) -> RunSummary:
+    generator = (manifest.identity.get("models") or {}).get("generator") or {}
+    prefix, dashes, _ = manifest.run_id.partition("--")
+    return base.model_copy(
+        update={
+            "name": manifest.name,
+            "tags": run.tags.read().tags,
+            "created_at": manifest.created_at,
+            "dataset": prefix if dashes else dataset_name(manifest),
+            "system": str(manifest.identity.get("system", {}).get("name", "")),
+            "model": str(generator.get("model") or generator.get("provider") or "")
+            if manifest.has_generator
+            else "",
+            "identity": {k: v for k, v in manifest.identity.items() if k not in {"dataset", "models", "schema"}},
+        }
+    )
+
+
+def _counts(run: RunDir, manifest: Manifest) -> dict[str, Any]:
+    if done := run.done():
+        n_answered = done.n_ok + done.n_error
+        return {
+            "is_finished": True,
+            "n_expected": done.n_expected,
+            "n_answered": n_answered,
+            "n_failed": done.n_error,
+        }
+    statuses = [one.status for one in run.intact_statuses().values()]
+    n_expected = int(manifest.dataset.get("n_queries", 0)) * int(manifest.identity.get("repeats", 1))
+    n_failed = sum(status != "ok" for status in statuses)
+    return {"n_expected": n_expected, "n_answered": len(statuses), "n_failed": n_failed}
+
+
+def _headline(run: RunDir, manifest: Manifest) -> tuple[str, float | None]:
+    """The metric that ranks the run in a report, and its mean as there; empty if it has no value of any."""
+    evaluations = run.evaluations()
+    if not evaluations:
+        return "", None
+    means = _Means(run, evaluations)
+    wanted = ranking_choice([manifest]).name
+    if (value := means.of(wanted)) is not None:
+        return wanted, value
+    known = known_measures(evaluations)
+    evidence = (name for name, measure in known.items() if measure.ranks_where_answers_cannot)
+    for name in candidates_to_rank(wanted, evidence, known):
+        if (value := means.of(name)) is not None:
+            return name, value
+    return "", None
+
+
+class _Means:
+    """Means of single metrics; each file of scores is read once."""
+
+    def __init__(self, run: RunDir, evaluations: Iterable[EvaluationRecord]) -> None:
+        self._run = run
+        self._lines = run.score_lines()
+        self._frame = Frame.of(run)
+        self._owners = {name: one for one in evaluations for name in one.measures}
+        self._read: dict[str, ScoreColumns] = {}
+
+    def of(self, measure: str) -> float | None:
+        """None: not scored, or not for the answers that the run has now."""
+        owner = self._owners.get(measure)
+        if owner is None or (owner.records and owner.records != self._run.records_checksum()):
+            return None
+        if owner.evaluator not in self._read:
+            paths = tuple(path for path in self._lines.paths if path.stem == owner.evaluator)
+            self._read[owner.evaluator] = ScoreColumns.read(ScoreLines(paths, self._lines.fix))
+        rows = aggregate_scores(self._frame, self._read[owner.evaluator].only({measure}))
+        means = {row.query_type: row.mean for row in rows}
+        natural = means.get(NATURAL)
+        return means.get(OVERALL) if natural is None else natural
+
+
+def chosen(
+    summaries: Sequence[RunSummary], *, tags: Iterable[str] = (), dataset: str | None, system: str | None
+) -> list[RunSummary]:
+    """The runs with all of these tags, of that data set and system."""
+    return [
+        one
+        for one in summaries
+        if set(tags) <= set(one.tags) and dataset in {None, one.dataset} and system in {None, one.system}
+    ]

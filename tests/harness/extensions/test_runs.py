@@ -1,0 +1,229 @@
+"""`rag-harness runs`: runs are listed, named, tagged, removed, exported and received."""
+
+import json
+import os
+import re
+import zipfile
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+from command_line import CommandLine, CommandLineHere
+from paired_runs import ScoredRun, close_again, write_run
+
+from harness.api.config_building import prices_of_runs
+from harness.core.records import Failure
+from harness.report import load_chapters
+from harness.store import RunDir, find_runs, run_removal
+
+
+@pytest.fixture
+def cli(tmp_path: Path) -> CommandLineHere:
+    return CommandLineHere(tmp_path, {"COLUMNS": "200", "RAG_HARNESS_CACHE": str(tmp_path / "cache")})
+
+
+@pytest.fixture
+def runs(cli: CommandLine) -> list[RunDir]:
+    """Two finished runs over the same queries."""
+    values = {"naive": [1.0, 0.0, 1.0, 1.0], "kg": [1.0, 0.0, 0.0, 0.0]}
+    return [
+        write_run(cli.results, ScoredRun(system=name, scores={"accuracy": own})) for name, own in values.items()
+    ]
+
+
+def listed(cli: CommandLine, *words: str) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(cli.call("runs", "list", "--json", *words).stdout)
+    return found
+
+
+def test_the_list_says_of_each_run_what_its_report_says(cli: CommandLine, runs: list[RunDir]) -> None:
+    (chapter,) = load_chapters(runs, prices_of_runs(runs))
+    scores = {one.run_id: one.score.value for one in chapter.findings.verdict.standings if one.score}
+    rows = listed(cli)
+    assert {row["run_id"]: row["value"] for row in rows} == {run.run_id: scores[run.run_id] for run in runs}
+    assert {(row["metric"], row["n_answered"], row["n_expected"], row["n_failed"]) for row in rows} == {
+        ("accuracy", 4, 4, 0)
+    }
+    assert [row["system"] for row in listed(cli, "--system", "kg")] == ["kg"]
+    table = cli.call("runs", "list").stdout
+    assert "0.750" in table and max(map(len, table.splitlines())) <= 80
+
+
+def test_a_changed_run_is_read_again_and_a_damaged_one_is_listed_as_damaged(
+    cli: CommandLine, runs: list[RunDir]
+) -> None:
+    assert not any(row["damage"] for row in listed(cli))
+    with (runs[0].path / "records.jsonl").open("a") as file:
+        file.write("{}\n")
+    (runs[1].path / "manifest.json").write_text("[")
+    assert {row["run_id"]: bool(row["damage"]) for row in listed(cli)} == {run.run_id: True for run in runs}
+    assert cli.call("runs", "list").stdout.count("damaged") >= 2
+
+
+def test_names_and_tags_are_kept_beside_a_finished_run(cli: CommandLine, runs: list[RunDir]) -> None:
+    naive, kg = runs
+    assert cli.call("runs", "name", naive.run_id, "best").returncode == 0
+    assert find_runs(cli.results, ["best"])[0].is_closed()
+    assert "best" in cli.refused("runs", "name", kg.run_id, "best")
+    assert kg.run_id in cli.refused("runs", "name", naive.run_id, kg.run_id)
+    cli.refused("runs", "name", kg.run_id, "a/b")
+    assert cli.call("runs", "tag", "best", "+keep", "+half", "-half").returncode == 0
+    assert [row["name"] for row in listed(cli, "--tag", "keep")] == ["best"]
+    assert "keep" in cli.refused("runs", "tag", "best", "-kept")
+    with naive.exclusive():
+        cli.refused("runs", "tag", "best", "+now")
+
+
+def test_a_run_that_is_written_is_not_removed(cli: CommandLine, runs: list[RunDir]) -> None:
+    with runs[0].exclusive():
+        cli.call("runs", "rm", runs[0].run_id, "--yes")
+    with patch("sys.stdin", StringIO()):
+        assert "--yes" in cli.call("runs", "rm", runs[0].run_id).stderr
+    assert len(find_runs(cli.results, [])) == 2
+    assert cli.call("runs", "rm", runs[0].run_id, "--yes").returncode == 0
+    assert not runs[0].path.exists()
+
+
+def test_a_removal_that_was_killed_is_finished_by_the_next_command_and_keeps_paid_calls(
+    cli: CommandLine, runs: list[RunDir]
+) -> None:
+    (runs[0].path / "calls.sqlite").write_bytes(b"paid")
+    with patch.object(run_removal, "_delete", side_effect=KeyboardInterrupt):
+        cli.call("runs", "rm", runs[0].run_id, "--yes")
+    assert [row["run_id"] for row in listed(cli)] == [runs[1].run_id]
+    cli.call("runs", "gc", "--yes")
+    assert [path.name for path in runs[0].path.iterdir()] == ["calls.sqlite"]
+    assert cli.call("runs", "gc", "--yes", "--calls").returncode == 0
+    assert not runs[0].path.exists() and runs[1].is_closed()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("workers_here")
+def test_an_index_is_kept_while_a_run_uses_it_and_paid_calls_are_replayed(cli: CommandLine) -> None:
+    first, second = (cli.run("--system", "naive", "--set", f"answer.top_k={k}")["run_id"] for k in (1, 2))
+    (index,) = (cli.results / "indexes").glob("*/index.json")
+    assert "1 other run" in cli.call("runs", "rm", first, "--yes").stdout
+    assert [path.name for path in (cli.results / first).iterdir()] == ["calls.sqlite"]
+    cli.run("--system", "naive", "--set", "answer.top_k=1")
+    assert all(record.cost.replayed_calls for record in RunDir(cli.results / first).records().values())
+    cli.call("runs", "rm", first, "--yes")
+    cli.call("runs", "gc", "--yes")
+    assert index.exists()
+    cli.call("runs", "rm", second, "--yes")
+    kinds = {one["kind"] for one in json.loads(cli.call("runs", "gc", "--json").stdout)["found"]}
+    assert kinds >= {"index", "documents"} and index.exists()
+    cli.call("runs", "gc", "--yes")
+    assert not index.parent.exists() and not any((cli.results / "corpora").iterdir())
+    assert (cli.results / "indexes" / "calls.sqlite").exists()
+
+
+@pytest.fixture
+def exported(cli: CommandLine, runs: list[RunDir]) -> Path:
+    done = cli.call("runs", "export", *(run.run_id for run in runs), "-o", "runs.zip")
+    assert done.returncode == 0, done.stderr
+    return cli.folder / "runs.zip"
+
+
+def report(cli: CommandLine, results: str, *names: str) -> dict[str, bytes]:
+    done = cli.call("report", *names, "--results", results, "--out", f"report of {results}")
+    assert done.returncode == 0, done.stderr
+    folder = cli.folder / f"report of {results}"
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.[cj]s*")}
+
+
+def test_a_received_run_gives_the_same_verdict_and_tables(
+    cli: CommandLine, runs: list[RunDir], exported: Path
+) -> None:
+    assert cli.call("runs", "receive", str(exported), "--results", "theirs").returncode == 0
+    names = [run.run_id for run in runs]
+    here, there = report(cli, "results", *names), report(cli, "theirs", *names)
+    assert here == there and {"verdict.json", "summary.csv"} <= {*here}
+    cli.refused("runs", "receive", str(exported), "--results", "theirs")
+    cli.refused("runs", "export", names[0], "-o", "runs.zip")
+
+
+def test_an_export_names_no_place_of_this_machine_and_no_key(cli: CommandLine) -> None:
+    run = write_run(
+        cli.results,
+        ScoredRun(
+            scores={"accuracy": [1.0, 0.0]}, config={"dataset": {"path": "/home/ada/my docs", "questions": "/q"}}
+        ),
+    )
+    said = Failure(kind="OSError", message="no file /home/ada/x.txt, key sk-very-secret-key")
+    failed = run.records()["q001", 0].model_copy(
+        update={"status": "error", "prediction": None, "failure": said, "attempt": 2}
+    )
+    close_again(run, failed)
+    done = cli.call("runs", "export", run.run_id, "-o", "runs.zip", MY_API_KEY="sk-very-secret-key")
+    assert done.returncode == 0, done.stderr
+    with zipfile.ZipFile(cli.folder / "runs.zip") as archive:
+        text = b"".join(map(archive.read, archive.namelist())).decode()
+    assert not any(word in text for word in ("/home/ada", '"/q"', "sk-very-secret-key", str(cli.folder)))
+    assert cli.call("runs", "receive", "runs.zip", "--results", "theirs").returncode == 0
+    (received,) = find_runs(cli.folder / "theirs", [])
+    assert "x.txt" in str(received.records()["q001", 0].failure)
+
+
+Entries = dict[str, bytes]
+
+
+def rewritten(path: Path, change: Callable[[Entries], None], mode: int = 0o644) -> None:
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    change(entries)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in entries.items():
+            info = zipfile.ZipInfo(name)
+            info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, mode << 16
+            archive.writestr(info, content)
+
+
+def _edit(name: str, old: bytes, new: bytes) -> Callable[[Entries], None]:
+    def change(entries: Entries) -> None:
+        found = next(one for one in entries if one.endswith(name))
+        assert old in entries[found]
+        entries[found] = entries[found].replace(old, new, 1)
+
+    return change
+
+
+def _add(name: str, content: bytes = b"x") -> Callable[[Entries], None]:
+    return lambda entries: entries.update({name: content})
+
+
+@pytest.mark.parametrize(
+    ("change", "mode"),
+    [
+        (_edit("answer.jsonl", b'"value":1.0', b'"value":0.0'), 0o644),
+        (_edit("export.json", b'"runs"', b'"rums"'), 0o644),
+        (_edit("export.json", b'"schema_version": 7', b'"schema_version": 6'), 0o644),
+        (_add("../outside"), 0o644),
+        (_add("/tmp/outside"), 0o644),
+        (_add("demo--x/../../outside"), 0o644),
+        (_add("demo--x/calls.sqlite"), 0o644),
+        (_add("demo--x/records.jsonl", bytes(50_000_000)), 0o644),
+        (lambda entries: None, 0o120777),
+        (lambda entries: entries.pop("export.json"), 0o644),
+        (lambda entries: entries.clear(), 0o644),
+    ],
+)
+def test_an_export_that_was_changed_is_refused_and_adds_nothing(
+    cli: CommandLine, exported: Path, change: Callable[[Entries], None], mode: int
+) -> None:
+    rewritten(exported, change, mode)
+    cli.refused("runs", "receive", str(exported), "--results", "theirs")
+    assert not [*(cli.folder / "theirs").glob("*--*")]
+    assert {path.name for path in cli.folder.glob("theirs/.runs/*")} <= {".lock"}
+
+
+def test_no_file_that_is_cut_short_and_no_other_kind_of_file_is_received(cli: CommandLine, exported: Path) -> None:
+    content = exported.read_bytes()
+    for other in (b"", b"PK", content[: len(content) // 2], content[:-1] + b"PK\5\6", content[100:]):
+        exported.write_bytes(other)
+        cli.refused("runs", "receive", str(exported), "--results", "theirs")
+    os.mkfifo(cli.folder / "pipe")
+    for place in ("pipe", "results", "nowhere.zip"):
+        cli.refused("runs", "receive", place, "--results", "theirs")
+    assert not re.search("--", " ".join(path.name for path in cli.folder.glob("theirs/*")))
