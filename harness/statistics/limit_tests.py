@@ -7,8 +7,8 @@ Otherwise it is **underpowered**: so many queries cannot decide it, and the numb
   run that breaks a condition passes in at most 2.5 % of cases, however many conditions there are.
 - A run fails if it breaks any condition, so a failure needs an interval at 5 % over the number of conditions
   (Bonferroni): a run that meets all of them fails in at most 2.5 % of cases.
-- The drop is the mean paired difference, tested as for non-inferiority: on new documents too if queries share
-  documents, and in the worst case of missing values. The own mean is in the natural mix of query types if that is
+- The drop is the mean paired difference, tested as for non-inferiority: on new documents too if the design names
+  clusters, and in the worst case of missing values. The own mean is in the natural mix of query types if that is
   known, as in reports; a missing value counts as the worst and as the best possible one.
 - Queries needed: for a drop, those over which a run that did not change passes in 80 % of cases; for a mean, and
   for a drop already tested over more queries, those that decide it in 80 % of cases if its true value is the

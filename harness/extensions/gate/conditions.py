@@ -142,7 +142,9 @@ def _tested(
     used = views if condition.kind == "max-drop" else views[:1]
     for view in used:
         _refuse_without_values(view, name)
-    measure, design = paired(name, [view.values[name] for view in used], known), drawn_queries(used)
+    measure = paired(name, [view.values[name] for view in used], known)
+    # Both runs search the same documents, and a condition is about these.
+    design = replace(drawn_queries(used), clusters={})
     if condition.kind != "max-drop":
         at_least = condition.kind == "min"
         test = mean_within(measure, 0, design, limit, at_least=at_least, n_conditions=n_conditions)
@@ -161,7 +163,7 @@ def _tested(
 
 def _refuse_without_values(view: RunView, name: str) -> None:
     if name not in view.values or not view.values[name].values:
-        near = nearest(name, {*map(printable, view.values), *_SCALED} - {name})
+        near = nearest(name, {printable(one) for one, own in view.values.items() if own.values})
         raise ConfigError(f"{view.run.run_id} has no value of '{printable(name)}'", near)
     if why := view.why_not_compared(name):
         fix = "leave the condition out" if name in COSTS else f"score it: rag-harness evaluate {view.run.run_id}"

@@ -111,7 +111,7 @@ def gate_json(result: GateResult, openings: Sequence[Opening] = ()) -> dict[str,
 def gate_junit(result: GateResult) -> str:
     """The result as JUnit XML: a test case for each condition. An underpowered one is an error."""
     outcomes = [test.outcome for _, test in result.tests]
-    suite = Element("testsuite", name="rag-harness gate", tests=str(len(outcomes)))
+    suite = Element("testsuite", name="gate", tests=str(len(outcomes)))
     for outcome, kind in _TAGS.items():
         suite.set(f"{kind}s", str(outcomes.count(outcome)))
     run_id = printable(result.runs[0].run.run_id, 200)
