@@ -52,11 +52,11 @@ def gate(
 
       rag-harness gate new --baseline old --max-drop accuracy=0.03
 
-      rag-harness gate new --min accuracy=0.7 --max latency_s=5 --max usd_per_1000=2
+      rag-harness gate new --min accuracy=0.7 --max usd_per_1000=2
 
-      rag-harness gate new --baseline old --max-drop accuracy=0.03 --junit gate.xml
+      rag-harness gate new -b old --max-drop accuracy=0.03 --junit gate.xml
 
-      rag-harness gate new --baseline old --max-drop accuracy=0.05 --holdout
+      rag-harness gate new -b old --max-drop accuracy=0.05 --holdout
     """
     from harness.extensions.gate.conditions import read_conditions
     from harness.extensions.gate.output import GateOptions, gate_run
