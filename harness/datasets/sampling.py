@@ -160,7 +160,7 @@ def _draw(rows: tuple[DatasetRow, ...], sample: QuerySample) -> tuple[tuple[Data
         chosen = indices[: sample.per_type]
         kept += [index for place, index in enumerate(chosen) if _is_held_out(place, sample) is sample.is_opened]
     if sample.is_opened:
-        notes.append(f"these are the {len(kept):,} held-out queries, which only the gate asks")
+        notes.append(f"these are the {len(kept):,} held-out queries, which the gate opened")
     return tuple(rows[index] for index in sorted(kept)), tuple(notes)
 
 

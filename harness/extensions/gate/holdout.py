@@ -1,8 +1,9 @@
 """Asks the held-out queries of runs, and logs each time.
 
 A share of the sample (`dataset.sample.holdout`) is asked by no run, so no choice can be made by it. The gate asks
-it with the configurations of the runs to check. Each opening is logged beside the runs: one that is repeated after
-changes is no longer independent of them.
+it with the configurations of the runs to check. Each opening is logged: one that is repeated after changes is no
+longer independent of them. The runs over held-out queries are kept in a folder of their own, where neither reports
+nor names of runs find them.
 """
 
 from __future__ import annotations
@@ -22,16 +23,19 @@ from harness.api.untrusted_config import (
 from harness.cli.evaluate import resumable
 from harness.config import BenchConfig, RunnerConfig
 from harness.config.load import build_config
-from harness.core.errors import ConfigError
+from harness.core.errors import ConfigError, explained_io
 from harness.runner.dataset_loading import DatasetReader
 from harness.runner.evaluating.plan import plan_evaluation
 from harness.runner.live_run_check import live_run
 from harness.runner.plan import Cell, plan_cells
 from harness.store import RunDir
 from harness.store.atomic_files import append_bytes, iter_jsonl, repair_tail
+from harness.store.score_files import refuse_link
 
-LOG = "holdout.jsonl"
-"""In the results folder: a line for each opening."""
+FOLDER = "holdout"
+"""In the results folder: the runs over held-out queries, and the log."""
+LOG = "openings.jsonl"
+"""A line for each opening."""
 _TRUST = "add --trust if the run is yours"
 
 
@@ -62,7 +66,7 @@ def open_holdout(
     digests = {cell.dataset.digest for cell in cells}
     if len(digests) > 1:
         raise ConfigError("the runs hold different queries out", "run both with the same dataset.sample")
-    log = runs[0].path.parent / LOG
+    log = _folder(runs[0]) / LOG
     repair_tail(log)
     opening = Opening(
         opened_at=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -72,7 +76,10 @@ def open_holdout(
     )
     append_bytes(log, (opening.model_dump_json() + "\n").encode())
     with resumable("all answers are kept"):
-        opened = [_asked(run, config, quiet=quiet) for run, config in zip(runs, configs, strict=True)]
+        opened = [
+            _asked(run, config, cell.run_id, quiet=quiet)
+            for run, config, cell in zip(runs, configs, cells, strict=True)
+        ]
     return opened, openings(log, opening.digest)
 
 
@@ -109,7 +116,19 @@ def _held_out(run: RunDir, config: BenchConfig) -> Cell:
     return plan_cells(config, reader=DatasetReader(opens_holdout=True))[0]
 
 
-def _asked(run: RunDir, config: BenchConfig, *, quiet: bool) -> RunDir:
+def _folder(run: RunDir) -> Path:
+    folder = run.path.parent / FOLDER
+    refuse_link(folder)
+    with explained_io("prepare", folder):
+        folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _asked(run: RunDir, config: BenchConfig, run_id: str, *, quiet: bool) -> RunDir:
+    """The finished run. It is moved to its folder at the end, as it needs the indexes of the results folder."""
+    kept, place = _folder(run) / run_id, run.path.parent / run_id
+    if kept.exists() and not place.exists():
+        kept.rename(place)
     bench = run_bench(config, RunOptions(run.path.parent, quiet=quiet, opens_holdout=True))
     if bench.stopped:
         raise bench.stopped
@@ -118,4 +137,5 @@ def _asked(run: RunDir, config: BenchConfig, *, quiet: bool) -> RunDir:
         raise ConfigError(
             f"{result.run.run_id} failed: {result.reason}", "correct it and run the same command again"
         )
-    return result.run
+    place.rename(kept)
+    return RunDir(kept)

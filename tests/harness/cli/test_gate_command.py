@@ -109,7 +109,7 @@ def test_held_out_queries_are_asked_by_the_gate_alone_and_each_opening_is_logged
     new, old = (cli.results / str(one["run_id"]) for one in done)
     assert cli.call("evaluate", str(new), str(old), "-e", "answer", "--quiet").returncode == 0
     asked = {json.loads(line)["query"]["query_id"] for line in (new / "sample.jsonl").read_text().splitlines()}
-    log = cli.results / "holdout.jsonl"
+    log = cli.results / "holdout" / "openings.jsonl"
     assert cli.refused("gate", str(new), "-b", str(old), "--min", "no_metric=1", "--holdout")
     assert not log.exists()
     limits = ("--max-drop", "accuracy=0.5", "--holdout", "--trust", "--quiet")
@@ -117,7 +117,8 @@ def test_held_out_queries_are_asked_by_the_gate_alone_and_each_opening_is_logged
         code, found = gated(cli, str(new), "-b", str(old), *limits)
         assert code in {EXIT_DONE, EXIT_UNDERPOWERED, EXIT_GATE_FAILED}
         assert len(found["holdout_openings"]) == n == len(log.read_text().splitlines())
-    run = cli.results / found["run"]
+    run = cli.results / "holdout" / found["run"]
+    assert {path.parent for path in cli.results.glob("*/manifest.json")} == {new, old}
     held_out = {json.loads(line)["query"]["query_id"] for line in (run / "sample.jsonl").read_text().splitlines()}
     assert len(held_out) == found["n_queries"] > 0
     assert not held_out & asked
