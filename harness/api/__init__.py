@@ -25,6 +25,7 @@ from harness.core.errors import ConfigError
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from harness.api.loaded_system import LoadedSystem
     from harness.api.runs import Runs
     from harness.config import BenchConfig
     from harness.report.verdict.types import Verdict
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     RunNames = Runs | str | Path | RunDir | Iterable[str | Path | RunDir]
     """`Runs`, or run ids, unique parts of them, paths or run directories."""
 
-__all__ = ["Runs", "compare", "estimate", "evaluate", "load", "plan", "report", "run", "verdicts"]
+__all__ = ["Runs", "compare", "estimate", "evaluate", "load", "load_system", "plan", "report", "run", "verdicts"]
 
 
 def __getattr__(name: str) -> object:
@@ -248,6 +249,26 @@ def load(path: str | Path = "results", names: Sequence[str] = ()) -> Runs:
     for one in found:
         one.manifest()  # Rejects a run of a newer version early.
     return Runs(found)
+
+
+def load_system(
+    source: str | Path | Mapping[str, Any],
+    *,
+    settings: Mapping[str, Any] | None = None,
+    results: str | Path = "results",
+    trust: bool = False,
+) -> LoadedSystem:
+    """The system of a finished run, with its index and models, to answer questions in your own program.
+
+    `source`: a config of one configuration that has been run, such as the `winner.yaml` of a report (a path that
+    ends in .yaml, or a mapping), or a run id, name or path. `trust`: use the servers, keys, code and files that a
+    run names; those of a config are used anyway.
+
+    HarnessError if it was not run yet, its index or a model has changed, or a server, key or package is missing.
+    """
+    from harness.api.loaded_system import LoadedSystem, live_source
+
+    return LoadedSystem(live_source(source, settings or {}, Path(results), trust=trust))
 
 
 def _config(

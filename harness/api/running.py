@@ -10,6 +10,7 @@ from harness.api.evaluating import scoring_elsewhere
 from harness.config import LOCAL_EXECUTOR, BenchConfig
 from harness.core.errors import BudgetExhausted, ConfigError, explained_io
 from harness.runner.budget_tracker import BudgetTracker, CostOwner
+from harness.runner.dataset_loading import DatasetReader
 from harness.runner.estimating.estimate import Estimator, keep_speeds, say_total
 from harness.runner.estimating.sample_size_notice import sample_sizes, size_lines
 from harness.runner.evaluating.evaluate import EvaluationOutcome, evaluate_runs
@@ -35,6 +36,8 @@ class RunOptions:
     """Build indexes without replayed calls or cached vectors, so that the build time is measured."""
     records_only: bool = False
     """Do not evaluate."""
+    opens_holdout: bool = False
+    """Ask the held-out queries of the samples instead of the others."""
     quiet: bool = False
 
 
@@ -196,7 +199,7 @@ def _checked(config: BenchConfig, options: RunOptions, reporter: Reporter, execu
     """Plan a config and check it. The time limit of its budget starts now."""
     began = time.monotonic()
     with reporter.reading() as progress:
-        cells = plan_cells(config, progress)
+        cells = plan_cells(config, progress, DatasetReader(progress, opens_holdout=options.opens_holdout))
     for line in left_out_lines(config, cells):
         reporter.say(line)
     evaluation = plan_evaluation(config)

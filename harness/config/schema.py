@@ -73,10 +73,13 @@ OWN_DOCUMENTS = "files"
 class SampleConfig(ConfigSection):
     """A stratified sample."""
 
-    per_type: int = Field(50, ge=1)
-    """Queries of each type; all of them if a type has fewer."""
+    per_type: int | None = Field(50, ge=1)
+    """Queries of each type; all of them if a type has fewer. None: all."""
     seed: int = 42
     """Random seed of the sample."""
+    holdout: float = Field(0.0, ge=0, le=0.9)
+    """Share of the sampled queries of each type that no run answers. Only the gate asks them, and logs that it did
+    (`rag-harness gate RUN --holdout`)."""
 
 
 class DatasetConfig(ConfigSection):

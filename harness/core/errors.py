@@ -31,12 +31,15 @@ from harness.core.sanitize import cleaned
 DISTRIBUTION = "rag-bench-harness"
 """Name on the package index; the command is `rag-harness`."""
 EXIT_DONE, EXIT_BUG, EXIT_USER, EXIT_TOLERANCE, EXIT_BUDGET, EXIT_INTERRUPTED = 0, 1, 2, 3, 4, 130
+EXIT_GATE_FAILED, EXIT_UNDERPOWERED = 5, 6
 EXIT_CODES = {
     EXIT_DONE: "done; if a budget ended it, over what all systems answered",
     EXIT_BUG: "a bug, with its traceback",
     EXIT_USER: "an error that you can fix: one line says what and how",
     EXIT_TOLERANCE: "done, but more failed than runner.failure_tolerance allows",
     EXIT_BUDGET: "stopped at the budget; the last line says how to resume",
+    EXIT_GATE_FAILED: "gate: the run breaks a condition",
+    EXIT_UNDERPOWERED: "gate: too few queries to decide a condition, and none is broken",
     EXIT_INTERRUPTED: "interrupted; the same command resumes",
 }
 """What each exit code means; printed by `--help`."""

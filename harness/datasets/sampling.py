@@ -20,15 +20,24 @@ from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset
 CorpusChoice = Literal["full", "cited"]
 
 
+_PARTS = 10_000
+"""Shares held out are multiples of a ten-thousandth."""
+
+
 @dataclass(frozen=True)
 class QuerySample:
     """The number of queries per type, and the seed."""
 
-    per_type: int
+    per_type: int | None
+    """None: all."""
     seed: int
+    holdout: float = 0.0
+    """Share of each type that is held out."""
+    is_opened: bool = False
+    """Whether to select the held-out queries instead of the others."""
 
     def __post_init__(self) -> None:
-        if self.per_type < 1:
+        if self.per_type is not None and self.per_type < 1:
             raise ConfigError(f"sample per_type is {self.per_type}", "use at least 1, or no sample")
 
 
@@ -88,8 +97,8 @@ def select(
 
     The sample is stratified: `per_type` queries of each type, or all of a type that has fewer (with a note). It
     depends only on the seed, the type and that type's queries, and a larger `per_type` contains the smaller
-    sample. `cited` keeps only the documents that the data set attaches to a sampled query. Queries and documents
-    stay in data-set order.
+    sample, and holds out what that holds out. `cited` keeps only the documents that the data set attaches to a
+    sampled query. Queries and documents stay in data-set order.
 
     ConfigError: unknown subset. DataError: the data set is inconsistent, or no query or no document is left.
     """
@@ -144,12 +153,23 @@ def _draw(rows: tuple[DatasetRow, ...], sample: QuerySample) -> tuple[tuple[Data
     notes = []
     for query_type in sorted(by_type):
         indices = by_type[query_type]
-        if len(indices) < sample.per_type:
+        if sample.per_type is not None and len(indices) < sample.per_type:
             notes.append(f"only {len(indices):,} of the {sample.per_type:,} wanted queries of type '{query_type}'")
         # One generator per type: adding or removing a type does not change the samples of the others.
         Random(f"{sample.seed}/{query_type}").shuffle(indices)  # noqa: S311 - a sample, not a secret
-        kept += indices[: sample.per_type]
+        chosen = indices[: sample.per_type]
+        kept += [index for place, index in enumerate(chosen) if _is_held_out(place, sample) is sample.is_opened]
+    if sample.is_opened:
+        notes.append(f"these are the {len(kept):,} held-out queries, which the gate opened")
     return tuple(rows[index] for index in sorted(kept)), tuple(notes)
+
+
+def _is_held_out(place: int, sample: QuerySample) -> bool:
+    """Whether the query at this place of the shuffled ones is held out. They are evenly spread, so that a larger
+    sample holds out what a smaller one does.
+    """
+    share = round(sample.holdout * _PARTS)
+    return (place + 1) * share // _PARTS > place * share // _PARTS
 
 
 def checked_subset(spec: DatasetSpec, subset: str | None) -> str:

@@ -17,6 +17,7 @@ from harness.report.render.csv import summary_csv, table_csv
 from harness.report.render.latex import table_latex
 from harness.report.render.markdown import summary_markdown, table_markdown
 from harness.report.sections import Reported
+from harness.report.winner import winner_config
 
 PAGE = "report.html"
 _PAGE_BYTES = 14_800_000
@@ -25,8 +26,9 @@ _RENDERERS = {"csv": table_csv, "md": table_markdown, "tex": table_latex}
 
 
 def write_report(chapters: Sequence[Chapter], out: Path, formats: Sequence[str] = (), key: str = "") -> Path:
-    """Write report.html, verdict.json, summary.md, summary.csv, figures/ and tables/ into `out`; return the path
-    of the page. Figures are SVG files, and files in other `formats` (`png`, `pdf`) if asked for.
+    """Write report.html, verdict.json, summary.md, summary.csv, figures/, tables/ and the config of a recommended
+    run as winner.yaml into `out`; return the path of the page. Figures are SVG files, and files in other `formats`
+    (`png`, `pdf`) if asked for.
 
     Only reads the runs; unfinished, unevaluated and failed ones are reported as such. The same runs give the same
     bytes on any day. `out` must be empty, missing, or hold an earlier report, which is replaced as a whole;
@@ -44,6 +46,8 @@ def write_report(chapters: Sequence[Chapter], out: Path, formats: Sequence[str] 
         (folder / "summary.csv").write_text(summary_csv([chapter.group for chapter in whole]), encoding="utf-8")
         (folder / "tables").mkdir()
         for chapter, end in zip(whole, ends, strict=True):
+            if (winner := winner_config(chapter)) is not None:
+                (folder / f"winner{end}.yaml").write_text(winner, encoding="utf-8")
             for table in chapter.tables():
                 for ending, render in _RENDERERS.items():
                     path = folder / "tables" / f"{table.name}{end}.{ending}"

@@ -33,8 +33,10 @@ class _Wanted:
 class DatasetReader:
     """Reads the data sets of one command, each once. Files are stamped when a data set is first requested."""
 
-    def __init__(self, progress: ReadingProgress = no_progress) -> None:
+    def __init__(self, progress: ReadingProgress = no_progress, *, opens_holdout: bool = False) -> None:
+        """`opens_holdout`: select the held-out queries of each sample instead of the others."""
         self._progress = progress
+        self._opens_holdout = opens_holdout
         self._stamps: dict[str, PlaceStamp] = {}
 
     def selected(self, config: DatasetConfig) -> tuple[Dataset, str]:
@@ -48,7 +50,7 @@ class DatasetReader:
             stamps=tuple(self._stamp(place) for place in (config.path, config.questions) if place is not None),
             read=lambda: spec.read(subset, params, self._progress),
         )
-        return _selected(wanted, config.sample, config.corpus)
+        return _selected(wanted, config.sample, config.corpus, self._opens_holdout)
 
     def _stamp(self, place: str) -> PlaceStamp:
         if place not in self._stamps:
@@ -90,9 +92,11 @@ def _raw(wanted: _Wanted) -> RawDataset:
 
 @lru_cache(maxsize=2)
 def _selected(
-    wanted: _Wanted, sample: SampleConfig | Literal["full"], corpus: CorpusChoice
+    wanted: _Wanted, sample: SampleConfig | Literal["full"], corpus: CorpusChoice, opens_holdout: bool
 ) -> tuple[Dataset, str]:
-    drawn = QuerySample(sample.per_type, sample.seed) if isinstance(sample, SampleConfig) else None
+    drawn = None
+    if isinstance(sample, SampleConfig):
+        drawn = QuerySample(sample.per_type, sample.seed, sample.holdout, is_opened=opens_holdout)
     dataset = select(wanted.spec, _raw(wanted), subset=wanted.subset, sample=drawn, corpus=corpus)
     return dataset, corpus_digest(dataset.documents)
 

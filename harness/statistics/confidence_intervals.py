@@ -25,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import inf, isfinite, sqrt
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,8 +139,7 @@ ENOUGH = 30
 WIDER = 0.98
 """The level for fewer values."""
 _TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
-_Z = 1.959963984540054
-"""97.5 % quantile of the normal distribution."""
+_ALPHA = 1 - LEVEL
 
 Floats = Sequence[float]
 Bounds = tuple[float, float]
@@ -176,24 +176,32 @@ class Stratum(NamedTuple):
     values: Floats
 
 
-def wilson(successes: int, n: int) -> Interval:
+def wilson(successes: int, n: int, alpha: float = _ALPHA) -> Interval:
     """Wilson's score interval of a proportion; `UNKNOWN` for n = 0."""
     if n == 0:
         return UNKNOWN
-    share = successes / n
-    scale = 2 * (n + _Z**2)
-    centre = (2 * n * share + _Z**2) / scale
-    half = _Z / scale * sqrt(4 * n * share * (1 - share) + _Z**2)
+    share, z = successes / n, _normal_quantile(alpha)
+    scale = 2 * (n + z**2)
+    centre = (2 * n * share + z**2) / scale
+    half = z / scale * sqrt(4 * n * share * (1 - share) + z**2)
     return Interval(0.0 if successes == 0 else centre - half, 1.0 if successes == n else centre + half)
 
 
-def mean_interval(values: Floats, *, proportion: bool = False, bounds: Bounds = UNBOUNDED) -> Interval:
+@lru_cache(maxsize=64)
+def _normal_quantile(alpha: float) -> float:
+    """1.96 at 95 %."""
+    return round(NormalDist().inv_cdf(1 - alpha / 2), 15)
+
+
+def mean_interval(
+    values: Floats, *, proportion: bool = False, bounds: Bounds = UNBOUNDED, alpha: float = _ALPHA
+) -> Interval:
     """Interval of a mean: Wilson's if `proportion` is set and every value is 0 or 1, otherwise the hull described
     above.
     """
     if proportion and _all_binary(values):
-        return wilson(round(sum(values)), len(values))
-    return _hull([Stratum(1.0, values)], bounds)
+        return wilson(round(sum(values)), len(values), alpha)
+    return _hull([Stratum(1.0, values)], bounds, alpha)
 
 
 def pooled_share_interval(sums: Floats, sizes: Floats) -> Interval:
@@ -221,12 +229,12 @@ def weighted_mean(strata: Sequence[Stratum]) -> float:
 
 
 def weighted_mean_interval(
-    strata: Sequence[Stratum], *, proportion: bool = False, bounds: Bounds = UNBOUNDED
+    strata: Sequence[Stratum], *, proportion: bool = False, bounds: Bounds = UNBOUNDED, alpha: float = _ALPHA
 ) -> Interval:
     """Interval of a `weighted_mean`, see above; `UNKNOWN` if a stratum is too small."""
     if proportion and all(_all_binary(stratum.values) for stratum in strata):
-        return _square_and_add(strata)
-    return _hull(strata, bounds)
+        return _square_and_add(strata, alpha)
+    return _hull(strata, bounds, alpha)
 
 
 def quantile_interval(values: Floats, p: float) -> Interval:
@@ -259,12 +267,12 @@ def percentiles(means: Array) -> Interval:
     return Interval(float(low), float(high))
 
 
-def _square_and_add(strata: Sequence[Stratum]) -> Interval:
+def _square_and_add(strata: Sequence[Stratum], alpha: float) -> Interval:
     total = sum(stratum.weight for stratum in strata)
     mean, below, above = 0.0, 0.0, 0.0
     for weight, values in strata:
         share, proportion = weight / total, float(np.mean(values))
-        low, high = wilson(round(sum(values)), len(values))
+        low, high = wilson(round(sum(values)), len(values), alpha)
         if low is None or high is None:
             return UNKNOWN
         mean += share * proportion
@@ -273,18 +281,18 @@ def _square_and_add(strata: Sequence[Stratum]) -> Interval:
     return Interval(mean - sqrt(below), mean + sqrt(above))
 
 
-def _hull(strata: Sequence[Stratum], bounds: Bounds) -> Interval:
+def _hull(strata: Sequence[Stratum], bounds: Bounds, alpha: float) -> Interval:
     # Sorted, so that rounding does not depend on the order of the queries.
     ordered = [np.sort(np.asarray(stratum.values, np.float64)) for stratum in strata]
     n = sum(len(values) for values in ordered)
     if n < FEWEST or any(len(values) < 2 for values in ordered) or all(own[0] == own[-1] for own in ordered):
         return UNKNOWN
     weights = np.array([stratum.weight for stratum in strata], dtype=np.float64)
-    return _limits(stratified(weights / weights.sum(), ordered), n, bounds)
+    return _limits(stratified(weights / weights.sum(), ordered), n, bounds, alpha)
 
 
-def _limits(found: Studentized, n: int, bounds: Bounds) -> Interval:
-    low, high = found.intervals(1 - (LEVEL if n >= ENOUGH else WIDER))
+def _limits(found: Studentized, n: int, bounds: Bounds, alpha: float = _ALPHA) -> Interval:
+    low, high = found.intervals(alpha if n >= ENOUGH else (1 - WIDER) * (alpha / _ALPHA))
     return Interval(max(bounds[0], float(low[0])), min(bounds[1], float(high[0])))
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from harness.statistics.confidence_intervals import Interval
 from harness.statistics.difference_tests import ALPHA
 from harness.statistics.multiple_comparisons import Differences, intervals_at
 from harness.statistics.paired_comparison import MeasureComparison
@@ -66,6 +67,15 @@ def at_most_worse(compared: MeasureComparison, place: int, besides: Collection[i
     limits = _at_most_worse(compared, place, others, 1)
     known = [limit for limit in limits if limit is not None]
     return max(known) if known and len(known) == len(limits) else None
+
+
+def disadvantage(compared: MeasureComparison, place: int, other: int, n_tried: int = 1) -> Interval:
+    """How far the run at `place` is behind the `other`, in the direction of the metric. Each limit holds in the
+    worst case of missing values, and on new documents too if queries share documents; None: unknown.
+    """
+    (high,) = _at_most_worse(compared, place, [other], n_tried)
+    (ahead,) = _at_most_worse(compared, other, [place], n_tried)
+    return Interval(None if ahead is None else 0.0 - ahead, high)
 
 
 def cheapest_as_good(

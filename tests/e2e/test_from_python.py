@@ -1,4 +1,4 @@
-"""The notebook-sized example of docs/from-python.md, run as it stands there."""
+"""The examples of docs/from-python.md, run as they stand there."""
 
 import ast
 import re
@@ -11,12 +11,13 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.usefixtures("workers_here")
-def test_the_example_of_the_document_runs(
+def test_the_examples_of_the_document_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (example,) = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text("utf-8"), re.DOTALL)
-    body = ast.parse(example).body
+    examples = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text("utf-8"), re.DOTALL)
+    assert len(examples) == 2
+    body = ast.parse("\n".join(examples)).body
     shown = [f"print({ast.unparse(one)})" if isinstance(one, ast.Expr) else ast.unparse(one) for one in body]
     exec("\n".join([*shown, "print(len(rag.load('results').scores))"]), {})
     said = capsys.readouterr().out.split()

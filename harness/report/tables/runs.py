@@ -83,17 +83,30 @@ def run_command(manifest: Manifest) -> str:
 
     A config that is not valid here, such as one of a missing plug-in, gives the command that shows it instead.
     """
+    settings = changed_settings(manifest)
+    if settings is None:
+        return shlex.join(["rag-harness", "show", printable(manifest.run_id, _LONGEST_ID)])
+    words = ["rag-harness", "run"]
+    for key, value in settings.items():
+        words += ["--set", *setting_words({key: value})]
+    return shlex.join(words)
+
+
+def changed_settings(manifest: Manifest) -> dict[str, Any] | None:
+    """Dotted key -> value of the run's config, where it differs from the defaults or names system and data set;
+    None if the config is not valid here.
+    """
     try:
         config = BenchConfig.model_validate(manifest.config)
     except ValidationError:
-        return shlex.join(["rag-harness", "show", printable(manifest.run_id, _LONGEST_ID)])
+        return None
     defaults = dict(_leaves(BenchConfig().model_dump(mode="json")))
-    words = ["rag-harness", "run"]
-    for key, value in _leaves(_of_its_system(config, manifest).model_dump(mode="json")):
-        named_anyway = key in {"systems", "dataset.name"}
-        if named_anyway or (not key.startswith(_WATCHING) and (key not in defaults or defaults[key] != value)):
-            words += ["--set", *setting_words({key: value})]
-    return shlex.join(words)
+    return {
+        key: value
+        for key, value in _leaves(_of_its_system(config, manifest).model_dump(mode="json"))
+        if key in {"systems", "dataset.name"}
+        or (not key.startswith(_WATCHING) and (key not in defaults or defaults[key] != value))
+    }
 
 
 def _leaves(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -71,7 +71,9 @@ def _queries(cell: Cell) -> str:
     n, of, sample = len(cell.dataset.queries), sum(cell.dataset.type_mix.values()), cell.config.dataset.sample
     if n >= of or sample == "full":
         return f"{n:,} queries"
-    return f"a sample of {n:,} of {of:,} queries (at most {sample.per_type:,} of each type)"
+    most = [] if sample.per_type is None else [f"at most {sample.per_type:,} of each type"]
+    held = [f"{100 * sample.holdout:g} % are held out"] if sample.holdout else []
+    return f"a sample of {n:,} of {of:,} queries ({', '.join([*most, *held])})"
 
 
 def _generator(cell: Cell) -> str:

@@ -10,7 +10,7 @@ import pytest
 from paired_runs import FAILED, ScoredRun, write_run
 
 import harness.api as rag
-from harness.core.errors import MissingDependency
+from harness.core.errors import HarnessError, MissingDependency
 
 pytestmark = pytest.mark.slow
 FAKE: dict[str, Any] = {
@@ -53,6 +53,36 @@ def test_a_config_is_a_file_a_mapping_or_nothing(tmp_path: Path) -> None:
     tree = {"systems": ["gold"], "models": {"generator": {"provider": "fake"}}}
     plans = [rag.plan(config, results=tmp_path) for config in (str(path), path, tree)]
     assert len({frame["run_id"][0] for frame in plans}) == 1
+
+
+def test_the_winner_of_a_report_answers_in_a_program_with_its_own_event_loop(
+    runs: rag.Runs, results: Path, tmp_path: Path
+) -> None:
+    rag.report(runs, tmp_path / "out")
+    winner = tmp_path / "out" / "winner.yaml"
+    (recommended,) = [one.recommended_run for one in rag.verdicts(runs)]
+    assert list(rag.plan(winner, results=results)["run_id"]) == [recommended]
+
+    async def program() -> list[Any]:
+        with rag.load_system(str(winner), results=results) as system:
+            assert system.run_id == recommended
+            return [system.answer("Who runs Tidewright Power?") for _ in range(2)]
+
+    for answer in asyncio.run(program()):
+        assert answer.text
+        assert answer.contexts[0].doc_ids
+        assert answer.usage["generator"].calls == 1
+    with rag.load_system(str(recommended), results=results) as system, pytest.raises(HarnessError):
+        system.answer("  ")
+
+
+def test_a_system_that_cannot_be_opened_is_one_line(runs: rag.Runs, results: Path, tmp_path: Path) -> None:
+    for source in ({}, {"systems": ["naive", "gold"]}, "nowhere.yaml", "no-such-run"):
+        with pytest.raises(HarnessError):
+            rag.load_system(source, settings=FAKE if isinstance(source, dict) else None, results=tmp_path)
+    gold = next(one for one in runs if "gold" in one.run_id)
+    with pytest.raises(HarnessError):
+        rag.load_system(gold.run_id, results=results)
 
 
 def test_every_frame_knows_its_run_and_holds_every_row(runs: rag.Runs) -> None:

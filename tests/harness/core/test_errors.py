@@ -63,9 +63,12 @@ def test_the_exit_codes_are_those_of_the_manual() -> None:
         errors.EXIT_BUG,
         errors.EXIT_USER,
         errors.EXIT_TOLERANCE,
+        errors.EXIT_BUDGET,
+        errors.EXIT_GATE_FAILED,
+        errors.EXIT_UNDERPOWERED,
         errors.EXIT_INTERRUPTED,
     )
-    assert codes == (0, 1, 2, 3, 130)
+    assert codes == (0, 1, 2, 3, 4, 5, 6, 130) == tuple(errors.EXIT_CODES)
 
 
 def test_nearest_names_the_word_that_was_probably_meant() -> None:

@@ -60,6 +60,24 @@ def test_a_sample_is_stratified_in_data_set_order_and_repeatable(types: list[str
 
 
 @EXAMPLES
+@given(TYPES, st.integers(1, 12) | st.none(), SEEDS, st.sampled_from([0.1, 0.3, 0.5]))
+def test_queries_are_asked_or_held_out_and_a_larger_sample_holds_out_the_same(
+    types: list[str], size: int | None, seed: int, share: float
+) -> None:
+    raw = make_raw([*types, "a", "a", "b", "b"] * 5)
+
+    def ids(size: int | None, *, is_opened: bool) -> set[str]:
+        return {one.query_id for one in draw(raw, QuerySample(size, seed, share, is_opened=is_opened)).queries}
+
+    size = None if size is None else size + 10
+    asked, held_out = ids(size, is_opened=False), ids(size, is_opened=True)
+    everything = {one.query_id for one in draw(raw, QuerySample(size, seed)).queries}
+    assert (asked | held_out, asked & held_out) == (everything, set())
+    assert held_out
+    assert held_out <= ids(None, is_opened=True)
+
+
+@EXAMPLES
 @given(TYPES, st.integers(1, 12), SEEDS)
 def test_a_larger_sample_keeps_what_a_smaller_one_drew(types: list[str], size: int, seed: int) -> None:
     raw = make_raw(types)

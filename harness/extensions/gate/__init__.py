@@ -1,0 +1,1 @@
+"""Checks a run against conditions and a baseline: pass, fail or underpowered."""

@@ -1,0 +1,175 @@
+"""The conditions of a gate, and their tests on saved runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from typing import Literal
+
+from harness.core.errors import EXIT_DONE, EXIT_GATE_FAILED, EXIT_UNDERPOWERED, ConfigError, nearest
+from harness.display import printable
+from harness.protocols import Measure
+from harness.report.comparison.compare import paired
+from harness.report.comparison.runs import drawn_queries, shared_queries
+from harness.report.measures import known_measures
+from harness.report.view import RunView, load_views
+from harness.statistics import Prices
+from harness.statistics.confidence_intervals import Interval
+from harness.statistics.limit_tests import LimitOutcome, LimitTest, drop_within, mean_within
+from harness.statistics.paired_comparison import compare_measure
+from harness.statistics.query_values import COSTS
+from harness.store import RunDir
+
+Kind = Literal["min", "max", "max-drop"]
+_SAID: Mapping[Kind, str] = {"min": "at least", "max": "at most", "max-drop": "drop at most"}
+_SCALED = {"usd_per_1000": ("usd", 1000.0)}
+"""Metrics in another unit than that of their values: name -> metric and factor."""
+EXITS: Mapping[LimitOutcome, int] = {
+    "fail": EXIT_GATE_FAILED,
+    "underpowered": EXIT_UNDERPOWERED,
+    "pass": EXIT_DONE,
+}
+"""The gravest first."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A limit of a metric."""
+
+    kind: Kind
+    metric: str
+    limit: float
+
+    @property
+    def measure(self) -> str:
+        return _SCALED.get(self.metric, (self.metric,))[0]
+
+    @property
+    def factor(self) -> float:
+        """The unit of `limit` in that of the values."""
+        return _SCALED.get(self.metric, ("", 1.0))[1]
+
+    @property
+    def text(self) -> str:
+        """`accuracy drop at most 0.03`."""
+        return f"{printable(self.metric)} {_SAID[self.kind]} {self.limit:g}"
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """The conditions with their tests, in the unit of each condition."""
+
+    runs: tuple[RunView, ...]
+    """The run, then the baseline if there is one."""
+    tests: tuple[tuple[Condition, LimitTest], ...]
+
+    @property
+    def outcome(self) -> LimitOutcome:
+        """The gravest of all conditions."""
+        found = {test.outcome for _, test in self.tests}
+        return next(outcome for outcome in EXITS if outcome in found)
+
+
+def read_conditions(options: Mapping[Kind, Sequence[str]]) -> list[Condition]:
+    """The conditions of the options `--min`, `--max` and `--max-drop`. ConfigError if one is malformed or
+    repeated, or if there is none.
+    """
+    found: list[Condition] = []
+    for kind, texts in options.items():
+        for text in texts:
+            metric, _, value = text.rpartition("=")
+            limit = _number(value)
+            if not metric or limit is None:
+                raise ConfigError(f"--{kind} {text!r}", f"write METRIC=NUMBER, such as --{kind} accuracy=0.05")
+            if any((one.kind, one.metric) == (kind, metric) for one in found):
+                raise ConfigError(f"--{kind} limits {metric!r} twice", "give one limit")
+            found.append(Condition(kind, metric, limit))
+    if not found:
+        raise ConfigError("no condition to check", "add --min, --max or --max-drop, e.g. --min accuracy=0.7")
+    return found
+
+
+def check_conditions(
+    run: RunDir, baseline: RunDir | None, conditions: Sequence[Condition], prices: Prices
+) -> GateResult:
+    """Test the conditions on a run.
+
+    ConfigError if a drop has no baseline; if a run is unfinished or was in a race; if the baseline has other
+    queries or documents; if a run has no value of a metric, or the baseline was scored in another way.
+    """
+    if baseline is None and any(one.kind == "max-drop" for one in conditions):
+        raise ConfigError("--max-drop compares with a baseline", "name a run: --baseline RUN")
+    if baseline is not None and baseline.path.resolve() == run.path.resolve():
+        raise ConfigError(f"{run.run_id} is also the baseline", "name another run: --baseline RUN")
+    views = load_views([run] if baseline is None else [run, baseline], prices)
+    for view in views:
+        _refuse_unusable(view)
+    if baseline is not None:
+        _refuse_other_sample(*views)
+    known = known_measures(evaluation for view in views for evaluation in view.evaluations)
+    return GateResult(views, tuple((one, _tested(one, views, known, len(conditions))) for one in conditions))
+
+
+def _number(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if isfinite(value) else None
+
+
+def _refuse_unusable(view: RunView) -> None:
+    if not view.is_complete:
+        raise ConfigError(f"{view.run.run_id} is unfinished", "finish it: `rag-harness run` with the same config")
+    if view.race is not None:
+        what = f"{view.run.run_id} was in a race, which stops by its results: no other test of it is valid"
+        raise ConfigError(what, "run its config again without the race")
+
+
+def _refuse_other_sample(run: RunView, baseline: RunView) -> None:
+    digests = {str(one.manifest.identity.get("dataset", {}).get("digest")) for one in (run, baseline)}
+    shared = shared_queries((run, baseline), None)[0, 1]
+    if len(digests) > 1 or not len(shared) == len(run.sample) == len(baseline.sample):
+        what = f"{run.run.run_id} and {baseline.run.run_id} have other queries, references or documents"
+        raise ConfigError(what, "run the config of the baseline again over the data of the run")
+
+
+def _tested(
+    condition: Condition, views: Sequence[RunView], known: Mapping[str, Measure], n_conditions: int
+) -> LimitTest:
+    name, limit = condition.measure, condition.limit / condition.factor
+    used = views if condition.kind == "max-drop" else views[:1]
+    for view in used:
+        _refuse_without_values(view, name)
+    measure = paired(name, [view.values[name] for view in used], known)
+    # Both runs search the same documents, and a condition is about these.
+    design = replace(drawn_queries(used), clusters={})
+    if condition.kind != "max-drop":
+        at_least = condition.kind == "min"
+        test = mean_within(measure, 0, design, limit, at_least=at_least, n_conditions=n_conditions)
+        return _scaled(test, condition.factor)
+    if measure.higher_is_better is None:
+        raise ConfigError(f"'{printable(name)}' has no direction: it cannot drop", "limit it with --min or --max")
+    if len({view.way(name) for view in used}) > 1:
+        names = " ".join(view.run.run_id for view in used)
+        what = f"'{printable(name)}' was scored in different ways (version, parameters, models)"
+        raise ConfigError(what, f"score both runs alike: rag-harness evaluate {names}")
+    compared = compare_measure(measure, shared_queries(used, None), design)
+    if not compared.pairs:
+        raise ConfigError(f"no query has '{printable(name)}' in both runs", "choose another metric")
+    return _scaled(drop_within(compared, 0, 1, limit, n_conditions=n_conditions), condition.factor)
+
+
+def _refuse_without_values(view: RunView, name: str) -> None:
+    if name not in view.values or not view.values[name].values:
+        near = nearest(name, {printable(one) for one, own in view.values.items() if own.values})
+        raise ConfigError(f"{view.run.run_id} has no value of '{printable(name)}'", near)
+    if why := view.why_not_compared(name):
+        fix = "leave the condition out" if name in COSTS else f"score it: rag-harness evaluate {view.run.run_id}"
+        raise ConfigError(f"'{printable(name)}' cannot be checked: {view.run.run_id} {why}", fix)
+
+
+def _scaled(test: LimitTest, factor: float) -> LimitTest:
+    low, high = (None if end is None else end * factor for end in test.interval)
+    return replace(test, value=test.value * factor, interval=Interval(low, high))

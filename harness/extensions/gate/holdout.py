@@ -1,0 +1,141 @@
+"""Asks the held-out queries of runs, and logs each time.
+
+A share of the sample (`dataset.sample.holdout`) is asked by no run, so no choice can be made by it. The gate asks
+it with the configurations of the runs to check. Each opening is logged: one that is repeated after changes is no
+longer independent of them. The runs over held-out queries are kept in a folder of their own, where neither reports
+nor names of runs find them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from harness.api.running import RunOptions, run_bench
+from harness.api.untrusted_config import (
+    reject_untrusted_judges,
+    reject_untrusted_prices,
+    reject_untrusted_system,
+)
+from harness.cli.evaluate import resumable
+from harness.config import BenchConfig, RunnerConfig
+from harness.config.load import build_config
+from harness.core.errors import ConfigError, explained_io
+from harness.runner.dataset_loading import DatasetReader
+from harness.runner.evaluating.plan import plan_evaluation
+from harness.runner.live_run_check import live_run
+from harness.runner.plan import Cell, plan_cells
+from harness.store import RunDir
+from harness.store.atomic_files import append_bytes, iter_jsonl, repair_tail
+from harness.store.score_files import refuse_link
+
+FOLDER = "holdout"
+"""In the results folder: the runs over held-out queries, and the log."""
+LOG = "openings.jsonl"
+"""A line for each opening."""
+_TRUST = "add --trust if the run is yours"
+
+
+class Opening(BaseModel):
+    """One opening of a holdout."""
+
+    model_config = ConfigDict(frozen=True)
+
+    opened_at: str
+    command: str
+    runs: tuple[str, ...]
+    """The runs over the held-out queries."""
+    digest: str
+    """Of the held-out queries and the documents."""
+
+
+def open_holdout(
+    runs: Sequence[RunDir], command: str, *, trust: bool, quiet: bool
+) -> tuple[list[RunDir], tuple[Opening, ...]]:
+    """The configurations of these runs over their held-out queries, and every opening of these queries so far. The
+    opening is logged before the first query is asked. Answers that are there already are not asked again.
+
+    `trust`: use the servers, keys, code and files that the runs name. ConfigError if a run has no held-out
+    queries, would be another run today, or names such and is not trusted.
+    """
+    configs = [_config(run, trust=trust) for run in runs]
+    cells = [_held_out(run, config) for run, config in zip(runs, configs, strict=True)]
+    digests = {cell.dataset.digest for cell in cells}
+    if len(digests) > 1:
+        raise ConfigError("the runs hold different queries out", "run both with the same dataset.sample")
+    log = _folder(runs[0]) / LOG
+    repair_tail(log)
+    opening = Opening(
+        opened_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        command=command,
+        runs=tuple(cell.run_id for cell in cells),
+        digest=digests.pop(),
+    )
+    append_bytes(log, (opening.model_dump_json() + "\n").encode())
+    with resumable("all answers are kept"):
+        opened = [
+            _asked(run, config, cell.run_id, quiet=quiet)
+            for run, config, cell in zip(runs, configs, cells, strict=True)
+        ]
+    return opened, openings(log, opening.digest)
+
+
+def openings(log: Path, digest: str) -> tuple[Opening, ...]:
+    """All openings of these held-out queries, the first one first."""
+    return tuple(one for one in iter_jsonl(log, Opening, "move it away") if one.digest == digest)
+
+
+def _config(run: RunDir, *, trust: bool) -> BenchConfig:
+    manifest = run.manifest()
+    live = live_run(run)
+    config = build_config(manifest.config)
+    if not trust:
+        try:
+            reject_untrusted_system(run, live)
+            reject_untrusted_judges(run, plan_evaluation(config), ())
+            reject_untrusted_prices([run])
+        except ConfigError as error:
+            raise ConfigError(error.what, _TRUST) from error
+        if config.dataset.path or config.dataset.questions:
+            raise ConfigError(f"{run.run_id} reads files of its own, not used without your consent", _TRUST)
+    if config.dataset.sample == "full" or not config.dataset.sample.holdout:
+        what = f"{run.run_id} was asked all queries of its sample: none is held out"
+        raise ConfigError(what, "run its config with --set dataset.sample.holdout=0.3")
+    return config.model_copy(update={"name": None, "race": None, "schedule": None, "runner": RunnerConfig()})
+
+
+def _held_out(run: RunDir, config: BenchConfig) -> Cell:
+    """The planned run over the held-out queries."""
+    (asked,) = plan_cells(config)
+    if asked.run_id != run.run_id:
+        what = f"{run.run_id} would be another run today: its data, models or parameters have changed"
+        raise ConfigError(what, "run its config again, and check that run")
+    return plan_cells(config, reader=DatasetReader(opens_holdout=True))[0]
+
+
+def _folder(run: RunDir) -> Path:
+    folder = run.path.parent / FOLDER
+    refuse_link(folder)
+    with explained_io("prepare", folder):
+        folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _asked(run: RunDir, config: BenchConfig, run_id: str, *, quiet: bool) -> RunDir:
+    """The finished run. It is moved to its folder at the end, as it needs the indexes of the results folder."""
+    kept, place = _folder(run) / run_id, run.path.parent / run_id
+    if kept.exists() and not place.exists():
+        kept.rename(place)
+    bench = run_bench(config, RunOptions(run.path.parent, quiet=quiet, opens_holdout=True))
+    if bench.stopped:
+        raise bench.stopped
+    (result,) = bench.results
+    if result.status == "failed":
+        raise ConfigError(
+            f"{result.run.run_id} failed: {result.reason}", "correct it and run the same command again"
+        )
+    place.rename(kept)
+    return RunDir(kept)
