@@ -47,8 +47,11 @@ class SoftClusters:
 
     def of(self, vectors: Vectors, tokens: Numbers) -> list[Numbers]:
         """The distinct clusters, as ascending numbers of vectors; each vector is in at least one."""
+        from threadpoolctl import threadpool_limits
+
         found: dict[tuple[int, ...], Numbers] = {}
-        with warnings.catch_warnings():
+        # The matrices are small: more threads would only wait for each other.
+        with warnings.catch_warnings(), threadpool_limits(1):
             # Equal vectors, and mixtures that do not converge: the criterion chooses among what there is.
             warnings.simplefilter("ignore")
             for coarse in self._components(vectors, np.arange(len(vectors)), math.isqrt(len(vectors))):

@@ -170,7 +170,7 @@ def _preflight(index: IndexParams, answer: AnswerParams) -> None:
 
 
 def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expected:
-    """See `SystemSpec.expect`. An upper bound: each layer has at most half as many nodes as the one below."""
+    """See `SystemSpec.expect`. A layer has at most half as many nodes as the one below: an upper bound."""
     passages = passages_of(workload.corpus, index)
     layer, most, layers = passages.count, 0, 1
     while layers <= index.max_layers and layer > DIMENSIONS + 1:
@@ -186,7 +186,10 @@ def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expe
     found = passages.retrieved(answer.top_k * (layers if answer.tree == "traversal" else 1))
     call = answer_call(workload, found, answer.prompts)
     query = search(workload, [call], searches=int(answer.is_dense))
-    return Expected(index=work, query=query, most="every layer has half as many nodes as the one below")
+    case = "every layer has half as many nodes as the one below"
+    if index.summaries == "model":
+        return Expected(index=work, query=query, most=case)
+    return Expected(index=work, query=query, notes=(f"embedded texts as if {case}",))
 
 
 SPEC = SystemSpec(
