@@ -5,7 +5,7 @@ import pytest
 from runtimes import Asked, BareRuntime, Chat, Embedder
 
 from harness.core.records import Document, IndexStats, Prediction, Query
-from harness.protocols import Roles
+from harness.protocols import EMBEDS, GENERATES, Roles
 from systems.common.chunking import Chunk, ChunkParams, iter_chunks
 from systems.contextual.contexts import excerpt, heading_contexts
 from systems.contextual.system import SPEC, AnswerParams, ContextualSystem, IndexParams
@@ -105,6 +105,6 @@ def test_of_a_long_document_the_part_around_the_chunk_is_shown(start: int, expec
 
 
 def test_only_contexts_by_a_model_need_one_for_the_index() -> None:
-    answer = frozenset({"embedder", "generator"})
-    assert SPEC.roles(IndexParams(), AnswerParams()) == Roles(frozenset({"embedder"}), answer)
-    assert SPEC.roles(IndexParams(context="model"), AnswerParams()) == Roles(answer, answer)
+    both = EMBEDS | GENERATES
+    assert SPEC.roles(IndexParams(), AnswerParams()) == Roles(EMBEDS, both)
+    assert SPEC.roles(IndexParams(context="model"), AnswerParams()) == Roles(both, both)
