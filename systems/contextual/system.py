@@ -64,12 +64,11 @@ class ContextualSystem:
             chunks = list(iter_chunks(corpus, params))
         with self._runtime.stage("context"):
             contexts, reason = await self._contexts_of(chunks)
-        texts = [
-            under_heading(
-                context or "", chunk.text if params.context == "headings" else params.searched_text(chunk)
-            )
-            for context, chunk in zip(contexts, chunks, strict=True)
+        # Headings are searched as a context or not at all.
+        own = [
+            params.searched_text(chunk) if params.context == "model" else chunk.text.strip() for chunk in chunks
         ]
+        texts = [under_heading(context or "", text) for context, text in zip(contexts, own, strict=True)]
         places = [f"{chunk.span.doc_id} {chunk.span.start}-{chunk.span.end}" for chunk in chunks]
         self._path.write_text(json.dumps(dict(zip(places, contexts, strict=True))), encoding="utf-8")
         self._passages.store(chunks, texts, await self._passages.embed(texts) if params.vectors else None)

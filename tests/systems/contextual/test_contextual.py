@@ -67,7 +67,7 @@ async def test_the_context_is_searched_and_the_generator_reads_the_original_chun
     assert isinstance(runtime.embedder, Embedder)
     contexts = list(heading_contexts(chunks()))
     assert runtime.embedder.documents == [
-        *(f"{context}\n{chunk.text}" for context, chunk in zip(contexts[:4], chunks()[:4], strict=True)),
+        *(f"{context}\n{chunk.text.strip()}" for context, chunk in zip(contexts[:4], chunks()[:4], strict=True)),
         chunks()[4].text,
     ]
     prediction = await answered(runtime, "Installation of red wires", search="bm25", top_k=1)
