@@ -1,7 +1,10 @@
 """The stored passages that systems share: chunk, embed, store, search."""
 
+import asyncio
 from collections.abc import Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
 
 from harness.core.errors import ConfigError
 from harness.core.records import Context, Document, IndexStats, Places, Work
@@ -13,6 +16,9 @@ from systems.common.reranking import best_passages, open_reranker
 from systems.common.search import FoundPassages, SearchParams, search_passages
 from systems.common.vector_index import PassageIndex, check_chroma
 from systems.common.word_index import WordIndex, check_word_index
+
+if TYPE_CHECKING:
+    from harness.protocols import Vectors
 
 INDEX_KIND = "passages/3"
 """The `index_kind` of every system with `Passages.build` as its whole index: they share one stored index."""
@@ -77,23 +83,25 @@ class Passages:
 
     async def build(self, corpus: Sequence[Document], params: PassageParams) -> IndexStats:
         """Chunk, embed and store under `runtime.index_dir`."""
-        folder, stage = self._runtime.index_dir, self._runtime.stage
-        with stage("chunk"):
+        with self._runtime.stage("chunk"):
             chunks = list(iter_chunks(corpus, params))
             texts = [params.searched_text(chunk) for chunk in chunks]
-        if params.vectors:
-            with stage("embed"):
-                vectors = await self._runtime.embedder.embed_documents(texts)
+        self.store(chunks, texts, await self.embed(texts) if params.vectors else None)
+        return index_stats(corpus, chunks)
+
+    async def embed(self, texts: Sequence[str]) -> "Vectors":
+        """Their vectors, for `store`."""
+        with self._runtime.stage("embed"):
+            return await self._runtime.embedder.embed_documents(texts)
+
+    def store(self, chunks: Sequence[Chunk], texts: Sequence[str], vectors: "Vectors | None") -> None:
+        """Store chunks[i], found by vectors[i] and by the words of texts[i]."""
+        folder, stage = self._runtime.index_dir, self._runtime.stage
+        if vectors is not None:
             with stage("store"):
                 self._vectors = PassageIndex.create(folder / "vectors", chunks, vectors)
         with stage("words"):
             self._words = WordIndex.create(folder / "words", chunks, texts)
-        return IndexStats(
-            documents=len(corpus),
-            chunks=len(chunks),
-            passages=Places.of(chunk.span for chunk in chunks),
-            notes=empty_documents_note(corpus),
-        )
 
     def open(self) -> None:
         """Open the stored index, as far as the search needs it."""
@@ -104,19 +112,38 @@ class Passages:
             self._words = WordIndex.open(folder / "words")
         open_reranker(self._runtime, self._params)
 
-    async def search(self, text: str, k: int) -> FoundPassages:
-        """The k best passages for `text`, each with its score and span, and the ranking below them."""
-        depth = self._params.depth(k)
-        found = await search_passages(self._params, text, depth, self._by_meaning, self._by_words)
+    async def search(self, text: str, k: int, hypothetical: Sequence[str] = ()) -> FoundPassages:
+        """The k best passages for `text`, each with its score and span, and the ranking below them.
+
+        With hypothetical passages, the vector is the mean of theirs and the text's (Gao et al. 2022), and the
+        words are those of all.
+        """
+        texts, depth = [text, *hypothetical], self._params.depth(k)
+        found = await search_passages(
+            self._params,
+            text,
+            depth,
+            lambda _, n: self._by_meaning(texts, n),
+            lambda _, n: self._by_words("\n".join(texts), n),
+        )
         return await best_passages(self._runtime, self._params, text, found, k)
 
-    async def _by_meaning(self, text: str, k: int) -> list[Context]:
+    async def _by_meaning(self, texts: Sequence[str], k: int) -> list[Context]:
+        return await self.nearest(await self.embed_query(texts), k)
+
+    async def embed_query(self, texts: Sequence[str]) -> "Vectors":
+        """The mean of their vectors."""
+        with self._runtime.stage("embed_query"):
+            vectors = await asyncio.gather(*map(self._runtime.embedder.embed_query, texts))
+        mean: Vectors = np.mean(vectors, axis=0)
+        return mean
+
+    async def nearest(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
+        """The k passages nearest to `vector`; with `among`, only of the chunks with these ids."""
         if self._vectors is None:
             raise RuntimeError("answer() was called before load()")
-        with self._runtime.stage("embed_query"):
-            vector = await self._runtime.embedder.embed_query(text)
         with self._runtime.stage("retrieve"):
-            return await self._vectors.search(vector, k)
+            return await self._vectors.search(vector, k, among)
 
     async def _by_words(self, text: str, k: int) -> list[Context]:
         if self._words is None:
@@ -131,7 +158,23 @@ class Passages:
                 index.close()
 
 
+def index_stats(corpus: Sequence[Document], chunks: Sequence[Chunk]) -> IndexStats:
+    """The size of an index of these chunks."""
+    return IndexStats(
+        documents=len(corpus),
+        chunks=len(chunks),
+        passages=Places.of(chunk.span for chunk in chunks),
+        notes=empty_documents_note(corpus),
+    )
+
+
 def empty_documents_note(corpus: Sequence[Document]) -> tuple[str, ...]:
     """The note of an index with documents without text."""
     empty = sum(1 for document in corpus if not document.text.strip())
     return (f"{empty} documents have no text",) if empty else ()
+
+
+def place_of(context: Context) -> str:
+    """Where a passage stands, for a trace: document and characters."""
+    span = context.span
+    return f"{span.doc_id} {span.start}-{span.end}" if span else context.doc_ids[0]

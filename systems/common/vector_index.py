@@ -69,9 +69,9 @@ class PassageIndex:
             raise
         return cls(client, collection)
 
-    async def search(self, vector: "Vectors", k: int) -> list[Context]:
+    async def search(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
         """The k nearest passages, best first; equal scores in corpus order. Fewer if there are fewer."""
-        return await asyncio.to_thread(self.search_here, vector, k)
+        return await asyncio.to_thread(self.search_here, vector, k, among)
 
     def search_here(self, vector: "Vectors", k: int, among: Sequence[str] | None = None) -> list[Context]:
         """`search` in the caller's own thread; with `among`, only of the chunks with these ids."""

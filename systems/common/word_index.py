@@ -65,16 +65,21 @@ class WordIndex:
 
     def search_here(self, text: str, k: int) -> list[Context]:
         """`search` in the caller's own thread."""
+        return [self.passage(number, score) for number, score in self.rank(text)[:k]]
+
+    def rank(self, text: str) -> list[tuple[int, float]]:
+        """Number and score of every passage that shares a word with `text`, in the order of `search`."""
         (words,) = bm25_terms([text])
         if self._ranking is None or not words:
             return []
         scores = self._ranking.get_scores(words)
         # argsort() is stable: ties stay in corpus order.
-        best = [int(place) for place in np.argsort(-scores, kind="stable")[:k] if scores[place] > 0]
-        return [self._passage(place, float(scores[place])) for place in best]
+        order = np.argsort(-scores, kind="stable")[: np.count_nonzero(scores > 0)]
+        return list(zip(order.tolist(), scores[order].tolist(), strict=True))
 
-    def _passage(self, place: int, score: float) -> Context:
-        start, end = int(self._starts[place]), int(self._starts[place + 1])
+    def passage(self, number: int, score: float | None = None) -> Context:
+        """The passage with this number in corpus order."""
+        start, end = int(self._starts[number]), int(self._starts[number + 1])
         # Several threads read one file: none may move the others' place in it.
         row = json.loads(os.pread(self._passages.fileno(), end - start, start))
         return passage(row["text"], row["metadata"], score)

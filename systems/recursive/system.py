@@ -6,7 +6,14 @@ from collections.abc import Sequence
 
 from harness.core.records import Context, Document, IndexStats, Places, Prediction, Query, Span, Step
 from harness.protocols import GENERATES, ChatModel, Runtime, SystemSpec
-from systems.common.passages import INDEX_KIND, PassageParams, Passages, check_passages, index_roles
+from systems.common.passages import (
+    INDEX_KIND,
+    PassageParams,
+    Passages,
+    check_passages,
+    index_roles,
+    place_of,
+)
 from systems.common.prompts.sub_questions import read_questions, reply_schema, reply_tokens, sub_question_messages
 from systems.common.prompts.thesis import (
     SUB_QUESTION_TOKENS,
@@ -109,14 +116,9 @@ class _RoundPassages:
             # Its score is for an extended query and is not comparable with a score for the question.
             new = [context.model_copy(update={"score": None}) for context in new]
         self._contexts.update((context.span, context) for context in new)
-        lines = [*(f"? {text}" for text in sub_questions), *(f"+ {_place(context)}" for context in new)]
+        lines = [*(f"? {text}" for text in sub_questions), *(f"+ {place_of(context)}" for context in new)]
         self.rounds.append(Step(name=f"round {len(self.rounds) + 1}", content="\n".join(lines)))
         return bool(new)
-
-
-def _place(context: Context) -> str:
-    span = context.span
-    return f"{span.doc_id} {span.start}-{span.end}" if span else context.doc_ids[0]
 
 
 SPEC = SystemSpec(

@@ -1,0 +1,1 @@
+"""Contextual retrieval: see README.md in this folder."""

@@ -1,0 +1,1 @@
+"""HyDE: see README.md in this folder."""

@@ -1,0 +1,127 @@
+"""HyDE (Gao et al. 2022): the model writes hypothetical passages that answer the question, and real passages near
+to them are retrieved.
+"""
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from harness.core.records import Document, Expected, ExpectedCalls, IndexStats, Prediction, Query, Step, Work
+from harness.llm_utils.concurrency import map_bounded
+from harness.protocols import GENERATES, ChatModel, Message, Runtime, SystemSpec, Workload
+from systems.common.expected_calls import answer_call, characters_of, passages_of, search, typical_question
+from systems.common.passages import (
+    INDEX_KIND,
+    PassageParams,
+    Passages,
+    check_passages,
+    expected_index,
+    index_roles,
+)
+from systems.common.prompts.thesis import answer_by
+from systems.common.search import SearchParams
+
+PASSAGE_TOKENS = 200
+"""Maximum tokens of a hypothetical passage."""
+_PASSAGE_CHARACTERS = 500
+"""Its assumed length in an estimate."""
+_CONCURRENCY = 8
+_ROLE = "You write passages for a search engine, which looks for real passages that resemble yours."
+_TASK = (
+    "Write one short paragraph as it might stand in a document that answers the question. Name people, places, "
+    "dates and amounts as if you knew them; what you make up is thrown away. Write the paragraph alone."
+)
+
+
+class AnswerParams(SearchParams):
+    """Parameters that do not change the index."""
+
+    top_k: int = Field(10, ge=1, le=1000)
+    """Passages for the generator."""
+    hypothetical_passages: int = Field(1, ge=1, le=20)
+    """Hypothetical passages per query, one call each."""
+
+
+class HydeSystem:
+    """See `harness.protocols.System`."""
+
+    def __init__(self, index: PassageParams, answer: AnswerParams, runtime: Runtime) -> None:
+        self._index_params = index
+        self._params = answer
+        self._runtime = runtime
+        self._passages = Passages(runtime, answer)
+
+    async def index(self, corpus: Sequence[Document]) -> IndexStats:
+        """Chunk and store, with vectors and keywords."""
+        return await self._passages.build(corpus, self._index_params)
+
+    async def load(self) -> None:
+        """Open the stored passages."""
+        self._passages.open()
+
+    async def answer(self, query: Query) -> Prediction:
+        """Write hypothetical passages, retrieve by them and the question, then generate once."""
+        chat = self._runtime.chat
+        written = await self._write(chat, query.text) if chat else []
+        found = await self._passages.search(query.text, self._params.top_k, [text for text in written if text])
+        answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)
+        said = written or ["none, because the run has no generator: the question alone is searched"]
+        trace = tuple(Step(name="hypothetical passage", content=text or "(an empty reply)") for text in said)
+        return Prediction(answer=answer, contexts=tuple(found.contexts), trace=trace, retrieved=found.ranking)
+
+    async def _write(self, chat: ChatModel, question: str) -> list[str]:
+        most = self._params.hypothetical_passages
+
+        async def write(number: int) -> str:
+            messages = passage_messages(question, number, most)
+            return (await chat.complete(messages, max_tokens=PASSAGE_TOKENS)).strip()
+
+        with self._runtime.stage("write"):
+            return await map_bounded(write, range(1, most + 1), _CONCURRENCY)
+
+    def close(self) -> None:
+        """Release the store."""
+        self._passages.close()
+
+
+def passage_messages(question: str, number: int, most: int) -> list[Message]:
+    """The prompt for the hypothetical passage with this number, of `most`."""
+    # At temperature 0 the same prompt would give the same passage.
+    other = f" This is paragraph {number} of {most}: choose another kind of document and other words than before."
+    task = f"{_TASK}{other if most > 1 else ''}"
+    return [Message("system", _ROLE), Message("user", f"Question: {question}\n\n{task}\nParagraph:")]
+
+
+def expect(index: PassageParams, answer: AnswerParams, workload: Workload) -> Expected:
+    """See `SystemSpec.expect`. Exact in calls; passages are assumed to have the mean length."""
+    passages, most = passages_of(workload.corpus, index), answer.hypothetical_passages
+    write = ExpectedCalls(
+        calls=most,
+        input_characters=characters_of(passage_messages(typical_question(workload.queries), most, most)),
+        output_tokens_most=PASSAGE_TOKENS,
+    )
+    call = answer_call(workload, passages.retrieved(answer.top_k), answer.prompts)
+    query = search(workload, [write, call], searches=int(answer.is_dense))
+    if answer.is_dense:
+        query = Work(
+            calls=query.calls,
+            embedded_texts=1 + most,
+            embedded_characters=query.embedded_characters + most * _PASSAGE_CHARACTERS,
+        )
+    return Expected(index=expected_index(passages, index), query=query)
+
+
+SPEC = SystemSpec(
+    name="hyde",
+    version="1",
+    summary="the model writes a hypothetical passage, retrieve the top k real ones near to it, generate once",
+    index_params=PassageParams,
+    answer_params=AnswerParams,
+    build=HydeSystem,
+    index_roles=index_roles,
+    answer_roles=lambda _, answer: answer.search_roles | GENERATES,
+    index_kind=INDEX_KIND,
+    reranker=lambda answer: answer.rerank,
+    preflight=check_passages,
+    expect=expect,
+)

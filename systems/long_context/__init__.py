@@ -1,0 +1,1 @@
+"""Long context: see README.md in this folder."""

@@ -1,0 +1,1 @@
+"""RAPTOR: see README.md in this folder."""

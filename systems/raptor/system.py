@@ -1,0 +1,207 @@
+"""RAPTOR (Sarthi et al. 2024): summaries of clusters of passages, and of those summaries, are retrieved with the
+passages.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from harness.core.errors import ConfigError
+from harness.core.hashing import short_digest
+from harness.core.records import (
+    Context,
+    Document,
+    Expected,
+    ExpectedCalls,
+    IndexStats,
+    Places,
+    Prediction,
+    Query,
+    Span,
+    Step,
+    Work,
+)
+from harness.protocols import EMBEDS, GENERATES, NO_ROLE, Runtime, SystemSpec, Workload
+from systems.common.chunking import iter_chunks
+from systems.common.expected_calls import answer_call, characters_of, passages_of, search
+from systems.common.passages import PassageParams, Passages, SearchedParams, check_passages, index_stats, place_of
+from systems.common.prompts.thesis import answer_by
+from systems.common.search import SearchParams
+from systems.common.soft_clusters import DIMENSIONS, Reduction, SoftClusters, check_clustering
+from systems.common.summaries import SummaryWriter, summary_messages
+from systems.common.summary_tree import Summary, Tree, TreeBuilder
+
+_CHARACTERS_A_TOKEN = 4
+
+
+class IndexParams(SearchedParams):
+    """Index parameters."""
+
+    summaries: Literal["rules", "model"] = "rules"
+    """How clusters are summarised: `rules`: sentences with frequent words; `model`: one call each."""
+    summary_tokens: int = Field(150, ge=20, le=2000)
+    """Maximum tokens of a summary."""
+    cluster_tokens: int = Field(3500, ge=200)
+    """Maximum estimated tokens that a summary is written from."""
+    max_layers: int = Field(5, ge=1, le=10)
+    """Maximum layers of summaries."""
+    reduction: Reduction = "pca"
+    """How vectors are reduced to ten dimensions before they are clustered; `umap`: as in the paper."""
+
+
+class AnswerParams(SearchParams):
+    """Parameters that do not change the index."""
+
+    top_k: int = Field(10, ge=1, le=1000)
+    """Passages and summaries for the generator; with `tree=traversal`, of each layer."""
+    tree: Literal["collapsed", "traversal"] = "collapsed"
+    """What is searched: `collapsed`: all nodes at once; `traversal`: the top layer, then the children of the nodes
+    found there, and so on.
+    """
+
+
+class RaptorSystem:
+    """See `harness.protocols.System`."""
+
+    def __init__(self, index: IndexParams, answer: AnswerParams, runtime: Runtime) -> None:
+        self._index_params = index
+        self._params = answer
+        self._runtime = runtime
+        self._passages = Passages(runtime, answer)
+        self._path = runtime.index_dir / "tree.json"
+        self._tree = Tree()
+
+    async def index(self, corpus: Sequence[Document]) -> IndexStats:
+        """Chunk, embed, grow the tree, and store all nodes."""
+        params, passages = self._index_params, self._passages
+        # With rules no phase of the index names the generator, so it must not be requested. With a model planning
+        # refuses a run without one.
+        chat = self._runtime.chat if params.summaries == "model" else None
+        with self._runtime.stage("chunk"):
+            chunks = list(iter_chunks(corpus, params))
+            texts = [params.searched_text(chunk) for chunk in chunks]
+        clusters = SoftClusters(params.reduction, params.cluster_tokens, self._runtime.seed)
+        writer = SummaryWriter(chat, params.summary_tokens, params.cluster_tokens)
+        mark = f"{short_digest([document.doc_id for document in corpus])}/"
+        builder = TreeBuilder(self._runtime, passages, clusters, writer, mark)
+        vectors = await builder.grow(chunks, await passages.embed(texts), params.max_layers)
+        self._path.write_text(builder.tree.model_dump_json(), encoding="utf-8")
+        texts += [chunk.text for chunk in builder.above]
+        passages.store([*chunks, *builder.above], texts, vectors)
+        stats = index_stats(corpus, chunks)
+        failed = (
+            f"{writer.failed} summaries were written by rules, because the model failed to"
+            if writer.failed
+            else ""
+        )
+        update = {
+            "nodes": len(texts),
+            "edges": sum(len(summary.children) for summary in builder.tree.summaries.values()),
+            "notes": tuple(filter(None, (*stats.notes, builder.note, failed))),
+        }
+        return stats.model_copy(update=update)
+
+    async def load(self) -> None:
+        """Open the stored nodes."""
+        self._tree = Tree.model_validate_json(self._path.read_text(encoding="utf-8"))
+        self._passages.open()
+
+    async def answer(self, query: Query) -> Prediction:
+        """Retrieve passages and summaries, then generate once."""
+        retrieved: Places | None = None
+        if self._params.tree == "traversal":
+            found = await self._descend(query.text)
+        else:
+            found, ranking = await self._passages.search(query.text, self._params.top_k)
+            spans = (
+                (Span(doc_id=name, start=start, end=end) for name, start, end in ranking.spans) if ranking else ()
+            )
+            retrieved = Places.of(span for span in spans if span.doc_id not in self._tree.summaries)
+        contexts = tuple(map(self._shown, found))
+        answer = await answer_by(self._runtime, self._params.prompts, query.text, contexts)
+        return Prediction(answer=answer, contexts=contexts, trace=self._trace(found), retrieved=retrieved)
+
+    async def _descend(self, question: str) -> list[Context]:
+        """The nearest nodes of each layer, best first."""
+        vector = await self._passages.embed_query([question])
+        found: list[Context] = []
+        among = self._tree.top
+        while among:
+            nearest = await self._passages.nearest(vector, self._params.top_k, among)
+            found += nearest
+            summaries = filter(None, map(self._summary, nearest))
+            among = [child for summary in summaries for child in summary.children]
+        return sorted(found, key=lambda context: -(context.score or 0.0))
+
+    def _summary(self, found: Context) -> Summary | None:
+        return self._tree.summaries.get(found.span.doc_id) if found.span else None
+
+    def _shown(self, found: Context) -> Context:
+        summary = self._summary(found)
+        if summary is None:
+            return found
+        return Context(text=found.text, doc_ids=tuple(summary.doc_ids), kind="summary", score=found.score)
+
+    def _trace(self, found: Sequence[Context]) -> tuple[Step, ...]:
+        """What was found in each layer, from the top down."""
+        layers: dict[int, list[str]] = {}
+        for context in found:
+            summary, place = self._summary(context), place_of(context)
+            name = place.partition(" ")[0].rpartition("/")[2]
+            said = f"summary {name} of {len(summary.children)} nodes" if summary else place
+            layers.setdefault(summary.layer if summary else 0, []).append(said)
+        return tuple(
+            Step(name=f"layer {layer}", content="\n".join(layers[layer])) for layer in sorted(layers)[::-1]
+        )
+
+    def close(self) -> None:
+        """Release the store."""
+        self._passages.close()
+
+
+def _preflight(index: IndexParams, answer: AnswerParams) -> None:
+    check_passages(PassageParams(splitter=index.splitter), answer)
+    check_clustering(index.reduction)
+    if answer.tree == "traversal" and (answer.search != "dense" or answer.rerank):
+        raise ConfigError(
+            "answer.tree=traversal compares vectors, layer by layer", "leave answer.search and answer.rerank out"
+        )
+
+
+def expect(index: IndexParams, answer: AnswerParams, workload: Workload) -> Expected:
+    """See `SystemSpec.expect`. A layer has at most half as many nodes as the one below: an upper bound."""
+    passages = passages_of(workload.corpus, index)
+    layer, most, layers = passages.count, 0, 1
+    while layers <= index.max_layers and layer > DIMENSIONS + 1:
+        layer, most, layers = layer // 2, most + layer // 2, layers + 1
+    prompt = characters_of(summary_messages("", 0)) + index.cluster_tokens * _CHARACTERS_A_TOKEN
+    write = ExpectedCalls(calls=most, input_characters=prompt, output_tokens_most=index.summary_tokens)
+    leaves = passages.embedding(index.headings is True)
+    work = Work(
+        calls=(write,) if most and index.summaries == "model" else (),
+        embedded_texts=leaves.embedded_texts + most,
+        embedded_characters=leaves.embedded_characters + most * index.summary_tokens * _CHARACTERS_A_TOKEN,
+    )
+    found = passages.retrieved(answer.top_k * (layers if answer.tree == "traversal" else 1))
+    call = answer_call(workload, found, answer.prompts)
+    query = search(workload, [call], searches=int(answer.is_dense))
+    case = "every layer has half as many nodes as the one below"
+    if index.summaries == "model":
+        return Expected(index=work, query=query, most=case)
+    return Expected(index=work, query=query, notes=(f"embedded texts as if {case}",))
+
+
+SPEC = SystemSpec(
+    name="raptor",
+    version="1",
+    summary="retrieve from a tree of summaries over clusters of passages, generate once",
+    index_params=IndexParams,
+    answer_params=AnswerParams,
+    build=RaptorSystem,
+    index_roles=lambda index: EMBEDS | (GENERATES if index.summaries == "model" else NO_ROLE),
+    answer_roles=lambda _, answer: answer.search_roles | GENERATES,
+    reranker=lambda answer: answer.rerank,
+    preflight=_preflight,
+    expect=expect,
+)

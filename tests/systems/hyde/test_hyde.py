@@ -1,0 +1,100 @@
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from runtimes import BareRuntime, Chat
+
+from harness.core.records import Document, Prediction, Query
+from harness.llm_utils.answer_contract import answer_messages
+from systems.common.passages import PassageParams
+from systems.hyde.system import SPEC, AnswerParams, HydeSystem
+from systems.naive import system as naive
+from systems.naive.params import AnswerParams as NaiveAnswerParams
+
+if TYPE_CHECKING:
+    from harness.protocols import Vectors
+
+QUESTION = "Who swims?"
+VECTORS = {QUESTION: (1, 0), "An otter swims.": (0, 1), "asks": (1, 0), "otter": (0, 1), "both": (0.6, 0.8)}
+CORPUS = [Document(doc_id=text, text=text) for text in ("asks", "otter", "both")]
+
+
+class Embedder:
+    """A vector for each text, as VECTORS says."""
+
+    def __init__(self, vectors: Mapping[str, tuple[float, float]] = VECTORS) -> None:
+        self._vectors = vectors
+
+    async def embed_documents(self, texts: Sequence[str]) -> "Vectors":
+        return np.array([self._vectors[text] for text in texts], dtype=np.float32)
+
+    async def embed_query(self, text: str) -> "Vectors":
+        return np.array(self._vectors[text], dtype=np.float32)
+
+
+def writing(*passages: str) -> Chat:
+    """Writes these passages for the first calls, then the answer."""
+    replies = iter([*passages, "The otter"])
+    return Chat(lambda _: next(replies))
+
+
+@pytest.fixture
+async def stored(tmp_path: Path) -> Path:
+    """The corpus as naive stores it."""
+    system = naive.NaiveSystem(PassageParams(), NaiveAnswerParams(), BareRuntime(tmp_path, embedder=Embedder()))
+    await system.index(CORPUS)
+    system.close()
+    return tmp_path
+
+
+async def answered(stored: Path, chat: Chat | None, **answer: Any) -> Prediction:
+    params = AnswerParams.model_validate(answer)
+    system = HydeSystem(PassageParams(), params, BareRuntime(stored, chat, Embedder()))
+    await system.load()
+    prediction = await system.answer(Query(query_id="q", text=QUESTION))
+    system.close()
+    return prediction
+
+
+async def test_the_mean_of_the_question_and_the_hypothetical_passage_is_searched(stored: Path) -> None:
+    found = (await answered(stored, writing("An otter swims."))).contexts
+    # The mean of (1, 0) and (0, 1) is (.5, .5): its cosine to (.6, .8) is .7 / sqrt(.5), to the others
+    # .5 / sqrt(.5).
+    assert [context.doc_ids for context in found] == [("both",), ("asks",), ("otter",)]
+    assert [context.score for context in found] == pytest.approx([0.98995, 0.70711, 0.70711], abs=1e-4)
+
+
+async def test_the_answer_is_generated_from_real_passages_and_the_trace_has_the_hypothetical_ones(
+    stored: Path,
+) -> None:
+    chat = writing("An otter swims.", "asks", "An otter swims.")
+    prediction = await answered(stored, chat, hypothetical_passages=3)
+    assert [step.content for step in prediction.trace] == ["An otter swims.", "asks", "An otter swims."]
+    assert len(chat.calls) == 4
+    assert len({call.text for call in chat.calls}) == 4
+    assert chat.prompts[-1] == answer_messages(QUESTION, prediction.contexts, "short")
+    # (1, 0), (0, 1), (1, 0), (0, 1)
+    assert prediction.contexts[0].score == pytest.approx(0.98995, abs=1e-4)
+
+
+async def test_without_a_generator_or_a_reply_the_question_is_searched_as_naive_does(stored: Path) -> None:
+    system = naive.NaiveSystem(PassageParams(), NaiveAnswerParams(), BareRuntime(stored, None, Embedder()))
+    await system.load()
+    expected = (await system.answer(Query(query_id="q", text=QUESTION))).contexts
+    system.close()
+    for chat in (None, writing(" \n")):
+        prediction = await answered(stored, chat)
+        assert prediction.contexts == expected
+        assert len(prediction.trace) == 1
+
+
+async def test_by_words_those_of_the_passage_count_too(stored: Path) -> None:
+    assert (await answered(stored, None, search="bm25")).contexts == ()
+    found = await answered(stored, writing("An otter swims."), search="bm25")
+    assert [context.doc_ids for context in found.contexts] == [("otter",)]
+
+
+def test_its_index_is_naive_s() -> None:
+    assert SPEC.stored_index_kind == naive.SPEC.stored_index_kind
