@@ -14,6 +14,7 @@ from systems.common.prompts.thesis import (
     read_sub_questions,
     thesis_sub_question_messages,
 )
+from systems.common.search import place_of
 from systems.recursive.expected_calls import expect
 from systems.recursive.params import AnswerParams
 
@@ -109,14 +110,9 @@ class _RoundPassages:
             # Its score is for an extended query and is not comparable with a score for the question.
             new = [context.model_copy(update={"score": None}) for context in new]
         self._contexts.update((context.span, context) for context in new)
-        lines = [*(f"? {text}" for text in sub_questions), *(f"+ {_place(context)}" for context in new)]
+        lines = [*(f"? {text}" for text in sub_questions), *(f"+ {place_of(context)}" for context in new)]
         self.rounds.append(Step(name=f"round {len(self.rounds) + 1}", content="\n".join(lines)))
         return bool(new)
-
-
-def _place(context: Context) -> str:
-    span = context.span
-    return f"{span.doc_id} {span.start}-{span.end}" if span else context.doc_ids[0]
 
 
 SPEC = SystemSpec(
