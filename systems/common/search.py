@@ -24,12 +24,12 @@ KEPT = 50
 """Depth of the ranking that a prediction stores; only the first passages become contexts."""
 
 
-def check_generator(runtime: Runtime, parameter: str, value: str) -> None:
-    """Raise ConfigError if the value of `parameter` is `model` and the run has no generator."""
+def check_generator(runtime: Runtime, parameter: str, value: str, otherwise: str) -> None:
+    """Raise ConfigError if the value of `parameter` is `model` and the run has none; `otherwise` needs none."""
     if value == "model" and runtime.chat is None:
         raise ConfigError(
             f"{parameter}=model needs a generator, but models.generator.provider is none",
-            f"choose a provider, or leave {parameter} out",
+            f"choose a provider or {parameter}={otherwise}",
         )
 
 

@@ -31,7 +31,7 @@ class CragSystem:
 
     async def load(self) -> None:
         """Open the stored passages for both searches."""
-        check_generator(self._runtime, "answer.grader", self._params.grader)
+        check_generator(self._runtime, "answer.grader", self._params.grader, "rules")
         for passages in dict.fromkeys((self._passages, self._again)):
             passages.open()
 

@@ -50,7 +50,7 @@ class HippoRagSystem:
 
     async def load(self) -> None:
         """Open the stored graph, and read the part of it that is walked."""
-        check_generator(self._runtime, "answer.names_by", self._params.names_by)
+        check_generator(self._runtime, "answer.names_by", self._params.names_by, "rules")
         await self._graph.open(words=self._params.search != "dense")
         self._entities = EntityGraph.open(self._runtime.index_dir / _FOLDER)
         open_reranker(self._runtime, self._params)

@@ -73,7 +73,7 @@ class GraphRetrieval:
         uses.
         """
         params = self._params
-        check_generator(self._runtime, "answer.names_by", params.names_by)
+        check_generator(self._runtime, "answer.names_by", params.names_by, "graph")
         by_words = params.finds_passages and params.search != "dense"
         await self._graph.open(words=by_words, statements=statements or params.rank == "meaning")
         if params.finds_passages:

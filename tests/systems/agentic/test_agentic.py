@@ -34,9 +34,11 @@ def playing(*replies: str) -> Chat:
 async def ask(folder: Path, chat: Chat | None, **answer: Any) -> tuple[Prediction, list[str]]:
     """Its prediction, and the queries that were searched."""
     runtime = BareRuntime(folder, chat, Embedder())
-    system = AgenticSystem(PassageParams(), AnswerParams.model_validate({"k_per_round": 1, **answer}), runtime)
+    params = AnswerParams.model_validate({"k_per_round": 1, **answer})
+    builder, system = (AgenticSystem(PassageParams(), params, runtime) for _ in range(2))
+    await builder.index(CORPUS)
+    builder.close()
     try:
-        await system.index(CORPUS)
         await system.load()
         prediction = await system.answer(Query(query_id="q", text=QUESTION))
     finally:

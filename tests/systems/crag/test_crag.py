@@ -46,9 +46,10 @@ async def ask(folder: Path, chat: Chat | None, cosines: Mapping[str, float], **a
     """By keywords alone, strips of one sentence."""
     runtime = BareRuntime(folder, chat, Cosines(cosines))
     given = AnswerParams.model_validate({"search": "bm25", "strip_sentences": 1, **answer})
-    system = CragSystem(PassageParams(vectors=False), given, runtime)
+    builder, system = (CragSystem(PassageParams(vectors=False), given, runtime) for _ in range(2))
+    await builder.index(CORPUS)
+    builder.close()
     try:
-        await system.index(CORPUS)
         await system.load()
         return await system.answer(Query(query_id="q", text=QUESTION))
     finally:
