@@ -1,5 +1,6 @@
 """Grades passages and their strips, and rewrites the question: by rules or by the generator."""
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,8 +33,9 @@ async def grade(runtime: Runtime, params: AnswerParams, question: str, found: Se
     with runtime.stage("grade"):
         if params.grader == "model" and runtime.chat is not None:
             return await _by_model(runtime.chat, question, passages)
-        vector = await runtime.embedder.embed_query(question)
-        cosines = iter((await runtime.embedder.embed_documents(texts) @ vector).tolist())
+        # Not embed_documents(): strips that an earlier query has embedded would cost this one no time.
+        asked, *vectors = await asyncio.gather(*map(runtime.embedder.embed_query, [question, *texts]))
+        cosines = (float(vector @ asked) for vector in vectors)
     return [_by_cosines(params, passage, [next(cosines) for _ in passage.strips]) for passage in passages]
 
 

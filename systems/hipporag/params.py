@@ -24,5 +24,7 @@ class AnswerParams(SearchParams):
     """Passages for the generator."""
     names_by: Literal["rules", "model"] = "rules"
     """How names in the question are found: `rules`: quotation marks and capitals; `model`: one more model call."""
+    link_from: float = Field(0.6, ge=-1, le=1)
+    """Lowest cosine of a name in the question and its entity; -1: any, as in the paper."""
     damping: float = Field(0.5, gt=0, lt=1)
     """Probability that the walk follows an edge instead of starting again at the question's entities."""

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.core.errors import need
 from harness.core.records import Context, Document, IndexStats, Prediction, Query, Step
+from harness.extraction.entity_names import entity_id
 from harness.protocols import EMBEDS, GENERATES, Runtime, SystemSpec
 from systems.common.extraction.nlp import english_only
 from systems.common.graph_index import GraphIndex, check_graph, graph_servers, roles_of, weights_of
@@ -36,6 +36,7 @@ class HippoRagSystem:
         self._params = answer
         self._runtime = runtime
         self._graph = GraphIndex(index, runtime)
+        self._publishers: frozenset[str] = frozenset()
 
     async def index(self, corpus: Sequence[Document]) -> IndexStats:
         """Build kg's graph, embed the names of its entities and join synonyms."""
@@ -52,6 +53,7 @@ class HippoRagSystem:
         """Open the stored graph, and read the part of it that is walked."""
         check_generator(self._runtime, "answer.names_by", self._params.names_by, "rules")
         await self._graph.open(words=self._params.search != "dense")
+        self._publishers = frozenset(map(entity_id, await self._graph.store.publishers()))
         self._entities = EntityGraph.open(self._runtime.index_dir / _FOLDER)
         open_reranker(self._runtime, self._params)
 
@@ -60,12 +62,13 @@ class HippoRagSystem:
         an entity, search the passages.
         """
         params, runtime = self._params, self._runtime
-        names = await question_names(runtime, params.names_by, query.text)
-        trace = [Step(name="names", content="; ".join(names) or "none: passages are searched")]
+        listed = await question_names(runtime, params.names_by, query.text)
+        names = [name for name in listed if entity_id(name) not in self._publishers]
+        trace = [Step(name="names", content="; ".join(names) or "none")]
         depth = params.depth(params.top_k)
-        if names and self._entities.names:
-            ranked = await self._walk(names, depth, trace)
-        else:
+        ranked = await self._walk(names, depth, trace) if names and self._entities.names else []
+        if not ranked:
+            trace.append(Step(name="search", content="no entity: the passages of a search"))
             ranked = await passages_of_graph(params, runtime, self._graph, query.text, depth)
         found = await best_passages(runtime, params, query.text, ranked, params.top_k)
         answer = await answer_by(runtime, params.prompts, query.text, found.contexts)
@@ -78,16 +81,20 @@ class HippoRagSystem:
         with self._runtime.stage("embed_query"):
             vectors = await asyncio.gather(*map(self._runtime.embedder.embed_query, names))
         with self._runtime.stage("walk"):
-            linked = [graph.nearest(vector) for vector in vectors]
+            nearest = zip(names, map(graph.nearest, vectors), strict=True)
+            linked = [(name, *found) for name, found in nearest if found[1] >= self._params.link_from]
+        if not linked:
+            return []
+        with self._runtime.stage("walk"):
             # Node specificity: an entity of many passages says little about any of them.
-            seeds = {number: 1 / graph.passage_counts[number] for number, _ in linked}
+            seeds = {number: 1 / graph.passage_counts[number] for _, number, _ in linked}
             probable = await asyncio.to_thread(graph.walk, seeds, self._params.damping)
             scores = graph.passages(probable, depth)
         with self._runtime.stage("retrieve"):
             passages = await self._graph.store.chunks(list(scores))
         lines = (
             f"{name} -> {graph.names[number]} (cosine {cosine:.2f}, passages: {graph.passage_counts[number]})"
-            for name, (number, cosine) in zip(names, linked, strict=True)
+            for name, number, cosine in linked
         )
         trace.append(Step(name="linked", content="\n".join(lines)))
         most = [number for number in np.argsort(-probable, kind="stable")[:_SHOWN] if probable[number] > 0]
@@ -103,11 +110,6 @@ class HippoRagSystem:
         self._graph.close()
 
 
-def _check(index: IndexParams, answer: AnswerParams) -> None:
-    need("system-hipporag", "igraph")
-    check_graph(index, answer)
-
-
 SPEC = SystemSpec(
     name="hipporag",
     version="1",
@@ -121,6 +123,6 @@ SPEC = SystemSpec(
     english_only=english_only,
     reranker=lambda answer: answer.rerank,
     servers=graph_servers,
-    preflight=_check,
+    preflight=check_graph,
     expect=expect,
 )

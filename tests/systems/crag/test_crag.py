@@ -29,17 +29,17 @@ QUESTION = "Who runs Tidewright Power?"
 
 
 class Cosines:
-    """Embeds the question as (1, 0), and every text with the given cosine to it."""
+    """Embeds the question as (1, 0), and every strip with the given cosine to it."""
 
     def __init__(self, of: Mapping[str, float]) -> None:
         self.of = of
 
     async def embed_documents(self, texts: Sequence[str]) -> "Vectors":
-        cosines = [self.of[text] for text in texts]
-        return np.array([[cosine, (1 - cosine**2) ** 0.5] for cosine in cosines], dtype=np.float32)
+        raise AssertionError("a vector from the cache takes no time, which is no latency of a query")
 
     async def embed_query(self, text: str) -> "Vectors":
-        return np.array([1.0, 0.0], dtype=np.float32)
+        cosine = 1.0 if text == QUESTION else self.of[text]
+        return np.array([cosine, (1 - cosine**2) ** 0.5], dtype=np.float32)
 
 
 async def ask(folder: Path, chat: Chat | None, cosines: Mapping[str, float], **answer: Any) -> Prediction:

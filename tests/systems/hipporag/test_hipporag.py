@@ -5,6 +5,7 @@ Aldery, and Ondrevik - Coastal Line - Norrand Rail.
 from pathlib import Path
 from typing import Any
 
+import igraph
 import numpy as np
 import pytest
 from kg_corpus import CORPUS, scripted
@@ -12,7 +13,7 @@ from runtimes import Asked, BareRuntime, Chat
 
 from harness.core.errors import ConfigError
 from harness.core.records import Prediction, Query
-from systems.common.graph_search.entity_graph import synonyms
+from systems.common.graph_search.entity_graph import EntityGraph, synonyms
 from systems.hipporag.params import AnswerParams, IndexParams
 from systems.hipporag.system import HippoRagSystem
 
@@ -62,16 +63,33 @@ async def test_a_smaller_damping_stays_nearer_to_the_question(runtime: BareRunti
     assert (far["d2"] or 0) > 20 * (near["d2"] or 1)
 
 
+def test_the_walk_is_that_of_igraph() -> None:
+    draw = np.random.default_rng(7)
+    edges = np.column_stack([*draw.integers(0, 40, (2, 60)), draw.random(60)])
+    edges = edges[edges[:, 0] != edges[:, 1]]  # Some entities have several edges, some none.
+    graph = EntityGraph(
+        [""] * 45, [], np.zeros((45, 1), dtype=np.float32), edges, np.zeros((0, 2), dtype=np.int64)
+    )
+    seeds, weights = {3: 0.2, 7: 1.0, 44: 0.5}, {"weight": edges[:, 2].tolist()}
+    reset = [seeds.get(number, 0.0) for number in range(45)]
+    theirs = igraph.Graph(45, edges[:, :2].astype(int).tolist(), edge_attrs=weights)
+    for damping in (0.5, 0.95):
+        expected = theirs.personalized_pagerank(directed=False, damping=damping, reset=reset, weights="weight")
+        assert graph.walk(seeds, damping) == pytest.approx(expected, abs=1e-7)
+
+
 def test_names_are_synonyms_from_the_threshold_on() -> None:
     vectors = np.array([[1.0, 0.0], [0.8, 0.6], [0.6, 0.8]], dtype=np.float32)
     found = {(first, second): round(cosine, 6) for first, second, cosine in synonyms(vectors, 0.8)}
     assert found == {(0, 1): 0.8, (1, 2): 0.96}
 
 
-async def test_a_question_without_a_name_is_searched(runtime: BareRuntime) -> None:
-    prediction = await ask(runtime, "who builds turbines?", top_k=1)
-    assert list(ranked(prediction)) == ["d0"]
-    assert len(prediction.trace) == 1
+@pytest.mark.parametrize("question", ["who builds turbines?", "who in 'The Post' builds turbines with Qvarnby?"])
+async def test_a_question_without_an_entity_is_searched(runtime: BareRuntime, question: str) -> None:
+    """Neither who published an article nor a name that is like none in the graph starts a walk."""
+    prediction = await ask(runtime, question)
+    assert {"d0", "d1", "d2"} == set(ranked(prediction))
+    assert [step.name for step in prediction.trace] == ["names", "search"]
 
 
 async def test_the_model_may_list_the_names(runtime: BareRuntime) -> None:
