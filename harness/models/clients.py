@@ -10,6 +10,7 @@ import httpx2
 from harness.config import EmbedderConfig, GeneratorConfig, ModelConfig
 from harness.core.records import Usage
 from harness.llm_utils.reasoning import Separated, separate_reasoning
+from harness.llm_utils.structured_output import parse_object
 from harness.models.embedding_replies import BatchTooLarge, is_about_a_batch, vectors_of
 from harness.models.logprob_choice import are_refused, letter_request, letter_shares, no_letters
 from harness.models.metering import current_meter
@@ -19,7 +20,7 @@ from harness.models.providers import api_key, need_client, provider_of
 from harness.models.remote_calls import RemoteCallContext, RemoteTransport
 from harness.models.reply_parsing import ending_of, usage_of
 from harness.models.transport import CallContext, MeteredTransport
-from harness.protocols import Message
+from harness.protocols import Message, Tool, ToolCall
 from harness.store import Dialect, Dialects
 
 if TYPE_CHECKING:
@@ -181,6 +182,15 @@ def text_of(reply: Any, config: GeneratorConfig, max_tokens: int) -> Separated:
     return found
 
 
+def _tool_call(reply: Any, names: Sequence[str]) -> ToolCall:
+    message = _part(_part(_part(reply, "choices"), 0), "message")
+    function = _part(_part(_part(message, "tool_calls"), 0), "function")
+    name = _part(function, "name")
+    if name not in names:
+        raise ValueError(f"the reply calls none of the tools {', '.join(names)}")
+    return ToolCall(name, parse_object(str(_part(function, "arguments"))))
+
+
 def _cut_off(reply: Any, config: GeneratorConfig, max_tokens: int) -> str:
     hidden = _part(_part(_part(reply, "usage"), "completion_tokens_details"), "reasoning_tokens")
     spent = f", {hidden:,} of them on reasoning" if isinstance(hidden, int) and hidden else ""
@@ -235,6 +245,21 @@ class OpenAIChat:
                 raise no_letters(whose, refused=True) from error
             raise
         return letter_shares(reply, letters, whose)
+
+    @property
+    def calls_tools(self) -> bool:
+        """See `harness.protocols.ToolModel`."""
+        return provider_of(self._config).calls_tools
+
+    async def call(
+        self, messages: Sequence[Message], tools: Sequence[Tool], *, max_tokens: int | None = None
+    ) -> ToolCall:
+        """See `harness.protocols.ToolModel`."""
+        request = chat_request(self._config, messages, max_tokens)
+        request["tools"] = [{"type": "function", "function": tool._asdict()} for tool in tools]
+        request["tool_choice"] = "required"
+        reply = await _post(self._client, "/chat/completions", request)
+        return _tool_call(reply, [tool.name for tool in tools])
 
     @property
     def named(self) -> str:

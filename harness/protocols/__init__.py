@@ -42,6 +42,9 @@ if TYPE_CHECKING:
         Message,
         Reranker,
         Role,
+        Tool,
+        ToolCall,
+        ToolModel,
     )
     from harness.protocols.models import Vectors as Vectors
     from harness.protocols.parameters import KeyVariable, PlainUrl
@@ -106,6 +109,9 @@ __all__ = [
     "Sides",
     "System",
     "SystemSpec",
+    "Tool",
+    "ToolCall",
+    "ToolModel",
     "Workload",
     "no_progress",
 ]

@@ -56,6 +56,41 @@ class LogprobModel(Protocol):
         ...
 
 
+class Tool(NamedTuple):
+    """A function that a model may call."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    """JSON Schema of an object."""
+
+
+class ToolCall(NamedTuple):
+    """What a model wants to call."""
+
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@runtime_checkable
+class ToolModel(Protocol):
+    """A metered language model that may be able to call tools by its provider's own protocol."""
+
+    @property
+    def calls_tools(self) -> bool:
+        """Whether it can; if not, ask for structured output."""
+        ...
+
+    async def call(
+        self, messages: Sequence[Message], tools: Sequence[Tool], *, max_tokens: int | None = None
+    ) -> ToolCall:
+        """The first call of the reply; the model must call one of the tools.
+
+        Raises as `ChatModel.complete`, and ValueError if the reply has no call that can be read.
+        """
+        ...
+
+
 class Embedder(Protocol):
     """A metered embedding model; vectors are unit vectors, float32."""
 

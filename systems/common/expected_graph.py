@@ -38,19 +38,23 @@ def expected_search(answer: GraphSearchParams, passages: PassageFacts, workload:
     """The graph's answers are taken to be full: `max_triplets` for every query."""
     length = _TRIPLET_CHARACTERS + (_SENTENCE_CHARACTERS if answer.rank == "meaning" else 0)
     shown = [] if answer.mode == "triplets" else passages.retrieved(answer.top_k)
-    calls = []
-    if answer.names_by == "model":
-        prompt = characters_of(names.names_messages(typical_question(workload.queries)))
-        calls = [ExpectedCalls(calls=1, input_characters=prompt, output_tokens_most=names.MAX_TOKENS)]
     return ExpectedSearch(
         contexts=[*shown, *filler(answer.max_triplets, length)],
-        calls=calls,
+        calls=names_calls(answer.names_by, workload),
         searches=int(answer.by_meaning),
         most=""
         if answer.rank != "meaning"
         else "as many sentences as triplets, none of which stands in a passage",
         notes=(f"every query is taken to find {answer.max_triplets} triplets, the most there can be",),
     )
+
+
+def names_calls(names_by: str, workload: Workload) -> list[ExpectedCalls]:
+    """The call for the names in a question, if a model lists them."""
+    if names_by != "model":
+        return []
+    prompt = characters_of(names.names_messages(typical_question(workload.queries)))
+    return [ExpectedCalls(calls=1, input_characters=prompt, output_tokens_most=names.MAX_TOKENS)]
 
 
 def expected_graph(index: GraphIndexParams, passages: PassageFacts) -> tuple[Work, tuple[str, ...]]:

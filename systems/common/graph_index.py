@@ -1,7 +1,7 @@
 """The stored knowledge graph that systems share: chunk, extract, assemble, embed, store."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal
 
 from harness.core.errors import ConfigError
@@ -125,8 +125,12 @@ class GraphIndex:
             raise RuntimeError("answer() was called before load()")
         return self._statements
 
-    async def build(self, corpus: Sequence[Document]) -> IndexStats:
-        """Build and store the graph of `corpus`; failed chunks are counted and skipped."""
+    async def build(
+        self, corpus: Sequence[Document], also: Callable[[KnowledgeGraph], Awaitable[None]] | None = None
+    ) -> IndexStats:
+        """Build and store the graph of `corpus`; failed chunks are counted and skipped. `also` stores what
+        else a system needs of the graph.
+        """
         stage = self._runtime.stage
         with stage("chunk"):
             chunks = list(iter_chunks(corpus, self._params))
@@ -144,6 +148,8 @@ class GraphIndex:
             (self._runtime.index_dir / _DATES).write_text(json.dumps(dated), encoding="utf-8")
         if self._params.statements:
             await self._build_statements(graph)
+        if also is not None:
+            await also(graph)
         # Last, because a graph on a server cannot be rolled back if the build fails later.
         with stage("store"):
             self._store = open_store(self._params.store, self._runtime.index_dir)

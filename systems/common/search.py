@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pydantic import Field
 
+from harness.core.errors import ConfigError
 from harness.core.records import Places
-from harness.protocols import EMBEDS, NO_ROLE, Role
+from harness.protocols import EMBEDS, NO_ROLE, Role, Runtime
 from systems.common.prompts.thesis import PromptParams
 
 if TYPE_CHECKING:
@@ -21,6 +22,21 @@ _RRF_K = 60
 """Cormack, Clarke & Büttcher 2009: a larger value reduces the weight of the very first ranks."""
 KEPT = 50
 """Depth of the ranking that a prediction stores; only the first passages become contexts."""
+
+
+def check_generator(runtime: Runtime, parameter: str, value: str, otherwise: str) -> None:
+    """Raise ConfigError if the value of `parameter` is `model` and the run has none; `otherwise` needs none."""
+    if value == "model" and runtime.chat is None:
+        raise ConfigError(
+            f"{parameter}=model needs a generator, but models.generator.provider is none",
+            f"choose a provider or {parameter}={otherwise}",
+        )
+
+
+def place_of(context: Context) -> str:
+    """Where a passage lies, for a trace: `handbook.pdf 100-300`."""
+    span = context.span
+    return f"{span.doc_id} {span.start}-{span.end}" if span else ", ".join(context.doc_ids)
 
 
 class FoundPassages(NamedTuple):

@@ -2,6 +2,7 @@
 
 from harness.core.records import Expected, ExpectedCalls
 from harness.protocols import Workload
+from systems.common.agent_memory import LONGEST_OBSERVATION
 from systems.common.cypher.graph_schema import DOCUMENTS
 from systems.common.expected_calls import answer_call, characters_of, filler, passages_of, search, typical_question
 from systems.common.expected_graph import expected_graph
@@ -9,7 +10,6 @@ from systems.common.prompts.agent import MAX_TOKENS as DECISION_TOKENS
 from systems.common.prompts.agent import agent_messages
 from systems.common.prompts.cypher import MAX_TOKENS, cypher_messages, repair_messages
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
-from systems.cypher_agent.react import LONGEST_OBSERVATION
 from systems.cypher_agent.schema_file import read_schema
 
 _STATEMENT = "x" * 200

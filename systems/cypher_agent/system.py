@@ -55,10 +55,10 @@ class CypherAgentSystem:
         """Query the graph, otherwise search; answer from the contexts, or abstain without any."""
         chat = self._runtime.chat
         if chat is not None and self._params.agent == "react":
-            said, acting = await ReactAgent(self._params, self._runtime, self._graph).answer(chat, query.text)
-            contexts = tuple(acting.contexts.values())
-            trace = (*acting.trace, await self._sources(contexts))
-            return Prediction(answer=said, contexts=contexts, trace=trace, retrieved=acting.ranking)
+            said, memory = await ReactAgent(self._params, self._runtime, self._graph).answer(chat, query.text)
+            contexts = tuple(memory.contexts.values())
+            trace = (*memory.trace, await self._sources(contexts))
+            return Prediction(answer=said, contexts=contexts, trace=trace, retrieved=memory.ranking)
         found = await self._find(query.text)
         if found.contexts:
             answer = await answer_by(self._runtime, self._params.prompts, query.text, found.contexts)

@@ -21,6 +21,7 @@ from systems.common.prompts.thesis import (
     read_sub_questions,
     thesis_sub_question_messages,
 )
+from systems.common.search import place_of
 from systems.recursive.expected_calls import expect
 from systems.recursive.params import AnswerParams
 

@@ -59,4 +59,5 @@ AZURE = http_provider(
     transport=Azure,
     fix="correct base_url (https://NAME.openai.azure.com), model (the deployment's name) or options.api_version",
     bounds_strings=False,
+    calls_tools=True,
 )

@@ -104,6 +104,7 @@ OPENAI = http_provider(
     fix="check the network and the model's name",
     # OpenAI's strict mode does not support string lengths.
     bounds_strings=False,
+    calls_tools=True,
 )
 OLLAMA = http_provider(
     "ollama",

@@ -77,6 +77,8 @@ class ProviderSpec:
     """Whether it may cut a long prompt to its context without an error, so that it is asked with one at first."""
     bounds_strings: bool = True
     """Whether it supports string lengths in JSON schemas."""
+    calls_tools: bool = False
+    """Whether all its models call tools as OpenAI's protocol defines it (`tools`, `tool_choice`)."""
 
 
 PROVIDERS = PluginKind("rag_harness.providers", "provider", lambda: ProviderSpec)

@@ -4,8 +4,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from harness.core.scripts import bm25_terms
 from harness.llm_utils.structured_output import Question, ask_json
-from harness.protocols import ChatModel
+from harness.protocols import ChatModel, Runtime
 from systems.common.prompts.names import MAX_NAME, MAX_NAMES, MAX_TOKENS, NAMES_SCHEMA, names_messages
 
 _QUOTED = re.compile(
@@ -39,6 +40,21 @@ def _without_openers(run: str) -> str:
     while words and words[0].lower() in OPENERS:
         words.pop(0)
     return " ".join(words)
+
+
+def keyword_query(question: str) -> str:
+    """The names in `question`, then its other search terms, without those that only ask."""
+    names, (terms,) = names_in(question), bm25_terms([question])
+    known = OPENERS.union(*bm25_terms(names))
+    return " ".join([*names, *dict.fromkeys(term for term in terms if term not in known)]) or question
+
+
+async def question_names(runtime: Runtime, names_by: str, question: str) -> list[str]:
+    """The names in `question`: with `names_by=model` those that the generator lists, otherwise `names_in`."""
+    if names_by != "model" or runtime.chat is None:
+        return names_in(question)
+    with runtime.stage("names"):
+        return await ask_for_names(runtime.chat, question)
 
 
 async def ask_for_names(chat: ChatModel, question: str) -> list[str]:

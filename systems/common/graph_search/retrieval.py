@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from harness.core.errors import ConfigError
 from harness.core.records import Context, Places, Step, Triplet
 from harness.extraction.entity_names import entity_id
 from harness.protocols import Runtime
@@ -15,11 +14,11 @@ from systems.common.graph_search.entity_lookup import entities_named
 from systems.common.graph_search.mentioned_passages import passages_mentioning
 from systems.common.graph_search.params import GraphSearchParams
 from systems.common.graph_search.passage_search import passages_of_graph
-from systems.common.graph_search.question_entities import ask_for_names, names_in
+from systems.common.graph_search.question_entities import question_names
 from systems.common.graph_search.triplet_ranking import rank_triplets
 from systems.common.graph_stores.contract import EntityHit, StoredTriplet
 from systems.common.reranking import best_passages, open_reranker
-from systems.common.search import KEPT, FoundPassages, fuse
+from systems.common.search import KEPT, FoundPassages, check_generator, fuse
 from systems.common.sentence_search import StatedTriplet
 
 if TYPE_CHECKING:
@@ -74,11 +73,7 @@ class GraphRetrieval:
         uses.
         """
         params = self._params
-        if params.names_by == "model" and self._runtime.chat is None:
-            raise ConfigError(
-                "answer.names_by=model needs a generator, but models.generator.provider is none",
-                "choose a provider or answer.names_by=graph",
-            )
+        check_generator(self._runtime, "answer.names_by", params.names_by, "graph")
         by_words = params.finds_passages and params.search != "dense"
         await self._graph.open(words=by_words, statements=statements or params.rank == "meaning")
         if params.finds_passages:
@@ -110,19 +105,13 @@ class GraphRetrieval:
             with self._runtime.stage("graph"):
                 hits = await entities_named(store, question, self._publishers, per_name)
                 return [hit.name for hit in hits], hits or await store.find_entities(question, per_name)
-        names = await self._names(question)
+        names = await question_names(self._runtime, self._params.names_by, question)
         found: dict[str, EntityHit] = {}
         with self._runtime.stage("graph"):
             for phrase in names or [question]:
                 for hit in await store.find_entities(phrase, per_name):
                     found.setdefault(hit.entity_id, hit)
         return names, list(found.values())
-
-    async def _names(self, question: str) -> list[str]:
-        if self._params.names_by == "rules" or self._runtime.chat is None:
-            return names_in(question)
-        with self._runtime.stage("names"):
-            return await ask_for_names(self._runtime.chat, question)
 
     async def _candidates(self, question: str, entities: Sequence[EntityHit]) -> list[StoredTriplet]:
         """The triplets of the entities and, with two hops, of their neighbours, in the order of `rank`."""

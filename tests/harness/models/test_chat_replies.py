@@ -13,7 +13,7 @@ from echoing_server import WAYS, EchoingServer, files_with_keys, keys_in, serve_
 
 from harness.models.fake_faults import Reply
 from harness.models.metering import Meter, metered
-from harness.protocols import Message
+from harness.protocols import Message, Tool, ToolCall
 
 from .conftest import Connect, OpenSeam, Serve
 
@@ -156,3 +156,43 @@ async def test_no_key_comes_back_from_a_server(
     assert echoing.heard == list(KEYS.values())
     assert keys_in("".join(seen).encode(), list(KEYS.values())) == []
     assert files_with_keys(tmp_path, list(KEYS.values())) == []
+
+
+SEARCH = Tool("search", "Finds passages.", {"type": "object", "properties": {"query": {"type": "string"}}})
+
+
+async def called(serve: Serve, connect: Connect, message: dict[str, Any]) -> tuple[ToolCall, dict[str, Any]]:
+    """The call in a reply, and the request."""
+    asked: list[bytes] = []
+
+    def respond(_path: str, request: bytes) -> Reply:
+        asked.append(request)
+        return Reply(200, choice(message, "tool_calls"))
+
+    model = connect(serve(respond=respond).base_url, max_retries=0)
+    with metered(Meter("q")) as meter:
+        call = await model.call([Message("user", "Who?")], [SEARCH], max_tokens=50)
+    assert meter.usage["generator"].input_tokens == USAGE["prompt_tokens"]
+    return call, json.loads(asked[0])
+
+
+def calling(name: str, arguments: str) -> dict[str, Any]:
+    function = {"name": name, "arguments": arguments}
+    return {"content": None, "tool_calls": [{"id": "1", "type": "function", "function": function}]}
+
+
+async def test_a_tool_is_called_by_the_protocol_of_the_provider(serve: Serve, connect: Connect) -> None:
+    call, asked = await called(serve, connect, calling("search", '{"query": "Marta"}'))
+    assert call == ToolCall("search", {"query": "Marta"})
+    assert asked["tool_choice"] == "required"
+    assert [tool["function"]["name"] for tool in asked["tools"]] == ["search"]
+
+
+@pytest.mark.parametrize(
+    "message", [{"content": "Marta"}, calling("delete", "{}"), calling("search", "no JSON"), {"tool_calls": [3]}]
+)
+async def test_a_reply_without_a_call_that_can_be_read_is_an_error(
+    serve: Serve, connect: Connect, message: dict[str, Any]
+) -> None:
+    with pytest.raises(ValueError, match=r"calls none|JSON"):
+        await called(serve, connect, message)

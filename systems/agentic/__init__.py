@@ -1,0 +1,1 @@
+"""An agent with search as a tool: see README.md in this folder."""

@@ -1,0 +1,1 @@
+"""Corrective RAG: see README.md in this folder."""

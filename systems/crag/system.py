@@ -1,0 +1,102 @@
+"""Corrective RAG: search, grade, search again where the passages do not suffice, and answer from what passes."""
+
+from collections.abc import Sequence
+from typing import get_args
+
+from harness.core.records import Context, Document, IndexStats, Prediction, Query, Step
+from harness.protocols import GENERATES, Runtime, SystemSpec
+from systems.common.passages import INDEX_KIND, PassageParams, Passages, check_passages, index_roles
+from systems.common.prompts.grading import Grade
+from systems.common.prompts.thesis import answer_by
+from systems.common.search import check_generator, place_of
+from systems.crag.expected_calls import expect
+from systems.crag.grading import Graded, grade, rewritten
+from systems.crag.params import AnswerParams
+
+
+class CragSystem:
+    """See `harness.protocols.System`."""
+
+    def __init__(self, index: PassageParams, answer: AnswerParams, runtime: Runtime) -> None:
+        self._index_params = index
+        self._params = answer
+        self._runtime = runtime
+        self._passages = Passages(runtime, answer)
+        # One search if both are the same.
+        self._again = self._passages if answer.second == answer else Passages(runtime, answer.second)
+
+    async def index(self, corpus: Sequence[Document]) -> IndexStats:
+        """Chunk and store, with vectors and keywords."""
+        return await self._passages.build(corpus, self._index_params)
+
+    async def load(self) -> None:
+        """Open the stored passages for both searches."""
+        check_generator(self._runtime, "answer.grader", self._params.grader, "rules")
+        for passages in dict.fromkeys((self._passages, self._again)):
+            passages.open()
+
+    async def answer(self, query: Query) -> Prediction:
+        """Grade what a search finds; unless one passage is correct, rewrite the question and search again. Then
+        generate once, from the strips that pass.
+        """
+        found = await self._passages.search(query.text, self._params.top_k)
+        first = await grade(self._runtime, self._params, query.text, found.contexts)
+        action: Grade = min((one.grade for one in first), key=get_args(Grade).index, default="incorrect")
+        trace = [Step(name="grades", content=_lines(first)), Step(name="action", content=action)]
+        contexts, ranking = _refined(first), found.ranking
+        if action != "correct":
+            text = await rewritten(self._runtime, self._params, query.text)
+            again = await self._again.search(text, self._params.top_k)
+            met = {context.span for context in found.contexts}
+            # Scores for another query are not comparable with the first.
+            new = [one.model_copy(update={"score": None}) for one in again.contexts if one.span not in met]
+            second = await grade(self._runtime, self._params, query.text, new)
+            trace += [Step(name="rewritten", content=text), Step(name="grades again", content=_lines(second))]
+            more = _refined(second)
+            if action == "incorrect" and more:
+                contexts, ranking = more, again.ranking
+            else:
+                contexts += more
+        answer = await answer_by(self._runtime, self._params.prompts, query.text, contexts)
+        return Prediction(answer=answer, contexts=tuple(contexts), trace=tuple(trace), retrieved=ranking)
+
+    def close(self) -> None:
+        """Release the store."""
+        for passages in dict.fromkeys((self._passages, self._again)):
+            passages.close()
+
+
+def _refined(graded: Sequence[Graded]) -> list[Context]:
+    """The strips that pass, without those of incorrect passages unless all are; if none passes, whole passages."""
+    used = [one for one in graded if one.grade != "incorrect"] or graded
+    strips = [strip for one in used for strip in one.passage.recomposed(one.passes)]
+    return strips or [one.passage.context for one in used]
+
+
+def _lines(graded: Sequence[Graded]) -> str:
+    lines = (
+        f"{place_of(one.passage.context)} {one.grade}, {sum(one.passes)} of {len(one.passes)} strips"
+        for one in graded
+    )
+    return "\n".join(lines) or "nothing new was found"
+
+
+def _check(index: PassageParams, answer: AnswerParams) -> None:
+    check_passages(index, answer)
+    check_passages(index, answer.second)
+
+
+SPEC = SystemSpec(
+    name="crag",
+    version="1",
+    summary="grade the top k passages, search again with another query where they fail, keep the strips that help",
+    index_params=PassageParams,
+    answer_params=AnswerParams,
+    build=CragSystem,
+    index_roles=index_roles,
+    answer_roles=lambda _, answer: answer.search_roles | GENERATES,
+    index_kind=INDEX_KIND,
+    reranker=lambda answer: answer.rerank,
+    preflight=_check,
+    expect=expect,
+)

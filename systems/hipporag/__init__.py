@@ -1,0 +1,1 @@
+"""HippoRAG, personalised PageRank over a knowledge graph: see README.md in this folder."""

@@ -1,0 +1,128 @@
+"""HippoRAG: a walk over the graph from the question's entities, and the passages that it reaches."""
+
+import asyncio
+from collections.abc import Sequence
+
+import numpy as np
+
+from harness.core.records import Context, Document, IndexStats, Prediction, Query, Step
+from harness.extraction.entity_names import entity_id
+from harness.protocols import EMBEDS, GENERATES, Runtime, SystemSpec
+from systems.common.extraction.nlp import english_only
+from systems.common.graph_index import GraphIndex, check_graph, graph_servers, roles_of, weights_of
+from systems.common.graph_search.entity_graph import EntityGraph
+from systems.common.graph_search.passage_search import passages_of_graph
+from systems.common.graph_search.question_entities import question_names
+from systems.common.graph_types import KnowledgeGraph
+from systems.common.prompts.thesis import answer_by
+from systems.common.reranking import best_passages, open_reranker
+from systems.common.search import check_generator
+from systems.hipporag.expected_calls import expect
+from systems.hipporag.params import AnswerParams, IndexParams
+
+_FOLDER = "walk"
+_SHOWN = 8
+"""Entities that a trace shows, the most probable first."""
+
+
+class HippoRagSystem:
+    """See `harness.protocols.System`."""
+
+    _entities: EntityGraph
+    """Known from `index` or `load` on."""
+
+    def __init__(self, index: IndexParams, answer: AnswerParams, runtime: Runtime) -> None:
+        self._threshold = index.synonym_threshold
+        self._params = answer
+        self._runtime = runtime
+        self._graph = GraphIndex(index, runtime)
+        self._publishers: frozenset[str] = frozenset()
+
+    async def index(self, corpus: Sequence[Document]) -> IndexStats:
+        """Build kg's graph, embed the names of its entities and join synonyms."""
+        return await self._graph.build(corpus, also=self._store_entities)
+
+    async def _store_entities(self, graph: KnowledgeGraph) -> None:
+        with self._runtime.stage("embed"):
+            vectors = await self._runtime.embedder.embed_documents([entity.name for entity in graph.entities])
+        with self._runtime.stage("store"):
+            self._entities = EntityGraph.of(graph, vectors, self._threshold)
+            self._entities.save(self._runtime.index_dir / _FOLDER)
+
+    async def load(self) -> None:
+        """Open the stored graph, and read the part of it that is walked."""
+        check_generator(self._runtime, "answer.names_by", self._params.names_by, "rules")
+        await self._graph.open(words=self._params.search != "dense")
+        self._publishers = frozenset(map(entity_id, await self._graph.store.publishers()))
+        self._entities = EntityGraph.open(self._runtime.index_dir / _FOLDER)
+        open_reranker(self._runtime, self._params)
+
+    async def answer(self, query: Query) -> Prediction:
+        """Walk from the question's entities, take the passages that it reaches most often, generate once. Without
+        an entity, search the passages.
+        """
+        params, runtime = self._params, self._runtime
+        listed = await question_names(runtime, params.names_by, query.text)
+        names = [name for name in listed if entity_id(name) not in self._publishers]
+        trace = [Step(name="names", content="; ".join(names) or "none")]
+        depth = params.depth(params.top_k)
+        ranked = await self._walk(names, depth, trace) if names and self._entities.names else []
+        if not ranked:
+            trace.append(Step(name="search", content="no entity: the passages of a search"))
+            ranked = await passages_of_graph(params, runtime, self._graph, query.text, depth)
+        found = await best_passages(runtime, params, query.text, ranked, params.top_k)
+        answer = await answer_by(runtime, params.prompts, query.text, found.contexts)
+        return Prediction(
+            answer=answer, contexts=tuple(found.contexts), trace=tuple(trace), retrieved=found.ranking
+        )
+
+    async def _walk(self, names: Sequence[str], depth: int, trace: list[Step]) -> list[Context]:
+        graph = self._entities
+        with self._runtime.stage("embed_query"):
+            vectors = await asyncio.gather(*map(self._runtime.embedder.embed_query, names))
+        with self._runtime.stage("walk"):
+            nearest = zip(names, map(graph.nearest, vectors), strict=True)
+            linked = [(name, *found) for name, found in nearest if found[1] >= self._params.link_from]
+        if not linked:
+            return []
+        with self._runtime.stage("walk"):
+            # Node specificity: an entity of many passages says little about any of them.
+            seeds = {number: 1 / graph.passage_counts[number] for _, number, _ in linked}
+            probable = await asyncio.to_thread(graph.walk, seeds, self._params.damping)
+            scores = graph.passages(probable, depth)
+        with self._runtime.stage("retrieve"):
+            passages = await self._graph.store.chunks(list(scores))
+        lines = (
+            f"{name} -> {graph.names[number]} (cosine {cosine:.2f}, passages: {graph.passage_counts[number]})"
+            for name, number, cosine in linked
+        )
+        trace.append(Step(name="linked", content="\n".join(lines)))
+        most = [number for number in np.argsort(-probable, kind="stable")[:_SHOWN] if probable[number] > 0]
+        reached = (f"{graph.names[number]} {probable[number]:.3f}" for number in most)
+        trace.append(Step(name="walk", content="; ".join(reached)))
+        return [
+            passage.model_copy(update={"score": score})
+            for passage, score in zip(passages, scores.values(), strict=True)
+        ]
+
+    def close(self) -> None:
+        """Release the store."""
+        self._graph.close()
+
+
+SPEC = SystemSpec(
+    name="hipporag",
+    version="1",
+    summary="a random walk over the knowledge graph from the question's entities ranks the top k passages",
+    index_params=IndexParams,
+    answer_params=AnswerParams,
+    build=HippoRagSystem,
+    index_roles=roles_of,
+    answer_roles=EMBEDS | GENERATES,
+    weights=weights_of,
+    english_only=english_only,
+    reranker=lambda answer: answer.rerank,
+    servers=graph_servers,
+    preflight=check_graph,
+    expect=expect,
+)
