@@ -36,9 +36,7 @@ class CragSystem:
             passages.open()
 
     async def answer(self, query: Query) -> Prediction:
-        """Grade what a search finds; unless one passage is correct, rewrite the question and search again. Then
-        generate once, from the strips that pass.
-        """
+        """Grade what a search finds, search again unless a passage is correct, generate once from what passes."""
         found = await self._passages.search(query.text, self._params.top_k)
         first = await grade(self._runtime, self._params, query.text, found.contexts)
         action: Grade = min((one.grade for one in first), key=get_args(Grade).index, default="incorrect")

@@ -103,7 +103,8 @@ def judging(*grades: str, query: str = "Gull Sound") -> Chat:
             return "Ingrid Solvane"
         if "query" in asked.json_schema["properties"]:
             return json.dumps({"query": query})
-        return json.dumps({"grades": [next(given)], "strips": [1]})
+        grade = next(given)
+        return json.dumps({"correct": [], "incorrect": [], "strips": [1], **({grade: [1]} if grade else {})})
 
     return Chat(reply)
 
@@ -112,7 +113,7 @@ def judging(*grades: str, query: str = "Gull Sound") -> Chat:
     ("grade", "seen", "calls"),
     [
         ("correct", ["Ingrid Solvane runs Tidewright Power."], 2),
-        ("ambiguous", ["Ingrid Solvane runs Tidewright Power.", "Gull Sound lies off Port Aldery."], 4),
+        ("", ["Ingrid Solvane runs Tidewright Power.", "Gull Sound lies off Port Aldery."], 4),
         ("incorrect", ["Gull Sound lies off Port Aldery."], 4),
     ],
 )
