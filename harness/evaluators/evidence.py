@@ -27,6 +27,7 @@ from harness.core.records import Context, Reference, Score
 from harness.core.scripts import UNSPACED
 from harness.evaluators.gold_ranks import why_passage, without_white_space
 from harness.evaluators.judge_calls import judge_each
+from harness.evaluators.score_preconditions import CaseEvaluator
 from harness.extraction.text_windows import EMBEDDED_WHOLE, windows_of
 from harness.protocols import (
     EvaluationRuntime,
@@ -107,9 +108,7 @@ class _Match:
     sentences_right: int
 
 
-class EvidenceEvaluator:
-    """Compares cited sentences with gold facts."""
-
+class EvidenceEvaluator(CaseEvaluator):
     def __init__(self, params: EvidenceParams, runtime: EvaluationRuntime) -> None:
         self._longest_fact = params.longest_fact
         self._runtime = runtime
@@ -126,11 +125,7 @@ class EvidenceEvaluator:
         return why_passage(facts.values(), self._longest_fact)
 
     async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
-        """Every measure of every case."""
         return await judge_each(cases, self._runtime, self._value)
-
-    def close(self) -> None:
-        """Nothing to close."""
 
     async def _value(self, case: ScoringInput, measure: Measure) -> tuple[float, str]:
         offered = case.prediction.evidence
@@ -184,11 +179,8 @@ def _is_same(sentence: str, fact: str) -> bool:
         return bool(fact)
     match = SequenceMatcher(None, sentence, fact, autojunk=False).find_longest_match()
     enough = match.size >= _SHARED * min(len(sentence), len(fact))
-    return enough and _length(sentence[match.a : match.a + match.size]) >= _SHORTEST
-
-
-def _length(text: str) -> int:
-    return len(text) + 2 * len(_UNSPACED.findall(text))
+    shared = sentence[match.a : match.a + match.size]
+    return enough and len(shared) + 2 * len(_UNSPACED.findall(shared)) >= _SHORTEST
 
 
 SPEC = EvaluatorSpec(

@@ -12,22 +12,18 @@ from harness.core.records import Triplet
 from harness.display import counted
 from harness.evaluators.context_windows import ContextReading, reading_of
 from harness.evaluators.judge_calls import Judgement, NotApplicable
-from harness.evaluators.kg.graphs.similar_edges import TOLERANCE
+from harness.evaluators.kg.graphs.graph import TOLERANCE
 from harness.evaluators.score_preconditions import reference_answer
-from harness.evaluators.triplet.fact_comparison import (
-    cosine_matrix,
-    joined,
-    rounded,
-    share_found,
-    texts_of_triplets,
-    windows_of_texts,
-)
+from harness.evaluators.text_vectors import cosine_matrix, windows_of_texts
 from harness.evaluators.triplet.verdicts import (
     MATERIAL,
     TripletMetric,
     TripletParams,
-    VerdictRequest,
+    joined,
     numbered,
+    rounded,
+    share_found,
+    texts_of_triplets,
     verdicts_on,
 )
 from harness.extraction.model_triplets import MAX_TOKENS, TRIPLET_LIST, TRIPLET_RULES, valid_triplets
@@ -42,16 +38,12 @@ _SEVERAL_WORDS = 4
 
 
 class Support(NamedTuple):
-    """The facts of an answer, and the passages that were extracted with them."""
-
     facts: tuple[Triplet, ...]
     passages: tuple[str, ...]
     """As the judge wrote them."""
 
 
 class FactLists(NamedTuple):
-    """The facts of an answer and of its reference."""
-
     answer: tuple[Triplet, ...]
     reference: tuple[Triplet, ...]
 
@@ -66,7 +58,6 @@ class PublishedJudging:
 
     @property
     def plans(self) -> Mapping[TripletMetric, Callable[[ScoringInput], Awaitable[Judgement]]]:
-        """The function of each metric."""
         return {
             "faithfulness_published": self._faithfulness,
             "faithfulness_cosine_published": self._faithfulness_cosine,
@@ -168,29 +159,29 @@ async def extract_support(judge: ChatModel, answer: str, contexts: str) -> Suppo
     ]
     passages = list_of(string_of(_LONGEST_PASSAGE), _MOST_PASSAGES)
     schema = object_of({"triplets": TRIPLET_LIST, "passages": passages})
+
+    def read(reply: Mapping[str, Any]) -> Support:
+        listed = reply.get("passages")
+        if not isinstance(listed, list) or not all(isinstance(passage, str) for passage in listed):
+            raise ValueError("no list of passages")
+        found = dict.fromkeys(passage.strip() for passage in listed[:_MOST_PASSAGES] if passage.strip())
+        return Support(valid_triplets(reply.get("triplets")), tuple(found))
+
     # 800 characters are about 200 tokens; few passages are that long.
-    asked = Question(messages, schema, _read_support, MAX_TOKENS + 100 * _MOST_PASSAGES)
+    asked = Question(messages, schema, read, MAX_TOKENS + 100 * _MOST_PASSAGES)
     return (await ask_json(judge, asked)).value
-
-
-def _read_support(reply: Mapping[str, Any]) -> Support:
-    listed = reply.get("passages")
-    if not isinstance(listed, list) or not all(isinstance(passage, str) for passage in listed):
-        raise ValueError("no list of passages")
-    passages = tuple(dict.fromkeys(passage.strip() for passage in listed[:_MOST_PASSAGES] if passage.strip()))
-    return Support(valid_triplets(reply.get("triplets")), passages)
 
 
 async def supported_facts(judge: ChatModel, support: Support) -> list[int]:
     """The second call of faithfulness: for each fact 1 if the passages support it, otherwise 0."""
-    wanted = VerdictRequest(
+    return await verdicts_on(
+        judge,
+        support.facts,
         role=f"You check statements against passages. {MATERIAL}",
         task="For each statement give 1 if the passages support it, and 0 if they do not.",
         material=quoted("passages", BETWEEN.join(support.passages)),
         name="supported",
-        numbers=frozenset({1}),
     )
-    return await verdicts_on(judge, wanted, support.facts)
 
 
 async def extract_lists(judge: ChatModel, answer: str, reference: str) -> FactLists:

@@ -11,9 +11,9 @@ from judges import WordEmbedder
 from scoring import BareEvaluation, build_scorer
 
 from harness.core.records import Context, Prediction, Query, Reference, Score
-from harness.evaluators.cosine import SPEC
-from harness.evaluators.cosine.text_vectors import WINDOW, sentences_of, whole_of
+from harness.evaluators.cosine import SPEC, sentences_of, whole_of
 from harness.evaluators.run_scoring import score_run
+from harness.extraction.text_windows import EMBEDDED_WHOLE as WINDOW
 from harness.protocols import Embedder
 from harness.store import SampleRow
 

@@ -11,8 +11,7 @@ from harness.core.errors import ModelUnavailable, NoLogprobs
 from harness.core.records import Context, Prediction, Reference, RunRecord, Score
 from harness.evaluators import g_eval
 from harness.evaluators.rag_eval import SPEC, RagEvalParams
-from harness.evaluators.rag_eval.criteria import CRITERIA, METRICS
-from harness.evaluators.rag_eval.prompts import material
+from harness.evaluators.rag_eval.criteria import CRITERIA, METRICS, material
 from harness.protocols import Message, RunFacts
 
 from .conftest import MakeRecord

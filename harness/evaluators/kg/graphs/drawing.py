@@ -8,12 +8,12 @@ from itertools import cycle, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from harness.core.errors import MissingDependency, install
+from harness.core.errors import need
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure, plotting, save
 from harness.display.text_format import counted, printable
 from harness.evaluators.kg.graphs.graph import TRIPLET_COST, TRIPLET_WEIGHT, KgGraph, SimilarEdge, TripletSide
 from harness.evaluators.kg.graphs.multi_hop import Match
-from harness.evaluators.kg.graphs.shared_communities import entity_communities
+from harness.evaluators.kg.graphs.scores import entity_communities
 from harness.extraction.entity_names import one_line
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ class DrawnNodes(NamedTuple):
 
 
 def draw_query_graph(graph: KgGraph, matches: Sequence[Match], title: str, folder: Path, stem: str) -> Path:
-    """Write `stem`.svg: see `query_graph_figure`."""
     with plotting() as new_figure:
         return save(query_graph_figure(graph, matches, title, new_figure), folder, stem)
 
@@ -148,7 +147,6 @@ class _Picture:
         self._taken = {match.similar for match in matches}
 
     def draw(self, shown: DrawnNodes) -> None:
-        """Everything except the title and caption."""
         inputs = self._box_corners("input entities", shown.inputs)
         contexts = self._box_corners("context entities", shown.contexts)
         self._entities(inputs, contexts)
@@ -265,10 +263,9 @@ _Group = Literal["input", "context"]
 
 def graphml(graph: KgGraph, matches: Sequence[Match]) -> str:
     """The GraphML document, deterministic. MissingDependency without networkx."""
-    try:
-        import networkx
-    except ImportError as error:
-        raise MissingDependency("GraphML needs networkx", install("evaluator-kg")) from error
+    need("evaluator-kg", "networkx")
+    import networkx
+
     return "".join(f"{line}\n" for line in networkx.generate_graphml(to_networkx(graph, matches)))
 
 
@@ -299,12 +296,10 @@ def to_networkx(graph: KgGraph, matches: Sequence[Match]) -> DiGraph:
 
 
 def entity_id(group: _Group, place: int) -> str:
-    """The node id of the entity at this position in its text's labels."""
     return f"{group}-entity-{place}"
 
 
 def relation_id(group: _Group, place: int) -> str:
-    """The node id of the triplet at this position in its text's triplets."""
     return f"{group}-relation-{place}"
 
 
@@ -320,7 +315,6 @@ def _add_side(whole: DiGraph, side: TripletSide, group: _Group, on_path: Sequenc
 
 
 def _similar(graph: KgGraph) -> Iterator[tuple[SimilarEdge, tuple[str, str]]]:
-    """Every SIMILAR edge with its node ids."""
     rows = zip(graph.pairs.inputs.tolist(), graph.pairs.contexts.tolist(), strict=True)
     for edge, (one, other) in zip(graph.similar_edges(), rows, strict=True):
         yield edge, (entity_id("input", one), entity_id("context", other))
