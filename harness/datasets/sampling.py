@@ -22,8 +22,6 @@ CorpusChoice = Literal["full", "cited"]
 
 @dataclass(frozen=True)
 class QuerySample:
-    """The number of queries per type, and the seed."""
-
     per_type: int
     seed: int
 
