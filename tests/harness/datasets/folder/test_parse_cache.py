@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.datasets.folder import parse_cache
-from harness.datasets.folder.parser_pool import TOO_MUCH, Parsed
+from harness.datasets.folder.parse_cache import TOO_MUCH, Parsed
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText
 
 

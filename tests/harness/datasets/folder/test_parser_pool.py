@@ -6,7 +6,7 @@ import pytest
 from made_files import pdf, word
 
 from harness.datasets.folder import parser_process
-from harness.datasets.folder.parser_pool import parse_all
+from harness.datasets.folder.parse_cache import parse_all
 from harness.datasets.folder.reading import KINDS
 from harness.datasets.folder.text_cleanup import NoDocument
 
