@@ -12,14 +12,7 @@ from harness.evaluators.judge_calls import Judgement, NotApplicable
 from harness.evaluators.kg.graphs.graph import TOLERANCE, KgGraph, TripletSide, connect, distinct_labels
 from harness.evaluators.kg.graphs.multi_hop import paths
 from harness.evaluators.kg.graphs.scores import KgScores, scores_of
-from harness.evaluators.kg.measures import (
-    PAIRS,
-    PUBLISHED,
-    KgParams,
-    MeasurePlace,
-    PairName,
-    content_of,
-)
+from harness.evaluators.kg.measures import PAIRS, PUBLISHED, KgParams, MeasurePlace, PairName, content_of
 from harness.evaluators.kg.short_answers import names_in, phrase_in, strictly_alike, verdict_of
 from harness.evaluators.score_preconditions import reference_answer
 from harness.evaluators.scores import bounded

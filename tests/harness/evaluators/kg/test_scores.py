@@ -10,15 +10,7 @@ import pytest
 from kg_samples import sample
 
 from harness.core.errors import MissingDependency
-from harness.evaluators.kg.graphs import (
-    KgGraph,
-    KgScores,
-    SimilarEdge,
-    TripletSide,
-    connect,
-    kg_scores,
-    paths,
-)
+from harness.evaluators.kg.graphs import KgGraph, KgScores, SimilarEdge, TripletSide, connect, kg_scores, paths
 from harness.evaluators.kg.graphs import graph as graph_module
 
 Vector = Sequence[float]
