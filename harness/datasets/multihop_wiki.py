@@ -44,11 +44,6 @@ class _Paragraph(NamedTuple):
     text: str
 
 
-class _Fact(NamedTuple):
-    paragraph: _Paragraph
-    text: str
-
-
 @dataclass(frozen=True)
 class _Question:
     """A row of any of the sets."""
@@ -56,7 +51,7 @@ class _Question:
     query_type: str
     answers: tuple[str, ...]
     paragraphs: Sequence[_Paragraph]
-    facts: Sequence[_Fact]
+    facts: Sequence[tuple[_Paragraph, str]]
     outside: int = 0
     """Number of gold sentences that their paragraph does not have."""
 
@@ -117,7 +112,7 @@ def _ids(title: str, digest: str) -> tuple[str, ...]:
 
 def _row(entry: FileEntry, question: _Question, pool: Mapping[_Paragraph, Document]) -> DatasetRow:
     query_id = entry.text("_id" if "_id" in entry.fields else "id")
-    facts = dict.fromkeys(Evidence(doc_id=pool[fact.paragraph].doc_id, fact=fact.text) for fact in question.facts)
+    facts = dict.fromkeys(Evidence(doc_id=pool[paragraph].doc_id, fact=fact) for paragraph, fact in question.facts)
     doc_ids = (pool[paragraph].doc_id for paragraph in question.paragraphs)
     asked = entry.text("question").strip()
     return dataset_row(query_id, asked, question.query_type, question.answers, facts, doc_ids)
@@ -130,7 +125,7 @@ def _by_sentence(entry: FileEntry) -> _Question:
         sentences = [sentence.strip() for sentence in item.texts("sentences")]
         paragraph = _Paragraph(item.text("title"), " ".join(filter(None, sentences)))
         paragraphs.setdefault(paragraph.title, []).append((paragraph, sentences))
-    facts: list[_Fact] = []
+    facts: list[tuple[_Paragraph, str]] = []
     outside = 0
     for item in _pairs(entry, "supporting_facts", "title", "sent_id"):
         held = paragraphs.get(item.text("title"))
@@ -149,12 +144,10 @@ def _by_sentence(entry: FileEntry) -> _Question:
     )
 
 
-def _sentences(held: Sequence[tuple[_Paragraph, list[str]]], number: int) -> list[_Fact]:
+def _sentences(held: Sequence[tuple[_Paragraph, list[str]]], number: int) -> list[tuple[_Paragraph, str]]:
     """The sentence with this number, from 0, in the paragraphs of one title that have it."""
     return [
-        _Fact(one, sentences[number])
-        for one, sentences in held
-        if 0 <= number < len(sentences) and sentences[number]
+        (one, sentences[number]) for one, sentences in held if 0 <= number < len(sentences) and sentences[number]
     ]
 
 
@@ -185,7 +178,7 @@ def _by_paragraph(entry: FileEntry) -> _Question:
         if paragraph.text:
             paragraphs.append(paragraph)
         if paragraph.text and item.truth("is_supporting"):
-            facts.append(_Fact(paragraph, paragraph.text))
+            facts.append((paragraph, paragraph.text))
     answers = (entry.text("answer"), *(entry.texts("answer_aliases") if "answer_aliases" in entry.fields else ()))
     return _Question(
         query_type=f"{len(facts)}hop",

@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 import numpy as np
@@ -102,12 +101,6 @@ class EvidenceParams(Params):
     """Characters. A longer fact is a passage or a whole document: no sentence could cover it."""
 
 
-@dataclass(frozen=True)
-class _Match:
-    facts_covered: int
-    sentences_right: int
-
-
 class EvidenceEvaluator(CaseEvaluator):
     def __init__(self, params: EvidenceParams, runtime: EvaluationRuntime) -> None:
         self._longest_fact = params.longest_fact
@@ -137,10 +130,10 @@ class EvidenceEvaluator(CaseEvaluator):
         facts = _facts(case.reference)
         if measure == _EVID:
             return await self._evid([each.text for each in offered], list(facts.values()))
-        found = _matched(offered, case.reference)
+        covered, right = _matched(offered, case.reference)
         if measure == _RECALL:
-            return found.facts_covered / len(facts), f"{found.facts_covered} of {len(facts)} facts"
-        return found.sentences_right / len(offered), f"{found.sentences_right} of {len(offered)} sentences"
+            return covered / len(facts), f"{covered} of {len(facts)} facts"
+        return right / len(offered), f"{right} of {len(offered)} sentences"
 
     async def _evid(self, offered: Sequence[str], gold: Sequence[str]) -> tuple[float, str]:
         ours, theirs = " ".join(offered), " ".join(gold)
@@ -162,7 +155,8 @@ def _facts(reference: Reference) -> Mapping[tuple[str, str], str]:
     return {(item.doc_id, item.fact): item.fact for item in reference.evidence if item.fact.strip()}
 
 
-def _matched(offered: Sequence[Context], reference: Reference) -> _Match:
+def _matched(offered: Sequence[Context], reference: Reference) -> tuple[int, int]:
+    """How many facts are covered, and how many sentences cover one."""
     sentences = [(frozenset(each.doc_ids), without_white_space(each.text)) for each in offered]
     facts = [(doc_id, without_white_space(fact)) for doc_id, fact in _facts(reference)]
     pairs = {
@@ -171,7 +165,7 @@ def _matched(offered: Sequence[Context], reference: Reference) -> _Match:
         for number, (doc_id, fact) in enumerate(facts)
         if (not doc_id or doc_id in documents) and _is_same(sentence, fact)
     }
-    return _Match(len({number for _, number in pairs}), len({place for place, _ in pairs}))
+    return len({number for _, number in pairs}), len({place for place, _ in pairs})
 
 
 def _is_same(sentence: str, fact: str) -> bool:

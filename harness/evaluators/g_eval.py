@@ -26,8 +26,8 @@ from harness.core.errors import NoLogprobs
 from harness.core.records import Dimension
 from harness.evaluators.context_windows import LONGEST, ContextCharacters, reading_of
 from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, judged_measures
-from harness.evaluators.rag_eval.criteria import Material, material
-from harness.evaluators.rag_eval.forms import Form, ask_score, form_messages
+from harness.evaluators.rag_eval.criteria import Criterion, Material, material
+from harness.evaluators.rag_eval.forms import ask_score, form_messages
 from harness.evaluators.rag_eval.grades import HIGHEST, LOWEST
 from harness.llm_utils.answer_contract import Tag
 from harness.protocols import (
@@ -48,8 +48,8 @@ _TASK = (
     "You will read a source document and a summary that was written from it. Rate the summary on one metric. "
     "Read the instructions with care, and look at them again while you rate."
 )
-_FORMS: dict[Metric, Form] = {
-    "coherence": Form(
+_FORMS: dict[Metric, Criterion] = {
+    "coherence": Criterion(
         "the quality of all sentences of the summary together. It should be well structured and lead from one "
         "sentence to the next, as one body of information about its topic.",
         (
@@ -58,7 +58,7 @@ _FORMS: dict[Metric, Form] = {
             f"Choose a score from {LOWEST} (lowest) to {HIGHEST} (highest) for coherence.",
         ),
     ),
-    "consistency": Form(
+    "consistency": Criterion(
         "the agreement of facts between summary and source. A consistent summary states only what the source "
         "implies, and nothing that was made up.",
         (
@@ -67,14 +67,14 @@ _FORMS: dict[Metric, Form] = {
             f"Choose a score from {LOWEST} to {HIGHEST} for consistency.",
         ),
     ),
-    "fluency": Form(
+    "fluency": Criterion(
         "the language of the summary: grammar, spelling, punctuation, choice of words and form of sentences.",
         (
             "Read the summary, and look for mistakes that make it hard to read.",
             f"Choose a score from {LOWEST} to {HIGHEST} for fluency.",
         ),
     ),
-    "relevance": Form(
+    "relevance": Criterion(
         "the choice of what matters. The summary should contain the important information of the source, without "
         "repetition and without what is not important.",
         (

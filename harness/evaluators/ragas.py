@@ -61,10 +61,9 @@ had the verdict "evasive answer".
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import Field
 
@@ -72,11 +71,10 @@ from harness.core.errors import MissingDependency, install
 from harness.core.records import Score
 from harness.evaluators.context_windows import LONGEST, ContextCharacters, reading_of
 from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, judged_measures
+from harness.evaluators.ragas_metrics import ON_REQUEST, Asking, RagasMetric, RagasRow
 from harness.evaluators.score_preconditions import reference_answer, score_without_reading
 from harness.evaluators.scores import scored
 from harness.protocols import (
-    ChatModel,
-    Embedder,
     EvaluationRuntime,
     EvaluatorSpec,
     Measure,
@@ -91,21 +89,6 @@ if TYPE_CHECKING:
     from harness.evaluators.ragas_metrics.metrics import Ragas
 
 RAGAS_VERSION = "0.4.3"
-RagasMetric = Literal[
-    "context_precision_no_reference",
-    "context_precision",
-    "context_recall",
-    "faithfulness",
-    "factual_correctness",
-    "answer_correctness",
-    "coverage",
-    "response_relevancy",
-    "context_relevance",
-]
-ON_REQUEST: frozenset[RagasMetric] = frozenset({"answer_correctness", "coverage"})
-"""Metrics that are judged only if a config names them; the others are the default."""
-ONE_BY_ONE: frozenset[RagasMetric] = frozenset({"context_precision", "context_precision_no_reference"})
-"""Metrics with a verdict on each context; the others judge all contexts together, or none."""
 _FIGURE = PanelFigure("judged_ragas", "RAGAS", "Scores of RAGAS, by a judge model and its embedder")
 
 
@@ -152,35 +135,6 @@ _DESCRIBED: dict[RagasMetric, tuple[str, Sides, dict[str, Any]]] = {
 }
 _MEASURES = judged_measures("ragas", "RAGAS", _FIGURE, _DESCRIBED)
 _NAMES = {measure: name for name, measure in _MEASURES.items()}
-
-
-@dataclass(frozen=True)
-class RagasRow:
-    """One answered query in ragas' terms."""
-
-    question: str
-    answer: str
-    contexts: tuple[str, ...]
-    """In rank order, for a verdict on each."""
-    reference: str
-    windows: tuple[str, ...] = ()
-    """The contexts for a joint verdict, in windows that the judge can read. Empty: all in one, as in ragas."""
-    ranks: tuple[int, ...] = ()
-    """The rank of each item in `contexts`, which may be part of a context. Empty: each is a whole context."""
-
-    @property
-    def shown_at_once(self) -> tuple[tuple[str, ...], ...]:
-        """The windows of contexts for a joint verdict."""
-        return tuple((window,) for window in self.windows) or (self.contexts,)
-
-
-@dataclass(frozen=True)
-class Asking:
-    judge: ChatModel
-    embedder: Embedder | None
-    """For response relevancy and answer correctness."""
-    strictness: int
-    constrained: bool
 
 
 class RagasParams(Params):

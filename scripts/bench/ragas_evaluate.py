@@ -18,7 +18,8 @@ from typing import Any
 
 from model_server import served
 
-from harness.evaluators.ragas import RagasMetric, RagasParams, RagasRow
+from harness.evaluators.ragas import RagasParams
+from harness.evaluators.ragas_metrics import RagasMetric, RagasRow
 
 
 def main() -> None:

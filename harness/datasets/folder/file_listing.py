@@ -161,19 +161,19 @@ def list_files(folder: Path, include: Sequence[str] = ()) -> Listing:
     check_folder(folder)
     rules = IgnoreRules.including(include)
     try:
-        found = sorted(_walk(folder, "", 0, rules), key=lambda one: (one.name, os.fsencode(one.path)))
+        found = sorted(_walk(folder, "", 0, rules), key=lambda one: (one[0], os.fsencode(one[1])))
     except OSError as error:
         raise DataError(f"{folder} cannot be listed: {error.strerror}", "check its permissions") from error
     listing = Listing()
-    for one in found:
-        if one.why:
-            listing.skipped.append(Skipped(one.name, one.why))
-        elif one.name in listing.files:
-            listing.skipped.append(Skipped(one.name, "same name as another file after Unicode normalisation"))
+    for name, path, why in found:
+        if why:
+            listing.skipped.append(Skipped(name, why))
+        elif name in listing.files:
+            listing.skipped.append(Skipped(name, "same name as another file after Unicode normalisation"))
         else:
-            listing.files[one.name] = one.path
-            if rules.includes(one.name):
-                listing.included.add(one.name)
+            listing.files[name] = path
+            if rules.includes(name):
+                listing.included.add(name)
     return listing
 
 
@@ -195,23 +195,21 @@ def check_file(file: Path) -> None:
         raise DataError(f"{file} cannot be read: {error.strerror}", "name a file of questions") from error
 
 
-@dataclass(frozen=True)
-class _Entry:
-    name: str
-    path: Path
-    why: str = ""
+def _walk(
+    folder: Path, inside: str, deep: int, rules: IgnoreRules, left_out: str = ""
+) -> Iterator[tuple[str, Path, str]]:
+    """The name and path of each file or skipped folder, and why it is skipped (empty: it is not).
 
-
-def _walk(folder: Path, inside: str, deep: int, rules: IgnoreRules, left_out: str = "") -> Iterator[_Entry]:
-    """`left_out`: why the folder itself is skipped; then only included files in it are yielded."""
+    `left_out`: why the folder itself is skipped; then only included files in it are yielded.
+    """
     with os.scandir(folder) as listed:
         entries = list(listed)
     names = {entry.name for entry in entries}
     if any(marks <= names for marks in _OURS):
-        yield _Entry(inside.rstrip("/") or ".", folder, "results of this harness")
+        yield inside.rstrip("/") or ".", folder, "results of this harness"
         return
     if "pyvenv.cfg" in names and inside and not rules.includes_any:
-        yield _Entry(inside.rstrip("/"), folder, OF_A_TOOL)
+        yield inside.rstrip("/"), folder, OF_A_TOOL
         return
     rules = rules.within(folder, inside, names)
     for entry in entries:
@@ -222,18 +220,18 @@ def _walk(folder: Path, inside: str, deep: int, rules: IgnoreRules, left_out: st
         if (not why or is_asked_for) and (impossible := _why_impossible(entry)):
             why, is_asked_for = impossible, False
         if why and not left_out and not (is_asked_for and not is_folder):
-            yield _Entry(name, path, why)
+            yield name, path, why
         if why and not is_asked_for:
             continue
         if not is_folder:
-            yield _Entry(name, path)
+            yield name, path, ""
         elif deep == _MOST_DEEP:
-            yield _Entry(name, path, f"folders more than {_MOST_DEEP} deep")
+            yield name, path, f"folders more than {_MOST_DEEP} deep"
         else:
             try:
                 yield from _walk(path, f"{name}/", deep + 1, rules, why)
             except OSError as error:
-                yield _Entry(name, path, f"cannot be listed ({error.strerror})")
+                yield name, path, f"cannot be listed ({error.strerror})"
 
 
 def _why_impossible(entry: os.DirEntry[str]) -> str:

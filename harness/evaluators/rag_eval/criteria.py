@@ -23,8 +23,8 @@ class Criterion:
     asks: str
     steps: Sequence[str]
     """What the judge does before grading, in this order."""
-    grades: Sequence[str]
-    """Description of an answer for each grade, the worst first."""
+    grades: Sequence[str] = ()
+    """Description of an answer for each grade, the worst first; none in the forms of the papers."""
 
     @property
     def as_prompt(self) -> str:

@@ -9,7 +9,7 @@ factual accuracy and coverage the last step is a second review that lowers the s
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.evaluators.rag_eval.criteria import GradeName, Material, messages, schema, spoken
+from harness.evaluators.rag_eval.criteria import Criterion, GradeName, Material, messages, schema, spoken
 from harness.evaluators.rag_eval.grades import HIGHEST, LOWEST, grade_in, part_of
 from harness.llm_utils.answer_contract import RULE, Tag, quoted
 from harness.llm_utils.structured_output import Question, Unreadable, ask_json
@@ -21,14 +21,8 @@ _MAX_TOKENS = 20
 _REMINDER = f"Your last reply was not a score. Reply with one number from {LOWEST} to {HIGHEST} and nothing else."
 
 
-@dataclass(frozen=True)
-class Form:
-    asks: str
-    steps: Sequence[str]
-
-
-RAG_EVAL: Mapping[GradeName, Form] = {
-    "query_relevance": Form(
+RAG_EVAL: Mapping[GradeName, Criterion] = {
+    "query_relevance": Criterion(
         "how well the response answers what the user asked. A relevant response gives the answer itself and "
         "leaves out what is unrelated or said twice.",
         (
@@ -38,7 +32,7 @@ RAG_EVAL: Mapping[GradeName, Form] = {
             f"Choose a score from {LOWEST} to {HIGHEST} for relevance.",
         ),
     ),
-    "factual_accuracy": Form(
+    "factual_accuracy": Criterion(
         "whether the facts of the response are right, as far as the source document tells.",
         (
             "Hold the response against the source document.",
@@ -47,7 +41,7 @@ RAG_EVAL: Mapping[GradeName, Form] = {
             "Look again, and lower the score for each fact or reference that the source does not contain.",
         ),
     ),
-    "coverage": Form(
+    "coverage": Criterion(
         "whether the response contains all main points of the source document that matter for the query.",
         (
             "Read the query and the source document.",
@@ -56,7 +50,7 @@ RAG_EVAL: Mapping[GradeName, Form] = {
             "Look again, and lower the score if an important detail of the source is missing.",
         ),
     ),
-    "coherence": Form(
+    "coherence": Criterion(
         "whether the response is well organised, and one idea follows from another. What it takes from the source "
         "should form one answer to the query.",
         (
@@ -65,7 +59,7 @@ RAG_EVAL: Mapping[GradeName, Form] = {
             f"Choose a score from {LOWEST} to {HIGHEST} for coherence.",
         ),
     ),
-    "fluency": Form(
+    "fluency": Criterion(
         "how good the language of the response is: grammar, punctuation and the form of its sentences.",
         (
             "Read the response, and judge whether it is easy to read, correct and fluent.",
@@ -75,7 +69,7 @@ RAG_EVAL: Mapping[GradeName, Form] = {
 }
 
 
-def form_messages(task: str, name: str, form: Form, texts: Mapping[str, tuple[Tag, str]]) -> list[Message]:
+def form_messages(task: str, name: str, form: Criterion, texts: Mapping[str, tuple[Tag, str]]) -> list[Message]:
     """The request for the score of one metric; `texts`: title -> tag and text, in the order of the form."""
     title = name.replace("_", " ").capitalize()
     steps = "\n".join(f"{number}. {step}" for number, step in enumerate(form.steps, start=1))

@@ -29,7 +29,7 @@ from ragas.metrics._factual_correctness import FactualCorrectness
 from ragas.metrics._faithfulness import Faithfulness
 from ragas.metrics._nv_metrics import ContextRelevance
 
-from harness.evaluators.ragas import ONE_BY_ONE, Asking, RagasMetric, RagasRow
+from harness.evaluators.ragas_metrics import ONE_BY_ONE, Asking, RagasMetric, RagasRow
 from harness.evaluators.ragas_metrics.llm import JudgeLLM, UnusableReply
 from harness.evaluators.scores import bounded
 from harness.protocols import Embedder

@@ -10,7 +10,8 @@ from typing import Any, get_args
 import pytest
 from judges import ScriptedJudge, WordEmbedder
 
-from harness.evaluators.ragas import Asking, RagasMetric, RagasRow, load_ragas
+from harness.evaluators.ragas import load_ragas
+from harness.evaluators.ragas_metrics import Asking, RagasMetric, RagasRow
 from harness.models.fake_model import example_of
 
 pytestmark = pytest.mark.slow
