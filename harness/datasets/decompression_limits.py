@@ -13,6 +13,8 @@ import resource
 import subprocess
 import sys
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,24 +71,33 @@ def values_of_lines(text: bytes) -> int:
     return sum(map(text.count, (b"|", b",", b"\t"))) + ROW_WEIGHS * text.count(b"\n")
 
 
+@contextmanager
+def read_intact(
+    path: Path, again: str = FIX, unreadable: str = "check that it is a file and its permissions"
+) -> Iterator[None]:
+    """Turn errors of reading or unpacking `path` within the block into a DataError; the ways out: `again` for a
+    damaged file, `unreadable` for one that cannot be read.
+    """
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise DataError(f"{path} is not intact gzip ({error})", again) from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}", unreadable) from error
+
+
 def check_foreign(path: Path) -> None:
     """Raise DataError unless a library may read the file: text, gzip or Parquet, within the size limits.
 
     Other compressed formats are rejected, because their unpacked size is unknown before unpacking.
     """
-    try:
+    with read_intact(path):
         with open_plain(path) as file:
             start = file.read(len(_PARQUET))
         if start == _PARQUET:
             _check_parquet(path)
         else:
             _check_text(path, packed=start.startswith(_GZIP))
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path} is not intact gzip ({error})", FIX) from error
-    except OSError as error:
-        raise DataError(
-            f"{path} cannot be read: {error.strerror}", "check that it is a file and its permissions"
-        ) from error
 
 
 def _check_text(path: Path, *, packed: bool) -> None:

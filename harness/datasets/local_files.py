@@ -8,10 +8,8 @@ import io
 import json
 import os
 import re
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -20,6 +18,7 @@ from harness.core.bounded_files import open_plain
 from harness.core.errors import DataError
 from harness.datasets.decompression_limits import (
     most_bytes,
+    read_intact,
     refuse_too_long,
     refuse_too_many,
     values_of_json,
@@ -160,20 +159,6 @@ def read_text(path: Path, values_of: Callable[[bytes], int] | None = None) -> st
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"{path} is not UTF-8 (byte {error.start})", FIX) from error
-
-
-@contextmanager
-def read_intact(path: Path) -> Iterator[None]:
-    """Turn errors of reading or decompressing `path` within the block into a DataError."""
-    try:
-        yield
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path} is not intact gzip ({error})", FIX) from error
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise DataError(
-            f"{path} cannot be read: {reason}", "check that it is a file and its permissions"
-        ) from error
 
 
 def read_json(path: Path) -> object:

@@ -9,9 +9,10 @@ from pathlib import Path
 from harness.core.bounded_files import open_plain
 from harness.core.errors import DataError
 from harness.core.records import Document
+from harness.datasets.decompression_limits import read_intact
 from harness.datasets.folder.file_listing import check_folder
 from harness.datasets.judged.collection import PRIMARY_MEASURE, CollectionParams, JudgedPair, build
-from harness.datasets.local_files import find_in, parse_json, read_intact
+from harness.datasets.local_files import find_in, parse_json
 from harness.datasets.row_fields import FIX, FileEntry, as_entry
 from harness.protocols import DatasetSpec, RawDataset, ReadingProgress
 
