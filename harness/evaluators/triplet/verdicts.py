@@ -2,8 +2,8 @@
 and the questions that an answer could answer. Also what results say.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import Field
 
@@ -13,6 +13,7 @@ from harness.llm_utils.answer_contract import RULE, quoted
 from harness.llm_utils.structured_output import Question, ask_json, integer_among, list_of, object_of, string_of
 from harness.protocols import ChatModel, Message, Params
 
+T = TypeVar("T")
 TripletMetric = Literal[
     "response_relevancy",
     "faithfulness",
@@ -45,17 +46,13 @@ _ROLE = f"You write questions about a text. {RULE}"
 
 
 async def questions_answered(judge: ChatModel, text: str, count: int) -> tuple[str, ...]:
-    """This number of questions that the text answers, written in one call without knowing the query.
-
-    A second call if the reply has another number; then `Unreadable`.
-    """
+    """This number of questions that the text answers, written in one call without knowing the query."""
     wanted = "one short question" if count == 1 else f"{count} different short questions"
     task = (
         f"Write {wanted} that the text answers. Each can be understood without the text: it names the people, "
         'things and places that it asks about. Reply with JSON only: {"questions": ["..."]}'
     )
-    messages = [Message("system", f"{_ROLE}\n{task}"), Message("user", f"{quoted('text', text)}\n\n{task}")]
-    schema = object_of({"questions": {**list_of(string_of(_LONGEST_QUESTION), count), "minItems": count}})
+    schema = {"questions": {**list_of(string_of(_LONGEST_QUESTION), count), "minItems": count}}
 
     def read(reply: Mapping[str, Any]) -> tuple[str, ...]:
         listed = reply.get("questions")
@@ -66,7 +63,23 @@ async def questions_answered(judge: ChatModel, text: str, count: int) -> tuple[s
         return tuple(" ".join(one.split())[:_LONGEST_QUESTION] for one in listed)
 
     # 160 characters are about 40 tokens.
-    return (await ask_json(judge, Question(messages, schema, read, max_tokens=20 + 50 * count))).value
+    user = f"{quoted('text', text)}\n\n{task}"
+    return await ask(judge, f"{_ROLE}\n{task}", user, schema, read, 20 + 50 * count)
+
+
+async def ask(
+    judge: ChatModel,
+    system: str,
+    user: str,
+    schema: Mapping[str, Any],
+    read: Callable[[Mapping[str, Any]], T],
+    max_tokens: int,
+) -> T:
+    """What `read` makes of the reply, an object with the properties of `schema`. If it raises ValueError, the judge
+    is asked once more; then `Unreadable`.
+    """
+    messages = [Message("system", system), Message("user", user)]
+    return (await ask_json(judge, Question(messages, object_of(schema), read, max_tokens))).value
 
 
 AT_ONCE = 24
@@ -113,7 +126,7 @@ async def verdicts_on(
     """A number for each triplet: 0 or one of `numbers`. `material`: the text that the triplets are compared with;
     `name`: that of the list in the reply.
 
-    One call per `AT_ONCE` triplets; a second if the reply does not have one verdict each, then `Unreadable`.
+    One call per `AT_ONCE` triplets.
     """
     allowed, found = numbers | {0}, list[int]()
     for start in range(0, len(triplets), AT_ONCE):
@@ -124,10 +137,7 @@ async def verdicts_on(
             f'{{"{name}": [...]}}'
         )
         # The constant part comes first, for prompt caches.
-        messages = [
-            Message("system", f"{role}\n{task}"),
-            Message("user", f"{material}\n\n{quoted('statements', numbered(part))}\n\n{form}"),
-        ]
+        user = f"{material}\n\n{quoted('statements', numbered(part))}\n\n{form}"
 
         def read(reply: Mapping[str, Any], count: int = count) -> list[int]:
             listed = reply.get(name)
@@ -137,8 +147,8 @@ async def verdicts_on(
                 raise ValueError(f"one of its numbers is not among {', '.join(map(str, sorted(allowed)))}")
             return listed
 
-        schema = object_of({name: {**list_of(integer_among(allowed), count), "minItems": count}})
-        found += (await ask_json(judge, Question(messages, schema, read, max_tokens=20 + 4 * count))).value
+        schema = {name: {**list_of(integer_among(allowed), count), "minItems": count}}
+        found += await ask(judge, f"{role}\n{task}", user, schema, read, 20 + 4 * count)
     return found
 
 
