@@ -75,8 +75,8 @@ async def ask(
     read: Callable[[Mapping[str, Any]], T],
     max_tokens: int,
 ) -> T:
-    """What `read` makes of the reply, an object with the properties of `schema`. If it raises ValueError, the judge
-    is asked once more; then `Unreadable`.
+    """What `read` makes of the reply, an object with the properties of `schema`. If it raises ValueError, the
+    judge is asked once more; then `Unreadable`.
     """
     messages = [Message("system", system), Message("user", user)]
     return (await ask_json(judge, Question(messages, object_of(schema), read, max_tokens))).value
