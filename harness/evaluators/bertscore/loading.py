@@ -36,7 +36,7 @@ from harness.models.huggingface_hub_files import (
     hub_is_reachable,
     hub_revision,
 )
-from harness.models.minilm_embedder import check_minilm
+from harness.models.minilm_embedder import check_minilm, minilm_session
 from harness.models.vectors import unit_rows
 from harness.models.weights import fetch, weights_dir
 from harness.store.atomic_files import write_atomic
@@ -138,17 +138,8 @@ class MiniLMTokens(WindowEncoder):
     """See `Encoder`: the last layer's vectors, weights stored as int8 and computed in float32."""
 
     def __init__(self) -> None:
-        check_minilm()
-        import onnxruntime
-        from tokenizers import Tokenizer
-
-        options = onnxruntime.SessionOptions()
         # One thread per window: the last bits of a vector depend on the number of threads.
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        self._session: Any = onnxruntime.InferenceSession(
-            str(fetch(MINILM_ONNX)), options, providers=["CPUExecutionProvider"]
-        )
-        self._tokenizer: Any = Tokenizer.from_file(str(fetch(MINILM_TOKENIZER)))
+        self._session, self._tokenizer = minilm_session(1)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         marks = [self._tokenizer.token_to_id(mark) for mark in ("[SEP]", "[CLS]")]
