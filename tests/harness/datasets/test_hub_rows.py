@@ -13,9 +13,19 @@ import pyarrow.parquet
 import pytest
 
 from harness.core.errors import DataError, MissingDependency
-from harness.datasets import hub_rows, local_files, ms_marco, multihop_rag, multihop_wiki, rag_12000, uda_qa
+from harness.datasets import (
+    hub_rows,
+    load_dataset,
+    local_files,
+    ms_marco,
+    multihop_rag,
+    multihop_wiki,
+    rag_12000,
+    uda_qa,
+)
 from harness.datasets.hub_rows import HubTable
 from harness.protocols import DatasetSpec, RawDataset
+from harness.registry import DATASETS
 
 TABLE = HubTable("someone/something", "part")
 Rows = Sequence[Mapping[str, object]]
@@ -316,3 +326,15 @@ def test_the_real_library_gives_rows_that_can_be_read_and_unpacks_no_bomb(tmp_pa
     assert "set RAG_HARNESS_DATA to a folder with r.json" in bomb
     assert "is not intact Parquet" in damaged
     assert "harness.core.errors.DataError" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.network
+@pytest.mark.slow
+def test_multihop_rag_from_the_hub_has_every_query_and_article(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("RAG_HARNESS_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    dataset = load_dataset(DATASETS.load("multihop_rag"))
+    assert (len(dataset.queries), len(dataset.documents)) == (2556, 609)
+    assert dataset.type_mix == {"comparison": 856, "inference": 816, "null": 301, "temporal": 583}
