@@ -1,7 +1,6 @@
 """GraphRAG-Bench and NQ-open."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,7 @@ from harness.core.errors import DataError
 from harness.datasets import graphrag_bench, hub_rows, local_files, nq_open
 from harness.datasets.graphrag_bench import SPEC, GraphRAGBenchParams
 from harness.datasets.row_fields import FileEntry
-from harness.protocols import DatasetSpec, RawDataset
 
-LoadReal = Callable[[DatasetSpec, str], RawDataset]
 QUESTION = {
     "id": "q",
     "source": "Novel-1",

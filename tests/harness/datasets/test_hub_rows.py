@@ -3,8 +3,9 @@ import os
 import subprocess
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +28,10 @@ from harness.datasets.hub_rows import HubTable
 from harness.protocols import DatasetSpec, RawDataset
 from harness.registry import DATASETS
 
+from .conftest import LoadReal
+
 TABLE = HubTable("someone/something", "part")
 Rows = Sequence[Mapping[str, object]]
-LoadReal = Callable[[DatasetSpec, str], RawDataset]
 
 
 def repeated(text: str, times: int) -> pyarrow.Table:
@@ -338,3 +340,10 @@ def test_multihop_rag_from_the_hub_has_every_query_and_article(
     dataset = load_dataset(DATASETS.load("multihop_rag"))
     assert (len(dataset.queries), len(dataset.documents)) == (2556, 609)
     assert dataset.type_mix == {"comparison": 856, "inference": 816, "null": 301, "temporal": 583}
+
+
+def test_importing_the_room_imports_no_heavy_library() -> None:
+    modules = [entry.module for entry in entry_points(group="rag_harness.datasets")]
+    script = f"import sys, {', '.join(modules)}; print({{'datasets', 'numpy', 'pandas'}} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -1,14 +1,10 @@
-from collections.abc import Callable
-
 import pytest
 
 from harness.core.errors import DataError
 from harness.datasets import ms_marco
 from harness.datasets.ms_marco import build
 from harness.datasets.row_fields import FileEntry
-from harness.protocols import DatasetSpec, RawDataset
 
-LoadReal = Callable[[DatasetSpec, str], RawDataset]
 NULL = ("Insufficient information.",)
 
 

@@ -1,6 +1,5 @@
 import gzip
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,11 +7,13 @@ import pytest
 from harness.core.errors import DataError
 from harness.datasets import local_files
 from harness.datasets.multihop_rag import SPEC
-from harness.protocols import DatasetSpec, RawDataset
+from harness.protocols import RawDataset
+
+from .conftest import LoadReal
 
 
 @pytest.fixture
-def real(load_real: Callable[[DatasetSpec, str], RawDataset]) -> RawDataset:
+def real(load_real: LoadReal) -> RawDataset:
     return load_real(SPEC, "default")
 
 

@@ -1,7 +1,7 @@
 """HotpotQA, 2WikiMultihopQA and MuSiQue: the real samples, the hub's columns, and damaged rows."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ from harness.datasets import hub_rows, local_files
 from harness.datasets.multihop_wiki import HOTPOTQA, MUSIQUE, TWO_WIKI
 from harness.protocols import DatasetSpec, RawDataset
 
-LoadReal = Callable[[DatasetSpec, str], RawDataset]
+from .conftest import LoadReal
+
 SAMPLES = {HOTPOTQA: "hotpotqa_200", TWO_WIKI: "2wikimultihopqa_164", MUSIQUE: "musique_200"}
 ORIGINAL = {
     HOTPOTQA: "hotpotqa/hotpot_dev_distractor_v1.json",

@@ -3,7 +3,7 @@
 import gzip
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
@@ -22,10 +22,11 @@ from harness.datasets import (
 )
 from harness.datasets.published_check import PUBLISHED, content_digest
 from harness.datasets.row_fields import FileEntry
-from harness.protocols import DatasetSpec, RawDataset
+from harness.protocols import DatasetSpec
 from harness.testing.datasets.contract import digest_of
 
-LoadReal = Callable[[DatasetSpec, str], RawDataset]
+from .conftest import LoadReal
+
 DEMO = Path(__file__).parents[3] / "data" / "demo"
 MULTIHOP = {"comparison": 856, "inference": 816, "temporal": 583, "null": 301}
 V1 = {"description": 107, "numeric": 49, "entity": 27, "location": 15, "person": 2}

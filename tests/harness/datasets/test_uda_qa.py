@@ -1,6 +1,5 @@
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,9 +18,9 @@ from harness.datasets.uda_qa import (
     gold_tables,
     read_table_files,
 )
-from harness.protocols import DatasetRow, DatasetSpec, RawDataset
+from harness.protocols import DatasetRow, RawDataset
 
-LoadReal = Callable[[DatasetSpec, str], RawDataset]
+from .conftest import LoadReal
 
 
 @pytest.fixture

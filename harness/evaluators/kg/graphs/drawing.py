@@ -187,9 +187,8 @@ class _Picture:
                 self._arrow(*_facing_sides(source, target), colour, 1.2 if walked else 0.5)
 
     def _similar(self, inputs: dict[int, _Spot], contexts: dict[int, _Spot]) -> None:
-        pairs = zip(self._graph.pairs.inputs.tolist(), self._graph.pairs.contexts.tolist(), strict=True)
         drawn = 0
-        for edge, (one, other) in zip(self._graph.similar_edges(), pairs, strict=True):
+        for edge, one, other in _similar(self._graph):
             if one not in inputs or other not in contexts:
                 continue
             (left, top), (right, bottom) = _facing_sides(inputs[one], contexts[other])
@@ -286,7 +285,8 @@ def to_networkx(graph: KgGraph, matches: Sequence[Match]) -> DiGraph:
     matched = {match.entity for match in matches}
     for place, label in enumerate(graph.inputs.labels):
         whole.nodes[entity_id("input", place)]["matched"] = label in matched
-    for edge, (source, target) in _similar(graph):
+    for edge, one, other in _similar(graph):
+        source, target = entity_id("input", one), entity_id("context", other)
         cost, on_path = 1 - edge.similarity, edge in taken
         whole.add_edge(source, target, kind="SIMILAR", weight=edge.similarity, cost=cost, on_path=on_path)
     for *ends, on_path in whole.edges(data="on_path"):
@@ -314,7 +314,6 @@ def _add_side(whole: DiGraph, side: TripletSide, group: _Group, on_path: Sequenc
             whole.add_edge(source, target, kind="STATES", on_path=on_path[place], **costs)
 
 
-def _similar(graph: KgGraph) -> Iterator[tuple[SimilarEdge, tuple[str, str]]]:
-    rows = zip(graph.pairs.inputs.tolist(), graph.pairs.contexts.tolist(), strict=True)
-    for edge, (one, other) in zip(graph.similar_edges(), rows, strict=True):
-        yield edge, (entity_id("input", one), entity_id("context", other))
+def _similar(graph: KgGraph) -> Iterator[tuple[SimilarEdge, int, int]]:
+    """Each edge with the places of its input and its context entity."""
+    return zip(graph.similar_edges(), graph.pairs.inputs.tolist(), graph.pairs.contexts.tolist(), strict=True)
