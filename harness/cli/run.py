@@ -44,9 +44,9 @@ def run_all(configs: Sequence[BenchConfig], options: RunOptions, shown: RunOutpu
     code = conclude([(bench.outcome, bench.config) for bench in benches if bench.outcome])
     for bench in benches:
         if bench.shortened and not options.quiet:
+            who = "every system has answered the same" if len(bench.runs) > 1 else "answered"
             complain(
-                f"budget exhausted ({bench.shortened_by}): every system has answered the same "
-                f"{bench.shortened}. To resume: {same_command()}"
+                f"budget exhausted ({bench.shortened_by}): {who} {bench.shortened}. To resume: {same_command()}"
             )
     *_, last = benches
     if last.stopped:

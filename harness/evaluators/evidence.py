@@ -2,9 +2,9 @@
 
 *Recall* is the share of gold facts that a cited sentence covers, *precision* the share of cited sentences that
 cover a gold fact. A sentence covers a fact of the same document if it contains the fact, or if they share one
-substring of at least half of the shorter text and at least 20 characters, ignoring white space. Shorter substrings
-("Yes.", "a record of") occur in many facts and prove nothing. A character of a script without spaces counts as
-three.
+substring of at least half of the shorter text and at least 20 characters, ignoring case, white space and
+punctuation. Shorter substrings ("Yes.", "a record of") occur in many facts and prove nothing. A character of a
+script without spaces counts as three.
 
 *Evid* (GE-Chat, Da et al. 2025) is cos(E, E*) x min(1, L* / L): E is all cited sentences, E* all gold facts, L and
 L* are their lengths in characters. Texts longer than an encoder's window are embedded in windows and averaged.
@@ -24,7 +24,7 @@ from pydantic import Field
 
 from harness.core.records import Context, Reference, Score
 from harness.core.scripts import UNSPACED
-from harness.evaluators.gold_ranks import why_passage, without_white_space
+from harness.evaluators.gold_ranks import why_passage, without_punctuation
 from harness.evaluators.judge_calls import judge_each
 from harness.evaluators.score_preconditions import CaseEvaluator
 from harness.extraction.text_windows import EMBEDDED_WHOLE, windows_of
@@ -47,7 +47,7 @@ _SECTION = "Evidence cited in answers"
 _SHARED = 0.5
 """Minimum share of the shorter text (sentence or fact) that must be one common substring."""
 _SHORTEST = 20
-"""Minimum characters of that substring without white space: about four words."""
+"""Minimum characters of that substring, ignoring those: about four words."""
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _FIGURE = PanelFigure(
     "evidence_named",
@@ -157,8 +157,8 @@ def _facts(reference: Reference) -> Mapping[tuple[str, str], str]:
 
 def _matched(offered: Sequence[Context], reference: Reference) -> tuple[int, int]:
     """How many facts are covered, and how many sentences cover one."""
-    sentences = [(frozenset(each.doc_ids), without_white_space(each.text)) for each in offered]
-    facts = [(doc_id, without_white_space(fact)) for doc_id, fact in _facts(reference)]
+    sentences = [(frozenset(each.doc_ids), without_punctuation(each.text)) for each in offered]
+    facts = [(doc_id, without_punctuation(fact)) for doc_id, fact in _facts(reference)]
     pairs = {
         (place, number)
         for place, (documents, sentence) in enumerate(sentences)
@@ -179,7 +179,7 @@ def _is_same(sentence: str, fact: str) -> bool:
 
 SPEC = EvaluatorSpec(
     name="evidence",
-    version="3",
+    version="4",
     summary="cited sentences, compared with the gold facts: Evid score, recall, precision",
     params=EvidenceParams,
     measures=lambda _params: MEASURES,

@@ -19,6 +19,9 @@ from __future__ import annotations
 
 import functools
 import math
+import re
+import sys
+import unicodedata
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -126,7 +129,7 @@ def find_documents(contexts: Iterable[Context], evidence: Iterable[Evidence]) ->
 
 
 class FactFinder:
-    """Finds facts in texts, ignoring white space; normalised texts are cached."""
+    """Finds facts in texts by their squeezed form, which is cached."""
 
     def __init__(self, squeezed: Callable[[str], str]) -> None:
         self._squeezed = functools.cache(squeezed)
@@ -135,16 +138,39 @@ class FactFinder:
         distinct = dict.fromkeys(map(self._squeezed, facts))
         squeezed = [self._squeezed(text) for text in texts]
         firsts = {
-            fact: next((n for n, text in enumerate(squeezed, start=1) if fact in text), None) for fact in distinct
+            fact: next((n for n, text in enumerate(squeezed, start=1) if fact and fact in text), None)
+            for fact in distinct
         }
         found = sorted((first, fact) for fact, first in firsts.items() if first is not None)
         ranks, items = tuple(rank for rank, _ in found), tuple(fact for _, fact in found)
         return FoundFacts(gold=len(distinct), ranks=ranks, depth=len(texts), items=items)
 
 
-def without_white_space(text: str) -> str:
-    """The text without white space, which chunking, headings and PDF extraction change."""
-    return "".join(text.split())
+def without_punctuation(text: str) -> str:
+    """The text in lower case without white space and punctuation, which chunking, headings, PDF extraction and
+    the sentence splitters of other tools change. Between digits punctuation stays: 3.5 is not 35.
+    """
+    return _ignored().sub("", text).lower()
+
+
+def end_of(text: str, fact: str) -> int:
+    """The character, from 1, at which a fact, as `without_punctuation` gives it, ends in a text."""
+    left = without_punctuation(text).index(fact) + len(fact)
+    ignored = {found.start() for found in _ignored().finditer(text)}
+    for place, char in enumerate(text):
+        left -= 0 if place in ignored else len(char.lower())
+        if left <= 0:
+            return place + 1
+    return len(text)
+
+
+@functools.cache
+def _ignored() -> re.Pattern[str]:
+    every = (chr(code) for code in range(sys.maxunicode + 1))
+    # A percent sign says something, although Unicode counts it among the punctuation.
+    punctuation = "".join(char for char in every if unicodedata.category(char)[0] == "P" and char != "%")
+    dropped = f"[{re.escape(punctuation)}]"
+    return re.compile(rf"\s|(?<!\d){dropped}|{dropped}(?!\d)")
 
 
 def why_passage(facts: Iterable[str], most: int) -> str:

@@ -5,9 +5,9 @@ and summaries are scored by their sources. Gold is the distinct documents of the
 `Recall` and `AllHit` have no cutoff and grow with the number of named documents: a summary that names every
 document gets 1.0 in both. Read them together with `Precision` and `documents_named`.
 
-*Fact*: a gold fact is found in a context whose text contains it, ignoring white space. k counts contexts. Only
-exact wording counts: a paraphrase (a summary, a triplet) does not contain the fact, and a fact that a chunk border
-cuts is not found.
+*Fact*: a gold fact is found in a context whose text contains it, ignoring case, white space and
+punctuation. k counts contexts. Only the same words count: a paraphrase (a summary, a triplet) does not contain the
+fact, and a fact that a chunk border cuts is not found.
 
 *Equal prompt size*: facts and documents within the first N characters of the generator's context, for each N of
 `sizes` (`harness.evaluators.prompt_sizes`). *Evidence found* is the recall of facts within `evidence_within`
@@ -39,7 +39,7 @@ from harness.evaluators.gold_ranks import (
     find_documents,
     ir_values,
     why_passage,
-    without_white_space,
+    without_punctuation,
 )
 from harness.evaluators.prompt_sizes import (
     CHARACTERS,
@@ -255,12 +255,12 @@ class RetrievalEvaluator(CaseEvaluator):
         if is_null(reference):
             return []
         written = [answer for answer in stated_answers(reference) if not is_verdict(answer)]
-        return [one for one in written if _SHORTEST_ANSWER <= len(without_white_space(one)) <= self._longest_fact]
+        return [one for one in written if _SHORTEST_ANSWER <= len(without_punctuation(one)) <= self._longest_fact]
 
     async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         documents = [find_documents(case.prediction.contexts, case.reference.evidence) for case in cases]
         by_ir = ir_values(documents, self._ir_cuts)
-        facts = FactFinder(without_white_space)
+        facts = FactFinder(without_punctuation)
         as_script = FactFinder(lambda text: text.replace(" ", "").replace("\n", ""))
         scores: list[Score] = []
         for case, found, values in zip(cases, documents, by_ir, strict=True):
@@ -309,7 +309,7 @@ def _facts(reference: Reference) -> list[str]:
 
 SPEC = EvaluatorSpec(
     name="retrieval",
-    version="6",
+    version="7",
     summary="retrieval of the evidence, by document and by fact (no model call)",
     params=RetrievalParams,
     measures=lambda params: tuple(rule.measure for rule in rules(params)),

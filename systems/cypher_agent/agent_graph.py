@@ -21,7 +21,14 @@ from systems.common.passages import PassageParams, Passages
 from systems.common.reranking import best_passages, open_reranker
 from systems.common.search import FoundPassages
 from systems.cypher_agent.params import AgentIndexParams, AnswerParams
-from systems.cypher_agent.schema_file import SchemaFile, field_of, read_schema, schema_path, values_in
+from systems.cypher_agent.schema_file import (
+    SchemaFile,
+    check_fields,
+    field_of,
+    read_schema,
+    schema_path,
+    values_in,
+)
 
 _GRAPH, _SCHEMA, _UNFINISHED = "schema.lbug", "schema.yaml", "unfinished"
 _DATES = "_documents"
@@ -125,6 +132,7 @@ class _SchemaGraph:
         self._asking: AskingProcesses | None = None
 
     async def build(self, corpus: Sequence[Document]) -> IndexStats:
+        check_fields(read_schema(self._named)[0], corpus)
         shared = PassageParams.model_fields.keys() & AgentIndexParams.model_fields.keys()
         own = {name: getattr(self._index, name) for name in shared}
         stats = await self._passages.build(corpus, PassageParams(**own))

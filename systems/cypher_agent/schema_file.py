@@ -193,6 +193,23 @@ def _parsed(content: bytes) -> Any:
         raise ValueError(f"it is no YAML{where}") from error
 
 
+def check_fields(schema: SchemaFile, corpus: Sequence[Document]) -> None:
+    """ConfigError if a relationship or property reads only fields that no document has, and so would be empty."""
+    known = sorted({*_OWN_FIELDS, *(name for document in corpus for name in document.metadata)})
+    properties = schema.nodes[schema.document].properties
+    read = {f"relationship {name}": one.fields for name, one in schema.relationships.items()}
+    read |= {f"property {name}": [field] for name, field in properties.items()}
+    for name, fields in read.items():
+        if not set(fields) & set(known):
+            raise ConfigError(
+                f"the graph schema's {name} reads {' and '.join(fields)}, which no document has",
+                f"fields of the documents: {nearest(fields[0], known)}",
+            )
+
+
+_OWN_FIELDS = ("doc_id", "title", "text")
+
+
 def field_of(document: Document, name: str) -> str:
     """The text of a field; empty if the document has none."""
     own = {"doc_id": document.doc_id, "title": document.title, "text": document.text}

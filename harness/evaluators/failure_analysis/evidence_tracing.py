@@ -1,7 +1,8 @@
 """Traces each piece of a query's evidence through corpus, index and ranking to the contexts.
 
-A piece is a gold fact. It is found where a text contains its words, ignoring white space, as in the fact level of
-the retrieval metrics. If the evidence names no fact, or a fact longer than a passage, the piece is its document.
+A piece is a gold fact. It is found where a text contains its words, ignoring case, white space and punctuation, as
+in the fact level of the retrieval metrics. If the evidence names no fact, or a fact longer than a passage, the
+piece is its document.
 Its state is
 
 - *shown* if a context contains the fact; for a document, if contexts contain all of its text or the long fact;
@@ -20,7 +21,7 @@ from typing import Literal
 
 from harness.core.records import Evidence
 from harness.evaluators.failure_analysis.labels import CUT, NOT_FOUND, NOT_IN_CORPUS, ONLY_PART, RANKED_LOW
-from harness.evaluators.gold_ranks import without_white_space
+from harness.evaluators.gold_ranks import without_punctuation
 from harness.protocols import ScoreLabel, ScoringInput
 
 _Place = tuple[int, int]
@@ -47,7 +48,7 @@ class Tracer:
 
     def __init__(self, longest_fact: int) -> None:
         self._longest_fact = longest_fact
-        self._squeezed = lru_cache(maxsize=100_000)(without_white_space)
+        self._squeezed = lru_cache(maxsize=100_000)(without_punctuation)
 
     def pieces(self, case: ScoringInput) -> list[Piece]:
         """The state of each distinct piece of evidence; none if the reference names none."""
@@ -187,7 +188,7 @@ class _Trace:
         return doc_id in self._documents and start <= end <= len(self._documents[doc_id])
 
     def _text(self, doc_id: str, span: _Place) -> str:
-        """The text of a span without white space; empty if the corpus was not stored."""
+        """The text of a span in that form; empty if the corpus was not stored."""
         return self._squeezed(self._documents.get(doc_id, "")[span[0] : span[1]])
 
     def _depth(self) -> str:

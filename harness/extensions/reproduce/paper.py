@@ -35,6 +35,8 @@ MODELS: Mapping[str, Settings] = {
         "models.generator": {**_LOCAL_MODEL, "max_tokens": 64},
         "models.embedder": {"provider": "minilm"},
         "models.judge": _LOCAL_MODEL,
+        # It answers one call at a time: waiting for the others counts towards a query's time limit.
+        "limits.concurrency": 1,
     },
     "scripted": {
         "models.generator": {"provider": "fake"},

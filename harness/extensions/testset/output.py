@@ -20,6 +20,8 @@ from harness.extensions.testset.question_records import CHECKED, Candidate, Chec
 from harness.extensions.testset.write_questions import Written
 from harness.runner.progress import Reporter
 
+_ENOUGH_TO_JUDGE = 3
+"""Candidates without a usable question, before another model is advised."""
 _BLIND = 0.2
 """A judge that is wrong more often than this on known cases is named in a warning."""
 
@@ -116,10 +118,12 @@ def write_and_print(options: WriteOptions, *, as_json: bool) -> int:
         return EXIT_TOLERANCE
     if written.stopped:
         go_on = " ".join(filter(None, (same_command(), written.spending.flags_for_larger(written.stopped))))
+        # A few candidates say nothing about the model.
+        only_budget = written.kept or len(written.candidates) < _ENOUGH_TO_JUDGE
         complain(
             f"stopped at the budget ({written.stopped.what}): {written.spending.report()}; {written.out} has "
             f"{counted(written.kept, 'question')}. Nothing paid is lost. To go on: "
-            + (go_on if written.kept else f"`{go_on}`. {_without_this_model(options)}")
+            + (go_on if only_budget else f"`{go_on}`. {_without_this_model(options)}")
         )
         return EXIT_BUDGET
     return EXIT_DONE

@@ -267,7 +267,8 @@ class InterleavedScheduler:
         with ExitStack() as using:
             for participant in answering:
                 using.enter_context(participant.index_in_use())
-            bar = using.enter_context(self._reporter.bar(f"answer, {len(answering)} systems in turns"))
+            who = f", {len(answering)} systems in turns" if len(answering) > 1 else ""
+            bar = using.enter_context(self._reporter.bar(f"answer{who}"))
             for participant in answering:
                 using.callback(participant.end)
             tally = ProgressCounter(bar, self._spending, expected - left, expected)

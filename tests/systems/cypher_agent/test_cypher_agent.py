@@ -348,3 +348,15 @@ def test_a_schema_is_stored_in_ladybug_alone_and_a_missing_file_names_the_shippe
         read_schema("mails.yaml")
     assert SPEC.own_weights(AgentIndexParams(schema="emails.yaml")).keys() == {"schema"}
     assert "schema" not in AgentIndexParams().model_dump()
+
+
+async def test_a_schema_about_fields_that_no_document_has_is_refused_before_anything_is_built(
+    tmp_path: Path,
+) -> None:
+    runtime = BareRuntime(tmp_path, Chat(Agent()))
+    system = CypherAgentSystem(AgentIndexParams(schema="emails.yaml"), AnswerParams(), runtime)
+    articles = [mail.model_copy(update={"metadata": {"author": "Cy"}}) for mail in MAILS]
+    with pytest.raises(ConfigError, match="from") as error:
+        await system.index(articles)
+    assert "author" in str(error.value)
+    system.close()
