@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from pydantic import Field
 
@@ -57,19 +58,14 @@ WRONG = Measure(
     failure_label=labels.FAILED.name,
     panel=Panel(PanelFigure("why_wrong", "Why answers are wrong", "Each wrong answer by its one cause")),
 )
-MISSED = Measure(
+MISSED = replace(
+    WRONG,
     name="missed_evidence",
     summary="share of queries without all evidence in the contexts, as far as known; each has one cause",
-    failure_value=1.0,
     title="evidence not known to be complete in the contexts",
-    section=_SECTION,
-    unit="%",
     reads=frozenset({"contexts", "reference"}),
     queries="answerable",
-    higher_is_better=False,
-    binary=True,
     labels=labels.OF_EVIDENCE,
-    failure_label=labels.FAILED.name,
     panel=Panel(
         PanelFigure(
             "why_missed",
