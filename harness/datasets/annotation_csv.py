@@ -37,7 +37,6 @@ def label_in(cell: str, where: str) -> int | None:
 
 
 def cells_of(row: FieldRow) -> dict[str, str]:
-    """The cells of a row by column."""
     return {name: read_cell(str(value)).strip() for name, value in row.fields.items()}
 
 

@@ -43,17 +43,11 @@ class DuplicateKeyError(ValueError):
 
 @dataclass(frozen=True)
 class GoldAnswers:
-    """The gold answers of one cell."""
-
     answers: tuple[str, ...] = ()
     missing_as: str = ""
     """The word that the cell has for a missing value, such as `nan`."""
     is_unanswerable: bool = False
     """SQuAD's empty list of answer spans."""
-
-
-def _constant(name: str) -> float | None:
-    return None if name == "NaN" else float(name)
 
 
 def _object_of(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -64,12 +58,13 @@ def _object_of(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-STRICT_JSON = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_object_of)
+STRICT_JSON = json.JSONDecoder(
+    parse_constant=lambda name: None if name == "NaN" else float(name), object_pairs_hook=_object_of
+)
 """NaN, which pandas writes, is null. ValueError, also for a repeated key."""
 
 
 def strict_json(text: str) -> object:
-    """The JSON value of a text, by `STRICT_JSON`."""
     return STRICT_JSON.decode(text)
 
 
@@ -181,11 +176,8 @@ def _python_value(text: str) -> object:
         # A pair of numbers may be coordinates, a call array(...) is a tuple here.
         is_list = text.startswith("array") or all(isinstance(one, str) for one in found)
         return list(found) if is_list and found else None
-    return found if text.startswith(("[", "array")) or not isinstance(found, list) or _has_text(found) else None
-
-
-def _has_text(values: Sequence[object]) -> bool:
-    return any(isinstance(one, str) for one in values)
+    is_list = text.startswith(("[", "array")) or not isinstance(found, list)
+    return found if is_list or any(isinstance(one, str) for one in found) else None
 
 
 def _as_python(text: str) -> str | None:

@@ -86,8 +86,6 @@ _MOST_SHOWN = 60
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a file have which role."""
-
     path: Path
     roles: Mapping[str, tuple[str, ...]]
     """Role -> columns, of which any may hold the value of a row. Without roles that the file does not have."""
@@ -100,8 +98,9 @@ class Columns:
         found = [(name, value) for name, value in found if value != ""] or found[:1]
         if len(found) < 2:
             return found[0][1] if found else None
+        first = _texts_of(found[0][1])
         for name, value in found[1:]:
-            if not _agree(found[0][1], value):
+            if not (first <= _texts_of(value) or _texts_of(value) <= first):
                 what = f"{row.where}: both '{found[0][0]}' and '{name}' could be the {role}, and they differ"
                 raise DataError(what, f"say which: --field {shlex.quote(f'{role}={name}')} (or {found[0][0]})")
         # A list of several answers says more than one of them.
@@ -198,7 +197,6 @@ def near_name(name: str, known: Sequence[str]) -> str:
 
 
 def listed_names(names: Sequence[str], most: int = 12) -> str:
-    """The first few names, for messages."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(map(_shown, names[:most])) + more
 
@@ -206,22 +204,12 @@ def listed_names(names: Sequence[str], most: int = 12) -> str:
 def _first_tier(tiers: Tiers, names: Sequence[str]) -> tuple[str, ...]:
     """The columns in the first group that has any; also flattened ones, such as `inputs.question`."""
     for tier in tiers:
-        known = {plain_name(name) for name in tier}
+        known = [plain_name(name) for name in tier]
         for exact in (True, False):
             found = [name for name in names if plain_name(name if exact else name.partition(".")[0]) in known]
             if found:
-                return tuple(sorted(found, key=lambda name: _rank(tier, name)))
+                return tuple(sorted(found, key=lambda name: known.index(plain_name(name.partition(".")[0]))))
     return ()
-
-
-def _rank(tier: Sequence[str], name: str) -> int:
-    return [plain_name(one) for one in tier].index(plain_name(name.partition(".")[0]))
-
-
-def _agree(one: object, other: object) -> bool:
-    """Whether the texts of one value are among those of the other."""
-    first, second = _texts_of(one), _texts_of(other)
-    return first <= second or second <= first
 
 
 def _texts_of(value: object) -> set[str]:

@@ -15,7 +15,6 @@ _FOLDERS = (_PACKAGE.parent / "data", _PACKAGE / "_bundled" / "data")
 
 
 def load(subset: str) -> RawDataset:
-    """Load the whole demo. It has one subset and ignores RAG_HARNESS_DATA."""
     del subset
     corpus, queries = (
         local_files.read_json_rows(shipped_file("demo", name)) for name in ("corpus.json", "queries.json")

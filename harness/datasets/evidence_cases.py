@@ -30,7 +30,6 @@ _ENCYCLOPEDIA = "encyclopedia"
 
 
 def load(subset: str) -> RawDataset:
-    """Load the cases; there is one subset."""
     del subset
     return build([multihop_rag.load("default"), uda_qa.load("nq")], CASES)
 

@@ -7,14 +7,13 @@ import hashlib
 import io
 import re
 import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from harness.core.bounded_files import read_plain
 from harness.core.errors import DataError, MissingDependency, install
-from harness.datasets.decompression_limits import check_foreign
+from harness.datasets.decompression_limits import check_foreign, read_intact
 
 AS_CSV = "save it as 'CSV UTF-8 (comma delimited)'"
 _PANDAS = "python -c \"import pandas as pd; pd.{read}.to_json('rows.jsonl', orient='records', lines=True)\""
@@ -73,14 +72,14 @@ class FileContent:
 
 def read_content(path: Path, most_bytes: int) -> FileContent:
     """Read the file, unpacked if it is gzip. DataError for a file that is too long, damaged or of another kind."""
-    try:
+    with read_intact(path, "write or download it again", "name a file with one object or row a line"):
         data = read_plain(path, most_bytes)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise DataError(f"{path} cannot be read: {reason}", "name a file with one object or row a line") from error
-    checksum = hashlib.sha256(data).hexdigest()
-    if data.startswith(_GZIP):
-        data = _unpacked(path, data, most_bytes)
+        checksum = hashlib.sha256(data).hexdigest()
+        is_packed = data.startswith(_GZIP)
+        data = gzip.GzipFile(fileobj=io.BytesIO(data)).read(most_bytes + 1) if is_packed else data
+    if is_packed:
+        if len(data) > most_bytes:
+            raise DataError(f"{path} unpacks to more than {most_bytes:,} bytes", "split it, or drop fields")
         if data.startswith((_GZIP, _PARQUET)):
             raise DataError(f"{path} holds another packed file", f"{_UNPACK}: gunzip -k FILE")
     if data.startswith(_PARQUET):
@@ -88,17 +87,6 @@ def read_content(path: Path, most_bytes: int) -> FileContent:
         return FileContent(checksum, rows=tuple(rows), names=tuple(names))
     _refuse_other_kinds(path, data)
     return FileContent(checksum, text=_decoded(path, data))
-
-
-def _unpacked(path: Path, data: bytes, most_bytes: int) -> bytes:
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            found = file.read(most_bytes + 1)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path} is not intact gzip ({error})", "write or download it again") from error
-    if len(found) > most_bytes:
-        raise DataError(f"{path} unpacks to more than {most_bytes:,} bytes", "split it, or drop fields")
-    return found
 
 
 def _parquet_rows(path: Path, data: bytes) -> tuple[list[str], list[dict[str, Any]]]:

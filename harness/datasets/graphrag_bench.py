@@ -12,12 +12,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.core.errors import DataError, nearest
-from harness.core.records import Document, Evidence, Query, Reference
+from harness.core.records import Document, Evidence
 from harness.datasets import local_files
 from harness.datasets.file_kinds import read_content
 from harness.datasets.hub_rows import HubTable, load_rows
 from harness.datasets.published_check import departures
-from harness.datasets.row_fields import FIX, FileEntry, as_entries
+from harness.datasets.row_fields import FIX, FileEntry, as_entries, dataset_row
 from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress, no_progress
 
 _REPO = "GraphRAG-Bench/GraphRAG-Bench"
@@ -56,7 +56,8 @@ def build(corpus: Sequence[FileEntry], questions: Sequence[FileEntry], source: s
 
     A question whose id occurred before is left out with a note: the novels have one with a wrong second answer.
     """
-    documents = {entry.text("corpus_name"): _document(entry) for entry in corpus}
+    texts = {entry.text("corpus_name"): entry.text("context") for entry in corpus}
+    documents = {name: Document(doc_id=name, text=text, title=name) for name, text in texts.items()}
     if source is not None and source not in documents:
         raise DataError(f"no text is named '{source}'", nearest(source, tuple(documents)))
     kept = tuple(document for name, document in documents.items() if source in (None, name))
@@ -95,21 +96,11 @@ def _corpus(subset: str) -> tuple[str, list[FileEntry]]:
     return file, load_rows(file, HubTable(_REPO, file=f"Datasets/Corpus/{subset}.json"))
 
 
-def _document(entry: FileEntry) -> Document:
-    name = entry.text("corpus_name")
-    return Document(doc_id=name, text=entry.text("context"), title=name)
-
-
 def _row(entry: FileEntry, *, names_evidence: bool) -> DatasetRow:
     query_id, source = entry.text("id"), entry.text("source")
     evidence = (Evidence(doc_id=source, fact=""),) if names_evidence else ()
-    reference = Reference(
-        query_id=query_id,
-        query_type=entry.text("question_type").lower().replace(" ", "_"),
-        answers=(entry.text("answer").strip(),),
-        evidence=evidence,
-    )
-    return DatasetRow(Query(query_id=query_id, text=entry.text("question").strip()), reference, doc_ids=(source,))
+    query_type, answer = entry.text("question_type").lower().replace(" ", "_"), entry.text("answer").strip()
+    return dataset_row(query_id, entry.text("question").strip(), query_type, (answer,), evidence, (source,))
 
 
 SPEC = DatasetSpec(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Protocol
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import Field
 
 from harness.core.errors import DataError, MissingDependency, install
+from harness.core.records import Document
 from harness.datasets import local_files
 from harness.datasets.decompression_limits import check_foreign
 from harness.datasets.published_check import fetched_by_hand
@@ -20,21 +22,9 @@ from harness.datasets.row_fields import FileEntry, as_entry
 from harness.models.huggingface_hub_files import hub_is_reachable
 from harness.protocols import Params, RawDataset
 
-
-class HubRows(Protocol):
-    """Rows of a table, read on demand."""
-
-    def __iter__(self) -> Iterator[Mapping[str, object]]:
-        """Iterate over the rows."""
-        ...
-
-    def __len__(self) -> int:
-        """The number of rows."""
-        ...
-
-    def __getitem__(self, place: int, /) -> Mapping[str, object]:
-        """The row at this position."""
-        ...
+Key = TypeVar("Key")
+HubRows = Sequence[Mapping[str, object]]
+"""Rows of a table, read on demand."""
 
 
 @dataclass(frozen=True)
@@ -60,51 +50,41 @@ class PooledParams(Params):
     distractors. None: all queries, with up to several hundred thousand passages."""
     seed: int = 42
 
-    @property
-    def draw(self) -> RowDraw:
-        """The rows of these queries."""
-        return RowDraw(self.queries, self.seed)
-
     def note(self, raw: RawDataset, whole: int) -> str:
         """What was drawn of `whole` queries, and the size of the pool."""
         own = sum(len(row.doc_ids) for row in raw.rows) / len(raw.rows)
-        drawn = (
-            f" of {whole:,} queries, drawn with seed {self.seed}"
-            if (self.queries or whole) < whole
-            else " queries"
-        )
+        is_part = (self.queries or whole) < whole
+        drawn = f" of {whole:,} queries, drawn with seed {self.seed}" if is_part else " queries"
         return (
             f"{len(raw.rows):,}{drawn}; their {len(raw.documents):,} passages are the full corpus, about "
             f"{len(raw.documents) - own:,.0f} of them distractors for each query"
         )
 
 
-@dataclass(frozen=True)
-class RowDraw:
-    """A random draw of rows. With the same seed, a smaller draw is a subset of a larger one."""
+class Pool(Generic[Key]):
+    """The distinct passages of a data set."""
 
-    most: int | None
-    """Number of rows; None: all."""
-    seed: int
+    def __init__(self) -> None:
+        self.documents: dict[Key, Document] = {}
+        self._taken: set[str] = set()
 
-    def places(self, whole: int) -> list[int]:
-        """The sorted positions of the drawn rows in a table of `whole` rows."""
-        places = list(range(whole))
-        if self.most is None or self.most >= whole:
-            return places
-        Random(self.seed).shuffle(places)  # noqa: S311 - a sample, not a secret
-        return sorted(places[: self.most])
+    def add(self, passage: Key, name: Callable[[str], Sequence[str]], text: str, **fields: Any) -> str:
+        """The doc_id of a passage: of the ids that `name` makes of the digest of its text, the first that is free.
+        A passage that is there already keeps its fields.
+        """
+        if passage not in self.documents:
+            ids = name(hashlib.sha256(text.encode()).hexdigest())
+            doc_id = next(one for one in ids if one not in self._taken)
+            self._taken.add(doc_id)
+            self.documents[passage] = Document(doc_id=doc_id, text=text, **fields)
+        return self.documents[passage].doc_id
 
 
-@dataclass(frozen=True)
-class DrawnRows:
+class DrawnRows(NamedTuple):
     """Drawn rows, and the size of the whole table."""
 
     rows: list[FileEntry]
     whole: int
-
-
-_ALL = RowDraw(None, 0)
 
 
 def load_rows(relative: str, table: HubTable) -> list[FileEntry]:
@@ -113,20 +93,31 @@ def load_rows(relative: str, table: HubTable) -> list[FileEntry]:
     DataError: neither can be read, or it is empty. MissingDependency: no such file, and the package `datasets` is
     not installed.
     """
-    return load_drawn(relative, table, _ALL).rows
+    return load_drawn(relative, table, None, 0).rows
 
 
-def load_drawn(relative: str, table: HubTable, draw: RowDraw) -> DrawnRows:
-    """The drawn rows of the file or table. Other rows of a hub table are not read into memory."""
+def load_drawn(relative: str, table: HubTable, most: int | None, seed: int) -> DrawnRows:
+    """A random draw of `most` rows (None: all) of the file or table. With one seed, a smaller draw is part of a
+    larger one. Other rows of a hub table are not read into memory.
+    """
     path = local_files.find(relative)
     if path is None:
-        found = _hub_rows(relative, table, draw)
+        found = _hub_rows(relative, table, most, seed)
     else:
         rows = local_files.read_rows(path)
-        found = DrawnRows([rows[place] for place in draw.places(len(rows))], len(rows))
+        found = DrawnRows([rows[place] for place in _drawn(len(rows), most, seed)], len(rows))
     if not found.rows:
         raise DataError(f"{path or table} has no rows", f"put the full {relative} in the data directory")
     return found
+
+
+def _drawn(whole: int, most: int | None, seed: int) -> list[int]:
+    """The sorted positions of the drawn rows in a table of `whole` rows."""
+    places = list(range(whole))
+    if most is None or most >= whole:
+        return places
+    Random(seed).shuffle(places)  # noqa: S311 - a sample, not a secret
+    return sorted(places[:most])
 
 
 def fetch(table: HubTable) -> HubRows:
@@ -159,15 +150,14 @@ def _checked_downloads() -> object:
     return CheckedDownloads(download_config=datasets.DownloadConfig(use_etag=False))
 
 
-def _hub_rows(relative: str, table: HubTable, draw: RowDraw) -> DrawnRows:
+def _hub_rows(relative: str, table: HubTable, most: int | None, seed: int) -> DrawnRows:
     missing = f"{relative} is missing in the data directory {local_files.data_dir()}"
     command = fetched_by_hand(relative)
     by_hand = f", or run: {command}" if command else ""
     ours = f"set {local_files.ENV} to a folder with {relative}"
     try:
         held = fetch(table)
-        whole = len(held)
-        rows = [(place, held[place]) for place in draw.places(whole)]
+        rows = [(place, held[place]) for place in _drawn(len(held), most, seed)]
     except DataError as error:
         raise DataError(
             f"{missing}, and {table} on the hub is not usable: {error.what}", f"{ours}{by_hand}"
@@ -181,4 +171,4 @@ def _hub_rows(relative: str, table: HubTable, draw: RowDraw) -> DrawnRows:
         reason = f"{type(cause).__name__}: {' '.join(str(cause).split())[:160]}"
         what = f"{missing}, and the Hugging Face hub did not provide {table} ({reason})"
         raise DataError(what, f"{ours}, or connect to the network and try again{by_hand}") from error
-    return DrawnRows([as_entry(f"hub {table} row {place + 1}", row) for place, row in rows], whole)
+    return DrawnRows([as_entry(f"hub {table} row {place + 1}", row) for place, row in rows], len(held))

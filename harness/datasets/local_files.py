@@ -1,4 +1,4 @@
-"""Finds and reads data files, plain or gzip, in UTF-8. Every problem is a `DataError` of one line."""
+"""Finds and reads data files, plain or gzip, in UTF-8, and CSV of any kind. Every problem is a `DataError`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,95 @@ import gzip
 import io
 import json
 import os
-import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, NoReturn
+from typing import NoReturn
 
 from harness.core.bounded_files import open_plain
 from harness.core.errors import DataError
 from harness.datasets.decompression_limits import (
     most_bytes,
+    read_intact,
     refuse_too_long,
     refuse_too_many,
     values_of_json,
     values_of_lines,
 )
 from harness.datasets.row_fields import FIX, FileEntry, as_entries, as_entry
+
+_LONGEST_CELL = 16_000_000
+"""Characters."""
+_DELIMITERS = ",;\t|"
+_SEPARATOR = re.compile(r'^"?sep=(.|\\t)"?[ ]*\r?\n', re.IGNORECASE)
+"""The line by which Excel names the delimiter."""
+
+
+@dataclass(frozen=True)
+class CsvTable:
+    delimiter: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[str, ...]], ...]
+    """For each row its place, such as `line 3`, and as many cells as the header has. Blank rows are left out."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns in lower case; empty for a column without a name."""
+        return tuple(cell.strip().lower() for cell in self.header)
+
+
+def read_csv_table(path: Path, text: str, delimiter: str = "") -> CsvTable:
+    """Parse the text of `path`, with cells as they are written. `delimiter`: empty to find it out. DataError names
+    the first line that is not CSV, or a column that occurs twice.
+    """
+    separator = None if delimiter else _SEPARATOR.match(text)
+    skipped = 1 if separator else 0
+    if separator:
+        text, delimiter = text[separator.end() :], separator[1].replace("\\t", "\t")
+    delimiter = delimiter or _delimiter(text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    begun = 1
+    rows: list[tuple[str, tuple[str, ...]]] = []
+    usual = csv.field_size_limit(_LONGEST_CELL)
+    try:
+        header = next(reader, [])
+        _refuse_repeated(path, header)
+        begun = reader.line_num + 1
+        for cells in reader:
+            place, begun = f"line {begun + skipped}", reader.line_num + 1
+            while len(cells) > len(header) and not cells[-1].strip():
+                del cells[-1]
+            if not any(map(str.strip, cells)):
+                continue
+            if len(cells) != len(header):
+                fix = "put double quotes around a cell that holds a separator or a line break"
+                raise DataError(f"{path} {place} has {len(cells)} cells, the first line has {len(header)}", fix)
+            rows.append((place, tuple(cells)))
+    except csv.Error as error:
+        fix = "put double quotes around a cell that contains one, and double each quote inside it"
+        raise DataError(f"{path} line {begun + skipped} is not CSV ({error})", fix) from error
+    finally:
+        csv.field_size_limit(usual)
+    return CsvTable(delimiter, tuple(header), tuple(rows))
+
+
+def _delimiter(text: str) -> str:
+    """The delimiter that splits the first line into most cells."""
+    first = text.lstrip("\r\n").partition("\n")[0].partition("\r")[0]
+    return max(_DELIMITERS, key=lambda mark: len(next(csv.reader([first], delimiter=mark), [])))
+
+
+def _refuse_repeated(path: Path, header: Sequence[str]) -> None:
+    names = (cell.strip().lower() for cell in header)
+    for name, n in Counter(filter(None, names)).items():
+        if n > 1:
+            raise DataError(
+                f"{path} has two columns '{name}'",
+                "number further ones: quote, quote_2; for answers write 24|24 days",
+            )
+
 
 ENV = "RAG_HARNESS_DATA"
 
@@ -68,15 +141,18 @@ def list_folder(relative: str) -> list[Path]:
         raise DataError(f"{folder} cannot be listed: {error.strerror}", "check its permissions") from error
 
 
-def read_text(path: Path) -> str:
-    """The whole file as text, decompressed if its name ends in `.gz`, without a byte order mark."""
-    return _decoded(path)
+def read_text(path: Path, values_of: Callable[[bytes], int] | None = None) -> str:
+    """The whole file as text, decompressed if its name ends in `.gz`, without a byte order mark.
 
-
-def _decoded(path: Path, values_of: Callable[[bytes], int] | None = None) -> str:
+    `values_of` counts its values, to refuse too many.
+    """
     try:
         with read_intact(path), open_plain(path) as file:
-            data = _unpacked(path, file) if path.suffix == ".gz" else file.read()
+            size = os.fstat(file.fileno()).st_size
+            packed = path.suffix == ".gz"
+            data = gzip.GzipFile(fileobj=file).read(most_bytes(size) + 1) if packed else file.read()
+        if packed:
+            refuse_too_long(path, size, len(data))
         if values_of:
             refuse_too_many(path, values_of(data), len(data))
         # utf-8-sig drops a byte order mark, which some spreadsheets write and parsers do not expect.
@@ -85,73 +161,39 @@ def _decoded(path: Path, values_of: Callable[[bytes], int] | None = None) -> str
         raise DataError(f"{path} is not UTF-8 (byte {error.start})", FIX) from error
 
 
-@contextmanager
-def read_intact(path: Path) -> Iterator[None]:
-    """Turn errors of reading or decompressing `path` within the block into a DataError."""
-    try:
-        yield
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path} is not intact gzip ({error})", FIX) from error
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise DataError(
-            f"{path} cannot be read: {reason}", "check that it is a file and its permissions"
-        ) from error
-
-
-def _unpacked(path: Path, file: BinaryIO) -> bytes:
-    """Decompress a gzip file, up to the size limit."""
-    size = os.fstat(file.fileno()).st_size
-    with gzip.GzipFile(fileobj=file) as unpacking:
-        data = unpacking.read(most_bytes(size) + 1)
-    refuse_too_long(path, size, len(data))
-    return data
-
-
 def read_json(path: Path) -> object:
     """The file's single JSON value; NaN and Infinity are rejected."""
-    return parse_json(_decoded(path, values_of_json), str(path))
+    return parse_json(read_text(path, values_of_json), str(path))
 
 
 def read_json_object(path: Path) -> FileEntry:
-    """The JSON object in the file."""
     return as_entry(str(path), read_json(path))
 
 
 def read_json_rows(path: Path) -> list[FileEntry]:
-    """The objects of the JSON array in the file."""
     return as_entries(str(path), read_json(path))
 
 
 def iter_jsonl(path: Path) -> Iterator[FileEntry]:
     """The objects of a file with one JSON object per line; blank lines are skipped."""
     # Not splitlines(): it would also split at U+2028, which a JSON string may contain unescaped.
-    for number, line in enumerate(_decoded(path, values_of_json).split("\n"), start=1):
+    for number, line in enumerate(read_text(path, values_of_json).split("\n"), start=1):
         if line.strip():
             where = f"{path} line {number}"
             yield as_entry(where, parse_json(line, where))
 
 
 def read_csv(path: Path, delimiter: str) -> list[FileEntry]:
-    """Rows of a CSV file by the column names in its first line. Every row must have the same number of fields.
+    """Rows of a CSV file by the column names in its first line.
 
     Carriage returns are dropped first, because a single one inside a field (uda_qa) would split the row.
     """
-    text = _decoded(path, values_of_lines).replace("\r", "")
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    rows: list[FileEntry] = []
-    try:
-        names = next(reader, None)
-        if not names:
-            raise DataError(f"{path} has no header line", FIX)
-        for cells in filter(None, reader):
-            where = f"{path} line {reader.line_num}"
-            if len(cells) != len(names):
-                raise DataError(f"{where} has {len(cells)} fields, the header has {len(names)}", FIX)
-            rows.append(FileEntry(where, dict(zip(names, cells, strict=True))))
-    except csv.Error as error:
-        raise DataError(f"{path} line {reader.line_num} is not CSV ({error})", FIX) from error
-    return rows
+    table = read_csv_table(path, read_text(path, values_of_lines).replace("\r", ""), delimiter)
+    if not table.header:
+        raise DataError(f"{path} has no header line", FIX)
+    return [
+        FileEntry(f"{path} {place}", dict(zip(table.header, cells, strict=True))) for place, cells in table.rows
+    ]
 
 
 def read_rows(path: Path) -> list[FileEntry]:

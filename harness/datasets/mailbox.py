@@ -13,7 +13,6 @@ from harness.protocols import DatasetSpec, RawDataset, no_progress
 
 
 def load(subset: str) -> RawDataset:
-    """Load all mails and questions; there is one subset."""
     questions = shipped_file("mailbox", "questions.jsonl")
     params = FilesParams(path=questions.with_name("mails"), questions=questions)
     return load_folder(subset, params, no_progress)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from harness.core.errors import DataError
-from harness.core.records import Document, Evidence, Query, Reference
+from harness.core.records import Evidence
 from harness.datasets.cell_values import NO_ANSWER
-from harness.datasets.hub_rows import HubTable, PooledParams, load_drawn
+from harness.datasets.hub_rows import HubTable, Pool, PooledParams, load_drawn
 from harness.datasets.published_check import departures
-from harness.datasets.row_fields import FIX, FileEntry
+from harness.datasets.row_fields import FIX, FileEntry, dataset_row
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset, ReadingProgress, no_progress
 
 _FILES = {
@@ -26,9 +26,8 @@ _DEFAULTS = PooledParams()
 
 
 def load(subset: str, params: PooledParams = _DEFAULTS, progress: ReadingProgress = no_progress) -> RawDataset:
-    """Load version `v1.1` or `v2.1`: the sample in the data directory, or the train split from the hub."""
     del progress
-    drawn = load_drawn(_FILES[subset], HubTable("microsoft/ms_marco", subset), params.draw)
+    drawn = load_drawn(_FILES[subset], HubTable("microsoft/ms_marco", subset), params.queries, params.seed)
     raw = build(drawn.rows, subset)
     notes = ((params.note(raw, drawn.whole),) if len(raw.rows) < drawn.whole else ()) + raw.notes
     return replace(raw, notes=notes, departures=departures({_FILES[subset]: drawn.rows}))
@@ -36,48 +35,21 @@ def load(subset: str, params: PooledParams = _DEFAULTS, progress: ReadingProgres
 
 def build(entries: Sequence[FileEntry], subset: str) -> RawDataset:
     """Build a data set from rows of this schema: one document per distinct passage."""
-    pool = _Pool(subset)
+    pool: Pool[str] = Pool()
     rows = tuple(_row(entry, subset, pool) for entry in entries)
     return RawDataset(documents=tuple(pool.documents.values()), rows=rows, notes=_notes(rows))
 
 
-class _Pool:
-    """The distinct passages so far."""
-
-    def __init__(self, subset: str) -> None:
-        self.subset = subset
-        self.documents: dict[str, Document] = {}
-        """Documents by passage text."""
-        self._taken: set[str] = set()
-
-    def add(self, text: str, url: str) -> str:
-        """The doc_id of a passage. A passage with several URLs keeps the first."""
-        if text not in self.documents:
-            digest = hashlib.sha256(text.encode()).hexdigest()
-            doc_id = f"{self.subset}:{digest[:_ID_HEX]}"
-            # The train split has millions of passages, so two may share 12 digits.
-            doc_id = f"{self.subset}:{digest}" if doc_id in self._taken else doc_id
-            self._taken.add(doc_id)
-            metadata = {"url": url} if url else {}
-            self.documents[text] = Document(doc_id=doc_id, text=text, metadata=metadata)
-        return self.documents[text].doc_id
-
-
-def _row(entry: FileEntry, subset: str, pool: _Pool) -> DatasetRow:
+def _row(entry: FileEntry, subset: str, pool: Pool[str]) -> DatasetRow:
     query_id = f"{subset}-{entry.identifier('query_id')}"
     answers = _answers(entry)
-    doc_ids, evidence = _passages(entry.entry("passages"), pool)
-    reference = Reference(
-        query_id=query_id,
-        query_type=entry.text("query_type").lower(),
-        answers=answers,
-        evidence=() if answers == (NO_ANSWER,) else evidence,
-    )
-    query = Query(query_id=query_id, text=entry.text("query").strip())
-    return DatasetRow(query=query, reference=reference, doc_ids=doc_ids)
+    doc_ids, evidence = _passages(entry.entry("passages"), subset, pool)
+    evidence = () if answers == (NO_ANSWER,) else evidence
+    query_type = entry.text("query_type").lower()
+    return dataset_row(query_id, entry.text("query").strip(), query_type, answers, evidence, doc_ids)
 
 
-def _passages(passages: FileEntry, pool: _Pool) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
+def _passages(passages: FileEntry, subset: str, pool: Pool[str]) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
     texts, urls = passages.texts("passage_text"), passages.texts("url")
     selected = passages.values("is_selected")
     if not len(texts) == len(urls) == len(selected):
@@ -85,9 +57,15 @@ def _passages(passages: FileEntry, pool: _Pool) -> tuple[tuple[str, ...], tuple[
     found: dict[str, Evidence | None] = {}
     for text, url, chosen in zip(texts, urls, selected, strict=True):
         if text.strip():
-            doc_id = pool.add(text, url)
+            # The first of several URLs stays.
+            doc_id = pool.add(text, partial(_ids, subset), text, metadata={"url": url} if url else {})
             found[doc_id] = Evidence(doc_id=doc_id, fact=text) if chosen == 1 else found.get(doc_id)
     return tuple(found), tuple(item for item in found.values() if item)
+
+
+def _ids(subset: str, digest: str) -> tuple[str, str]:
+    # The train split has millions of passages, so two may share 12 digits.
+    return f"{subset}:{digest[:_ID_HEX]}", f"{subset}:{digest}"
 
 
 def _answers(entry: FileEntry) -> tuple[str, ...]:

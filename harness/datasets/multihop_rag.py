@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.core.errors import DataError
-from harness.core.records import Document, Evidence, Query, Reference
+from harness.core.records import Document, Evidence
 from harness.datasets.hub_rows import HubTable, load_rows
 from harness.datasets.published_check import departures
-from harness.datasets.row_fields import FIX, FileEntry
+from harness.datasets.row_fields import FIX, FileEntry, dataset_row
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 
 _REPO = "yixuantt/MultiHopRAG"
@@ -18,7 +18,6 @@ _METADATA = ("source", "author", "category")
 
 
 def load(subset: str) -> RawDataset:
-    """Load the whole benchmark; it has one subset."""
     del subset
     corpus = load_rows(_CORPUS, HubTable(_REPO, "corpus"))
     queries = load_rows(_QUERIES, HubTable(_REPO, "MultiHopRAG"))
@@ -65,17 +64,8 @@ def _document(entry: FileEntry) -> Document:
 def _row(entry: FileEntry, query_id: str) -> DatasetRow:
     cited = entry.entries("evidence_list")
     evidence = tuple(Evidence(doc_id=item.text("url"), fact=item.text("fact")) for item in cited)
-    reference = Reference(
-        query_id=query_id,
-        query_type=entry.text("question_type").removesuffix("_query"),
-        answers=(entry.text("answer"),),
-        evidence=evidence,
-    )
-    return DatasetRow(
-        query=Query(query_id=query_id, text=entry.text("query")),
-        reference=reference,
-        doc_ids=tuple(dict.fromkeys(item.doc_id for item in evidence)),
-    )
+    query_type = entry.text("question_type").removesuffix("_query")
+    return dataset_row(query_id, entry.text("query"), query_type, (entry.text("answer"),), evidence)
 
 
 SPEC = DatasetSpec(

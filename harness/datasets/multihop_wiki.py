@@ -11,17 +11,17 @@ HotpotQA and 2WikiMultihopQA mark sentences, MuSiQue marks paragraphs. The evide
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from harness.core.errors import DataError
-from harness.core.records import Document, Evidence, Query, Reference
-from harness.datasets.hub_rows import DrawnRows, HubTable, PooledParams, load_drawn
+from harness.core.records import Document, Evidence
+from harness.datasets.hub_rows import DrawnRows, HubTable, Pool, PooledParams, load_drawn
 from harness.datasets.local_files import find
 from harness.datasets.published_check import departures
-from harness.datasets.row_fields import FIX, FileEntry, as_entry
+from harness.datasets.row_fields import FIX, FileEntry, as_entry, dataset_row
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset, ReadingProgress, no_progress
 
 _ID_HEX = 8
@@ -44,11 +44,6 @@ class _Paragraph(NamedTuple):
     text: str
 
 
-class _Fact(NamedTuple):
-    paragraph: _Paragraph
-    text: str
-
-
 @dataclass(frozen=True)
 class _Question:
     """A row of any of the sets."""
@@ -56,36 +51,9 @@ class _Question:
     query_type: str
     answers: tuple[str, ...]
     paragraphs: Sequence[_Paragraph]
-    facts: Sequence[_Fact]
+    facts: Sequence[tuple[_Paragraph, str]]
     outside: int = 0
     """Number of gold sentences that their paragraph does not have."""
-
-
-@dataclass(frozen=True)
-class _Source:
-    """Where the rows of a set are, and how they are read."""
-
-    repo: str
-    config: str | None
-    parts: Mapping[str, _Part]
-    """By split."""
-    read: Callable[[FileEntry], _Question]
-
-    def load(
-        self, split: str, params: PooledParams = _DEFAULTS, progress: ReadingProgress = no_progress
-    ) -> RawDataset:
-        """Load the drawn questions of a split with their paragraphs: the original file or the sample of it in the
-        data directory, or else the table on the hub.
-        """
-        del progress
-        part = self.parts[split]
-        file = part.sample if part.sample and not find(part.file) and find(part.sample) else part.file
-        drawn = load_drawn(file, HubTable(self.repo, self.config, split), params.draw)
-        raw = build(drawn.rows, self.read)
-        notes = [params.note(raw, drawn.whole), *raw.notes]
-        if file == part.sample:
-            notes.append(f"{file} is a sample of the {part.size:,} published questions")
-        return replace(raw, notes=tuple(notes), departures=_departures(part, file, drawn))
 
 
 def _departures(part: _Part, file: str, drawn: DrawnRows) -> tuple[str, ...]:
@@ -106,8 +74,7 @@ def build(entries: Sequence[FileEntry], read: Callable[[FileEntry], _Question]) 
     Questions that their own paragraphs do not answer (in MuSiQue-Full) are left out with a note, because in the
     pool the missing paragraph is that of another question.
     """
-    pool: dict[_Paragraph, Document] = {}
-    taken: set[str] = set()
+    pool: Pool[_Paragraph] = Pool()
     rows = []
     unanswerable = outside = 0
     for entry in entries:
@@ -117,15 +84,15 @@ def build(entries: Sequence[FileEntry], read: Callable[[FileEntry], _Question]) 
         question = read(entry)
         outside += question.outside
         for paragraph in question.paragraphs:
-            if paragraph not in pool:
-                pool[paragraph] = _document(paragraph, taken)
-        rows.append(_row(entry, question, pool))
+            title, text = paragraph
+            pool.add(paragraph, partial(_ids, title), text, title=title, metadata={"source": "Wikipedia"})
+        rows.append(_row(entry, question, pool.documents))
     if not rows:
         raise DataError(
             f"{entries[0].where}: no row is answerable", "use the answerable part, such as MuSiQue-Ans"
         )
     notes = _notes(len(entries), unanswerable, outside)
-    return RawDataset(documents=tuple(pool.values()), rows=tuple(rows), notes=tuple(notes))
+    return RawDataset(documents=tuple(pool.documents.values()), rows=tuple(rows), notes=tuple(notes))
 
 
 def _notes(n_rows: int, unanswerable: int, outside: int) -> Iterator[str]:
@@ -138,24 +105,17 @@ def _notes(n_rows: int, unanswerable: int, outside: int) -> Iterator[str]:
         yield f"{outside:,} gold facts left out: their paragraph does not have the sentence that they name"
 
 
-def _document(paragraph: _Paragraph, taken: set[str]) -> Document:
-    title, text = paragraph
+def _ids(title: str, digest: str) -> tuple[str, ...]:
     # Several paragraphs of an article share its title in MuSiQue.
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    doc_id = next(one for one in (title, f"{title} #{digest[:_ID_HEX]}", f"{title} #{digest}") if one not in taken)
-    taken.add(doc_id)
-    return Document(doc_id=doc_id, text=text, title=title, metadata={"source": "Wikipedia"})
+    return title, f"{title} #{digest[:_ID_HEX]}", f"{title} #{digest}"
 
 
 def _row(entry: FileEntry, question: _Question, pool: Mapping[_Paragraph, Document]) -> DatasetRow:
     query_id = entry.text("_id" if "_id" in entry.fields else "id")
-    facts = dict.fromkeys(Evidence(doc_id=pool[fact.paragraph].doc_id, fact=fact.text) for fact in question.facts)
-    reference = Reference(
-        query_id=query_id, query_type=question.query_type, answers=question.answers, evidence=tuple(facts)
-    )
-    query = Query(query_id=query_id, text=entry.text("question").strip())
-    doc_ids = dict.fromkeys(pool[paragraph].doc_id for paragraph in question.paragraphs)
-    return DatasetRow(query=query, reference=reference, doc_ids=tuple(doc_ids))
+    facts = dict.fromkeys(Evidence(doc_id=pool[paragraph].doc_id, fact=fact) for paragraph, fact in question.facts)
+    doc_ids = (pool[paragraph].doc_id for paragraph in question.paragraphs)
+    asked = entry.text("question").strip()
+    return dataset_row(query_id, asked, question.query_type, question.answers, facts, doc_ids)
 
 
 def _by_sentence(entry: FileEntry) -> _Question:
@@ -165,7 +125,7 @@ def _by_sentence(entry: FileEntry) -> _Question:
         sentences = [sentence.strip() for sentence in item.texts("sentences")]
         paragraph = _Paragraph(item.text("title"), " ".join(filter(None, sentences)))
         paragraphs.setdefault(paragraph.title, []).append((paragraph, sentences))
-    facts: list[_Fact] = []
+    facts: list[tuple[_Paragraph, str]] = []
     outside = 0
     for item in _pairs(entry, "supporting_facts", "title", "sent_id"):
         held = paragraphs.get(item.text("title"))
@@ -184,12 +144,10 @@ def _by_sentence(entry: FileEntry) -> _Question:
     )
 
 
-def _sentences(held: Sequence[tuple[_Paragraph, list[str]]], number: int) -> list[_Fact]:
+def _sentences(held: Sequence[tuple[_Paragraph, list[str]]], number: int) -> list[tuple[_Paragraph, str]]:
     """The sentence with this number, from 0, in the paragraphs of one title that have it."""
     return [
-        _Fact(one, sentences[number])
-        for one, sentences in held
-        if 0 <= number < len(sentences) and sentences[number]
+        (one, sentences[number]) for one, sentences in held if 0 <= number < len(sentences) and sentences[number]
     ]
 
 
@@ -220,7 +178,7 @@ def _by_paragraph(entry: FileEntry) -> _Question:
         if paragraph.text:
             paragraphs.append(paragraph)
         if paragraph.text and item.truth("is_supporting"):
-            facts.append(_Fact(paragraph, paragraph.text))
+            facts.append((paragraph, paragraph.text))
     answers = (entry.text("answer"), *(entry.texts("answer_aliases") if "answer_aliases" in entry.fields else ()))
     return _Question(
         query_type=f"{len(facts)}hop",
@@ -230,13 +188,36 @@ def _by_paragraph(entry: FileEntry) -> _Question:
     )
 
 
-def _spec(name: str, summary: str, source: _Source) -> DatasetSpec:
+def _spec(
+    name: str,
+    summary: str,
+    repo: str,
+    config: str | None,
+    parts: Mapping[str, _Part],
+    read: Callable[[FileEntry], _Question],
+) -> DatasetSpec:
+    """`parts`: by split; `read`: a row as a question."""
+
+    def load(split: str, params: PooledParams = _DEFAULTS, progress: ReadingProgress = no_progress) -> RawDataset:
+        """Load the drawn questions of a split with their paragraphs: the original file or the sample of it in the
+        data directory, or else the table on the hub.
+        """
+        del progress
+        part = parts[split]
+        file = part.sample if part.sample and not find(part.file) and find(part.sample) else part.file
+        drawn = load_drawn(file, HubTable(repo, config, split), params.queries, params.seed)
+        raw = build(drawn.rows, read)
+        notes = [params.note(raw, drawn.whole), *raw.notes]
+        if file == part.sample:
+            notes.append(f"{file} is a sample of the {part.size:,} published questions")
+        return replace(raw, notes=tuple(notes), departures=_departures(part, file, drawn))
+
     return DatasetSpec(
         name=name,
         summary=f"{summary}, paragraphs pooled (a seeded part of it)",
-        load=source.load,
+        load=load,
         params=PooledParams,
-        subsets=tuple(source.parts),
+        subsets=tuple(parts),
         primary_measure="token_f1",
     )
 
@@ -244,41 +225,33 @@ def _spec(name: str, summary: str, source: _Source) -> DatasetSpec:
 HOTPOTQA = _spec(
     "hotpotqa",
     "HotpotQA, distractor: bridge and comparison questions over two Wikipedia paragraphs",
-    _Source(
-        "hotpotqa/hotpot_qa",
-        "distractor",
-        {
-            "validation": _Part(
-                "hotpotqa/hotpot_dev_distractor_v1.json", 7405, "multihop_wiki/hotpotqa_200.jsonl"
-            ),
-            "train": _Part("hotpotqa/hotpot_train_v1.1.json", 90447, "multihop_wiki/hotpotqa_train_100.json"),
-        },
-        _by_sentence,
-    ),
+    "hotpotqa/hotpot_qa",
+    "distractor",
+    {
+        "validation": _Part("hotpotqa/hotpot_dev_distractor_v1.json", 7405, "multihop_wiki/hotpotqa_200.jsonl"),
+        "train": _Part("hotpotqa/hotpot_train_v1.1.json", 90447, "multihop_wiki/hotpotqa_train_100.json"),
+    },
+    _by_sentence,
 )
 TWO_WIKI = _spec(
     "2wikimultihopqa",
     "2WikiMultihopQA: comparison, inference and compositional questions over two to four paragraphs",
-    _Source(
-        "framolfese/2WikiMultihopQA",
-        None,
-        {
-            "validation": _Part("2wikimultihopqa/dev.json", 12576, "multihop_wiki/2wikimultihopqa_164.jsonl"),
-            "train": _Part("2wikimultihopqa/train.json", 167454),
-        },
-        _by_sentence,
-    ),
+    "framolfese/2WikiMultihopQA",
+    None,
+    {
+        "validation": _Part("2wikimultihopqa/dev.json", 12576, "multihop_wiki/2wikimultihopqa_164.jsonl"),
+        "train": _Part("2wikimultihopqa/train.json", 167454),
+    },
+    _by_sentence,
 )
 MUSIQUE = _spec(
     "musique",
     "MuSiQue-Ans: questions of two to four hops over Wikipedia paragraphs",
-    _Source(
-        "dgslibisey/MuSiQue",
-        None,
-        {
-            "validation": _Part("musique/musique_ans_v1.0_dev.jsonl", 2417, "multihop_wiki/musique_200.jsonl"),
-            "train": _Part("musique/musique_ans_v1.0_train.jsonl", 19938, "multihop_wiki/musique_train_100.json"),
-        },
-        _by_paragraph,
-    ),
+    "dgslibisey/MuSiQue",
+    None,
+    {
+        "validation": _Part("musique/musique_ans_v1.0_dev.jsonl", 2417, "multihop_wiki/musique_200.jsonl"),
+        "train": _Part("musique/musique_ans_v1.0_train.jsonl", 19938, "multihop_wiki/musique_train_100.json"),
+    },
+    _by_paragraph,
 )

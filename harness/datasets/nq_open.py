@@ -12,10 +12,9 @@ from pathlib import Path
 
 from pydantic import Field
 
-from harness.core.records import Query, Reference
 from harness.datasets.folder.reading import read_folder
-from harness.datasets.hub_rows import HubTable, RowDraw, load_drawn
-from harness.datasets.row_fields import FileEntry
+from harness.datasets.hub_rows import HubTable, load_drawn
+from harness.datasets.row_fields import FileEntry, dataset_row
 from harness.protocols import DatasetRow, DatasetSpec, Params, RawDataset, ReadingProgress, no_progress
 
 _REPO = "google-research-datasets/nq_open"
@@ -24,8 +23,6 @@ _ID_HEX = 12
 
 
 class NqOpenParams(Params):
-    """The documents, and the part of the questions."""
-
     path: Path
     queries: int | None = Field(1000, ge=1)
     """Number of queries, drawn with `seed`; None: all."""
@@ -33,9 +30,7 @@ class NqOpenParams(Params):
 
 
 def load(subset: str, params: NqOpenParams, progress: ReadingProgress = no_progress) -> RawDataset:
-    """Load the drawn questions of a split from the data directory, or else from the hub, and the documents."""
-    draw = RowDraw(params.queries, params.seed)
-    drawn = load_drawn(_FILES[subset], HubTable(_REPO, "nq_open", subset), draw)
+    drawn = load_drawn(_FILES[subset], HubTable(_REPO, "nq_open", subset), params.queries, params.seed)
     rows = build(drawn.rows)
     corpus = read_folder(params.path, progress)
     drawing = f", drawn with seed {params.seed}" if len(drawn.rows) < drawn.whole else ""
@@ -55,13 +50,8 @@ def build(entries: Sequence[FileEntry]) -> tuple[DatasetRow, ...]:
     for entry in entries:
         answers = (answer.strip() for answer in entry.texts("answer"))
         found.setdefault(entry.text("question").strip(), {}).update(dict.fromkeys(filter(None, answers)))
-    return tuple(_row(question, tuple(answers)) for question, answers in found.items())
-
-
-def _row(question: str, answers: tuple[str, ...]) -> DatasetRow:
-    query_id = f"nq-{hashlib.sha256(question.encode()).hexdigest()[:_ID_HEX]}"
-    reference = Reference(query_id=query_id, query_type="nq", answers=answers)
-    return DatasetRow(Query(query_id=query_id, text=question), reference, doc_ids=())
+    ids = {question: f"nq-{hashlib.sha256(question.encode()).hexdigest()[:_ID_HEX]}" for question in found}
+    return tuple(dataset_row(ids[question], question, "nq", answers) for question, answers in found.items())
 
 
 SPEC = DatasetSpec(

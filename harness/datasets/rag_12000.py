@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.core.records import Document, Evidence, Query, Reference
+from harness.core.records import Document, Evidence
 from harness.datasets.hub_rows import HubTable, load_rows
-from harness.datasets.published_check import PUBLISHED, departures
-from harness.datasets.row_fields import FileEntry
-from harness.protocols import DatasetRow, DatasetSpec, RawDataset
+from harness.datasets.published_check import departures
+from harness.datasets.row_fields import FileEntry, dataset_row
+from harness.protocols import DatasetSpec, RawDataset
 
 _FILES = {
     "train": "neural_bridge/rag_dataset_12000_train_head100.jsonl",
@@ -25,8 +25,7 @@ def load(subset: str) -> RawDataset:
     file = _FILES[subset]
     rows = load_rows(file, HubTable("neural-bridge/rag-dataset-12000", split=subset))
     raw = build(rows, "" if subset == "train" else f"{subset}-")
-    # The content of the test split is not known here.
-    return replace(raw, departures=departures({file: rows})) if file in PUBLISHED else raw
+    return replace(raw, departures=departures({file: rows}))
 
 
 def build(entries: Sequence[FileEntry], prefix: str = "") -> RawDataset:
@@ -43,15 +42,9 @@ def build(entries: Sequence[FileEntry], prefix: str = "") -> RawDataset:
         if not (context.strip() and question.strip() and answer.strip()):
             continue
         document = documents.setdefault(context, Document(doc_id=f"rag12000-{prefix}{index:05d}", text=context))
+        evidence = (Evidence(doc_id=document.doc_id, fact=context),)
         name = f"rag12000-{prefix}q{index:05d}"
-        reference = Reference(
-            query_id=name,
-            query_type="qa",
-            answers=(answer.strip(),),
-            evidence=(Evidence(doc_id=document.doc_id, fact=context),),
-        )
-        query = Query(query_id=name, text=question.strip())
-        rows.append(DatasetRow(query=query, reference=reference, doc_ids=(document.doc_id,)))
+        rows.append(dataset_row(name, question.strip(), "qa", (answer.strip(),), evidence))
     left_out = len(entries) - len(rows)
     notes = (f"{left_out:,} of {len(entries):,} rows left out: a field is empty",) if left_out else ()
     return RawDataset(documents=tuple(documents.values()), rows=tuple(rows), notes=notes)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from harness.core.errors import DataError
+from harness.core.records import Evidence, Query, Reference
+from harness.protocols import DatasetRow
 
+T = TypeVar("T")
 FIX = "put an intact copy in its place (data/README.md says where each file comes from)"
 
 
@@ -25,9 +29,7 @@ class FileEntry:
 
     def text(self, name: str, *, blank: bool = False) -> str:
         """The string in `name`; a blank one is rejected unless `blank`."""
-        value = self._get(name)
-        if not isinstance(value, str):
-            raise self._wrong(name, "text", value)
+        value = self._typed(name, str, "text")
         if not blank and not value.strip():
             raise DataError(f"{self.where}: field '{name}' is blank", FIX)
         return encodable(self.where, name, value)
@@ -48,18 +50,10 @@ class FileEntry:
         return self.text(name)
 
     def whole_number(self, name: str) -> int:
-        """The whole number in `name`."""
-        value = self._get(name)
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise self._wrong(name, "a whole number", value)
-        return value
+        return self._typed(name, int, "a whole number")
 
     def truth(self, name: str) -> bool:
-        """The boolean in `name`."""
-        value = self._get(name)
-        if not isinstance(value, bool):
-            raise self._wrong(name, "true or false", value)
-        return value
+        return self._typed(name, bool, "true or false")
 
     def moment(self, name: str) -> str:
         """The time in `name` in ISO 8601. Files contain a text, the hub possibly a datetime (UTC if naive)."""
@@ -69,14 +63,9 @@ class FileEntry:
         return self.optional_text(name)
 
     def values(self, name: str) -> list[object]:
-        """The list in `name`."""
-        value = self._get(name)
-        if not isinstance(value, list):
-            raise self._wrong(name, "a list", value)
-        return value
+        return self._typed(name, list, "a list")
 
     def texts(self, name: str) -> list[str]:
-        """The list of strings in `name`."""
         found = []
         for value in self.values(name):
             if not isinstance(value, str):
@@ -85,11 +74,9 @@ class FileEntry:
         return found
 
     def entry(self, name: str) -> FileEntry:
-        """The object in `name`."""
         return as_entry(f"{self.where}, {name}", self._get(name))
 
     def entries(self, name: str) -> list[FileEntry]:
-        """The list of objects in `name`."""
         return as_entries(f"{self.where}, {name}", self.values(name))
 
     def _get(self, name: str) -> object:
@@ -97,8 +84,32 @@ class FileEntry:
             raise DataError(f"{self.where}: field '{name}' is missing", FIX)
         return self.fields[name]
 
+    def _typed(self, name: str, kind: type[T], wanted: str) -> T:
+        value = self._get(name)
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self._wrong(name, wanted, value)
+        return value
+
     def _wrong(self, name: str, wanted: str, value: object) -> DataError:
         return DataError(f"{self.where}: field '{name}' must be {wanted}, not {kind_of(value)}", FIX)
+
+
+def dataset_row(
+    query_id: str,
+    question: str,
+    query_type: str,
+    answers: Iterable[str],
+    evidence: Iterable[Evidence] = (),
+    doc_ids: Iterable[str] | None = None,
+) -> DatasetRow:
+    """A query with its gold data. `doc_ids`: the documents attached to it; None: those of its evidence."""
+    evidence = tuple(evidence)
+    attached = (item.doc_id for item in evidence) if doc_ids is None else doc_ids
+    return DatasetRow(
+        Query(query_id=query_id, text=question),
+        Reference(query_id=query_id, query_type=query_type, answers=tuple(answers), evidence=evidence),
+        tuple(dict.fromkeys(attached)),
+    )
 
 
 def encodable(where: str, name: str, value: str, fix: str = FIX) -> str:

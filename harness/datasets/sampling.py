@@ -26,8 +26,6 @@ _PARTS = 10_000
 
 @dataclass(frozen=True)
 class QuerySample:
-    """The number of queries per type, and the seed."""
-
     per_type: int | None
     """None: all."""
     seed: int

@@ -15,9 +15,9 @@ from typing import Any
 
 from harness.core.errors import DataError
 from harness.datasets.cell_values import STRICT_JSON, DuplicateKeyError, is_missing, strict_json
-from harness.datasets.csv_table import read_csv_table
 from harness.datasets.decompression_limits import most_values, values_of_json, values_of_lines
 from harness.datasets.file_kinds import read_content
+from harness.datasets.local_files import read_csv_table
 from harness.datasets.row_fields import kind_of
 from harness.display.csv_sheets import read_cell
 
@@ -28,19 +28,9 @@ _LONGEST_LINE = 16_000_000
 _CSV, _JSON = (".csv", ".tsv"), (".json", ".jsonl", ".ndjson")
 """By file extension; other files by their first character."""
 _FLOAT = re.compile(r"\s*-?\d+\.0\s*")
-_LISTS = (
-    "results",
-    "rows",
-    "data",
-    "examples",
-    "testcases",
-    "testrundata",
-    "questions",
-    "runs",
-    "records",
-    "items",
-    "goldens",
-    "samples",
+_LISTS = frozenset(
+    {"results", "rows", "data", "examples", "testcases", "testrundata", "questions", "runs", "records"}
+    | {"items", "goldens", "samples"}
 )
 """Keys of a JSON object that may hold the rows, at most two levels deep: promptfoo's are in `results.results`."""
 _OF_A_ROW = {"question", "query", "userinput", "input", "inputs", "answer"}
@@ -75,8 +65,6 @@ class FieldRow:
 
 @dataclass(frozen=True)
 class FieldTable:
-    """All rows of a file."""
-
     names: tuple[str, ...]
     """All field names, also of fields that are empty in every row."""
     rows: tuple[FieldRow, ...]
@@ -102,7 +90,13 @@ class FieldTable:
                 if not is_missing(value):
                     cells.setdefault(name, []).append(str(value))
         whole = {name for name, texts in cells.items() if all(map(_FLOAT.fullmatch, texts))}
-        return replace(self, rows=tuple(_with_whole_numbers(row, whole) for row in self.rows)) if whole else self
+        rows = []
+        for row in self.rows:
+            written = {
+                name: str(row.given[name]).strip().removesuffix(".0") for name in row.given if name in whole
+            }
+            rows.append(replace(row, given={**row.given, **written}) if written else row)
+        return replace(self, rows=tuple(rows))
 
 
 def read_table(
@@ -161,7 +155,6 @@ def _text_rows(path: Path, text: str, names: dict[str, None]) -> Iterable[FieldR
 
 
 def _begins_with(text: str, shape: re.Pattern[str]) -> bool:
-    """Whether the first lines have this shape."""
     lines = [line.rstrip("\r") for line in text.lstrip().split("\n", 3)[:3] if line.strip()]
     return bool(lines) and all(map(shape.fullmatch, lines))
 
@@ -366,11 +359,3 @@ def _csv_rows(path: Path, text: str, known: dict[str, None]) -> list[FieldRow]:
         given = {name: cell for name, cell in zip(table.names, cells, strict=True) if cell.strip() and name}
         rows.append(FieldRow(f"{path} {place}", given, is_csv=True, place=place))
     return rows
-
-
-def _with_whole_numbers(row: FieldRow, names: set[str]) -> FieldRow:
-    given = {
-        name: value.strip().removesuffix(".0") if name in names and isinstance(value, str) else value
-        for name, value in row.given.items()
-    }
-    return replace(row, given=given)

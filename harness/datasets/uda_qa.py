@@ -9,18 +9,111 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from harness.core.errors import DataError
-from harness.core.records import Document, Evidence, Query, Reference
+from harness.core.records import Document, Evidence
 from harness.datasets import local_files
-from harness.datasets.fetaqa_tables import BENCH_FILE, TABLE_FILES, GoldTable, gold_tables, read_table_files
+from harness.datasets.folder.text_cleanup import row_text
 from harness.datasets.hub_rows import HubTable, load_rows
 from harness.datasets.published_check import departures, fetched_by_hand
-from harness.datasets.row_fields import FileEntry
+from harness.datasets.row_fields import FIX, FileEntry, dataset_row
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
+
+FETAQA_FILES = ("uda_qa/fetaqa-v1_test.jsonl", "uda_qa/fetaqa-v1_dev.jsonl")
+BENCH_FILE = "uda_qa/bench_feta_qa.json"
+TABLE_FILES = (*FETAQA_FILES, BENCH_FILE)
+
+
+@dataclass(frozen=True)
+class UdaTable:
+    """One Wikipedia table; its first row is the header."""
+
+    title: str
+    section: str
+    """Empty if the source does not name it."""
+    rows: tuple[tuple[str, ...], ...]
+
+    def line(self, row: int) -> str:
+        return row_text(self.rows[0], self.rows[row])
+
+    def text(self) -> str:
+        """Title, section and all rows below the header, one per line."""
+        lines = [self.title, self.section, *(self.line(row) for row in range(1, len(self.rows)))]
+        return "\n".join(line for line in lines if line)
+
+
+@dataclass(frozen=True)
+class GoldTable:
+    """The table of a question, and the rows with highlighted cells in table order."""
+
+    table: UdaTable
+    rows: tuple[int, ...]
+
+    def facts(self) -> tuple[str, ...]:
+        """The highlighted rows as lines of the table's text, without the header, which is part of each line."""
+        lines = (self.table.line(row) for row in self.rows if row > 0)
+        return tuple(dict.fromkeys(line for line in lines if line))
+
+
+def read_table_files() -> dict[str, list[FileEntry]]:
+    """The rows of every table file in the data directory, by path. DataError if there is no such file."""
+    found: dict[str, list[FileEntry]] = {}
+    for name in TABLE_FILES:
+        if path := local_files.find(name):
+            is_one = name == BENCH_FILE
+            found[name] = [local_files.read_json_object(path)] if is_one else list(local_files.iter_jsonl(path))
+    if not found:
+        what = f"the tables of the feta questions are missing in {local_files.data_dir()} (the hub has none)"
+        ways = f"put {' or '.join(TABLE_FILES)} there, or choose the subset nq"
+        raise DataError(what, f"{ways}, or run: {fetched_by_hand(BENCH_FILE)}")
+    return found
+
+
+def gold_tables(sources: Mapping[str, Sequence[FileEntry]]) -> dict[str, GoldTable]:
+    """The gold tables by q_uid. If there are two sources, FeTaQA's own row wins, because it has the section."""
+    tables: dict[str, GoldTable] = {}
+    for name, rows in sources.items():
+        found = (item for pages in rows for item in _bench(pages)) if name == BENCH_FILE else _fetaqa(rows)
+        for uid, gold in found:
+            tables.setdefault(uid, gold)
+    return tables
+
+
+def _fetaqa(entries: Iterable[FileEntry]) -> Iterable[tuple[str, GoldTable]]:
+    for entry in entries:
+        title, section = entry.text("table_page_title"), entry.nullable_text("table_section_title")
+        yield entry.identifier("feta_id"), _gold(entry, title, section)
+
+
+def _bench(pages: FileEntry) -> Iterable[tuple[str, GoldTable]]:
+    for doc_name in pages.fields:
+        for entry in pages.entries(doc_name):
+            yield entry.identifier("q_uid"), _gold(entry.entry("evidence"), doc_name, "")
+
+
+def _gold(entry: FileEntry, title: str, section: str) -> GoldTable:
+    rows = []
+    for cells in entry.values("table_array"):
+        if not isinstance(cells, list) or not all(isinstance(cell, str) for cell in cells):
+            raise DataError(f"{entry.where}: field 'table_array' must be a list of lists of texts", FIX)
+        # A line break in a cell would split the row's line.
+        rows.append(tuple(" ".join(cell.split()) for cell in cells))
+    if not rows:
+        raise DataError(f"{entry.where}: field 'table_array' is empty", FIX)
+    return GoldTable(UdaTable(title, section, tuple(rows)), _highlighted(entry, len(rows)))
+
+
+def _highlighted(entry: FileEntry, rows: int) -> tuple[int, ...]:
+    numbers = set()
+    for cell in entry.values("highlighted_cell_ids"):
+        row = cell[0] if isinstance(cell, list) and cell else None
+        if not isinstance(row, int) or not 0 <= row < rows:
+            raise DataError(f"{entry.where}: field 'highlighted_cell_ids' points outside the table", FIX)
+        numbers.add(row)
+    return tuple(sorted(numbers))
+
 
 _NQ_FILE = "uda_qa/nq_qa.csv"
 _NQ_TABLE = HubTable("qinchuanhui/UDA-QA", "nq", "test")
@@ -104,7 +197,6 @@ def _easier(subset: str, gold: str, paged: Collection[str], n_documents: int) ->
 
 
 def clean_url(url: str) -> str:
-    """The URL without HTML escapes and doubled slashes."""
     return re.sub(r"(?<!:)/{2,}", "/", html.unescape(url))
 
 
@@ -134,17 +226,8 @@ def _read_pages(subset: str) -> dict[str, str]:
     # Listed, not looked up by name, so that a page name cannot point outside the folder. In reverse order, so that
     # a plain file overrides its .gz.
     listed = reversed(local_files.list_folder(f"{_PAGES}/{subset}"))
-    found = {name: path for path in listed if (name := _page_name(path))}
-    return {name: _page(found[name]) for name in sorted(found)}
-
-
-def _page_name(path: Path) -> str:
-    name = path.name.removesuffix(".gz")
-    return name.removesuffix(".txt") if name.endswith(".txt") else ""
-
-
-def _page(path: Path) -> str:
-    return local_files.read_text(path).replace("\f", "\n").strip()
+    found = {file[1]: path for path in listed if (file := re.fullmatch(r"(.+)\.txt(\.gz)?", path.name))}
+    return {name: local_files.read_text(found[name]).replace("\f", "\n").strip() for name in sorted(found)}
 
 
 def _document(subset: str, name: str, parts: Sequence[str], url: str) -> Document:
@@ -158,11 +241,8 @@ def _document(subset: str, name: str, parts: Sequence[str], url: str) -> Documen
 
 def _row(entry: FileEntry, subset: str, answers: tuple[str, ...], evidence: tuple[Evidence, ...]) -> DatasetRow:
     query_id = f"{subset}-{entry.identifier('q_uid')}"
-    return DatasetRow(
-        query=Query(query_id=query_id, text=entry.text("question").strip()),
-        reference=Reference(query_id=query_id, query_type=subset, answers=answers, evidence=evidence),
-        doc_ids=(f"{subset}:{entry.text('doc_name')}",),
-    )
+    doc_ids = (f"{subset}:{entry.text('doc_name')}",)
+    return dataset_row(query_id, entry.text("question").strip(), subset, answers, evidence, doc_ids)
 
 
 SPEC = DatasetSpec(

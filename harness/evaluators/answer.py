@@ -16,25 +16,48 @@ query is no abstention, so it is in neither number of false_abstention_rate.
 "Insufficient information.", and take the best of several references. An empty answer earns nothing in any of them.
 """
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from operator import mul
 
 from harness.core.records import Reference, Score
 from harness.evaluators.answer_normalisation import abstains, canonical, leading_yes_no
-from harness.evaluators.constant_answer import best_constant
-from harness.evaluators.score_preconditions import stated_answers, why_not
+from harness.evaluators.score_preconditions import CaseEvaluator, stated_answers
 from harness.evaluators.scores import bounded, scored
 from harness.evaluators.token_overlap import contains, exact_match, shared_words, squad_form, token_f1
-from harness.protocols import (
-    EvaluationRuntime,
-    EvaluatorSpec,
-    Measure,
-    Params,
-    RunFacts,
-    ScoringInput,
-    Sides,
-)
+from harness.protocols import ConstantAnswer, EvaluatorSpec, Measure, Params, ScoringInput, Sides
+
+_CONSTANTS_TRIED = 3
+
+
+def best_constant(
+    read: Callable[[str], str],
+    worth: Callable[[str, Sequence[str]], float],
+    references: Sequence[Reference],
+    weights: Sequence[float],
+) -> ConstantAnswer | None:
+    """Among the three most frequent reference answers, by weight, the constant answer with the highest weighted
+    mean; None without any reference answer. Ties: the first by spelling. For binary metrics no constant is better.
+
+    `read` normalises an answer for comparison; `worth(answer, reference answers)`, all of them normalised.
+    """
+    read = cache(read)
+    own = [{read(answer): answer for answer in reference.answers if read(answer)} for reference in references]
+    weight_of: dict[str, float] = {}
+    wording: dict[str, str] = {}
+    for forms, weight in zip(own, weights, strict=True):
+        for form, answer in forms.items():
+            weight_of[form] = weight_of.get(form, 0.0) + weight
+            wording.setdefault(form, answer)
+    tried = sorted(weight_of, key=lambda form: (-weight_of[form], form))[:_CONSTANTS_TRIED]
+    found = []
+    for form in tried:
+        # Equal sets of reference answers are compared once.
+        known = {answers: float(worth(form, answers)) for answers in dict.fromkeys(map(tuple, own))}
+        found.append(ConstantAnswer(wording[form], tuple(known[tuple(forms)] for forms in own)))
+    return max(found, key=lambda one: sum(map(mul, weights, one.values)), default=None)
+
 
 _RIGHT, _REFUSED = "Right answers", "Unanswerable queries and refusals"
 _READS: Sides = frozenset({"answer", "reference"})
@@ -105,22 +128,10 @@ _LONGEST_FORM = 40
 _MOST_REFERENCES = 3
 
 
-class AnswerEvaluator:
-    """Agreement of answers with references, and what happens on queries that have no answer."""
-
-    def __init__(self, _params: Params, _runtime: EvaluationRuntime) -> None:
-        """It needs neither."""
-
-    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
-        """No generator, no reference answer, or a measure of the other kind of query."""
-        return why_not(measure, reference, run)
-
-    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
-        """Every measure of every case."""
-        return [score for case in cases for score in _scores(case)]
-
-    def close(self) -> None:
-        """Nothing to close."""
+class AnswerEvaluator(CaseEvaluator):
+    def scores(self, case: ScoringInput) -> list[Score]:
+        found = _values(case.prediction.answer or "", stated_answers(case.reference))
+        return [scored(case, measure, *found[measure]) for measure in case.measures]
 
 
 SPEC = EvaluatorSpec(
@@ -134,7 +145,6 @@ SPEC = EvaluatorSpec(
 
 
 def is_right(answer: str, references: Sequence[str]) -> bool:
-    """Whether `answer` equals any of the reference answers after normalisation."""
     forms = {canonical(reference) for reference in references}
     return _form(answer, forms) in forms
 
@@ -147,13 +157,7 @@ def _form(answer: str, forms: Container[str]) -> str:
     return leading if leading is not None and leading in forms else canonical(answer)
 
 
-def _scores(case: ScoringInput) -> list[Score]:
-    found = _values(case.prediction.answer or "", stated_answers(case.reference))
-    return [scored(case, measure, *found[measure]) for measure in case.measures]
-
-
 def _values(answer: str, references: Sequence[str]) -> dict[Measure, tuple[float, str]]:
-    """Metric -> value and the texts compared."""
     forms, refused = list(map(canonical, references)), abstains(answer)
     compared = _compared(_form(answer, forms), forms)
     as_in_squad = _compared(squad_form(answer), map(squad_form, references))

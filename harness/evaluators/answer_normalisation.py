@@ -268,7 +268,8 @@ def _unlabelled(line: str) -> str:
 
 def _words(cleaned: str, *, alone: bool = True) -> str:
     """Steps 3, 4 and 6: the bare words."""
-    cleaned = _POINT_GROUPS.sub(_without_groups, _FEET.sub(" ", _ZERO_HOUR.sub("", cleaned)))
+    cleaned = _FEET.sub(" ", _ZERO_HOUR.sub("", cleaned))
+    cleaned = _POINT_GROUPS.sub(lambda one: ".".join(filter(None, (one[1].replace(".", ""), one[2]))), cleaned)
     if alone and (number := _DECIMAL_COMMA.fullmatch(cleaned)):
         cleaned = f"{number[1]}.{number[2]}{number[3]}"
     cleaned = _SCALED.sub(" ", _LEADING_POINT.sub("0.", _CLITIC.sub("", cleaned)))
@@ -282,10 +283,6 @@ def _words(cleaned: str, *, alone: bool = True) -> str:
     words = _ARTICLE.sub("", collapsed)
     is_amount = alone and "§" not in cleaned and _TRAILING_ZEROS.fullmatch(words)
     return _TRAILING_ZEROS.sub(r"\1\2\3", words) if is_amount else words
-
-
-def _without_groups(number: re.Match[str]) -> str:
-    return ".".join(filter(None, (number[1].replace(".", ""), number[2])))
 
 
 def _plain(char: str) -> str:

@@ -29,8 +29,6 @@ window by window. Use less for a judge with 8,192 tokens if the script has one t
 
 @dataclass(frozen=True)
 class Unit:
-    """A context, or a part of a long one."""
-
     rank: int
     """Rank of the context, from 1."""
     text: str
@@ -41,8 +39,6 @@ class Unit:
 
 @dataclass(frozen=True)
 class ContextWindow:
-    """The contexts that a judge sees in one call."""
-
     units: tuple[Unit, ...]
 
     @property
@@ -52,7 +48,6 @@ class ContextWindow:
 
     @property
     def ranks(self) -> frozenset[int]:
-        """Ranks of its contexts."""
         return frozenset(unit.rank for unit in self.units)
 
 
@@ -67,7 +62,6 @@ class ContextReading:
 
     @property
     def units(self) -> tuple[Unit, ...]:
-        """The units of all windows, in rank order."""
         return tuple(unit for window in self.windows for unit in window.units)
 
     @property

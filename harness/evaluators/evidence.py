@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 import numpy as np
@@ -27,6 +26,7 @@ from harness.core.records import Context, Reference, Score
 from harness.core.scripts import UNSPACED
 from harness.evaluators.gold_ranks import why_passage, without_punctuation
 from harness.evaluators.judge_calls import judge_each
+from harness.evaluators.score_preconditions import CaseEvaluator
 from harness.extraction.text_windows import EMBEDDED_WHOLE, windows_of
 from harness.protocols import (
     EvaluationRuntime,
@@ -101,15 +101,7 @@ class EvidenceParams(Params):
     """Characters. A longer fact is a passage or a whole document: no sentence could cover it."""
 
 
-@dataclass(frozen=True)
-class _Match:
-    facts_covered: int
-    sentences_right: int
-
-
-class EvidenceEvaluator:
-    """Compares cited sentences with gold facts."""
-
+class EvidenceEvaluator(CaseEvaluator):
     def __init__(self, params: EvidenceParams, runtime: EvaluationRuntime) -> None:
         self._longest_fact = params.longest_fact
         self._runtime = runtime
@@ -126,11 +118,7 @@ class EvidenceEvaluator:
         return why_passage(facts.values(), self._longest_fact)
 
     async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
-        """Every measure of every case."""
         return await judge_each(cases, self._runtime, self._value)
-
-    def close(self) -> None:
-        """Nothing to close."""
 
     async def _value(self, case: ScoringInput, measure: Measure) -> tuple[float, str]:
         offered = case.prediction.evidence
@@ -142,10 +130,10 @@ class EvidenceEvaluator:
         facts = _facts(case.reference)
         if measure == _EVID:
             return await self._evid([each.text for each in offered], list(facts.values()))
-        found = _matched(offered, case.reference)
+        covered, right = _matched(offered, case.reference)
         if measure == _RECALL:
-            return found.facts_covered / len(facts), f"{found.facts_covered} of {len(facts)} facts"
-        return found.sentences_right / len(offered), f"{found.sentences_right} of {len(offered)} sentences"
+            return covered / len(facts), f"{covered} of {len(facts)} facts"
+        return right / len(offered), f"{right} of {len(offered)} sentences"
 
     async def _evid(self, offered: Sequence[str], gold: Sequence[str]) -> tuple[float, str]:
         ours, theirs = " ".join(offered), " ".join(gold)
@@ -167,7 +155,8 @@ def _facts(reference: Reference) -> Mapping[tuple[str, str], str]:
     return {(item.doc_id, item.fact): item.fact for item in reference.evidence if item.fact.strip()}
 
 
-def _matched(offered: Sequence[Context], reference: Reference) -> _Match:
+def _matched(offered: Sequence[Context], reference: Reference) -> tuple[int, int]:
+    """How many facts are covered, and how many sentences cover one."""
     sentences = [(frozenset(each.doc_ids), without_punctuation(each.text)) for each in offered]
     facts = [(doc_id, without_punctuation(fact)) for doc_id, fact in _facts(reference)]
     pairs = {
@@ -176,7 +165,7 @@ def _matched(offered: Sequence[Context], reference: Reference) -> _Match:
         for number, (doc_id, fact) in enumerate(facts)
         if (not doc_id or doc_id in documents) and _is_same(sentence, fact)
     }
-    return _Match(len({number for _, number in pairs}), len({place for place, _ in pairs}))
+    return len({number for _, number in pairs}), len({place for place, _ in pairs})
 
 
 def _is_same(sentence: str, fact: str) -> bool:
@@ -184,11 +173,8 @@ def _is_same(sentence: str, fact: str) -> bool:
         return bool(fact)
     match = SequenceMatcher(None, sentence, fact, autojunk=False).find_longest_match()
     enough = match.size >= _SHARED * min(len(sentence), len(fact))
-    return enough and _length(sentence[match.a : match.a + match.size]) >= _SHORTEST
-
-
-def _length(text: str) -> int:
-    return len(text) + 2 * len(_UNSPACED.findall(text))
+    shared = sentence[match.a : match.a + match.size]
+    return enough and len(shared) + 2 * len(_UNSPACED.findall(shared)) >= _SHORTEST
 
 
 SPEC = EvaluatorSpec(

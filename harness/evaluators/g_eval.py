@@ -20,16 +20,15 @@ abstains. An empty answer, and one without contexts, has 0.
 
 from collections.abc import Sequence
 from math import fsum
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from harness.core.errors import NoLogprobs
 from harness.core.records import Dimension
 from harness.evaluators.context_windows import LONGEST, ContextCharacters, reading_of
-from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, judged_measure
-from harness.evaluators.rag_eval.confidence import normalised
-from harness.evaluators.rag_eval.forms import Form, ask_score, form_messages
+from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, judged_measures
+from harness.evaluators.rag_eval.criteria import Criterion, Material, material
+from harness.evaluators.rag_eval.forms import ask_score, form_messages
 from harness.evaluators.rag_eval.grades import HIGHEST, LOWEST
-from harness.evaluators.rag_eval.prompts import Material, material
 from harness.llm_utils.answer_contract import Tag
 from harness.protocols import (
     EvaluationRuntime,
@@ -40,6 +39,7 @@ from harness.protocols import (
     PanelFigure,
     Params,
     ScoringInput,
+    Sides,
 )
 
 Metric = Literal["coherence", "consistency", "fluency", "relevance"]
@@ -48,8 +48,8 @@ _TASK = (
     "You will read a source document and a summary that was written from it. Rate the summary on one metric. "
     "Read the instructions with care, and look at them again while you rate."
 )
-_FORMS: dict[Metric, Form] = {
-    "coherence": Form(
+_FORMS: dict[Metric, Criterion] = {
+    "coherence": Criterion(
         "the quality of all sentences of the summary together. It should be well structured and lead from one "
         "sentence to the next, as one body of information about its topic.",
         (
@@ -58,7 +58,7 @@ _FORMS: dict[Metric, Form] = {
             f"Choose a score from {LOWEST} (lowest) to {HIGHEST} (highest) for coherence.",
         ),
     ),
-    "consistency": Form(
+    "consistency": Criterion(
         "the agreement of facts between summary and source. A consistent summary states only what the source "
         "implies, and nothing that was made up.",
         (
@@ -67,14 +67,14 @@ _FORMS: dict[Metric, Form] = {
             f"Choose a score from {LOWEST} to {HIGHEST} for consistency.",
         ),
     ),
-    "fluency": Form(
+    "fluency": Criterion(
         "the language of the summary: grammar, spelling, punctuation, choice of words and form of sentences.",
         (
             "Read the summary, and look for mistakes that make it hard to read.",
             f"Choose a score from {LOWEST} to {HIGHEST} for fluency.",
         ),
     ),
-    "relevance": Form(
+    "relevance": Criterion(
         "the choice of what matters. The summary should contain the important information of the source, without "
         "repetition and without what is not important.",
         (
@@ -87,24 +87,19 @@ _FORMS: dict[Metric, Form] = {
 }
 _FIGURE = PanelFigure("judged_g_eval", "G-Eval", "Scores of G-Eval as shares of the best score, by a judge model")
 _STANDS_FOR: dict[Metric, Dimension] = {"consistency": "faithfulness"}
-_OF = {
-    judged_measure(
-        f"g_eval_{name}",
-        f"{name} of the answer as a summary of its contexts (G-Eval)",
+_DESCRIBED: dict[Metric, tuple[str, Sides, dict[str, Any]]] = {
+    name: (
+        f"{name} of the answer as a summary of its contexts",
         frozenset({"answer", "contexts"}),
-        _FIGURE,
-        queries="all",
-        title=f"{name} (G-Eval)",
-        stands_for=_STANDS_FOR.get(name),
-    ): name
+        {"queries": "all", "title": f"{name} (G-Eval)", "stands_for": _STANDS_FOR.get(name)},
+    )
     for name in METRICS
 }
+_OF = {measure: name for name, measure in judged_measures("g_eval", "G-Eval", _FIGURE, _DESCRIBED).items()}
 MEASURES = tuple(_OF)
 
 
 class GEvalParams(Params):
-    """Parameters of `per_evaluator.g_eval`."""
-
     scores: Literal["weighted", "stated"] = "weighted"
     """`weighted` by the probabilities of the five numbers, if the judge's server gives any; `stated`: the number
     in the judge's reply.
@@ -122,7 +117,6 @@ class GEvalEvaluator(JudgedEvaluator):
         self._has_probabilities = params.scores == "weighted"
 
     async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
-        """No calls are shared."""
         return self._judgement
 
     async def _judgement(self, case: ScoringInput, measure: Measure) -> Judgement:
@@ -134,10 +128,9 @@ class GEvalEvaluator(JudgedEvaluator):
         score = max(scores) if name == "consistency" else reading.mean(scores)
         how = ", ".join(dict.fromkeys(how for _, how in found))
         said = "; ".join([f"{score:.3g} of {HIGHEST}, {how}", *texts[0].cuts])
-        return normalised(score), said, reading.share_read
+        return score / HIGHEST, said, reading.share_read
 
     async def _score(self, messages: Sequence[Message]) -> tuple[float, str]:
-        """The score, and how it was found."""
         judge, how = self._runtime.judge, "as stated"
         if self._has_probabilities and isinstance(judge, LogprobModel):
             numbers = [str(number) for number in range(LOWEST, HIGHEST + 1)]
@@ -154,7 +147,6 @@ class GEvalEvaluator(JudgedEvaluator):
 
 
 def g_eval_messages(name: Metric, texts: Material) -> list[Message]:
-    """The request for one score."""
     shown: dict[str, tuple[Tag, str]] = {
         "Source document": ("contexts", texts.contexts),
         "Summary": ("answer", texts.answer),

@@ -1,11 +1,24 @@
 """Ranks of the gold evidence in retrieved contexts, and metrics of them.
 
 ir_measures computes document metrics, `FoundFacts` fact metrics.
+
+Metrics with `compat` in their name are computed as MultiHop-RAG's script does (Tang and Yang 2024,
+`retrieval_evaluate.py`), for comparison with published tables:
+
+- Only spaces and line feeds are removed before a fact is searched; other white space counts.
+- `hits_compat@k` is 1 if *any* fact is in the first k contexts: a hit, not the share of facts found.
+- `map_compat@10` is not average precision: each fact found in the first 10 contexts adds 1/rank of the first
+  context that contains it, and the sum is divided by min(facts, 10). Two facts at ranks 1 and 2 give 0.75, where
+  average precision is 1. Two facts in one context at rank 1 give 1. With more than ten facts it can exceed 1.
+- A fact that the reference states twice counts twice in the divisor and once when found.
+
+Null queries are left out, as in the script.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import re
 import sys
 import unicodedata
@@ -13,8 +26,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from harness.core.errors import need
 from harness.core.records import Context, Evidence
+from harness.protocols import Measure, Sides
 
 if TYPE_CHECKING:
     from ir_measures import Measure as IrMeasure
@@ -24,16 +37,39 @@ Statistic = Literal["Hit", "Recall", "AllHit", "Precision", "Depth", "MRR", "MAP
 
 
 class Cut(NamedTuple):
-    """A statistic of the first `k` ranks."""
-
     statistic: Statistic
     k: int | None
     """None: of all ranks."""
 
     @property
     def name(self) -> str:
-        """Such as `Recall@10`, or `Recall`."""
         return self.statistic if self.k is None else f"{self.statistic}@{self.k}"
+
+
+SECTION = "Retrieval"
+READS: Sides = frozenset({"contexts", "reference"})
+COMPAT_MEASURES = {
+    Measure(
+        name=name,
+        summary=f"{summary}, as MultiHop-RAG's script computes it",
+        failure_value=0.0,
+        section=SECTION,
+        reads=READS,
+        binary=most is None,
+        range=None if most is None else (0.0, most),
+    ): cut
+    for name, cut, most, summary in (
+        ("hits_compat@4", Cut("Hit", 4), None, "share of queries with a gold fact in the first 4 contexts"),
+        ("hits_compat@10", Cut("Hit", 10), None, "share of queries with a gold fact in the first 10 contexts"),
+        ("mrr_compat@10", Cut("MRR", 10), 1.0, "1/rank of the first of 10 contexts with a gold fact"),
+        (
+            "map_compat@10",
+            Cut("MAP_compat", 10),
+            math.inf,
+            "sum of 1/rank over the gold facts found in 10 contexts, by their number",
+        ),
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -50,7 +86,6 @@ class FoundFacts:
     """The items found, in the order of `ranks`, if they are texts."""
 
     def within(self, k: int | None) -> int:
-        """Number of gold items in the first k ranks."""
         return len(self.ranks) if k is None else sum(rank <= k for rank in self.ranks)
 
     def value(self, cut: Cut) -> float:
@@ -66,14 +101,7 @@ class FoundFacts:
         return f"{self.within(k)} of {self.gold} gold {noun}s{where}{first}"
 
 
-def _reciprocal_rank(found: FoundFacts, k: int | None) -> float:
-    return 1 / found.ranks[0] if found.within(k) else 0.0
-
-
 def _map_compat(found: FoundFacts, k: int | None) -> float:
-    """The sum of 1/rank over the gold items found, divided by min(gold, k): see
-    `harness.evaluators.multihop_rag_compat`.
-    """
     within = found.ranks[: found.within(k)]
     return sum(1 / rank for rank in within) / min(found.gold, k or found.gold)
 
@@ -84,7 +112,7 @@ _VALUES: dict[Statistic, Callable[[FoundFacts, int | None], float]] = {
     "AllHit": lambda found, k: float(found.within(k) == found.gold),
     "Precision": lambda found, k: found.within(k) / found.depth if found.depth else 0.0,
     "Depth": lambda found, _: float(found.depth),
-    "MRR": _reciprocal_rank,
+    "MRR": lambda found, k: 1 / found.ranks[0] if found.within(k) else 0.0,
     "MAP_compat": _map_compat,
 }
 
@@ -107,7 +135,6 @@ class FactFinder:
         self._squeezed = functools.cache(squeezed)
 
     def find(self, facts: Iterable[str], texts: Sequence[str]) -> FoundFacts:
-        """Each distinct fact in the first text that contains it."""
         distinct = dict.fromkeys(map(self._squeezed, facts))
         squeezed = [self._squeezed(text) for text in texts]
         firsts = {
@@ -152,11 +179,6 @@ def why_passage(facts: Iterable[str], most: int) -> str:
     return f"a gold fact of {longest:,} characters: more than {most:,} is a passage" if longest > most else ""
 
 
-def require_ir_measures() -> None:
-    """MissingDependency if ir_measures is not installed."""
-    need("evaluator-retrieval", "ir_measures")
-
-
 def ir_values(rankings: Sequence[FoundFacts], cuts: Collection[Cut]) -> list[dict[Cut, float]]:
     """Each ranking's value of each cut, by ir_measures, all queries at once; {} for one without gold.
 
@@ -169,7 +191,10 @@ def ir_values(rankings: Sequence[FoundFacts], cuts: Collection[Cut]) -> list[dic
     # The library gets ranks instead of document ids, which may contain anything. Strictly decreasing scores
     # avoid ties, which its providers break differently.
     relevant = {str(number): _relevant(found) for number, found in enumerate(rankings) if found.gold}
-    run = {number: _scores(rankings[int(number)]) for number in relevant}
+    run = {
+        number: {str(rank): -float(rank) for rank in range(1, rankings[int(number)].depth + 1)}
+        for number in relevant
+    }
     values: list[dict[Cut, float]] = [{} for _ in rankings]
     # By name, because ir_measures would take the first that happens to be installed. trec_eval computes
     # everything except a reciprocal rank with a cutoff.
@@ -183,10 +208,6 @@ def ir_values(rankings: Sequence[FoundFacts], cuts: Collection[Cut]) -> list[dic
 def _relevant(found: FoundFacts) -> dict[str, int]:
     missed = (f"missed {number}" for number in range(found.gold - len(found.ranks)))
     return dict.fromkeys([*map(str, found.ranks), *missed], 1)
-
-
-def _scores(found: FoundFacts) -> dict[str, float]:
-    return {str(rank): -float(rank) for rank in range(1, found.depth + 1)}
 
 
 def _ir_measure(cut: Cut) -> IrMeasure:

@@ -2,29 +2,41 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import reduce
+from typing import Any, TypeVar
 
 from harness.core.errors import HarnessError, ModelUnavailable
-from harness.core.records import Reference, Score
-from harness.evaluators.score_preconditions import score_without_reading, why_not
+from harness.core.records import Score
+from harness.evaluators.score_preconditions import CaseEvaluator, score_without_reading
 from harness.evaluators.scores import failed, not_applicable, scored
-from harness.protocols import EvaluationRuntime, Measure, Panel, PanelFigure, RunFacts, ScoringInput, Sides
+from harness.protocols import EvaluationRuntime, Measure, Panel, PanelFigure, ScoringInput, Sides
+
+Name = TypeVar("Name", bound=str)
 
 
-def judged_measure(name: str, summary: str, reads: Sides, figure: PanelFigure, **more: Any) -> Measure:
-    """A metric between 0 and 1 for answerable queries, unless `more` says otherwise; shown in `figure`."""
-    given: dict[str, Any] = {"queries": "answerable", "range": (0.0, 1.0), **more}
-    return Measure(
-        name=name,
-        summary=summary,
-        failure_value=0.0,
-        section="Judged measures",
-        reads=reads,
-        panel=Panel(figure),
-        **given,
-    )
+def judged_measures(
+    prefix: str, paper: str, figure: PanelFigure, described: Mapping[Name, tuple[str, Sides, Mapping[str, Any]]]
+) -> dict[Name, Measure]:
+    """The metrics of an evaluator by name, without the prefix: each is described by its summary, what it reads and
+    further fields. They are between 0 and 1, for answerable queries, unless these say otherwise.
+    """
+    titles = {"_no_reference": ", no reference", "_cosine": " by cosine", "_published": ", as published", "_": " "}
+    found: dict[Name, Measure] = {}
+    for name, (summary, reads, more) in described.items():
+        title = reduce(lambda text, pair: text.replace(*pair), titles.items(), str(name))
+        given: dict[str, Any] = {"title": title, "queries": "answerable", "range": (0.0, 1.0), **more}
+        found[name] = Measure(
+            name=f"{prefix}_{name}",
+            summary=f"{summary} ({paper})",
+            failure_value=0.0,
+            section="Judged measures",
+            reads=reads,
+            panel=Panel(figure),
+            **given,
+        )
+    return found
 
 
 Judgement = tuple[float, str] | tuple[float, str, float]
@@ -36,7 +48,7 @@ class NotApplicable(Exception):
     """Raised by a judge function if there is nothing to judge; the message is the reason."""
 
 
-class JudgedEvaluator(ABC):
+class JudgedEvaluator(CaseEvaluator, ABC):
     """Base of evaluators that judge answers one by one: applies the preconditions of each metric, scores
     empty texts, and runs the rest concurrently within limits.
     """
@@ -47,7 +59,6 @@ class JudgedEvaluator(ABC):
     @abstractmethod
     async def begin(self, cases: Sequence[ScoringInput]) -> Judge:
         """The function that judges these cases, all of one run."""
-        ...
 
     def settled(self, case: ScoringInput, measure: Measure) -> Score | None:
         """The score that needs no judge; None if the judge must be asked."""
@@ -59,12 +70,7 @@ class JudgedEvaluator(ABC):
         """
         return cases
 
-    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
-        """See `harness.protocols.Evaluator`."""
-        return why_not(measure, reference, run)
-
     async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
-        """Every measure of every case; each judgement is charged and fails separately."""
         scores: list[Score] = []
         asked: list[ScoringInput] = []
         for case in cases:
@@ -74,9 +80,6 @@ class JudgedEvaluator(ABC):
                 asked.append(replace(case, measures=left))
         judge = await self.begin(asked)
         return scores + await judge_each(self.ordered(asked), self._runtime, judge)
-
-    def close(self) -> None:  # noqa: B027 - most have nothing to release
-        """Release everything; called once."""
 
 
 async def judge_each(cases: Sequence[ScoringInput], runtime: EvaluationRuntime, judge: Judge) -> list[Score]:

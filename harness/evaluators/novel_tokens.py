@@ -19,25 +19,14 @@ bare yes or no or has no content word, an answer that abstains. An empty answer 
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from typing import NamedTuple
 
-from harness.core.records import Reference, Score
+from harness.core.records import Score
 from harness.core.scripts import LETTER, UNSPACED, folded
 from harness.evaluators.answer_normalisation import without_citations
-from harness.evaluators.score_preconditions import score_without_reading, stated_answers, why_not
+from harness.evaluators.score_preconditions import CaseEvaluator, score_without_reading, stated_answers
 from harness.evaluators.scores import not_applicable, scored
-from harness.protocols import (
-    EvaluationRuntime,
-    EvaluatorSpec,
-    Measure,
-    Panel,
-    PanelFigure,
-    Params,
-    RunFacts,
-    ScoringInput,
-    Sides,
-)
+from harness.protocols import EvaluatorSpec, Measure, Panel, PanelFigure, Params, ScoringInput
 
 _WORD = re.compile(rf"[{UNSPACED}]|{LETTER}+(?:'{LETTER}+)?|\d+(?:[.,]\d+)*")
 _SAID_ANYWHERE = """
@@ -46,7 +35,6 @@ his she her which who whom will would can could may might should do does did no 
 these those such have has had into about over also more most other some any all each
 """
 _FUNCTION_WORDS = frozenset(_SAID_ANYWHERE.split())
-_READS: Sides = frozenset({"question", "answer", "reference"})
 _FIGURE = PanelFigure(
     "novel_tokens", "Words beyond the question", "Words of answer and reference beyond the question"
 )
@@ -60,7 +48,6 @@ class SharedWords(NamedTuple):
 
     @property
     def f1(self) -> float:
-        """The harmonic mean; 0 if nothing is shared."""
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 
@@ -91,7 +78,7 @@ def _measure(part: str, title: str) -> Measure:
         failure_value=0.0,
         title=f"{title} of new words",
         section="Words beyond the question",
-        reads=_READS,
+        reads=frozenset({"question", "answer", "reference"}),
         queries="worded",
         range=(0.0, 1.0),
         panel=Panel(_FIGURE, title),
@@ -102,26 +89,9 @@ F1, PRECISION, RECALL = _measure("f1", "F1"), _measure("precision", "precision")
 MEASURES = (F1, PRECISION, RECALL)
 
 
-class NovelTokensEvaluator:
-    """F1 of novel words, as an evaluator."""
-
-    def __init__(self, _params: Params, _runtime: EvaluationRuntime) -> None:
-        pass
-
-    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
-        """No generator, no reference answer, or a measure of another kind of query."""
-        return why_not(measure, reference, run)
-
-    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
-        """Every measure of every case."""
-        return [
-            score_without_reading(case, measure) or _score(case, measure)
-            for case in cases
-            for measure in case.measures
-        ]
-
-    def close(self) -> None:
-        pass
+class NovelTokensEvaluator(CaseEvaluator):
+    def scores(self, case: ScoringInput) -> list[Score]:
+        return [score_without_reading(case, measure) or _score(case, measure) for measure in case.measures]
 
 
 def _score(case: ScoringInput, measure: Measure) -> Score:

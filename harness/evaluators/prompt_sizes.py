@@ -16,8 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from harness.core.records import Context, Evidence
-from harness.evaluators.gold_ranks import FactFinder, FoundFacts, end_of, without_punctuation
-from harness.evaluators.multihop_rag_compat import READS, SECTION
+from harness.evaluators.gold_ranks import READS, SECTION, FactFinder, FoundFacts, end_of, without_punctuation
 from harness.llm_utils.answer_contract import BETWEEN, numbered_contexts
 from harness.protocols import Measure, Panel, PanelFigure
 
@@ -86,8 +85,6 @@ def answer_measure(size: int) -> Measure:
 
 
 class Seen(NamedTuple):
-    """The contexts that the generator saw."""
-
     texts: tuple[str, ...]
     """Of the contexts, in rank order."""
     starts: tuple[int, ...]
@@ -97,7 +94,6 @@ class Seen(NamedTuple):
 
 
 def prompt_contexts(contexts: Iterable[Context]) -> Seen:
-    """The contexts as in the prompt."""
     texts = tuple(context.text.strip() for context in contexts)
     numbered = numbered_contexts(texts)
     starts, at = [], 0

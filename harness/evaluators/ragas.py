@@ -69,9 +69,9 @@ from pydantic import Field
 
 from harness.core.errors import MissingDependency, install
 from harness.core.records import Score
-from harness.evaluators.context_windows import LONGEST, ContextCharacters, ContextReading, reading_of
-from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, judged_measure
-from harness.evaluators.ragas_metrics.judge_questions import ON_REQUEST, Asking, RagasMetric, RagasRow
+from harness.evaluators.context_windows import LONGEST, ContextCharacters, reading_of
+from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, judged_measures
+from harness.evaluators.ragas_metrics import ON_REQUEST, Asking, RagasMetric, RagasRow
 from harness.evaluators.score_preconditions import reference_answer, score_without_reading
 from harness.evaluators.scores import scored
 from harness.protocols import (
@@ -92,70 +92,52 @@ RAGAS_VERSION = "0.4.3"
 _FIGURE = PanelFigure("judged_ragas", "RAGAS", "Scores of RAGAS, by a judge model and its embedder")
 
 
-def _measure(name: RagasMetric, summary: str, reads: Sides, **more: Any) -> Measure:
-    title = name.replace("_no_reference", ", no reference").replace("_", " ")
-    return judged_measure(f"ragas_{name}", f"{summary} (RAGAS)", reads, _FIGURE, title=title, **more)
-
-
 _CONTEXTS, _ANSWER = frozenset[Side]({"contexts"}), frozenset[Side]({"answer"})
 _REFERENCE, _QUESTION = frozenset[Side]({"reference"}), frozenset[Side]({"question"})
-_MEASURES: dict[RagasMetric, Measure] = {
-    "context_precision_no_reference": _measure(
-        "context_precision_no_reference",
+_DESCRIBED: dict[RagasMetric, tuple[str, Sides, dict[str, Any]]] = {
+    "context_precision_no_reference": (
         "precision of context ranking, usefulness judged by the answer",
         _QUESTION | _ANSWER | _CONTEXTS,
+        {},
     ),
-    "context_precision": _measure(
-        "context_precision",
+    "context_precision": (
         "precision of context ranking, usefulness judged by the reference",
         _QUESTION | _REFERENCE | _CONTEXTS,
+        {},
     ),
-    "context_recall": _measure(
-        "context_recall", "share of the reference that the contexts state", _QUESTION | _REFERENCE | _CONTEXTS
-    ),
-    "faithfulness": _measure(
-        "faithfulness",
+    "context_recall": ("share of the reference that the contexts state", _QUESTION | _REFERENCE | _CONTEXTS, {}),
+    "faithfulness": (
         "share of the answer's statements that the contexts imply",
         _QUESTION | _ANSWER | _CONTEXTS,
-        queries="all",
-        stands_for="faithfulness",
+        {"queries": "all", "stands_for": "faithfulness"},
     ),
-    "factual_correctness": _measure(
-        "factual_correctness",
+    "factual_correctness": (
         "F1 of the claims of answer and reference",
         _ANSWER | _REFERENCE,
-        stands_for="factual_correctness",
+        {"stands_for": "factual_correctness"},
     ),
-    "answer_correctness": _measure(
-        "answer_correctness",
+    "answer_correctness": (
         "F1 of the statements of answer and reference, and the cosine of the two",
         _QUESTION | _ANSWER | _REFERENCE,
-        stands_for="factual_correctness",
+        {"stands_for": "factual_correctness"},
     ),
-    "coverage": _measure(
-        "coverage", "share of the reference's claims that the answer implies", _ANSWER | _REFERENCE
-    ),
-    "response_relevancy": _measure(
-        "response_relevancy",
+    "coverage": ("share of the reference's claims that the answer implies", _ANSWER | _REFERENCE, {}),
+    "response_relevancy": (
         "cosine of the question and a question generated from the answer",
         _QUESTION | _ANSWER,
-        queries="all",
-        range=(-1.0, 1.0),
-        stands_for="response_relevancy",
+        {"queries": "all", "range": (-1.0, 1.0), "stands_for": "response_relevancy"},
     ),
-    "context_relevance": _measure(
-        "context_relevance",
+    "context_relevance": (
         "relevance of the contexts to the question",
         _QUESTION | _CONTEXTS,
-        stands_for="context_relevancy",
+        {"stands_for": "context_relevancy"},
     ),
 }
+_MEASURES = judged_measures("ragas", "RAGAS", _FIGURE, _DESCRIBED)
 _NAMES = {measure: name for name, measure in _MEASURES.items()}
 
 
 class RagasParams(Params):
-    """Parameters of `per_evaluator.ragas`."""
-
     metrics: tuple[RagasMetric, ...] = Field(
         tuple(name for name in get_args(RagasMetric) if name not in ON_REQUEST), min_length=1
     )
@@ -168,8 +150,6 @@ class RagasParams(Params):
 
 
 class RagasEvaluator(JudgedEvaluator):
-    """The metrics of the table above."""
-
     def __init__(self, params: RagasParams, runtime: EvaluationRuntime) -> None:
         check_ragas(params)
         super().__init__(runtime)
@@ -179,7 +159,6 @@ class RagasEvaluator(JudgedEvaluator):
         self._asking = Asking(runtime.judge, embedder, params.strictness, params.constrained)
 
     async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
-        """Judgements are independent."""
         return self._judge
 
     def settled(self, case: ScoringInput, measure: Measure) -> Score | None:
@@ -201,13 +180,16 @@ class RagasEvaluator(JudgedEvaluator):
         # Without contexts one call is enough, however many windows they would fill.
         contexts = case.prediction.contexts if "contexts" in measure.reads else ()
         reading = reading_of(contexts, self._longest)
-        value, explanation = await self._ragas.score(_NAMES[measure], _row(case, reading))
+        row = RagasRow(
+            question=case.query.text,
+            answer=case.prediction.answer or "",
+            contexts=tuple(unit.text for unit in reading.units),
+            reference=reference_answer(case.reference),
+            windows=tuple(window.text for window in reading.windows),
+            ranks=tuple(unit.rank for unit in reading.units),
+        )
+        value, explanation = await self._ragas.score(_NAMES[measure], row)
         return (value, explanation, reading.share_read) if "contexts" in measure.reads else (value, explanation)
-
-
-def measures(params: RagasParams) -> tuple[Measure, ...]:
-    """The selected metrics in the order of the table above."""
-    return tuple(measure for name, measure in _MEASURES.items() if name in params.metrics)
 
 
 def load_ragas() -> "type[Ragas]":
@@ -233,19 +215,8 @@ SPEC = EvaluatorSpec(
     version="7",
     summary="RAGAS 0.4.3: context precision, recall, relevance; faithfulness, correctness, relevancy (by a judge)",
     params=RagasParams,
-    measures=measures,
+    measures=lambda params: tuple(measure for name, measure in _MEASURES.items() if name in params.metrics),
     build=RagasEvaluator,
     roles=frozenset({"judge", "judge_embedder"}),
     preflight=check_ragas,
 )
-
-
-def _row(case: ScoringInput, reading: ContextReading) -> RagasRow:
-    return RagasRow(
-        question=case.query.text,
-        answer=case.prediction.answer or "",
-        contexts=tuple(unit.text for unit in reading.units),
-        reference=reference_answer(case.reference),
-        windows=tuple(window.text for window in reading.windows),
-        ranks=tuple(unit.rank for unit in reading.units),
-    )

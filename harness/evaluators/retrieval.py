@@ -13,7 +13,7 @@ fact, and a fact that a chunk border cuts is not found.
 `sizes` (`harness.evaluators.prompt_sizes`). *Evidence found* is the recall of facts within `evidence_within`
 characters, the same for every system; `context_characters` is the length of the contexts.
 
-*compat*: see `harness.evaluators.multihop_rag_compat`.
+*compat*: see `harness.evaluators.gold_ranks`.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
+from harness.core.errors import need
 from harness.core.records import Reference, Score
-from harness.evaluators import multihop_rag_compat
 from harness.evaluators.answer_normalisation import is_verdict
 from harness.evaluators.gold_ranks import (
+    COMPAT_MEASURES,
+    READS,
+    SECTION,
     Cut,
     FactFinder,
     FoundFacts,
     Statistic,
     find_documents,
     ir_values,
-    require_ir_measures,
     why_passage,
     without_punctuation,
 )
-from harness.evaluators.multihop_rag_compat import READS, SECTION
 from harness.evaluators.prompt_sizes import (
     CHARACTERS,
     Kind,
@@ -53,7 +54,7 @@ from harness.evaluators.prompt_sizes import (
     size_measure,
 )
 from harness.evaluators.run_scoring import NAMES_EVIDENCE, NO_CONTEXTS
-from harness.evaluators.score_preconditions import is_null, stated_answers
+from harness.evaluators.score_preconditions import CaseEvaluator, is_null, stated_answers
 from harness.evaluators.scores import not_applicable, scored
 from harness.protocols import (
     EvaluationRuntime,
@@ -143,8 +144,6 @@ class RetrievalParams(Params):
 
 @dataclass(frozen=True)
 class Rule:
-    """How a measure is computed."""
-
     measure: Measure
     level: Level
     cut: Cut
@@ -157,7 +156,7 @@ def rules(params: RetrievalParams) -> tuple[Rule, ...]:
         Rule(_NAMED, "document", Cut("Depth", None)),
         *(_rule("fact", cut) for cut in _cuts("fact", params.ks)),
         *_size_rules(params),
-        *(Rule(measure, "compat", cut) for measure, cut in multihop_rag_compat.MEASURES.items()),
+        *(Rule(measure, "compat", cut) for measure, cut in COMPAT_MEASURES.items()),
     )
 
 
@@ -222,11 +221,9 @@ def _panel(level: Level, cut: Cut) -> Panel | None:
     return Panel(_RANKING, cut.name, row=f"{level}s")
 
 
-class RetrievalEvaluator:
-    """Ranks of the evidence in the contexts."""
-
+class RetrievalEvaluator(CaseEvaluator):
     def __init__(self, params: RetrievalParams, _runtime: EvaluationRuntime) -> None:
-        require_ir_measures()
+        need("evaluator-retrieval", "ir_measures")
         self._longest_fact = params.longest_fact
         self._rules = {rule.measure.name: rule for rule in rules(params)}
         documents = (rule.cut for rule in self._rules.values() if rule.level == "document")
@@ -261,10 +258,10 @@ class RetrievalEvaluator:
         return [one for one in written if _SHORTEST_ANSWER <= len(without_punctuation(one)) <= self._longest_fact]
 
     async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
-        """Every measure of every case."""
         documents = [find_documents(case.prediction.contexts, case.reference.evidence) for case in cases]
         by_ir = ir_values(documents, self._ir_cuts)
-        facts, as_script = FactFinder(without_punctuation), multihop_rag_compat.CompatFinder()
+        facts = FactFinder(without_punctuation)
+        as_script = FactFinder(lambda text: text.replace(" ", "").replace("\n", ""))
         scores: list[Score] = []
         for case, found, values in zip(cases, documents, by_ir, strict=True):
             contexts, gold = case.prediction.contexts, _facts(case.reference)
@@ -273,7 +270,7 @@ class RetrievalEvaluator:
             levels: dict[Level, FoundFacts] = {
                 "document": found,
                 "fact": by_fact,
-                "compat": as_script.find(gold, texts),
+                "compat": replace(as_script.find(gold, texts), gold=len(gold)),
                 "document_within": documents_within(contexts, case.reference.evidence, what),
                 "fact_within": facts_within(by_fact, what),
                 "answer_within": answers_within([] if gold else self._findable(case.reference), what),
@@ -291,9 +288,6 @@ class RetrievalEvaluator:
             return not_applicable(case, measure, "no context names a document")
         value = by_ir[cut] if rule.level == "document" and cut in by_ir else found.value(cut)
         return scored(case, measure, value, _explained(rule, found, "document" if document else "fact"))
-
-    def close(self) -> None:
-        """Nothing to close."""
 
 
 def _explained(rule: Rule, found: FoundFacts, noun: str) -> str:
@@ -313,16 +307,12 @@ def _facts(reference: Reference) -> list[str]:
     return [item.fact for item in reference.evidence if item.fact.strip()]
 
 
-def _measures(params: RetrievalParams) -> tuple[Measure, ...]:
-    return tuple(rule.measure for rule in rules(params))
-
-
 SPEC = EvaluatorSpec(
     name="retrieval",
     version="7",
     summary="retrieval of the evidence, by document and by fact (no model call)",
     params=RetrievalParams,
-    measures=_measures,
+    measures=lambda params: tuple(rule.measure for rule in rules(params)),
     build=RetrievalEvaluator,
-    preflight=lambda _params: require_ir_measures(),
+    preflight=lambda _params: need("evaluator-retrieval", "ir_measures"),
 )

@@ -10,22 +10,11 @@ words count.
 Not applicable: no reference, a null query, an answer that abstains. An empty answer scores 0.
 """
 
-from collections.abc import Sequence
-
-from harness.core.records import Reference, Score
-from harness.evaluators.score_preconditions import score_without_reading, stated_answers, why_not
+from harness.core.records import Score
+from harness.evaluators.score_preconditions import CaseEvaluator, score_without_reading, stated_answers
 from harness.evaluators.scores import scored
 from harness.evaluators.support import common_subsequence, words_of
-from harness.protocols import (
-    EvaluationRuntime,
-    EvaluatorSpec,
-    Measure,
-    Panel,
-    PanelFigure,
-    Params,
-    RunFacts,
-    ScoringInput,
-)
+from harness.protocols import EvaluatorSpec, Measure, Panel, PanelFigure, Params, ScoringInput
 
 ROUGE_L = Measure(
     name="rouge_l",
@@ -48,30 +37,13 @@ def rouge_l(answer: str, reference: str) -> float:
     return 2 * common_subsequence(said, wanted) / (len(said) + len(wanted))
 
 
-class RougeEvaluator:
-    """ROUGE-L as an evaluator."""
-
-    def __init__(self, _params: Params, _runtime: EvaluationRuntime) -> None:
-        """It needs neither."""
-
-    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
-        """No generator, no reference answer, or a null query."""
-        return why_not(measure, reference, run)
-
-    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
-        """The best reference of every case."""
-        return [_score(case) for case in cases if case.measures]
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
-def _score(case: ScoringInput) -> Score:
-    if known := score_without_reading(case, ROUGE_L):
-        return known
-    answers = stated_answers(case.reference)
-    value = max(rouge_l(case.prediction.answer or "", reference) for reference in answers)
-    return scored(case, ROUGE_L, value, f"the nearest of {len(answers)} reference answers")
+class RougeEvaluator(CaseEvaluator):
+    def scores(self, case: ScoringInput) -> list[Score]:
+        if known := score_without_reading(case, ROUGE_L):
+            return [known]
+        answers = stated_answers(case.reference)
+        value = max(rouge_l(case.prediction.answer or "", reference) for reference in answers)
+        return [scored(case, ROUGE_L, value, f"the nearest of {len(answers)} reference answers")]
 
 
 SPEC = EvaluatorSpec(

@@ -108,7 +108,6 @@ class RunAnswers:
 
     @cached_property
     def _outlines(self) -> "dict[RecordKey, _Outline]":
-        """The outlines of the latest records."""
         outlines: dict[RecordKey, _Outline] = {}
         for place, record in self._run.iter_placed_records():
             key = record.query_id, record.repeat
@@ -118,8 +117,6 @@ class RunAnswers:
 
 
 class _Outline(NamedTuple):
-    """The position of a record, and the fields that it has."""
-
     attempt: int
     place: int
     is_answered: bool

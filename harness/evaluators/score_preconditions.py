@@ -1,12 +1,32 @@
 """The texts that a metric reads, and its score if one of them is missing or empty."""
 
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
 
 from harness.core.records import Reference, Score
 from harness.evaluators.answer_normalisation import abstains, canonical, is_verdict, normalise
 from harness.evaluators.run_scoring import NO_CONTEXTS, NO_GENERATOR, NO_REFERENCE
 from harness.evaluators.scores import not_applicable, scored
-from harness.protocols import Measure, RunFacts, ScoringInput
+from harness.protocols import EvaluationRuntime, Measure, Params, RunFacts, ScoringInput
+
+
+class CaseEvaluator:
+    """Base of evaluators that score each case alone, without a model: override `scores`."""
+
+    def __init__(self, params: Params, runtime: EvaluationRuntime) -> None:
+        """Neither is needed."""
+
+    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
+        return why_not(measure, reference, run)
+
+    def scores(self, case: ScoringInput) -> Iterable[Score]:
+        """Every measure of the case."""
+        raise NotImplementedError
+
+    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
+        return [score for case in cases for score in self.scores(case)]
+
+    def close(self) -> None:
+        """Nothing to close."""
 
 
 def why_not(measure: Measure, reference: Reference, run: RunFacts) -> str:
@@ -21,7 +41,6 @@ def why_not(measure: Measure, reference: Reference, run: RunFacts) -> str:
 
 
 def _of_another_kind(measure: Measure, reference: Reference) -> str:
-    """The kind of the query, if the metric is about another kind."""
     if measure.queries in {"answerable", "worded"} and is_null(reference):
         return "the query is a null query"
     if measure.queries == "worded" and is_only_verdict(reference):
@@ -59,13 +78,7 @@ def reference_answer(reference: Reference) -> str:
 
 def is_null(reference: Reference) -> bool:
     """Whether the right answer to this query is that there is none."""
-    return _say_nothing(reference.answers)
-
-
-@lru_cache(maxsize=4096)
-def _say_nothing(reference_answers: tuple[str, ...]) -> bool:
-    # Cached, because a report checks the same references for every run.
-    answers = _non_blank(reference_answers)
+    answers = stated_answers(reference)
     return bool(answers) and all(map(abstains, answers))
 
 
@@ -76,9 +89,4 @@ def is_only_verdict(reference: Reference) -> bool:
 
 
 def stated_answers(reference: Reference) -> list[str]:
-    """The reference answers that are not blank."""
-    return _non_blank(reference.answers)
-
-
-def _non_blank(answers: tuple[str, ...]) -> list[str]:
-    return [answer for answer in answers if canonical(answer)]
+    return [answer for answer in reference.answers if canonical(answer)]

@@ -23,22 +23,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from harness.core.records import Reference, Score
+from harness.core.records import Score
 from harness.core.scripts import LETTER_OR_DIGIT, UNSPACED, folded
 from harness.evaluators.answer_normalisation import without_citations
 from harness.evaluators.novel_tokens import content_words
-from harness.evaluators.score_preconditions import score_without_reading, why_not
+from harness.evaluators.score_preconditions import CaseEvaluator, score_without_reading
 from harness.evaluators.scores import not_applicable, scored
-from harness.protocols import (
-    EvaluationRuntime,
-    EvaluatorSpec,
-    Measure,
-    Panel,
-    PanelFigure,
-    Params,
-    RunFacts,
-    ScoringInput,
-)
+from harness.protocols import EvaluatorSpec, Measure, Panel, PanelFigure, Params, ScoringInput
 
 _WORD = re.compile(rf"[{UNSPACED}]|{LETTER_OR_DIGIT}+(?:'{LETTER_OR_DIGIT}+)?")
 _FIGURE = PanelFigure(
@@ -62,7 +53,7 @@ def support_of(answer: str, contexts: Sequence[str]) -> Support | None:
         return None
     known = set(content_words(text))
     plain, found = words_of(answer), words_of(text)
-    pairs, known_pairs = list(_pairs(plain)), set(_pairs(found))
+    pairs, known_pairs = list(itertools.pairwise(plain)), set(itertools.pairwise(found))
     return Support(
         words=sum(word in known for word in said) / len(said),
         bigrams=sum(pair in known_pairs for pair in pairs) / len(pairs) if pairs else float(plain[0] in found),
@@ -87,10 +78,6 @@ def common_subsequence(one: Sequence[str], other: Sequence[str]) -> int:
 def words_of(text: str) -> list[str]:
     """Words and numbers in lower case, without citations."""
     return _WORD.findall(folded(without_citations(text)).replace("\u2019", "'").casefold())
-
-
-def _pairs(words: Sequence[str]) -> itertools.pairwise[tuple[str, str]]:
-    return itertools.pairwise(words)
 
 
 def _measure(part: str, title: str, summary: str) -> Measure:
@@ -127,34 +114,17 @@ EXACT = replace(
 MEASURES = (WORDS, BIGRAMS, ROUGE_L, EXACT)
 
 
-class SupportEvaluator:
-    """Scores the support of answers by their contexts."""
-
-    def __init__(self, _params: Params, _runtime: EvaluationRuntime) -> None:
-        """It needs neither."""
-
-    def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
-        """No generator, no contexts, or a null query."""
-        return why_not(measure, reference, run)
-
-    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
-        """Every measure of every case."""
-        return [score for case in cases for score in _scores(case)]
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
-def _scores(case: ScoringInput) -> list[Score]:
-    known = [score_without_reading(case, measure) for measure in case.measures]
-    if all(known):
-        return [score for score in known if score]
-    found = support_of(case.prediction.answer or "", [context.text for context in case.prediction.contexts])
-    if found is None:
-        return [not_applicable(case, measure, "the answer has no content word") for measure in case.measures]
-    values = dict(zip((one.name for one in MEASURES), found, strict=True))
-    said = f"words {found.words:.2f}, pairs {found.bigrams:.2f}, ROUGE-L {found.rouge_l:.2f}"
-    return [scored(case, measure, values[measure.name], said) for measure in case.measures]
+class SupportEvaluator(CaseEvaluator):
+    def scores(self, case: ScoringInput) -> list[Score]:
+        known = [score_without_reading(case, measure) for measure in case.measures]
+        if all(known):
+            return [score for score in known if score]
+        found = support_of(case.prediction.answer or "", [context.text for context in case.prediction.contexts])
+        if found is None:
+            return [not_applicable(case, measure, "the answer has no content word") for measure in case.measures]
+        values = dict(zip((one.name for one in MEASURES), found, strict=True))
+        said = f"words {found.words:.2f}, pairs {found.bigrams:.2f}, ROUGE-L {found.rouge_l:.2f}"
+        return [scored(case, measure, values[measure.name], said) for measure in case.measures]
 
 
 SPEC = EvaluatorSpec(

@@ -34,11 +34,8 @@ _SCRIPTED_ANSWER = re.compile(r'The answer to the question is "([^"\n]*)"')
 def squad_form(text: str) -> str:
     """The form in which SQuAD compares answers; empty where only punctuation and articles were there."""
     composed = folded(text).lower()
-    return " ".join(_ARTICLES.sub(" ", "".join(char for char in composed if not _is_punctuation(char))).split())
-
-
-def _is_punctuation(char: str) -> bool:
-    return char in string.punctuation or unicodedata.category(char)[0] == "P"
+    kept = (char for char in composed if char not in string.punctuation and unicodedata.category(char)[0] != "P")
+    return " ".join(_ARTICLES.sub(" ", "".join(kept)).split())
 
 
 def exact_match(answer: str, references: Sequence[str]) -> bool:
@@ -53,8 +50,10 @@ def token_f1(answer: str, references: Sequence[str]) -> float:
     """
     if not answer.strip():
         return 0.0
-    found = Counter(_tokens(squad_form(answer)))
-    return max((_f1(found, Counter(_tokens(squad_form(reference)))) for reference in references), default=0.0)
+    found = Counter(_TOKEN.findall(squad_form(answer)))
+    return max(
+        (_f1(found, Counter(_TOKEN.findall(squad_form(reference)))) for reference in references), default=0.0
+    )
 
 
 def contains(answer: str, references: Sequence[str]) -> bool:
@@ -90,10 +89,6 @@ def shared_words(answer: str, references: Sequence[str]) -> frozenset[str]:
     return frozenset(words).intersection(word for reference in references for word in reference.lower().split())
 
 
-def _tokens(form: str) -> list[str]:
-    return _TOKEN.findall(form)
-
-
 def _f1(one: Counter[str], other: Counter[str]) -> float:
     if not (one and other):
         return float(one == other)
@@ -103,7 +98,7 @@ def _f1(one: Counter[str], other: Counter[str]) -> float:
 def _run(text: str, *, dates: bool) -> str:
     """The tokens with a space before and after each, so that a run of tokens is a substring."""
     form = normalise(text, dates=dates, alone=False)
-    return f" {' '.join(_tokens(form) or [form])} "
+    return f" {' '.join(_TOKEN.findall(form) or [form])} "
 
 
 def _verdict(answer: str) -> str | None:

@@ -26,8 +26,6 @@ _FEWEST_WORDS = 4
 
 
 class TextContent(NamedTuple):
-    """The content of a text: sentences to extract from, and existing triplets."""
-
     texts: tuple[str, ...]
     """Texts to extract from."""
     triplets: tuple[Triplet, ...] = ()

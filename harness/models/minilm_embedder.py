@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,19 @@ def check_minilm() -> None:
     need("provider-minilm", "onnxruntime", "tokenizers")
 
 
+def minilm_session(threads: int) -> tuple[Any, Any]:
+    """The model as a session of onnxruntime that computes with so many threads, and its tokenizer."""
+    check_minilm()
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    weights = str(fetch(MINILM_ONNX))
+    session = onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+    return session, Tokenizer.from_file(str(fetch(MINILM_TOKENIZER)))
+
+
 class MiniLM:
     """all-MiniLM-L6-v2 on onnxruntime: mean pooling over tokens, unit length (Reimers and Gurevych, 2019).
 
@@ -36,16 +49,7 @@ class MiniLM:
     """
 
     def __init__(self, threads: int | None = None) -> None:
-        check_minilm()
-        import onnxruntime
-        from tokenizers import Tokenizer
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads or usable_cores()
-        self._session = onnxruntime.InferenceSession(
-            str(fetch(MINILM_ONNX)), options, providers=["CPUExecutionProvider"]
-        )
-        self._tokenizer = Tokenizer.from_file(str(fetch(MINILM_TOKENIZER)))
+        self._session, self._tokenizer = minilm_session(threads or usable_cores())
         self._tokenizer.enable_truncation(MINILM_MAX_TOKENS)
         self._tokenizer.enable_padding()
 

@@ -19,7 +19,7 @@ from typing import Any
 from model_server import served
 
 from harness.evaluators.ragas import RagasParams
-from harness.evaluators.ragas_metrics.judge_questions import RagasMetric, RagasRow
+from harness.evaluators.ragas_metrics import RagasMetric, RagasRow
 
 
 def main() -> None:

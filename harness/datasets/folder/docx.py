@@ -6,7 +6,6 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping, Set
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from harness.datasets.folder.formulas import superscript
 from harness.datasets.folder.text_cleanup import (
     LONGEST_CELL,
     LONGEST_REPEATED,
@@ -14,6 +13,7 @@ from harness.datasets.folder.text_cleanup import (
     ReadText,
     heading,
     no_heading,
+    superscript,
     table_text,
 )
 
@@ -82,7 +82,6 @@ def _has_text(element: Any) -> bool:
 
 
 def _left_out(document: WordDocument, hidden: int) -> dict[str, int]:
-    """How many texts are not read."""
     counts = {"hidden texts of Word files": hidden}
     for kind, part in _parts(document, {"header", "footer", "comments"}):
         said = sum(map(_has_text, part if kind == "comments" else [part]))
@@ -128,8 +127,6 @@ def _heading_levels(document: WordDocument) -> dict[str, int]:
 
 
 class _Reading:
-    """Reads the elements of a document."""
-
     def __init__(self, levels: Mapping[str, int], notes: Mapping[str, Any]) -> None:
         self.hidden = 0
         self._levels = levels
@@ -142,8 +139,7 @@ class _Reading:
         for child in parent:
             if child.tag == f"{_W}p":
                 text = "".join(self._inline(child)).strip()
-                style = child.find(f"{_W}pPr/{_W}pStyle")
-                level = self._levels.get(style.get(f"{_W}val")) if style is not None else None
+                level = self._levels.get(_value(child, "pPr", "pStyle") or "")
                 if text:
                     yield level, no_heading(text) if level is None else text
             elif child.tag == f"{_W}tbl":
@@ -158,7 +154,6 @@ class _Reading:
             yield from self._notes_of_last()
 
     def _notes_of_last(self) -> Iterator[tuple[None, str]]:
-        """The notes that the last block refers to."""
         while self._referenced:
             number, note = self._referenced.pop(0)
             if text := " ".join("".join(self._inline(note)).split()):
@@ -171,14 +166,12 @@ class _Reading:
         for row in _children(table, "tr"):
             texts, column = [], 0
             for cell in _children(row, "tc"):
-                merged = cell.find(f"{_W}tcPr/{_W}vMerge")
                 text = " ".join("".join(self._inline(cell)).split())
-                if merged is not None and merged.get(f"{_W}val") != "restart":
+                if _value(cell, "tcPr", "vMerge") not in {None, "restart"}:
                     text = text or above.get(column, "")
                 above[column] = text if len(text) <= LONGEST_REPEATED else ""
                 texts.append(text)
-                wide = cell.find(f"{_W}tcPr/{_W}gridSpan")
-                column += int(wide.get(f"{_W}val", "1")) if wide is not None else 1
+                column += int(_value(cell, "tcPr", "gridSpan") or 1)
             rows.append(texts)
         look = table.find(f"{_W}tblPr/{_W}tblLook")
         is_headed = table.find(f"{_W}tr/{_W}trPr/{_W}tblHeader") is not None or (
@@ -198,9 +191,11 @@ class _Reading:
                 if note is not None:
                     self._n_notes += 1
                     self._referenced.append((self._n_notes, note))  # Without a mark here: quotes have none.
-            elif child.tag == f"{_W}r" and _is_hidden(child):
+            elif child.tag == f"{_W}r" and _value(child, "rPr", "vanish", default="true") in _ON:
                 self.hidden += _has_text(child)
-            elif child.tag == f"{_M}sup" or (child.tag == f"{_W}r" and _is_raised(child)):
+            elif child.tag == f"{_M}sup" or (
+                child.tag == f"{_W}r" and _value(child, "rPr", "vertAlign") == "superscript"
+            ):
                 yield superscript("".join(self._inline(child)))
             elif child.tag not in _AWAY and isinstance(child.tag, str):
                 if child.tag == f"{_W}p":  # In a cell, or in a text box within a paragraph.
@@ -229,11 +224,7 @@ def _is_layout(table: Any) -> bool:
     )
 
 
-def _is_raised(run: Any) -> bool:
-    mark = run.find(f"{_W}rPr/{_W}vertAlign")
-    return mark is not None and mark.get(f"{_W}val") == "superscript"
-
-
-def _is_hidden(run: Any) -> bool:
-    mark = run.find(f"{_W}rPr/{_W}vanish")
-    return mark is not None and mark.get(f"{_W}val", "true") in _ON
+def _value(element: Any, *path: str, default: str = "") -> str | None:
+    """The value of a mark of an element, `default` for a mark without one; None without the mark."""
+    mark = element.find("/".join(f"{_W}{name}" for name in path))
+    return None if mark is None else str(mark.get(f"{_W}val", default))

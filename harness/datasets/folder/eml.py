@@ -13,9 +13,8 @@ from email.message import EmailMessage, MIMEPart
 from pathlib import PurePosixPath
 from typing import BinaryIO
 
-from harness.datasets.folder.file_listing import shown_text
+from harness.datasets.folder.file_listing import IgnoreRules, shown_text
 from harness.datasets.folder.html import read_html
-from harness.datasets.folder.ignore_rules import IgnoreRules
 from harness.datasets.folder.text_cleanup import NoDocument, ReadText, no_heading, one_line
 
 _HEADERS = ("From", "To", "Cc", "Date", "Subject")

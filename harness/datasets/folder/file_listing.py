@@ -1,15 +1,131 @@
-"""Lists the files of a folder; the list is the same for the same files on every machine."""
+"""Lists the files of a folder, the same on every machine, without hidden files, those that an ignore file names,
+and those that look like a secret.
+"""
+
+from __future__ import annotations
 
 import os
+import re
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from harness.core.bounded_files import open_plain
-from harness.core.errors import DataError
+from harness.core.bounded_files import open_plain, read_plain
+from harness.core.errors import ConfigError, DataError
 from harness.core.sanitize import visible
-from harness.datasets.folder.ignore_rules import OF_A_TOOL, IgnoreRules
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+HIDDEN, IGNORED, SECRET, OF_A_TOOL = (
+    "hidden",
+    "named by an ignore file",
+    "looks like a secret",
+    "a folder of packages",
+)
+NO_DOCUMENTS = {HIDDEN, OF_A_TOOL}
+"""Reasons that are counted, but not listed by file."""
+_IGNORE_FILES = (".gitignore", ".ignore")
+"""The second overrides the first, as in other tools."""
+_SECRETS = (
+    *(".env", ".env.*", "*.env", "secret.*", "secrets.*", "credentials*", ".git-credentials", ".htpasswd"),
+    *("id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.ppk", "*.kdbx"),
+    *(".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", "*.jks", "*.keystore", "kubeconfig*", "*.kubeconfig"),
+)
+_PRIVATE_KEY = re.compile(
+    r"^-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----\s+(?:[\w-]+: [^\n]*\n\s*){0,4}[A-Za-z0-9+/=]{40}",
+    re.MULTILINE,
+)
+_MOST_BYTES = 1_000_000
+_MOST_STARS = 6
+"""Most stars in a pattern; each one multiplies the matching time of a long name."""
+
+
+def holds_private_key(text: str) -> bool:
+    """Whether a text contains a private key, not just its first line."""
+    return _PRIVATE_KEY.search(text) is not None
+
+
+@dataclass(frozen=True)
+class IgnoreRules:
+    """The rules within one folder. Names are paths relative to the documents folder, with forward slashes."""
+
+    include: GitIgnoreSpec
+    """Files to read anyway."""
+    specs: tuple[tuple[str, GitIgnoreSpec], ...] = ()
+    """Rules of the ignore files, with the folder of each; deeper ones override."""
+
+    @classmethod
+    def including(cls, patterns: Sequence[str]) -> IgnoreRules:
+        """Rules with patterns of files to read anyway. ConfigError: invalid pattern."""
+        if wrong := [one for one in patterns if not _is_pattern(one)]:
+            raise ConfigError(
+                f"{wrong[0]!r} is not a file name pattern", "write it as in .gitignore: --include '*.pem'"
+            )
+        return cls(_spec(patterns))
+
+    def within(self, folder: Path, inside: str, names: Collection[str]) -> IgnoreRules:
+        found = [(inside, _read(folder / name)) for name in _IGNORE_FILES if name in names]
+        return replace(self, specs=(*self.specs, *found)) if found else self
+
+    def why_not(self, name: str, *, is_folder: bool) -> str:
+        """Why a file or folder is skipped; empty if it is not."""
+        last = name.rsplit("/", 1)[-1]
+        if not is_folder and _secrets().match_file(last.casefold()):
+            return SECRET
+        if last.startswith("."):
+            return HIDDEN
+        if is_folder and last in {"node_modules", "__pycache__", "site-packages"}:
+            return OF_A_TOOL
+        for inside, spec in reversed(self.specs):
+            said = spec.check_file(name[len(inside) :] + "/" * is_folder).include
+            if said is not None:
+                return IGNORED if said else ""
+        return ""
+
+    def includes(self, name: str) -> bool:
+        return self.include.match_file(name)
+
+    @property
+    def includes_any(self) -> bool:
+        return len(self.include) > 0
+
+
+@cache
+def _secrets() -> GitIgnoreSpec:
+    return _spec(_SECRETS)
+
+
+def _read(path: Path) -> GitIgnoreSpec:
+    """Read an ignore file. DataError if that fails, because ignored files would be read otherwise."""
+    try:
+        # The target of a link may lie outside the folder.
+        content = b"" if path.is_symlink() else read_plain(path, _MOST_BYTES)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read ({error.strerror})", "correct or delete it") from error
+    lines = unicodedata.normalize("NFC", content.decode("utf-8-sig", "replace")).splitlines()
+    for number, line in enumerate(lines, start=1):
+        if len(re.findall(r"\*+", line)) > _MOST_STARS and not line.startswith("#"):
+            raise DataError(f"{path} line {number} has more than {_MOST_STARS} stars", "write a simpler pattern")
+    return _spec(line for line in lines if _is_pattern(line))
+
+
+def _is_pattern(line: str) -> bool:
+    try:
+        _spec([line])
+    except ValueError:
+        return False
+    return True
+
+
+def _spec(lines: Iterable[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec
+
+    return GitIgnoreSpec.from_lines(lines)
+
 
 _MOST_DEEP = 100
 """Deepest nesting of folders."""
@@ -29,8 +145,6 @@ class Skipped:
 
 @dataclass
 class Listing:
-    """The readable files by name, and the skipped ones."""
-
     files: dict[str, Path] = field(default_factory=dict)
     """Path by name. A name is the relative path with forward slashes, in NFC, with hidden characters escaped."""
     skipped: list[Skipped] = field(default_factory=list)
@@ -47,19 +161,19 @@ def list_files(folder: Path, include: Sequence[str] = ()) -> Listing:
     check_folder(folder)
     rules = IgnoreRules.including(include)
     try:
-        found = sorted(_walk(folder, "", 0, rules), key=lambda one: (one.name, os.fsencode(one.path)))
+        found = sorted(_walk(folder, "", 0, rules), key=lambda one: (one[0], os.fsencode(one[1])))
     except OSError as error:
         raise DataError(f"{folder} cannot be listed: {error.strerror}", "check its permissions") from error
     listing = Listing()
-    for one in found:
-        if one.why:
-            listing.skipped.append(Skipped(one.name, one.why))
-        elif one.name in listing.files:
-            listing.skipped.append(Skipped(one.name, "same name as another file after Unicode normalisation"))
+    for name, path, why in found:
+        if why:
+            listing.skipped.append(Skipped(name, why))
+        elif name in listing.files:
+            listing.skipped.append(Skipped(name, "same name as another file after Unicode normalisation"))
         else:
-            listing.files[one.name] = one.path
-            if rules.includes(one.name):
-                listing.included.add(one.name)
+            listing.files[name] = path
+            if rules.includes(name):
+                listing.included.add(name)
     return listing
 
 
@@ -81,23 +195,21 @@ def check_file(file: Path) -> None:
         raise DataError(f"{file} cannot be read: {error.strerror}", "name a file of questions") from error
 
 
-@dataclass(frozen=True)
-class _Entry:
-    name: str
-    path: Path
-    why: str = ""
+def _walk(
+    folder: Path, inside: str, deep: int, rules: IgnoreRules, left_out: str = ""
+) -> Iterator[tuple[str, Path, str]]:
+    """The name and path of each file or skipped folder, and why it is skipped (empty: it is not).
 
-
-def _walk(folder: Path, inside: str, deep: int, rules: IgnoreRules, left_out: str = "") -> Iterator[_Entry]:
-    """`left_out`: why the folder itself is skipped; then only included files in it are yielded."""
+    `left_out`: why the folder itself is skipped; then only included files in it are yielded.
+    """
     with os.scandir(folder) as listed:
         entries = list(listed)
     names = {entry.name for entry in entries}
     if any(marks <= names for marks in _OURS):
-        yield _Entry(inside.rstrip("/") or ".", folder, "results of this harness")
+        yield inside.rstrip("/") or ".", folder, "results of this harness"
         return
     if "pyvenv.cfg" in names and inside and not rules.includes_any:
-        yield _Entry(inside.rstrip("/"), folder, OF_A_TOOL)
+        yield inside.rstrip("/"), folder, OF_A_TOOL
         return
     rules = rules.within(folder, inside, names)
     for entry in entries:
@@ -108,22 +220,21 @@ def _walk(folder: Path, inside: str, deep: int, rules: IgnoreRules, left_out: st
         if (not why or is_asked_for) and (impossible := _why_impossible(entry)):
             why, is_asked_for = impossible, False
         if why and not left_out and not (is_asked_for and not is_folder):
-            yield _Entry(name, path, why)
+            yield name, path, why
         if why and not is_asked_for:
             continue
         if not is_folder:
-            yield _Entry(name, path)
+            yield name, path, ""
         elif deep == _MOST_DEEP:
-            yield _Entry(name, path, f"folders more than {_MOST_DEEP} deep")
+            yield name, path, f"folders more than {_MOST_DEEP} deep"
         else:
             try:
                 yield from _walk(path, f"{name}/", deep + 1, rules, why)
             except OSError as error:
-                yield _Entry(name, path, f"cannot be listed ({error.strerror})")
+                yield name, path, f"cannot be listed ({error.strerror})"
 
 
-def _why_impossible(entry: "os.DirEntry[str]") -> str:
-    """Why an entry can be neither read nor listed; empty if it can."""
+def _why_impossible(entry: os.DirEntry[str]) -> str:
     if entry.is_symlink():
         return "a link, which is not followed"
     return "" if entry.is_dir() or entry.is_file() else "a pipe or device, not a file"

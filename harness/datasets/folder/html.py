@@ -1,4 +1,4 @@
-"""Reads HTML pages as text, without menus."""
+"""Reads HTML pages as text, without menus. Formulas and raised numbers stay what they are: 10² is not 102."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Set
 from typing import Any, BinaryIO
 
-from harness.datasets.folder.formulas import keep_formulas, mark_superscripts
-from harness.datasets.folder.html_charset_aliases import codec_of
-from harness.datasets.folder.plain_text import decoded
+from harness.datasets.folder.plain_text import decoded_page
 from harness.datasets.folder.text_cleanup import (
     LONGEST_CELL,
     NoDocument,
@@ -18,6 +16,7 @@ from harness.datasets.folder.text_cleanup import (
     SpannedCells,
     heading,
     no_heading,
+    superscript,
     table_text,
 )
 
@@ -54,12 +53,14 @@ _ANCHORS = {"\N{PILCROW SIGN}", "#", "\N{SECTION SIGN}"}
 _AROUND = "menus, footers, forms and other parts around the content of HTML pages"
 _HIDDEN = "hidden parts of HTML pages"
 _HEADING = re.compile(r"^h([1-6])$")
-_NAME = rb"""\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})"""
-_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset" + _NAME + rb"|^<\?xml[^>]{0,200}?encoding" + _NAME, re.I)
 _LEADS_ON = re.compile(r"^\s*[\d.]+\s*[;,\s]\s*[^\s;,]")
 """Matches a `<meta http-equiv=refresh>` that leads to another page; without a URL it only reloads this page."""
 _LITTLE = 300
 """Most characters of a page that only says that it has moved."""
+_COPIES = (
+    "//*[@aria-hidden='true']"
+    "[contains(@class, 'katex-html') or starts-with(@class, 'mjx') or starts-with(name(), 'mjx-')]"
+)
 _BLANKS = re.compile(r"[ \t\r\n\f]+")
 
 
@@ -68,7 +69,7 @@ def read_html(file: BinaryIO, at_work: Callable[[], None]) -> ReadText:
     from lxml import etree, html
 
     at_work()
-    text = _decoded(file.read())
+    text = decoded_page(file.read())
     if not text.strip():
         raise NoDocument("without text")
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
@@ -104,7 +105,6 @@ def _begin_body(root: Any) -> None:
 
 
 def _leads_on(root: Any) -> bool:
-    """Whether the page redirects to another one by itself."""
     asked = root.xpath("//meta[translate(@http-equiv, 'REFSH', 'refsh') = 'refresh']")
     return any(_LEADS_ON.match(one.get("content", "")[:_LITTLE]) for one in asked)
 
@@ -114,8 +114,8 @@ def _drop_what_is_not_said(root: Any) -> Counter[str]:
     out, by kind. Forms stay if they contain the page: some pages are one form.
     """
     left_out: Counter[str] = Counter()
-    keep_formulas(root)
-    mark_superscripts(root)
+    _keep_formulas(root)
+    _mark_superscripts(root)
     _drop(list(root.iter(*_NOT_TEXT)))
     _drop([one for one in root.xpath("//*[@class]") if _is_said_beside(one)])
     left_out[_HIDDEN] += _drop(_hidden(root))
@@ -205,13 +205,11 @@ def _is_within_sentence(element: Any) -> bool:
 
 
 def _is_of_links(element: Any) -> bool:
-    """Whether at least half of the text is in links, as in menus."""
     linked = sum(len("".join(link.itertext()).strip()) for link in element.iter("a"))
     return 2 * linked >= len(" ".join("".join(element.itertext()).split()))
 
 
 def _is_banner(element: Any) -> bool:
-    """Whether it asks for consent to cookies."""
     return (
         _BANNER.search(f"{element.get('id', '')} {element.get('class', '')}") is not None
         and next(element.iter("button", "input"), None) is not None
@@ -246,21 +244,6 @@ def _are_the_page(root: Any) -> bool:
     return 4 * inside >= whole
 
 
-def _decoded(content: bytes) -> str:
-    """Decode with the charset that the page declares, else like plain text."""
-    named = _CHARSET.search(content[:4096])
-    charset = (named[1] or named[2]).decode() if named else ""
-    if charset and not content.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
-        codec = ""
-        try:
-            codec = codec_of(charset)
-            return content.decode(codec)
-        except (UnicodeDecodeError, LookupError) as error:
-            if codec != "utf-8":
-                raise NoDocument("not in its declared charset") from error
-    return decoded(content)
-
-
 def _main(root: Any) -> Any:
     for path in ("//main", "//*[@role='main']", "//article"):
         found = root.xpath(path)
@@ -281,7 +264,6 @@ class _Writing:
         self._headings = 0
 
     def begin(self, tag: str) -> None:
-        """Start an element."""
         self._break(tag)
         self._kept += tag == "pre"
         if tag == "li":
@@ -291,7 +273,6 @@ class _Writing:
             self._headings += 1
 
     def end(self, tag: str) -> None:
-        """End an element."""
         self._headings -= _HEADING.match(tag) is not None
         self._break(tag)
         if tag == "pre" and self.said:
@@ -313,7 +294,6 @@ class _Writing:
             self.said.append(" ")
 
     def add_lines(self, text: str) -> None:
-        """Add lines as they are."""
         if text:
             self.said += ["\n" * self._ends, self._mark, text]
             self._ends, self._mark = 0, ""
@@ -365,7 +345,6 @@ def _is_data(table: Any) -> bool:
 
 
 def _table(table: Any) -> str:
-    """A line for each row."""
     spans = SpannedCells()
     rows: list[list[str]] = []
     is_headed = False
@@ -382,3 +361,40 @@ def _table(table: Any) -> str:
 def _span(cell: Any, name: str) -> int:
     given = cell.get(name, "1").strip()
     return max(1, int(given)) if given.isascii() and given.isdigit() and len(given) < _LONGEST_SPAN else 1
+
+
+def _keep_formulas(root: Any) -> None:
+    """A formula is its TeX source if the page has it, else its text. Its other copies on the page are dropped."""
+    for formula in list(root.iter("math")):
+        source = formula.xpath("string(.//annotation[contains(@encoding, 'tex')])") or formula.get("alttext", "")
+        if not source:
+            for power in list(formula.iter("msup", "msubsup")):
+                _set_text(power[-1], superscript("".join(power[-1].itertext()).strip()))
+            for numerator in formula.xpath(".//mfrac/*[1]"):
+                numerator.tail = "/"
+            for square in formula.iter("msqrt"):
+                square.text = "\N{SQUARE ROOT}"
+        text = " ".join((source or formula.text_content()).split())
+        for outer in (formula, *formula.iterancestors("span")):
+            outer.attrib.pop("style", None)  # Some pages show a picture and hide its text.
+        _set_text(formula, text)
+        formula.tag = "span"
+    for copy in root.xpath(_COPIES):
+        if copy.getparent() is not None:
+            copy.drop_tree()
+
+
+def _set_text(element: Any, text: str) -> None:
+    del element[:]
+    element.text = text
+
+
+def _mark_superscripts(root: Any) -> None:
+    """Exponents become superscript characters: 10<sup>2</sup> is not 102. Numbers of footnotes are dropped."""
+    for element in list(root.iter("sup")):
+        text = "".join(element.itertext()).strip()
+        around = element.getparent()
+        is_link = around.tag == "a" and around.text_content().strip() == text
+        is_note = is_link or element.find(".//a[@href]") is not None
+        if text != superscript(text):
+            _set_text(element, "" if is_note else superscript(text))

@@ -72,7 +72,6 @@ _DIED = {"died": True}
 
 
 def main() -> None:
-    """Answer requests until standard input ends."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Discard what libraries print.
     logging.disable()
@@ -108,18 +107,15 @@ def _answer(path: Path, kind: str) -> dict[str, Any]:
     except MemoryError:
         return _DIED
     except Exception:  # The parser fails on damaged files, or out of memory.
-        return _DIED if _is_full() else {"why": f"damaged {name} file"}
+        # Memory is nearly exhausted: C libraries report that as an error in the file.
+        is_full = peak_rss_bytes() > 0.7 * resource.getrlimit(resource.RLIMIT_DATA)[0]
+        return _DIED if is_full else {"why": f"damaged {name} file"}
 
 
 def _limit(what: int, most: int) -> None:
     """Set a limit of this process, at most the hard limit."""
     _, hard = resource.getrlimit(what)
     resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
-
-
-def _is_full() -> bool:
-    """Whether memory is nearly exhausted: C libraries report that as an error in the file."""
-    return peak_rss_bytes() > 0.7 * resource.getrlimit(resource.RLIMIT_DATA)[0]
 
 
 if __name__ == "__main__":

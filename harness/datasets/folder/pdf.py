@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from harness.datasets.folder.hyphenation import without_broken_words
 from harness.datasets.folder.text_cleanup import (
     PAGE_BREAK,
     UNREADABLE,
@@ -109,7 +108,8 @@ def _text(page: Any) -> tuple[str, int]:
 
     def count(text: str, _cm: Any, _tm: Any, font: Any, _size: Any) -> None:
         nonlocal unmapped
-        if font and _is_unmapped(font):
+        # It numbers its glyphs without saying which letters they show.
+        if font and str(font.get("/Encoding")).startswith("/Identity") and "/ToUnicode" not in font:
             unmapped += len("".join(text.split()))
 
     text = page.extract_text(visitor_text=count)
@@ -117,11 +117,6 @@ def _text(page: Any) -> tuple[str, int]:
     # Some fonts give their hyphen as a soft hyphen, which is never between digits.
     text = plain(_SOFT_SIGN.sub("-", text.replace("\u00ad\n", "-\n")))
     return no_heading(text), max(unmapped, len(_UNKNOWN.findall(text)))
-
-
-def _is_unmapped(font: Any) -> bool:
-    """Whether a font numbers its glyphs without saying which letters they show."""
-    return str(font.get("/Encoding")).startswith("/Identity") and "/ToUnicode" not in font
 
 
 def _form_values(page: Any) -> str:
@@ -161,15 +156,11 @@ def _form_line(widget: Any) -> str:
     if kind not in {"/Tx", "/Ch"} or (flags & _PASSWORD and kind == "/Tx"):
         return ""
     chosen = value if isinstance(value, list) else [value]
-    shown = _shown_options(inherited("/Opt")) if kind == "/Ch" else {}
+    # The text that is shown for each value of a list.
+    pairs = [one.get_object() for one in inherited("/Opt") or ()] if kind == "/Ch" else []
+    shown = {_text_of(one[0]): _text_of(one[1]) for one in pairs if isinstance(one, list) and len(one) == 2}
     said = ", ".join(filter(None, (shown.get(text, text) for text in map(_text_of, chosen))))
     return f"{name}: {said}" if said else ""
-
-
-def _shown_options(options: Any) -> dict[str, str]:
-    """The text that is shown for each value of a list."""
-    pairs = [one.get_object() for one in options or ()]
-    return {_text_of(pair[0]): _text_of(pair[1]) for pair in pairs if isinstance(pair, list) and len(pair) == 2}
 
 
 def _text_of(value: Any) -> str:
@@ -232,3 +223,82 @@ def _with_headings(text: str, titles: Iterable[tuple[int, str]]) -> str:
 def _ways_to_write(title: str) -> set[str]:
     """The title with and without its number, in lower case without white space."""
     return {"".join(form.split()).casefold() for form in (title, _NUMBER.sub("", title.strip()))}
+
+
+_LETTERS = r"[^\W\d_]+"
+_WORD = re.compile(rf"{_LETTERS}(?:-{_LETTERS})*")
+_LEFT = re.compile(rf"(?:{_LETTERS}(?:-{_LETTERS})*|\d+)$")
+_RIGHT = re.compile(rf"{_LETTERS}|\d+")
+_NO_PROSE = re.compile(r"^\W?(?:--|/|www\.)|://|[@_\\]")
+"""Begins or contains what only addresses, paths and options of commands do."""
+_LONGEST = 100
+"""Characters of each part; longer ones are no words."""
+_AND = {"and", "or", "und", "oder", "bzw"}
+"""Words that follow a first part such as `Vor-` in `Vor- und Nachteile`."""
+_ENOUGH = 2
+"""Compounds at line ends, more than hyphenated words, of a document that does not hyphenate."""
+
+
+def without_broken_words(pages: Sequence[str]) -> list[str]:
+    """The pages with each broken word in one piece, on its first line.
+
+    What the document writes elsewhere decides whether the hyphen stays: `harbour` joins `har-` and `bour`,
+    `well-known` keeps its hyphen. A word that is nowhere else keeps it if both parts are words of the document
+    (`well`, `known`), or if most line ends with a hyphen are known compounds, as in documents without hyphenation.
+    """
+    lines = [page.split("\n") for page in pages]
+    breaks = [pair for own in lines for pair in map(_break, own, own[1:]) if pair]
+    if not breaks:
+        return list(pages)
+    words: Counter[str] = Counter()
+    for page in pages:
+        words.update(_WORD.findall(page.casefold().replace("\u2010", "-")))
+    words.subtract(part.casefold() for pair in breaks for part in pair)  # Parts of broken words are no words.
+    kept = Counter(_keeps_hyphen(left, right, words) for left, right in breaks if right[0].islower())
+    hyphenates = kept[True] < _ENOUGH or kept[True] <= kept[False]
+    return ["\n".join(_joined(own, words, hyphenates=hyphenates)) for own in lines]
+
+
+def _break(line: str, following: str) -> tuple[str, str] | None:
+    """The two parts of a word or number that is broken between two lines."""
+    line = line.rstrip()
+    if not line.endswith(("-", "\u2010")):
+        return None
+    token = line[-_LONGEST:-1].split(" ")[-1]  # The pattern alone would try every word of the line.
+    left, right = _LEFT.search(token), _RIGHT.match(following.lstrip()[:_LONGEST])
+    if not left or not right:
+        return None
+    return token if _NO_PROSE.search(token) else left[0], right[0]
+
+
+def _keeps_hyphen(left: str, right: str, words: Counter[str]) -> bool | None:
+    """None: the document does not say."""
+    if _NO_PROSE.search(left):
+        return True
+    joined, compound = words[f"{left}{right}".casefold()], words[f"{left}-{right}".casefold()]
+    if joined > 0 or compound > 0:
+        return compound > joined
+    if not right[0].islower() or left.isdigit() or len(left) == 1:
+        return True  # Names, numbers and single letters: Baden-Baden, COVID-19, 1939-1945, e-mail.
+    return True if "-" in left or (words[left.casefold()] > 0 and words[right.casefold()] > 0) else None
+
+
+def _joined(lines: Sequence[str], words: Counter[str], *, hyphenates: bool) -> list[str]:
+    written: list[str] = []
+    for line in lines:
+        pair = _break(written[-1], line) if written else None
+        if pair is None:
+            written.append(line)
+            continue
+        left, right = pair
+        keeps = _keeps_hyphen(left, right, words)
+        first, _, rest = line.lstrip().partition(" ")
+        before = written[-1].rstrip()
+        if right in _AND and words[f"{left}{right}".casefold()] <= 0:
+            before += " "
+        elif not keeps and (keeps is False or hyphenates):
+            before = before[:-1]
+        written[-1] = before + first
+        if rest.strip():
+            written.append(rest.lstrip())
+    return written

@@ -1,13 +1,23 @@
-"""Reads plain text and Markdown."""
+"""Decodes texts, and reads plain text, Markdown and JSON Lines, of which every row with a text is a document."""
 
+from __future__ import annotations
+
+import codecs
+import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
+from pathlib import PurePosixPath
+from typing import Any
 
 import yaml
 
-from harness.datasets.folder.text_cleanup import NoDocument, ReadText, no_heading, rows_below
+from harness.core.sanitize import visible
+from harness.datasets.decompression_limits import most_values, values_of_json
+from harness.datasets.folder.text_cleanup import NoDocument, ReadText, composed, no_heading, rows_below
 from harness.display.page_and_section import fence_after, headings
 
 _FRONT_MATTER = re.compile(
@@ -15,13 +25,14 @@ _FRONT_MATTER = re.compile(
     r"|\+\+\+[ \t]*\r?\n(?P<toml>.*?)(?<=\n)\+\+\+[ \t]*(?:\r?\n|$)",
     re.DOTALL,
 )
+_NAME = rb"""\s*=\s*["']?\s*([A-Za-z0-9_.:-]{1,40})"""
+_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset" + _NAME + rb"|^<\?xml[^>]{0,200}?encoding" + _NAME, re.I)
 _LONGEST_FRONT_MATTER = 50_000
 NOT_UTF8 = "not UTF-8: save it as UTF-8"
 _SCALARS = (str, int, float, date)
 
 
 def read_text(content: bytes) -> ReadText:
-    """Read a plain text file."""
     return ReadText(no_heading(decoded(content)))
 
 
@@ -80,7 +91,6 @@ def _with_repeated_headers(text: str) -> str:
 
 
 def _is_rule(line: str) -> bool:
-    """Whether it is the line between the header and the rows of a table."""
     return "-" in line and "|" in line and not line.strip("|:- \t")
 
 
@@ -109,3 +119,159 @@ def decoded(content: bytes) -> str:
     if "\0" in text:
         raise NoDocument("binary, not text")
     return text
+
+
+_READ_AS = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "iso8859-9": "cp1254",
+    "iso8859-11": "cp874",
+    "tis-620": "cp874",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "big5": "big5hkscs",
+    "shift_jis": "cp932",
+    "euc_kr": "cp949",
+    # If the name could be read as single bytes, the page is not UTF-16.
+    "utf-16": "utf-8",
+    "utf-16-le": "utf-8",
+    "utf-16-be": "utf-8",
+}
+"""Python's charset name -> the larger charset that browsers use for it."""
+_SPELLED = {
+    "dos-874": "cp874",
+    "iso-8859-6-e": "iso8859-6",
+    "iso-8859-6-i": "iso8859-6",
+    "iso-8859-8-e": "iso8859-8",
+    "iso-8859-8-i": "iso8859-8",
+    "logical": "iso8859-8",
+    "visual": "iso8859-8",
+    "windows-31j": "cp932",
+    "windows-874": "cp874",
+    "windows-949": "cp949",
+    "ks_c_5601-1989": "cp949",
+    "cn-big5": "big5hkscs",
+    "gb_2312-80": "gb18030",
+    "iso88591": "cp1252",
+    "koi8": "koi8-r",
+    "koi8-ru": "koi8-u",
+    "x-mac-cyrillic": "mac-cyrillic",
+    "x-mac-roman": "mac-roman",
+}
+"""Charset names that Python does not know."""
+
+
+def decoded_page(content: bytes) -> str:
+    """Decode with the charset that the page declares, else like plain text."""
+    named = _CHARSET.search(content[:4096])
+    charset = (named[1] or named[2]).decode() if named else ""
+    if charset and not content.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")):
+        codec = ""
+        try:
+            codec = codec_of(charset)
+            return content.decode(codec)
+        except (UnicodeDecodeError, LookupError) as error:
+            if codec != "utf-8":
+                raise NoDocument("not in its declared charset") from error
+    return decoded(content)
+
+
+def codec_of(label: str) -> str:
+    """Python's codec for the charset name of a page. LookupError: unknown name."""
+    label = label.lower()
+    named = _SPELLED.get(label) or codecs.lookup(_known(label)).name
+    return _READ_AS.get(named, named)
+
+
+def _known(label: str) -> str:
+    """The name without the `x-` of non-standard names, such as `x-sjis`."""
+    try:
+        codecs.lookup(label)
+    except LookupError:
+        return label.removeprefix("x-")
+    return label
+
+
+ReadRow = ReadText | NoDocument
+PlacedRow = tuple[str, ReadRow]
+"""Location of a row, and the document or the reason why it is none."""
+_OWN = ("id", "_id")
+"""Id fields of a row without `doc_id`, in order of preference."""
+_BY_LINE = "rows identified by file and line, because ids in their file are not unique"
+
+
+def read_rows_of(name: str, content: bytes) -> Iterator[PlacedRow]:
+    """Yield (location, document or reason why it is none) for each row. `doc_id` is the id, otherwise file name
+    and line (see `named_by_ids`). `title` is the title. All other texts, numbers and booleans, also those in
+    `metadata`, become metadata.
+
+    NoDocument: no row has a text.
+    """
+    if values_of_json(content) > most_values(len(content)):
+        raise NoDocument("contains too many values to be data")
+    found = False
+    waiting: list[PlacedRow] = []
+    for number, line in enumerate(decoded(content).split("\n"), start=1):
+        if not line.strip():
+            continue
+        row = _row(name, number, line)
+        waiting.append((f"{name} line {number}", row))
+        found = found or isinstance(row, ReadText)
+        if found:
+            yield from waiting
+            waiting.clear()
+    if not found:
+        raise NoDocument("no row has a `text`" if waiting else "without text")
+
+
+def named_by_ids(found: Mapping[str, Sequence[PlacedRow]]) -> Iterator[tuple[str, list[PlacedRow]]]:
+    """Yield the rows of each file by file name. Rows are identified by their ids if each id of the file names a
+    single document of the folder; otherwise by their lines, with a remark.
+    """
+    texts = [(name, one) for name, rows in found.items() for _, one in rows if isinstance(one, ReadText)]
+    names = Counter(composed(one.row_id or one.doc_id or name) for name, one in texts)
+    shared = {name for name, one in texts if one.row_id and names[composed(one.row_id)] > 1}
+    for name, rows in found.items():
+        yield name, [(where, _called(one, by_id=name not in shared)) for where, one in rows]
+
+
+def _called(one: ReadRow, *, by_id: bool) -> ReadRow:
+    if isinstance(one, NoDocument) or not one.row_id:
+        return one
+    if by_id:
+        return replace(one, doc_id=one.row_id)
+    return replace(one, remarks={**one.remarks, _BY_LINE: 1})
+
+
+def _row(name: str, number: int, line: str) -> ReadRow:
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError):
+        return NoDocument("a row that is not JSON")
+    if not isinstance(fields, dict):
+        return NoDocument("a row that is not a JSON object")
+    text, title, doc_id = (fields.pop(key, None) for key in ("text", "title", "doc_id"))
+    if not isinstance(text, str) or not text.strip():
+        return NoDocument("a row without `text`")
+    nested = fields.get("metadata")
+    own = _named(doc_id)
+    row_id = "" if own else next(filter(None, (_named(fields.get(key)) for key in _OWN)), "")
+    return ReadText(
+        text,
+        title=title if isinstance(title, str) else own or row_id or f"{PurePosixPath(name).stem} {number}",
+        doc_id=own or f"{name}#{number}",
+        row_id=row_id,
+        metadata=(_scalars(nested) if isinstance(nested, dict) else {}) | _scalars(fields),
+    )
+
+
+def _named(value: object) -> str:
+    return visible(str(value).strip()) if isinstance(value, str | int) else ""
+
+
+def _scalars(fields: Mapping[Any, Any]) -> dict[str, str]:
+    return {
+        str(key): value if isinstance(value, str) else json.dumps(value)
+        for key, value in fields.items()
+        if isinstance(value, str | int | float)
+    }

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from harness.datasets.folder.docx import check_packed
-from harness.datasets.folder.formulas import superscript
 from harness.datasets.folder.text_cleanup import (
     PAGE_BREAK,
     NoDocument,
     ReadText,
     heading,
     no_heading,
+    superscript,
     table_text,
 )
 

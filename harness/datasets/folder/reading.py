@@ -10,12 +10,18 @@ from harness.core.bounded_files import read_plain, without_home
 from harness.core.errors import DataError
 from harness.core.languages import UNKNOWN_LANGUAGE, languages_of
 from harness.core.records import Document
-from harness.datasets.folder.file_listing import Listing, Skipped, list_files
-from harness.datasets.folder.ignore_rules import IGNORED, NO_DOCUMENTS, SECRET, holds_private_key
-from harness.datasets.folder.jsonl_documents import PlacedRow, named_by_ids, read_rows_of
+from harness.datasets.folder.file_listing import (
+    IGNORED,
+    NO_DOCUMENTS,
+    SECRET,
+    Listing,
+    Skipped,
+    holds_private_key,
+    list_files,
+)
 from harness.datasets.folder.parse_cache import parse_or_recall
 from harness.datasets.folder.parser_process import READERS
-from harness.datasets.folder.plain_text import PLAIN, read_text
+from harness.datasets.folder.plain_text import PLAIN, PlacedRow, named_by_ids, read_rows_of, read_text
 from harness.datasets.folder.text_cleanup import UNREADABLE, NoDocument, ReadText, composed, one_line, plain
 from harness.protocols import ReadingProgress, no_progress
 from harness.protocols.datasets import LISTED_BY_PLAN
@@ -118,11 +124,6 @@ def _is_same(one: Path, other: Path) -> bool:
         return False
 
 
-def _placed(name: str, part: str) -> str:
-    """The id of a document that is a part of a file."""
-    return f"{name}#{part}" if part else name
-
-
 def _read(name: str, kind: str, path: Path, *, is_text: bool) -> Iterator[PlacedRow]:
     """`is_text`: read a file of unknown kind as text."""
     if kind not in KINDS and not is_text:
@@ -158,7 +159,8 @@ class _Gathered:
         if isinstance(one, NoDocument):
             self.skipped.append(Skipped(where, str(one)))
             return
-        text, doc_id = plain(one.text), composed(one.doc_id) or _placed(name, composed(one.part))
+        part = composed(one.part)
+        text, doc_id = plain(one.text), composed(one.doc_id) or (f"{name}#{part}" if part else name)
         remarks = dict(one.remarks)
         if not name.lower().endswith(".pdf") and (unknown := len(UNREADABLE.findall(text))):
             remarks[_UNREADABLE] = unknown

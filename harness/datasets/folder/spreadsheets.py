@@ -16,7 +16,14 @@ from typing import Any, BinaryIO
 
 from harness.datasets.folder.docx import check_packed
 from harness.datasets.folder.plain_text import NOT_UTF8, coding_of
-from harness.datasets.folder.text_cleanup import LONGEST_REPEATED, NoDocument, ReadText, heading, no_heading
+from harness.datasets.folder.text_cleanup import (
+    LONGEST_REPEATED,
+    NoDocument,
+    ReadText,
+    heading,
+    no_heading,
+    row_text,
+)
 
 _ROWS_OF_A_DOCUMENT = 50
 _MOST_ROWS = 200_000
@@ -146,16 +153,10 @@ def _documents(rows: Iterator[Row], sheet: str = "") -> list[ReadText]:
     documents = []
     for block in blocks:
         part = f"rows {block[0][0]}-{block[-1][0]}" if len(blocks) > 1 else ""
-        lines = [*title, *map(no_heading, above), *(no_heading(_line(names, cells)) for _, cells in block)]
+        lines = [*title, *map(no_heading, above), *(no_heading(row_text(names, cells)) for _, cells in block)]
         documents.append(ReadText("\n".join(lines) + "\n", part=" ".join(filter(None, (sheet, part)))))
         above = []
     return documents
-
-
-def _line(names: Sequence[str], cells: Sequence[str]) -> str:
-    """`Header: value; Header: value` without empty cells."""
-    named = [*names[: len(cells)], *[""] * (len(cells) - len(names))]
-    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in zip(named, cells, strict=True) if cell)
 
 
 def _header_at(rows: Sequence[Row]) -> int | None:

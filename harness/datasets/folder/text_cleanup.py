@@ -33,13 +33,15 @@ _TAGS = re.compile(f"(?<![\U0001f3f4\U000e0020-\U000e007e]){_TAG.pattern}+")
 UNREADABLE = re.compile(r"\ufffd|\(cid:\d+\)")
 """What converters write for a character that they cannot read."""
 _LIKE_HEADING = re.compile(r"^(#{1,6}[ \t])", re.MULTILINE)
+_EXPONENT = re.compile(r"[-+\N{MINUS SIGN}]?[0-9]{1,4}[-+\N{MINUS SIGN}]?|[-+\N{MINUS SIGN}]")
+_SUPERSCRIPTS = str.maketrans("0123456789+-\N{MINUS SIGN}", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 _LONGEST_TITLE = 200
 _LONGEST_TABLE = 1000
+"""Characters of a header and the rows below it; less than the usual size of a chunk."""
 LONGEST_CELL = 1000
 """Characters. A table with a longer cell is the layout of a page, not data."""
 LONGEST_REPEATED = 200
 """Characters of a cell that is repeated in the rows it spans."""
-"""Characters of a header and the rows below it; less than the usual size of a chunk."""
 
 
 class NoDocument(Exception):
@@ -109,11 +111,24 @@ def heading(level: int, text: str) -> str:
     return f"{'#' * max(1, min(level, 6))} {' '.join(text.split())}"
 
 
+def superscript(text: str) -> str:
+    """A raised number or sign in superscript characters, `^1/2` for one that has none; any word as it is."""
+    if _EXPONENT.fullmatch(text):
+        return text.translate(_SUPERSCRIPTS)
+    return f"^{text}" if text[:1].isdigit() and not text.isalnum() else text
+
+
 def table_text(rows: Iterable[Sequence[str]], *, is_headed: bool) -> str:
     """A table with a line for each row. `is_headed`: the first row names the columns."""
     lines = [" | ".join(" ".join(cell.split()) for cell in row) for row in rows]
     lines = [no_heading(line) for line in lines if line.replace("|", "").strip()]
     return "\n".join([lines[0], *rows_below(lines[:1], lines[1:])] if is_headed and lines else lines)
+
+
+def row_text(names: Sequence[str], cells: Sequence[str]) -> str:
+    """`Header: value; Header: value` without empty cells."""
+    named = ((names[at] if at < len(names) else "", cell) for at, cell in enumerate(cells))
+    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)
 
 
 def rows_below(header: Sequence[str], rows: Iterable[str]) -> list[str]:

@@ -9,9 +9,10 @@ from pathlib import Path
 from harness.core.bounded_files import open_plain
 from harness.core.errors import DataError
 from harness.core.records import Document
+from harness.datasets.decompression_limits import read_intact
 from harness.datasets.folder.file_listing import check_folder
-from harness.datasets.judged.collection import PRIMARY_MEASURE, Collection, CollectionParams, JudgedPair, build
-from harness.datasets.local_files import find_in, parse_json, read_intact
+from harness.datasets.judged.collection import PRIMARY_MEASURE, CollectionParams, JudgedPair, build
+from harness.datasets.local_files import find_in, parse_json
 from harness.datasets.row_fields import FIX, FileEntry, as_entry
 from harness.protocols import DatasetSpec, RawDataset, ReadingProgress
 
@@ -35,7 +36,7 @@ def load(subset: str, params: BeirParams, progress: ReadingProgress) -> RawDatas
     queries = map(_parsed, _lines(_file(params.path, QUERIES)))
     texts = {query_id: entry.text("text", blank=True) for entry in queries if (query_id := _id(entry)) in judged}
     documents = (_document(_parsed(line)) for line in _lines(_file(params.path, CORPUS)))
-    return build(Collection(params.path.resolve().name, texts, judgements, documents), params)
+    return build(params.path.resolve().name, texts, judgements, documents, params)
 
 
 def is_beir(folder: Path) -> bool:

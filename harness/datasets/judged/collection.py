@@ -5,18 +5,17 @@ from __future__ import annotations
 import hashlib
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from pydantic import Field
 
 from harness.core.errors import DataError
-from harness.core.records import Document, Evidence, Query, Reference
+from harness.core.records import Document, Evidence
+from harness.datasets.row_fields import dataset_row
 from harness.protocols import DatasetRow, Params, RawDataset
 
 MOST_DOCUMENTS = 200_000
 """Larger collections need `distractors`: a laptop would index them for days."""
-_TYPE = "query"
 PRIMARY_MEASURE = "nDCG@10"
 
 
@@ -36,82 +35,70 @@ class JudgedPair(NamedTuple):
     relevance: int
 
 
-@dataclass(frozen=True)
-class Collection:
-    """A test collection as published."""
-
-    title: str
-    texts: Mapping[str, str]
-    """Query text by query id, in file order."""
-    judgements: Sequence[JudgedPair]
-    documents: Iterable[Document]
-    """Iterated once, because there may be more documents than fit into memory."""
-
-
-def build(given: Collection, params: CollectionParams) -> RawDataset:
+def build(
+    title: str,
+    texts: Mapping[str, str],
+    judgements: Iterable[JudgedPair],
+    documents: Iterable[Document],
+    params: CollectionParams,
+) -> RawDataset:
     """Build a data set with every query that has a relevant document (relevance above 0), and all documents, or
     the relevant ones and `distractors` others.
 
-    DataError: no query has a relevant document, or there are too many documents.
+    `texts`: query text by query id, in file order. `documents` are iterated once, because there may be more than
+    fit into memory. DataError: no query has a relevant document, or there are too many documents.
     """
     relevant: dict[str, dict[str, int]] = {}
-    for query_id, doc_id, relevance in given.judgements:
+    for query_id, doc_id, relevance in judgements:
         if relevance > 0:
             relevant.setdefault(query_id, {})[doc_id] = relevance
     wanted = {doc_id for judged in relevant.values() for doc_id in judged}
-    n_read, documents = _chosen(given, wanted, params)
-    held = {document.doc_id for document in documents}
+    n_read, chosen = _chosen(title, documents, wanted, params)
+    held = {document.doc_id for document in chosen}
     rows = tuple(
-        _row(query_id, text.strip(), found)
-        for query_id, text in given.texts.items()
+        dataset_row(query_id, text.strip(), "query", (), [Evidence(doc_id=doc_id, fact="") for doc_id in found])
+        for query_id, text in texts.items()
         if text.strip() and (found := [one for one in relevant.get(query_id, {}) if one in held])
     )
     if not rows:
-        raise DataError(f"{given.title} has no query with a relevant document", "choose another part of it")
+        raise DataError(f"{title} has no query with a relevant document", "choose another part of it")
     notes = (
         "relevance judgements only, no facts and no answers: retrieval is scored by document, answers are not "
         "scored (--set models.generator.provider=none avoids their cost)",
-        *_of_queries(given, relevant, rows, held),
-        *_of_documents(n_read, documents, wanted, params),
+        *_of_queries(len(texts), relevant, rows, held),
+        *_of_documents(n_read, chosen, wanted, params),
     )
-    return RawDataset(documents=documents, rows=rows, notes=notes, title=given.title)
+    return RawDataset(documents=chosen, rows=rows, notes=notes, title=title)
 
 
-def _row(query_id: str, text: str, doc_ids: Sequence[str]) -> DatasetRow:
-    evidence = tuple(Evidence(doc_id=doc_id, fact="") for doc_id in doc_ids)
-    reference = Reference(query_id=query_id, query_type=_TYPE, answers=(), evidence=evidence)
-    return DatasetRow(Query(query_id=query_id, text=text), reference, tuple(doc_ids))
-
-
-def _chosen(given: Collection, wanted: set[str], params: CollectionParams) -> tuple[int, tuple[Document, ...]]:
+def _chosen(
+    title: str, documents: Iterable[Document], wanted: set[str], params: CollectionParams
+) -> tuple[int, tuple[Document, ...]]:
     """The number of all documents, and the documents to keep, in order."""
     kept: list[tuple[int, Document]] = []
     drawn: list[tuple[int, int, Document]] = []
     number = -1
-    for number, document in enumerate(given.documents):
+    for number, document in enumerate(documents):
         if document.doc_id in wanted or params.distractors is None:
             kept.append((number, document))
         elif params.distractors:
             # Keep the lowest hashes: independent of the order, and a smaller draw is a subset of a larger one.
-            place = (-_draw(params.seed, document.doc_id), number, document)
+            drawn_as = hashlib.sha256(f"{params.seed}/{document.doc_id}".encode()).digest()
+            place = (-int.from_bytes(drawn_as[:8]), number, document)
             (heapq.heappush if len(drawn) < params.distractors else heapq.heappushpop)(drawn, place)
         if len(kept) > MOST_DOCUMENTS and params.distractors is None:
-            what = f"{given.title} has more than {MOST_DOCUMENTS:,} documents"
+            what = f"{title} has more than {MOST_DOCUMENTS:,} documents"
             raise DataError(what, "draw a part of them: --set dataset.options.distractors=10000")
     kept += [(place, document) for _, place, document in drawn]
     return number + 1, tuple(document for _, document in sorted(kept, key=lambda one: one[0]))
 
 
-def _draw(seed: int, doc_id: str) -> int:
-    return int.from_bytes(hashlib.sha256(f"{seed}/{doc_id}".encode()).digest()[:8])
-
-
 def _of_queries(
-    given: Collection, relevant: Mapping[str, Mapping[str, int]], rows: Sequence[DatasetRow], held: set[str]
+    n_texts: int, relevant: Mapping[str, Mapping[str, int]], rows: Sequence[DatasetRow], held: set[str]
 ) -> Iterator[str]:
-    left_out = len(given.texts) - len(rows)
+    left_out = n_texts - len(rows)
     if left_out:
-        yield f"{left_out:,} of {len(given.texts):,} queries left out: they have no relevant document"
+        yield f"{left_out:,} of {n_texts:,} queries left out: they have no relevant document"
     levels = {relevance for judged in relevant.values() for relevance in judged.values()}
     if len(levels) > 1:
         yield (

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.core.errors import DataError, HarnessError, nearest, need
 from harness.core.records import Document
-from harness.datasets.judged.collection import PRIMARY_MEASURE, Collection, CollectionParams, JudgedPair, build
+from harness.datasets.judged.collection import PRIMARY_MEASURE, CollectionParams, JudgedPair, build
 from harness.protocols import DatasetSpec, RawDataset, ReadingProgress
 
 _PARTS = ("docs", "queries", "qrels")
@@ -32,7 +32,7 @@ def load(subset: str, params: NamedParams, progress: ReadingProgress) -> RawData
         judgements = [JudgedPair(one.query_id, one.doc_id, int(one.relevance)) for one in found.qrels_iter()]
         judged = {one.query_id for one in judgements}
         texts = {one.query_id: one.default_text() for one in found.queries_iter() if one.query_id in judged}
-        return build(Collection(params.id, texts, judgements, _documents(found, progress)), params)
+        return build(params.id, texts, judgements, _documents(found, progress), params)
     except HarnessError:
         raise
     except Exception as error:  # Each collection has its own parser with its own errors.

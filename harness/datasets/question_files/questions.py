@@ -10,17 +10,18 @@ from pathlib import Path
 from types import MappingProxyType
 
 from harness.core.errors import DataError
-from harness.core.records import Document, Evidence, Query, Reference
+from harness.core.records import Document, Evidence
 from harness.core.scripts import word_count
 from harness.datasets.column_names import listed_names
 from harness.datasets.folder.text_cleanup import plain
-from harness.datasets.question_files.quotes import QuoteFinder
-from harness.datasets.question_files.row_validation import AskedQuestion, parse_rows, shortened
-from harness.datasets.question_files.unsupported_answers import (
+from harness.datasets.question_files.quotes import (
+    QuoteFinder,
     is_settled,
     say_that_there_is_none,
     unsupported_answers,
 )
+from harness.datasets.question_files.row_validation import AskedQuestion, parse_rows, shortened
+from harness.datasets.row_fields import dataset_row
 from harness.datasets.table_reading import read_table
 from harness.protocols import DatasetRow
 
@@ -33,8 +34,6 @@ _MOST_WORDS = 5
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """The questions of a file about these documents."""
-
     rows: tuple[DatasetRow, ...]
     notes: tuple[str, ...]
     """Notes for the report: what cannot be scored and why, and who wrote the questions."""
@@ -68,7 +67,10 @@ def read_questions(
     finder = QuoteFinder(documents, skipped)
     held = [_hold(question, finder) for question in asked]
     _refuse_foreign(path, asked, held)
-    rows = tuple(_row(*one) for one in zip(asked, ids, held, strict=True))
+    rows = tuple(
+        dataset_row(query_id, plain(one.text), one.query_type, one.answers, found.evidence, found.doc_ids)
+        for one, query_id, found in zip(asked, ids, held, strict=True)
+    )
     sentences = _are_sentences(asked)
     notes = [*_unscored(asked, held), *_doubtful(asked, documents), *_writers(asked)]
     if sentences:
@@ -140,15 +142,7 @@ def _refuse_foreign(path: Path, asked: Sequence[AskedQuestion], held: Sequence[_
         )
 
 
-def _row(question: AskedQuestion, query_id: str, held: _Held) -> DatasetRow:
-    reference = Reference(
-        query_id=query_id, query_type=question.query_type, answers=question.answers, evidence=held.evidence
-    )
-    return DatasetRow(Query(query_id=query_id, text=plain(question.text)), reference, held.doc_ids)
-
-
 def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator[str]:
-    """Notes on what cannot be scored, and why."""
     whole = len(asked)
     silent = sum(not question.answers for question in asked)
     if silent:
@@ -193,7 +187,6 @@ def _unscored(asked: Sequence[AskedQuestion], held: Sequence[_Held]) -> Iterator
 
 
 def _doubtful(asked: Sequence[AskedQuestion], documents: Sequence[Document]) -> Iterator[str]:
-    """Notes on possible mistakes."""
     lacking = unsupported_answers((answer for question in asked for answer in question.answers), documents)
     nowhere = [question for question in asked if question.answers and lacking.issuperset(question.answers)]
     if nowhere:
@@ -210,7 +203,11 @@ def _doubtful(asked: Sequence[AskedQuestion], documents: Sequence[Document]) -> 
                 f"{_of(len(nowhere), len(asked))} with no answer literally in a document {first}: the answer is "
                 "derived, or from other documents"
             )
-    listed = [question for question in asked if any(map(_looks_like_list, question.answers))]
+    listed = [
+        question
+        for question in asked
+        if any(answer[-1:] in {"]", ")", "}"} and _LIST_BEGINS.match(answer[:200]) for answer in question.answers)
+    ]
     if listed:
         what = f"with an answer that looks like a list and is read as a text (first: {_place(listed[0])})"
         yield f"{_of(len(listed), len(asked))} {what}; if it is a list, write it as JSON"
@@ -218,10 +215,6 @@ def _doubtful(asked: Sequence[AskedQuestion], documents: Sequence[Document]) -> 
     again = sum(times - 1 for times in asked_often.values())
     if again:
         yield f"{_of(again, len(asked))} are repeated: each repetition counts"
-
-
-def _looks_like_list(answer: str) -> bool:
-    return answer[-1:] in {"]", ")", "}"} and _LIST_BEGINS.match(answer[:200]) is not None
 
 
 def _writers(asked: Sequence[AskedQuestion]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Finds quotes in documents, and the literal text at that place."""
+"""Finds quotes in documents, with the literal text there, and answers that no document contains literally."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import re
 import unicodedata
 from array import array
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import accumulate
 
 from harness.core.errors import nearest
+from harness.core.languages import YES_NO
 from harness.core.records import Document
+from harness.core.scripts import UNSPACED
 from harness.datasets.folder.file_listing import shown_text
 from harness.datasets.folder.text_cleanup import plain
 
@@ -39,7 +41,7 @@ class QuoteFinder:
             file, is_part, _ = _plain(doc_id).partition("#")
             for name in {file, file.rpartition("/")[2]} if is_part else ():
                 self._parts.setdefault(name, []).append(doc_id)
-        self._words = lru_cache(maxsize=_KEPT)(self._squeeze)
+        self._words = lru_cache(maxsize=_KEPT)(lambda doc_id: _Squeezed.of(self._texts[doc_id]))
 
     def document(self, name: str, quote: str = "") -> str | None:
         """The id of a document by its id or by a unique file name at the end of an id; None if there is none. Of a
@@ -94,9 +96,6 @@ class QuoteFinder:
     def _all_squeezed(self) -> dict[str, str]:
         return {doc_id: _squeezed(text) for doc_id, text in self._texts.items()}
 
-    def _squeeze(self, doc_id: str) -> _Squeezed:
-        return _Squeezed.of(self._texts[doc_id])
-
 
 @dataclass(frozen=True)
 class _Squeezed:
@@ -115,7 +114,6 @@ class _Squeezed:
         return cls(_squeezed(text), array("q", ends), array("q", (start for start, _ in spans)))
 
     def find(self, quote: str) -> tuple[int, int] | None:
-        """Start and end of a quote in the original text."""
         at = self.letters.find(quote) if quote else -1
         return None if at < 0 else (self._place(at), self._place(at + len(quote) - 1) + 1)
 
@@ -136,3 +134,46 @@ def _squeezed(text: str) -> str:
 def _plain(name: str) -> str:
     """A normalised name, so that equivalent names are equal; hidden characters are escaped as in doc ids."""
     return shown_text(name).replace("\\", "/").removeprefix("./").casefold()
+
+
+_WORDS = re.compile(r"\w+")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_NO_ANSWER = "insufficient information"
+_SAID_OF_DOCUMENTS = {*YES_NO, _NO_ANSWER}
+"""Answers that are verdicts, which need not be in a document."""
+
+
+def unsupported_answers(answers: Iterable[str], documents: Sequence[Document]) -> set[str]:
+    """The answers that no document contains, ignoring case and punctuation. Verdicts and abstentions are never
+    among them.
+    """
+    looked_for = {answer: _form(plain(answer)) for answer in answers}
+    left = {form: form.split() for form in looked_for.values() if form and form not in _SAID_OF_DOCUMENTS}
+    for document in documents:
+        if not left:
+            break
+        text = _form(f"{document.title} {document.text}")
+        words = set(text.split())
+        # A missing word is quick to detect, and rules out most documents.
+        found = [
+            form
+            for form, parts in left.items()
+            if (words.issuperset(parts) or _UNSPACED.search(form)) and form in text
+        ]
+        for form in found:
+            del left[form]
+    return {answer for answer, form in looked_for.items() if form in left}
+
+
+def say_that_there_is_none(answers: Sequence[str]) -> bool:
+    """Whether the reference answer is an abstention."""
+    return bool(answers) and all(_form(answer) == _NO_ANSWER for answer in answers)
+
+
+def is_settled(answers: Sequence[str]) -> bool:
+    """Whether all reference answers are verdicts or abstentions."""
+    return all(_form(answer) in _SAID_OF_DOCUMENTS for answer in answers)
+
+
+def _form(text: str) -> str:
+    return " ".join(_WORDS.findall(text.casefold()))

@@ -125,7 +125,6 @@ def means(name: str) -> str:
 
 
 def shortened(text: str, most: int = 60) -> str:
-    """The beginning of a text, on one line."""
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else f"{line[: most - 1]}…"
 

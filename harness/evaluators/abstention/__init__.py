@@ -73,7 +73,6 @@ def _opened(statements: list[list[str]]) -> list[list[str]]:
 
 
 def _abstains(clauses: list[str], *, firm: bool) -> bool:
-    """Whether the first of these clauses abstains and the others say why."""
     forms = (firm_form(),) if firm else (firm_form(), silent_form())
     if TEXT_AND_GAP.fullmatch(clauses[0]) and not firm:
         return len(clauses) == 1 or explains(clauses[1:])

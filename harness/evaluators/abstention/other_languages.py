@@ -46,15 +46,12 @@ def abstains_in_other_languages(statements: Sequence[Sequence[str]], *, firm: bo
 
     `firm`: see `harness.evaluators.abstention.is_abstention`.
     """
-    worded = [[words for clause in clauses if (words := _words(clause))] for clauses in statements]
+    bare = ([" ".join(_NOT_WORDS.sub(" ", clause).split()) for clause in clauses] for clauses in statements)
+    worded = [[words for words in clauses if words] for clauses in bare]
     said = [clauses for clauses in worded if clauses]
     whole = " ".join(clause for clauses in said for clause in clauses)
     languages = (language for language in _languages() if language["denies"].search(whole))
     return any(_abstains(language, said, "firm" if firm else "any") for language in languages)
-
-
-def _words(clause: str) -> str:
-    return " ".join(_NOT_WORDS.sub(" ", clause).split())
 
 
 def _abstains(language: _Language, statements: Sequence[Sequence[str]], form: str) -> bool:

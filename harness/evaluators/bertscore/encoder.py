@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.core.current_process import usable_cores
-from harness.evaluators.bertscore.loading import Loaded, Marks, WindowEncoder, workers_here
+from harness.evaluators.bertscore.loading import Loaded, WindowEncoder, workers_here
 
 if TYPE_CHECKING:
     from harness.evaluators.bertscore.loading import TokenIds
@@ -35,10 +35,9 @@ class TokenEncoder(WindowEncoder):
         self._tokenizer.model_max_length = _ENDLESS
         workers = workers_here() if device == "cpu" else 1
         pool = _start_pool(workers, max(1, usable_cores() // workers))
-        super().__init__(self._marks(), longest, pool, workers)
+        super().__init__(*self._marks(), longest, pool, workers)
 
     def close(self) -> None:
-        """End the threads and release the model."""
         super().close()
         self._model = None
 
@@ -57,16 +56,13 @@ class TokenEncoder(WindowEncoder):
 
         return np.array(sent_encode(self._tokenizer, text), dtype=np.int64)
 
-    def _marks(self) -> Marks:
+    def _marks(self) -> tuple[int, int, list[int]]:
+        """How many special tokens stand before and after a text, and which have no weight."""
         marks = set(self._tokenizer.all_special_ids) - {self._tokenizer.unk_token_id}
         ids = self._ids("a").tolist()
         unweighed = [self._tokenizer.sep_token_id, self._tokenizer.cls_token_id]
-        weightless = [one for one in unweighed if one is not None]
-        return Marks(_leading(marks, ids), _leading(marks, ids[::-1]), weightless)
-
-
-def _leading(marks: set[int], ids: list[int]) -> int:
-    return sum(1 for _ in takewhile(marks.__contains__, ids))
+        head, tail = (sum(1 for _ in takewhile(marks.__contains__, order)) for order in (ids, ids[::-1]))
+        return head, tail, [one for one in unweighed if one is not None]
 
 
 def _longest_window(loaded: Loaded) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple, Self
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -36,77 +36,69 @@ from harness.protocols import (
     Sides,
 )
 
-_PARTS: dict[str, Callable[[Agreement], float]] = {
-    "precision": lambda found: found.precision,
-    "recall": lambda found: found.recall,
-    "f1": lambda found: found.f1,
-}
-_OF_WHAT = {
-    "context": "of the contexts against the gold evidence",
-    "text": "of the contexts except triplets against the gold evidence",
-    "answer": "of the answer against the reference",
-    "summary": "of the answer as a summary of its contexts",
-}
+
+class _Compared(NamedTuple):
+    """The two texts of a comparison."""
+
+    row: str
+    what: str
+    reads: Sides
+    queries: Literal["all", "answerable", "worded"]
+    figure: PanelFigure
 
 
-_CONTEXTS = PanelFigure(
-    "bertscore_context",
-    "BERTScore: contexts against the gold evidence",
-    "BERTScore of the contexts against the gold evidence",
-    zoomed=True,
-)
-_ANSWERS = PanelFigure(
-    "bertscore_answer",
-    "BERTScore: answers against the references",
-    "BERTScore of the answers against the references",
-    zoomed=True,
-)
-_SUMMARIES = PanelFigure(
-    "bertscore_summary",
-    "BERTScore: answers against their contexts",
-    "BERTScore of the answers against their contexts",
-    zoomed=True,
-)
-_FIGURES = {"context": _CONTEXTS, "text": _CONTEXTS, "answer": _ANSWERS, "summary": _SUMMARIES}
-_ROWS = {
-    "context": "contexts",
-    "text": "contexts without triplets",
-    "answer": "answers",
-    "summary": "answers as summaries",
-}
-_READS: dict[str, Sides] = {
-    "context": frozenset({"contexts", "reference"}),
-    "text": frozenset({"contexts", "reference"}),
-    "answer": frozenset({"answer", "reference"}),
-    "summary": frozenset({"answer", "contexts"}),
+def _figure(stem: str, what: str) -> PanelFigure:
+    return PanelFigure(f"bertscore_{stem}", f"BERTScore: {what}", f"BERTScore of the {what}", zoomed=True)
+
+
+_CONTEXTS = _figure("context", "contexts against the gold evidence")
+_EVIDENCE: Sides = frozenset({"contexts", "reference"})
+_COMPARED = {
+    "context": _Compared("contexts", "of the contexts", _EVIDENCE, "answerable", _CONTEXTS),
+    "text": _Compared(
+        "contexts without triplets", "of the contexts except triplets", _EVIDENCE, "answerable", _CONTEXTS
+    ),
+    "answer": _Compared(
+        "answers",
+        "of the answer against the reference",
+        frozenset({"answer", "reference"}),
+        "worded",
+        _figure("answer", "answers against the references"),
+    ),
+    "summary": _Compared(
+        "answers as summaries",
+        "of the answer as a summary of its contexts",
+        frozenset({"answer", "contexts"}),
+        "all",
+        _figure("summary", "answers against their contexts"),
+    ),
 }
 
 
 def _measure(side: str, part: str) -> Measure:
-    spoken = "F1" if part == "f1" else part
+    compared, spoken = _COMPARED[side], "F1" if part == "f1" else part
+    evidence = " against the gold evidence" if compared.figure is _CONTEXTS else ""
     # Equal numbers if no context is a triplet.
     repeats = f"bertscore_context_{part}" if side == "text" else ""
     return Measure(
         name=f"bertscore_{side}_{part}",
-        summary=f"BERTScore {part} {_OF_WHAT[side]}",
+        summary=f"BERTScore {part} {compared.what}{evidence}",
         failure_value=0.0,
-        title=f"BERTScore {spoken} of {_ROWS[side]}",
+        title=f"BERTScore {spoken} of {compared.row}",
         section="BERTScore",
-        reads=_READS[side],
-        queries="worded" if side == "answer" else "all" if side == "summary" else "answerable",
+        reads=compared.reads,
+        queries=compared.queries,
         range=(-1.0, 1.0),
-        panel=Panel(_FIGURES[side], spoken, row=_ROWS[side], repeats=repeats),
+        panel=Panel(compared.figure, spoken, row=compared.row, repeats=repeats),
     )
 
 
-_PLACES = {_measure(side, part): (side, part) for side in _OF_WHAT for part in _PARTS}
+_PLACES = {_measure(side, part): (side, part) for side in _COMPARED for part in ("precision", "recall", "f1")}
 MEASURES = tuple(measure for measure, (side, _) in _PLACES.items() if side != "summary")
 _LONGEST_SHOWN = 60
 
 
 class BertScoreParams(Params):
-    """The encoder and its layer."""
-
     model: str = Field(MINILM, min_length=1)
     """`minilm` (all-MiniLM-L6-v2 on onnxruntime); on torch: `minilm-torch`, a name on the Hugging Face hub such as
     roberta-large, or a folder. Scores of different encoders are not comparable."""
@@ -134,15 +126,12 @@ class _Finding(NamedTuple):
 
 
 class BertScoreEvaluator:
-    """Contexts against gold evidence, answers against reference answers."""
-
     def __init__(self, table: TokenTable, runtime: EvaluationRuntime, truncate: bool = False) -> None:
         self._table = table
         self._truncate = truncate
         self._runtime = runtime
 
     def not_applicable(self, reference: Reference, measure: Measure, run: RunFacts) -> str:
-        """A null query, a missing reference, or a run without the text to compare."""
         if _PLACES[measure][0] in {"answer", "summary"}:
             return why_not(measure, reference, run)
         if not run.has_contexts:
@@ -153,37 +142,29 @@ class BertScoreEvaluator:
 
     async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
         """Every metric of every case; new texts are embedded first."""
-        await self._embed([text for case in cases for text in self._texts(case)])
-        return [score for case in cases for score in self._scores(case)]
-
-    def close(self) -> None:
-        """Forget the vectors and the model."""
-        self._table.close()
-
-    async def _embed(self, texts: Sequence[str]) -> None:
+        texts = [text for case in cases for text in self._texts(case)]
         total = len(self._table.missing(texts))
         for done, _ in enumerate(self._table.add(texts), start=1):
             self._runtime.progress(done, total, "embedding")
             # Let the progress bar and an interrupt run between texts.
             await asyncio.sleep(0)
+        return [score for case in cases for score in self._scores(case)]
+
+    def close(self) -> None:
+        self._table.close()
 
     def _scores(self, case: ScoringInput) -> Iterator[Score]:
-        found: dict[str, _Finding] = {}
+        find = {"answer": self._answer, "summary": self._summary}
+        sides = dict.fromkeys(_PLACES[measure][0] for measure in case.measures)
+        found = {side: find[side](case) if side in find else self._contexts(case, side) for side in sides}
         for measure in case.measures:
             side, part = _PLACES[measure]
-            if side not in found:
-                found[side] = self._finding(case, side)
             agreement, explanation = found[side]
             if agreement is None:
                 yield not_applicable(case, measure, explanation)
             else:
                 # Rounded to float32 precision; unrounded values could exceed 1.
-                yield scored(case, measure, round(_PARTS[part](agreement), 6), explanation)
-
-    def _finding(self, case: ScoringInput, side: str) -> _Finding:
-        if side == "answer":
-            return self._answer(case)
-        return self._summary(case) if side == "summary" else self._contexts(case, _contexts(case, side))
+                yield scored(case, measure, round(getattr(agreement, part), 6), explanation)
 
     def _summary(self, case: ScoringInput) -> _Finding:
         answer, contexts = case.prediction.answer or "", [context.text for context in case.prediction.contexts]
@@ -197,7 +178,8 @@ class BertScoreEvaluator:
         sizes = f"{agreement.candidate_tokens:,} tokens against {agreement.reference_tokens:,}"
         return _Finding(agreement, f"{sizes} of {len(contexts)} contexts")
 
-    def _contexts(self, case: ScoringInput, contexts: Sequence[Context]) -> _Finding:
+    def _contexts(self, case: ScoringInput, side: str) -> _Finding:
+        contexts = _contexts(case, side)
         if not case.prediction.contexts:
             return _Finding(NOTHING, "no context was retrieved")
         if not contexts:
@@ -230,7 +212,6 @@ class BertScoreEvaluator:
         return [" ".join(texts)] if self._truncate else texts
 
     def _texts(self, case: ScoringInput) -> Iterator[str]:
-        """All texts that the metrics of this case compare."""
         sides = {_PLACES[measure][0] for measure in case.measures}
         answer = case.prediction.answer or ""
         if "answer" in sides and not abstains(answer):
@@ -257,17 +238,14 @@ def _answers(reference: Reference) -> list[str]:
 
 
 def _build(params: BertScoreParams, runtime: EvaluationRuntime) -> BertScoreEvaluator:
-    table = TokenTable(_encoder(params), cache_dir(), 1 if params.truncate else None)
-    return BertScoreEvaluator(table, runtime, params.truncate)
-
-
-def _encoder(params: BertScoreParams) -> Encoder:
     if params.model == MINILM:
-        return MiniLMTokens()
-    # It is torch's.
-    from harness.evaluators.bertscore.encoder import TokenEncoder
+        encoder: Encoder = MiniLMTokens()
+    else:
+        from harness.evaluators.bertscore.encoder import TokenEncoder
 
-    return TokenEncoder(load(params.model, params.num_layers))
+        encoder = TokenEncoder(load(params.model, params.num_layers))
+    table = TokenTable(encoder, cache_dir(), 1 if params.truncate else None)
+    return BertScoreEvaluator(table, runtime, params.truncate)
 
 
 SPEC = EvaluatorSpec(

@@ -36,7 +36,7 @@ from harness.models.huggingface_hub_files import (
     hub_is_reachable,
     hub_revision,
 )
-from harness.models.minilm_embedder import check_minilm
+from harness.models.minilm_embedder import check_minilm, minilm_session
 from harness.models.vectors import unit_rows
 from harness.models.weights import fetch, weights_dir
 from harness.store.atomic_files import write_atomic
@@ -73,26 +73,20 @@ class Encoder(Protocol):
         ...
 
 
-class Marks(NamedTuple):
-    """The special tokens around a text."""
-
-    head: int
-    """Number of special tokens before it."""
-    tail: int
-    """Number of special tokens after it."""
-    unweighed: Sequence[int]
-    """The ids with weight 0: [SEP] and [CLS], as in the bert-score package."""
-
-
 class WindowEncoder(ABC):
     """Windows are embedded one at a time, since padding in a batch would change the last bits. Several threads
     embed at once instead; on a busy machine that is also several times faster than splitting each operation among
     cores.
     """
 
-    def __init__(self, marks: Marks, window: int, pool: ThreadPoolExecutor, workers: int) -> None:
-        """`window`: tokens of the longest, marks included; `pool` has `workers` threads."""
-        self._head, self._tail, self._unweighed = marks
+    def __init__(
+        self, head: int, tail: int, unweighed: Sequence[int], window: int, pool: ThreadPoolExecutor, workers: int
+    ) -> None:
+        """`head` and `tail`: special tokens before and after a text; `unweighed`: the ids with weight 0, [SEP] and
+        [CLS] as in the bert-score package; `window`: tokens of the longest, special ones included; `pool` has
+        `workers` threads.
+        """
+        self._head, self._tail, self._unweighed = head, tail, unweighed
         self._window, self._pool, self._workers = window, pool, workers
 
     @abstractmethod
@@ -104,7 +98,6 @@ class WindowEncoder(ABC):
         """Embed one window; called in the threads of the pool."""
 
     def split(self, text: str) -> list[TokenIds]:
-        """See `Encoder`: as few windows as hold the text, of nearly the same length."""
         ids = self._ids(text)
         body = ids[self._head : len(ids) - self._tail]
         if not self.weights(body).any():
@@ -114,11 +107,9 @@ class WindowEncoder(ABC):
         return [np.concatenate([head, piece, tail]) for piece in np.array_split(body, -(-len(body) // room))]
 
     def weights(self, window: TokenIds) -> Weights:
-        """See `Encoder`."""
         return (~np.isin(window, self._unweighed)).astype(np.float32)
 
     def embed(self, windows: Iterable[TokenIds]) -> Iterator[Vectors]:
-        """See `Encoder`; a few windows at a time."""
         waiting: deque[Future[Vectors]] = deque()
         try:
             for window in windows:
@@ -132,12 +123,10 @@ class WindowEncoder(ABC):
                 future.cancel()
 
     def close(self) -> None:
-        """End the threads."""
         self._pool.shutdown(cancel_futures=True)
 
 
 def workers_here() -> int:
-    """Number of windows to embed in parallel on this machine."""
     return min(usable_cores(), MOST_WORKERS)
 
 
@@ -149,27 +138,17 @@ class MiniLMTokens(WindowEncoder):
     """See `Encoder`: the last layer's vectors, weights stored as int8 and computed in float32."""
 
     def __init__(self) -> None:
-        check_minilm()
-        import onnxruntime
-        from tokenizers import Tokenizer
-
-        options = onnxruntime.SessionOptions()
         # One thread per window: the last bits of a vector depend on the number of threads.
-        options.intra_op_num_threads = options.inter_op_num_threads = 1
-        self._session: Any = onnxruntime.InferenceSession(
-            str(fetch(MINILM_ONNX)), options, providers=["CPUExecutionProvider"]
-        )
-        self._tokenizer: Any = Tokenizer.from_file(str(fetch(MINILM_TOKENIZER)))
+        self._session, self._tokenizer = minilm_session(1)
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
         marks = [self._tokenizer.token_to_id(mark) for mark in ("[SEP]", "[CLS]")]
         unweighed = [one for one in marks if one is not None]
         workers = workers_here()
         pool = ThreadPoolExecutor(workers, thread_name_prefix="bertscore")
-        super().__init__(Marks(1, 1, unweighed), _WINDOW, pool, workers)
+        super().__init__(1, 1, unweighed, _WINDOW, pool, workers)
 
     def close(self) -> None:
-        """End the threads and release the model."""
         super().close()
         self._session = None
 
@@ -228,7 +207,9 @@ def load(name: str, num_layers: int | None) -> Loaded:
     with _quiet():
         from bert_score import utils
 
-        source = str(minilm_folder()) if name == MINILM_ON_TORCH else _source(name)
+        folder = minilm_folder() if name == MINILM_ON_TORCH else Path(name)
+        # A folder by its absolute path: the package takes some names for instructions to download.
+        source = str(folder.resolve()) if folder.is_dir() else name
         layers = _layers(name, num_layers, utils.model2layers)
         try:
             with _offline_if_need_be(source):
@@ -279,12 +260,6 @@ def _write(path: Path, content: dict[str, Any]) -> None:
     text = json.dumps(content)
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         write_atomic(path, text)
-
-
-def _source(name: str) -> str:
-    """A folder as an absolute path: the package takes some names for instructions to download."""
-    folder = Path(name)
-    return str(folder.resolve()) if folder.is_dir() else name
 
 
 def _layers(name: str, num_layers: int | None, known: dict[str, int]) -> int:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Window:
-    """Tokens embedded together."""
-
     vectors: Vectors
     """Shape (tokens, d), unit rows."""
     weights: NDArray[np.float32]
@@ -91,7 +89,8 @@ class TokenTable:
         self._encoder = encoder
         self._most_windows = most_windows
         self._file = _VectorFile(folder)
-        self._kept: dict[str, list[_Kept]] = {}
+        self._kept: dict[str, list[tuple[int, tuple[int, ...], NDArray[np.float32]]]] = {}
+        """The windows of a text: place and shape of the vectors, and the weights."""
 
     def missing(self, texts: Iterable[str]) -> list[str]:
         """The texts that `add` would have to embed: distinct, in order, blank ones left out."""
@@ -106,32 +105,19 @@ class TokenTable:
             # In this order, zip consumes no vector after the last window.
             pairs = zip(windows, vectors, strict=False)
             self._kept[text] = [
-                _Kept(self._file.append(found), self._encoder.weights(ids)) for ids, found in pairs
+                (self._file.append(found), found.shape, self._encoder.weights(ids)) for ids, found in pairs
             ]
             yield text
 
     def windows(self, text: str) -> Iterator[Window]:
         """The windows of a text that was added; none of a blank one."""
         if key := text.strip():
-            for kept in self._kept[key]:
-                yield Window(self._file.read(kept.place), kept.weights)
+            for place, shape, weights in self._kept[key]:
+                yield Window(self._file.read(place, shape), weights)
 
     def close(self) -> None:
-        """Free the disk space."""
         self._file.close()
         self._encoder.close()
-
-
-@dataclass(frozen=True)
-class _Place:
-    offset: int
-    shape: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class _Kept:
-    place: _Place
-    weights: NDArray[np.float32]
 
 
 class _VectorFile:
@@ -145,20 +131,20 @@ class _VectorFile:
             self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 - closed by close()
         self._end = 0
 
-    def append(self, vectors: Vectors) -> _Place:
-        place = _Place(self._end, vectors.shape)
+    def append(self, vectors: Vectors) -> int:
+        place = self._end
         left = memoryview(np.ascontiguousarray(vectors).data).cast("B")
         with explained_io("write to", self._folder):
-            self._file.seek(place.offset)
+            self._file.seek(place)
             while left:
                 left = left[self._file.write(left) :]
         self._end += vectors.nbytes
         return place
 
-    def read(self, place: _Place) -> Vectors:
-        vectors: Vectors = np.empty(place.shape, dtype=np.float32)
+    def read(self, place: int, shape: tuple[int, ...]) -> Vectors:
+        vectors: Vectors = np.empty(shape, dtype=np.float32)
         with explained_io("read from", self._folder):
-            self._file.seek(place.offset)
+            self._file.seek(place)
             self._file.readinto(vectors.data)
         return vectors
 

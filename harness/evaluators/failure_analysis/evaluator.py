@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from pydantic import Field
 
@@ -28,7 +29,7 @@ from harness.evaluators.answer_normalisation import abstains
 from harness.evaluators.failure_analysis import labels
 from harness.evaluators.failure_analysis.evidence_tracing import Piece, Tracer, worst
 from harness.evaluators.run_scoring import NO_CONTEXTS
-from harness.evaluators.score_preconditions import is_null, stated_answers, why_not
+from harness.evaluators.score_preconditions import CaseEvaluator, is_null, stated_answers, why_not
 from harness.evaluators.scores import labelled, scored
 from harness.protocols import (
     EvaluationRuntime,
@@ -57,19 +58,14 @@ WRONG = Measure(
     failure_label=labels.FAILED.name,
     panel=Panel(PanelFigure("why_wrong", "Why answers are wrong", "Each wrong answer by its one cause")),
 )
-MISSED = Measure(
+MISSED = replace(
+    WRONG,
     name="missed_evidence",
     summary="share of queries without all evidence in the contexts, as far as known; each has one cause",
-    failure_value=1.0,
     title="evidence not known to be complete in the contexts",
-    section=_SECTION,
-    unit="%",
     reads=frozenset({"contexts", "reference"}),
     queries="answerable",
-    higher_is_better=False,
-    binary=True,
     labels=labels.OF_EVIDENCE,
-    failure_label=labels.FAILED.name,
     panel=Panel(
         PanelFigure(
             "why_missed",
@@ -83,17 +79,13 @@ Cause = tuple[ScoreLabel, str]
 
 
 class FailureAnalysisParams(Params):
-    """Which answers are judged, and the minimum length of a fact."""
-
     longest_answer: int = Field(10, ge=1)
     """Words. Queries with only longer references are left out: their right answers have many wordings."""
     longest_fact: int = Field(1000, ge=1)
     """Characters. A longer fact is a passage or a whole document, and evidence is then traced by document."""
 
 
-class FailureAnalysisEvaluator:
-    """Assigns a cause to wrong answers and to missing evidence."""
-
+class FailureAnalysisEvaluator(CaseEvaluator):
     def __init__(self, params: FailureAnalysisParams, _runtime: EvaluationRuntime) -> None:
         self._longest_answer = params.longest_answer
         self._tracer = Tracer(params.longest_fact)
@@ -116,11 +108,7 @@ class FailureAnalysisEvaluator:
             f"the reference has {shortest:,} words: more than {self._longest_answer:,} can be worded in many ways"
         )
 
-    async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
-        """Every measure of every case."""
-        return [score for case in cases for score in self._scores(case)]
-
-    def _scores(self, case: ScoringInput) -> Iterator[Score]:
+    def scores(self, case: ScoringInput) -> Iterator[Score]:
         missed = self._missed(case)
         for measure in case.measures:
             found = missed if measure == MISSED else self._wrong(case, missed)
@@ -150,9 +138,6 @@ class FailureAnalysisEvaluator:
         if not prediction.has_contexts and prediction.retrieved is None:
             return labels.NOT_KNOWN, "no contexts were recorded"
         return _cause(pieces)
-
-    def close(self) -> None:
-        """Nothing to close."""
 
 
 def _cause(pieces: Sequence[Piece]) -> Cause | None:

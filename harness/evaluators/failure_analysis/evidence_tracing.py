@@ -31,8 +31,6 @@ Fits = Callable[[str, _Place], bool]
 
 @dataclass(frozen=True)
 class Piece:
-    """The state of a piece of evidence, and why it is missing."""
-
     state: Literal["shown", "unsaid", "missing"]
     label: ScoreLabel | None = None
     """Why it is missing."""
@@ -63,8 +61,6 @@ class Tracer:
 
 
 class _Trace:
-    """The evidence of one case."""
-
     def __init__(self, case: ScoringInput, squeezed: Callable[[str], str]) -> None:
         self._contexts = case.prediction.contexts
         self._retrieved = case.prediction.retrieved

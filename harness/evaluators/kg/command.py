@@ -14,8 +14,6 @@ from harness.protocols import CommandRuntime, CommandSpec
 
 
 class GraphPair(StrEnum):
-    """The two texts of a graph."""
-
     context_relevancy = "context_relevancy"
     answer_relevancy = "answer_relevancy"
     faithfulness = "faithfulness"
@@ -26,8 +24,6 @@ _PAIR_HELP = f"Metric whose texts are compared: {', '.join(GraphPair)}."
 
 
 class GraphReader(StrEnum):
-    """The extractor of the triplets."""
-
     judge = "judge"
     nlp = "nlp"
 
@@ -36,8 +32,6 @@ _EVALUATORS = {GraphReader.judge: "kg", GraphReader.nlp: "kg_nlp"}
 
 
 def build(runtime: CommandRuntime) -> Callable[..., None]:
-    """The command."""
-
     def graph(
         run: Annotated[str, typer.Argument(help="A run id, a unique part of one, or a path.", metavar="RUN")],
         query_id: Annotated[str, typer.Argument(help="Id of one of its queries.", metavar="QUERY_ID")],

@@ -33,16 +33,15 @@ from dataclasses import replace
 from harness.core.errors import need
 from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement
 from harness.evaluators.kg.graphs.graph import KgGraph
-from harness.evaluators.kg.measures import KgParams, Names
+from harness.evaluators.kg.measures import PAIRS, KgParams, PairName, Places, content_of, kg_measures, selected
 from harness.evaluators.kg.text_pair_comparison import Comparisons, Reading, StartReading
-from harness.evaluators.kg.text_pairs import PAIRS, PairName, content_of
 from harness.evaluators.triplet_extraction import judged_extractions
 from harness.extraction.nlp import check_pipeline, pipeline_digest
 from harness.extraction.rule_triplets import ParsedTexts
 from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, Params, ScoringInput
 
-JUDGED = Names("kg", "a judge model")
-PARSED = Names("kg_nlp", "parsing rules", twin_prefix="kg")
+JUDGED = kg_measures("kg", "a judge model")
+PARSED = kg_measures("kg_nlp", "parsing rules", twin_prefix="kg")
 _BLOCK = 32
 """Comparisons per block: far more than run concurrently."""
 
@@ -51,28 +50,26 @@ class KgEvaluator(JudgedEvaluator):
     """The evaluator `kg` or `kg_nlp`. The scores of one pair fail together, with the reason."""
 
     def __init__(
-        self, params: KgParams, runtime: EvaluationRuntime, names: Names, start_reading: StartReading
+        self, params: KgParams, runtime: EvaluationRuntime, places: Places, start_reading: StartReading
     ) -> None:
         super().__init__(runtime)
-        self._params, self._names, self._start_reading = params, names, start_reading
+        self._params, self._places, self._start_reading = params, places, start_reading
 
     async def begin(self, cases: Sequence[ScoringInput]) -> Judge:
-        """Collect all texts to compare."""
-        pairs = [(case, self._pair(measure)) for case in cases for measure in case.measures]
+        pairs = [(case, self._places[measure].pair) for case in cases for measure in case.measures]
         comparisons = await self._compare(pairs)
 
         async def judge(case: ScoringInput, measure: Measure) -> Judgement:
-            return await comparisons.judgement(case, self._names.place(measure))
+            return await comparisons.judgement(case, self._places[measure])
 
         return judge
 
     def ordered(self, cases: Sequence[ScoringInput]) -> Sequence[ScoringInput]:
-        """Pair by pair."""
         by_pair: list[ScoringInput] = []
         for case in cases:
             left: dict[PairName, list[Measure]] = {}
             for measure in case.measures:
-                left.setdefault(self._pair(measure), []).append(measure)
+                left.setdefault(self._places[measure].pair, []).append(measure)
             by_pair += [replace(case, measures=tuple(measures)) for measures in left.values()]
         return list(_in_blocks(by_pair))
 
@@ -82,14 +79,9 @@ class KgEvaluator(JudgedEvaluator):
             return await (await self._compare([(case, pair)])).graph(case, pair)
 
     def measure_of(self, pair: PairName) -> Measure:
-        """One of the metrics of a pair: they all read the same texts."""
-        return next(measure for measure in self._names.measures(KgParams()) if self._pair(measure) == pair)
-
-    def _pair(self, measure: Measure) -> PairName:
-        return self._names.place(measure).pair
+        return next(measure for measure, place in self._places.items() if place.pair == pair)
 
     async def _compare(self, asked: Sequence[tuple[ScoringInput, PairName]]) -> Comparisons:
-        """Compare these pairs of known texts."""
         sides = dict.fromkeys(
             (case.record.query_id, case.record.repeat, side)
             for case, pair in asked
@@ -135,12 +127,10 @@ def built(name: str, params: Params, runtime: EvaluationRuntime) -> KgEvaluator:
 
 
 def check_kg(_params: KgParams) -> None:
-    """Raise MissingDependency unless igraph is installed."""
     need("evaluator-kg", "igraph")
 
 
 def check_kg_nlp(params: KgParams) -> None:
-    """Raise MissingDependency unless igraph, spaCy and an English pipeline are installed."""
     check_kg(params)
     check_pipeline(None)
 
@@ -150,7 +140,7 @@ SPEC = EvaluatorSpec(
     version="7",
     summary="KG-eval: share of one text's entities that another text's graph reaches (by a judge)",
     params=KgParams,
-    measures=JUDGED.measures,
+    measures=lambda params: selected(JUDGED, params),
     build=_judged,
     roles=frozenset({"judge", "judge_embedder"}),
     preflight=check_kg,
@@ -160,7 +150,7 @@ NLP_SPEC = EvaluatorSpec(
     version="6",
     summary="KG-eval with triplets from parsing rules: free, offline, deterministic (spaCy)",
     params=KgParams,
-    measures=PARSED.measures,
+    measures=lambda params: selected(PARSED, params),
     build=_parsed,
     roles=frozenset({"judge_embedder"}),
     weights=lambda _params: {"parser": pipeline_digest(None)},

@@ -10,8 +10,7 @@ from harness.evaluators.judge_calls import NotApplicable
 from harness.evaluators.kg.evaluator import KgEvaluator
 from harness.evaluators.kg.graphs import KgGraph, KgScores, Match, paths, scores_of
 from harness.evaluators.kg.graphs.drawing import draw_query_graph, graphml
-from harness.evaluators.kg.measures import KgParams
-from harness.evaluators.kg.text_pairs import PairName
+from harness.evaluators.kg.measures import KgParams, PairName
 from harness.evaluators.score_preconditions import score_without_reading, why_not
 from harness.protocols import AnswerChoice, Measure, OpenedAnswer
 from harness.store.atomic_files import write_atomic
@@ -19,8 +18,6 @@ from harness.store.atomic_files import write_atomic
 
 @dataclass(frozen=True)
 class QueryGraph:
-    """The graph of one pair, and its scores."""
-
     question: str
     graph: KgGraph
     matches: Sequence[Match]
@@ -48,7 +45,10 @@ async def make_graph(evaluator: KgEvaluator, answer: OpenedAnswer, pair: PairNam
 def write_graph(made: QueryGraph, choice: AnswerChoice, pair: PairName, folder: Path) -> str:
     """Write GraphML and SVG into `folder`; returns a summary of the scores and files."""
     stem = f"{file_name(choice.query_id)}-{pair}" + (f"-{choice.repeat}" if choice.repeat else "")
-    shown = f"{pair} of {printable(choice.query_id)} ({choice.evaluator}): {_values(made.scores)}"
+    names = ("multi-hop", "undirected", "direct", "community", "coverage")
+    pairs = zip(names, made.scores.values.values(), strict=True)
+    values = ", ".join(f"{name} {value:.3f}" for name, value in pairs)
+    shown = f"{pair} of {printable(choice.query_id)} ({choice.evaluator}): {values}"
     document = folder / f"{stem}.graphml"
     write_atomic(document, graphml(made.graph, made.matches))
     title = f"{shown}. {printable(made.question, 120)}"
@@ -69,14 +69,3 @@ def _check_compares(answer: OpenedAnswer, measure: Measure, pair: PairName) -> N
 def _compares_nothing(pair: PairName, answer: OpenedAnswer, reason: str) -> ConfigError:
     what = f"{pair} of {answer.case.query.query_id} has nothing to compare ({reason})"
     return ConfigError(what, "choose another pair or query")
-
-
-def _values(scores: KgScores) -> str:
-    parts = {
-        "multi-hop": scores.multi_hop,
-        "undirected": scores.multi_hop_undirected,
-        "direct": scores.direct,
-        "community": scores.community,
-        "coverage": scores.community_coverage,
-    }
-    return ", ".join(f"{name} {value:.3f}" for name, value in parts.items())

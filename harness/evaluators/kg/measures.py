@@ -1,16 +1,59 @@
-"""The metrics and parameters of `kg` and `kg_nlp`."""
+"""The pairs of texts that `kg` and `kg_nlp` compare, their metrics and parameters."""
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping
 from typing import Literal, NamedTuple, get_args
 
 from pydantic import Field
 
+from harness.core.records import Dimension
 from harness.evaluators.kg.graphs.graph import TAU
 from harness.evaluators.kg.graphs.multi_hop import DELTA
 from harness.evaluators.kg.graphs.scores import SEEDS
-from harness.evaluators.kg.text_pairs import PAIRS, PairName
-from harness.protocols import Measure, Panel, PanelFigure, Params
+from harness.evaluators.score_preconditions import reference_answer
+from harness.evaluators.triplet_extraction import TextContent, content_of_contexts
+from harness.protocols import Measure, Panel, PanelFigure, Params, ScoringInput, Side, Sides
+
+PairName = Literal["context_relevancy", "answer_relevancy", "faithfulness", "factual_correctness"]
+
+
+class TextPair(NamedTuple):
+    """The text that is scored, and the text that it is compared with."""
+
+    input: Side
+    context: Side
+    dimension: Dimension
+    """The dimension that people rate."""
+    on_null_queries: bool
+    """Whether it applies to null queries."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.input} in {self.context}"
+
+    @property
+    def reads(self) -> Sides:
+        return frozenset({self.input, self.context})
+
+
+PAIRS: dict[PairName, TextPair] = {
+    "context_relevancy": TextPair("question", "contexts", "context_relevancy", on_null_queries=False),
+    "answer_relevancy": TextPair("question", "answer", "response_relevancy", on_null_queries=True),
+    "faithfulness": TextPair("answer", "contexts", "faithfulness", on_null_queries=True),
+    "factual_correctness": TextPair("answer", "reference", "factual_correctness", on_null_queries=False),
+}
+
+
+def content_of(case: ScoringInput, side: Side) -> TextContent:
+    """The text to compare; of several reference answers the first that is not blank."""
+    if side == "contexts":
+        return content_of_contexts(case.prediction.contexts)
+    texts = {
+        "question": case.query.text,
+        "answer": case.prediction.answer or "",
+        "reference": reference_answer(case.reference),
+    }
+    return TextContent((texts[side],))
+
 
 ScoreName = Literal[
     "multi_hop",
@@ -55,8 +98,6 @@ _ROWS: dict[ScoreName, str] = {
 
 
 class KgParams(Params):
-    """The pairs, scores and constants of KG-eval."""
-
     pairs: tuple[PairName, ...] = Field(get_args(PairName), min_length=1)
     scores: tuple[ScoreName, ...] = Field(_BY_DEFAULT, min_length=1)
     """`triplet_similarity` is not among them by default: it also embeds every triplet."""
@@ -69,77 +110,55 @@ class KgParams(Params):
 
 
 class MeasurePlace(NamedTuple):
-    """The parts of a metric's name."""
-
     pair: PairName
     score: ScoreName
 
 
-@dataclass(frozen=True)
-class Names:
-    """The measures of one evaluator."""
+Places = Mapping[Measure, MeasurePlace]
 
-    prefix: str
-    extracted_by: str
-    """The extractor of the triplets."""
-    twin_prefix: str = ""
-    """Prefix of the evaluator that these metrics approximate."""
 
-    def measures(self, params: KgParams) -> tuple[Measure, ...]:
-        """The selected metrics by pair, then by score, in the order of the tables."""
-        return tuple(
-            self._measure(MeasurePlace(pair, score))
-            for pair in PAIRS
-            if pair in params.pairs
-            for score in _SCORES
-            if score in params.scores
-        )
+def kg_measures(prefix: str, extracted_by: str, twin_prefix: str = "") -> Places:
+    """The metrics of one evaluator by pair, then by score, in the order of the tables.
 
-    def place(self, measure: Measure) -> MeasurePlace:
-        """The pair and score of a metric of this evaluator."""
-        return self._places[measure.name]
+    `extracted_by`: the extractor of the triplets; `twin_prefix`: prefix of the evaluator that these metrics
+    approximate.
+    """
+    figure = PanelFigure(
+        f"graph_scores_{prefix}",
+        f"Graph scores, triplets by {extracted_by}",
+        f"KG-eval with triplets by {extracted_by}: share of one text's entities that the other's graph reaches",
+    )
+    places = [MeasurePlace(pair, score) for pair in PAIRS for score in _SCORES]
+    return {_measure(place, figure, prefix, twin_prefix): place for place in places}
 
-    @cached_property
-    def _places(self) -> dict[str, MeasurePlace]:
-        places = [MeasurePlace(pair, score) for pair in PAIRS for score in _SCORES]
-        return {_name(self.prefix, place): place for place in places}
 
-    @cached_property
-    def _figure(self) -> PanelFigure:
-        return PanelFigure(
-            f"graph_scores_{self.prefix}",
-            f"Graph scores, triplets by {self.extracted_by}",
-            f"KG-eval with triplets by {self.extracted_by}: share of one text's entities that the other's "
-            "graph reaches",
-        )
+def selected(places: Places, params: KgParams) -> tuple[Measure, ...]:
+    return tuple(
+        measure for measure, place in places.items() if place.pair in params.pairs and place.score in params.scores
+    )
 
-    def _measure(self, place: MeasurePlace) -> Measure:
-        pair, published = PAIRS[place.pair], place.score in PUBLISHED
-        drawn = Panel(self._figure, pair.title, _ROWS.get(place.score, ""))
-        has_twin = self.twin_prefix and place.score != "measurable" and not published
-        return Measure(
-            name=_name(self.prefix, place),
-            summary=_SCORES[place.score].format(f"{pair.input} in the {pair.context}"),
-            failure_value=0.0,
-            title=_title(place),
-            section="Knowledge-graph scores as published" if published else "Knowledge-graph scores",
-            reads=pair.reads,
-            queries="all" if pair.on_null_queries else "answerable",
-            binary=place.score == "measurable",
-            range=(0.0, 1.0),
-            twin_of=_name(self.twin_prefix, place) if has_twin else "",
-            # With rules it agrees less with human labels than cheaper metrics do (docs/validity.md).
-            stands_for=pair.dimension if place.score == "multi_hop" and not self.twin_prefix else None,
-            panel=drawn if place.score in _ROWS else None,
-        )
+
+def _measure(place: MeasurePlace, figure: PanelFigure, prefix: str, twin_prefix: str) -> Measure:
+    pair, published = PAIRS[place.pair], place.score in PUBLISHED
+    score = PUBLISHED.get(place.score, place.score).replace("_", "-")
+    has_twin = twin_prefix and place.score != "measurable" and not published
+    return Measure(
+        name=_name(prefix, place),
+        summary=_SCORES[place.score].format(f"{pair.input} in the {pair.context}"),
+        failure_value=0.0,
+        title=f"{score} score of {pair.title}{', as published' if published else ''}",
+        section="Knowledge-graph scores as published" if published else "Knowledge-graph scores",
+        reads=pair.reads,
+        queries="all" if pair.on_null_queries else "answerable",
+        binary=place.score == "measurable",
+        range=(0.0, 1.0),
+        twin_of=_name(twin_prefix, place) if has_twin else "",
+        # With rules it agrees less with human labels than cheaper metrics do (docs/validity.md).
+        stands_for=pair.dimension if place.score == "multi_hop" and not twin_prefix else None,
+        panel=Panel(figure, pair.title, _ROWS[place.score]) if place.score in _ROWS else None,
+    )
 
 
 def _name(prefix: str, place: MeasurePlace) -> str:
     score, suffix = PUBLISHED.get(place.score), "_published"
     return f"{prefix}_{score}_{place.pair}{suffix}" if score else f"{prefix}_{place.score}_{place.pair}"
-
-
-def _title(place: MeasurePlace) -> str:
-    score = PUBLISHED.get(place.score, place.score).replace("_", "-")
-    as_published = ", as published" if place.score in PUBLISHED else ""
-    return f"{score} score of {PAIRS[place.pair].title}{as_published}"

@@ -20,8 +20,7 @@ from decimal import Decimal
 import numpy as np
 
 from harness.evaluators.answer_normalisation import as_written, canonical, leading_yes_no, normalise
-from harness.evaluators.kg.graphs.graph import KgGraph
-from harness.evaluators.kg.graphs.similar_edges import Pairs
+from harness.evaluators.kg.graphs.graph import KgGraph, Pairs
 
 _MOST_WORDS = 12
 _SMALL_WORDS = frozenset(["a", "an", "the", "of", "and", "or", "for", "in", "on", "at", "to", "de", "von"])

@@ -32,7 +32,7 @@ floats is smaller by its last bit.
   confidence and its bands. The other grades stand.
 - The judge reads all contexts, in rank order and numbered as in the generator's prompt. If they are longer than
   `context_characters`, it grades the answer for each window: factual accuracy is the highest grade, the others are
-  the mean, weighted by length (`harness.evaluators.rag_eval.confidence`). The explanation lists the grades of the
+  the mean, weighted by length (`harness.evaluators.rag_eval.evaluator`). The explanation lists the grades of the
   windows, and every score has the share of the contexts that was read.
 - Very long queries and answers are truncated; the explanation says so.
 

@@ -1,93 +1,113 @@
 """The RAG-Eval evaluator: the judge calls for a case, and the scores from them."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Literal
+from math import fsum
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
 
 from harness.core.records import Dimension
 from harness.evaluators.context_windows import LONGEST, ContextCharacters, ContextReading, reading_of
-from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement
-from harness.evaluators.rag_eval.confidence import (
-    Weights,
-    band_of,
-    combined,
-    confidence_of,
-    normalised,
-)
-from harness.evaluators.rag_eval.criteria import METRICS, GradeName
+from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, judged_measures
+from harness.evaluators.rag_eval.criteria import METRICS, GradeName, Material, material, spoken
+from harness.evaluators.rag_eval.forms import Graded, ask_form, ask_grades
 from harness.evaluators.rag_eval.grades import HIGHEST
-from harness.evaluators.rag_eval.grading import Graded, ask_form, ask_grades
-from harness.evaluators.rag_eval.prompts import Material, material, spoken
 from harness.llm_utils.concurrency import Once
 from harness.protocols import (
     ChatModel,
     EvaluationRuntime,
     EvaluatorSpec,
     Measure,
-    Panel,
     PanelFigure,
     Params,
     ScoringInput,
+    Sides,
 )
 
-_SAYS: dict[GradeName, str] = {
-    "query_relevance": "grade: does the answer give what the query asks for",
-    "factual_accuracy": "grade: do the contexts state what the answer states",
-    "coverage": "grade: does the answer contain everything that the contexts say about the query",
-    "coherence": "grade: do the parts of the answer fit together",
-    "fluency": "grade: is the answer well written",
-}
+Band = Literal["trustworthy", "grounded but partial", "misaligned"]
+TRUSTWORTHY_FROM = 0.75
+MISALIGNED_BELOW = 0.50
+
+_TOLERANCE = 1e-9
+_DECIMALS = 9
+"""Far coarser than float errors, far finer than the difference of two weighted sums."""
+
+Weight = Annotated[float, Field(ge=0)]
+
+
+def _sum_to_one(weights: tuple[float, ...]) -> tuple[float, ...]:
+    if len(weights) != len(METRICS):
+        raise ValueError(f"must be five numbers that sum to 1 ({len(weights)} given)")
+    if abs(fsum(weights) - 1) > _TOLERANCE:
+        raise ValueError(f"must be five numbers that sum to 1 (the sum is {fsum(weights):.10g})")
+    return weights
+
+
+Weights = Annotated[tuple[Weight, ...], AfterValidator(_sum_to_one)]
+"""In the order of METRICS, none negative; they sum to 1."""
+
+
+def combined(name: GradeName, grades: Sequence[int], reading: ContextReading) -> float:
+    """One grade from those of each window.
+
+    Factual accuracy is the highest one: a fact stated in any window is supported. The others are the mean,
+    weighted by length. So a long prompt has more chances at factual accuracy, and a fact that is split between two
+    windows is supported by neither.
+    """
+    return max(grades) if name == "factual_accuracy" else reading.mean(grades)
+
+
+def confidence_of(grades: Mapping[GradeName, float], weights: tuple[float, ...]) -> float:
+    """The weighted sum of all five normalised grades, from 0.2 to 1, to nine decimals."""
+    weighted = (weight * grades[name] for name, weight in zip(METRICS, weights, strict=True))
+    return round(fsum(weighted) / HIGHEST, _DECIMALS)
+
+
+def band_of(confidence: float) -> Band:
+    """The band of a confidence; its lower edge belongs to it."""
+    if confidence >= TRUSTWORTHY_FROM:
+        return "trustworthy"
+    return "misaligned" if confidence < MISALIGNED_BELOW else "grounded but partial"
 
 
 _FIGURE = PanelFigure(
     "judged_rag_eval", "RAG-Eval", "Grades of RAG-Eval as shares of the best grade, by a judge model"
 )
-
-
-_STANDS_FOR: dict[str, Dimension] = {
-    "query_relevance": "response_relevancy",
-    "factual_accuracy": "faithfulness",
-    "coverage": "coverage",
-    "coherence": "coherence",
-    "fluency": "fluency",
-    "confidence": "quality",
+_SAYS: dict[str, tuple[str, Dimension]] = {
+    "confidence": ("weighted sum of the five grades", "quality"),
+    "query_relevance": ("grade: does the answer give what the query asks for", "response_relevancy"),
+    "factual_accuracy": ("grade: do the contexts state what the answer states", "faithfulness"),
+    "coverage": ("grade: does the answer contain everything that the contexts say about the query", "coverage"),
+    "coherence": ("grade: do the parts of the answer fit together", "coherence"),
+    "fluency": ("grade: is the answer well written", "fluency"),
 }
-
-
-def _measure(name: str, summary: str) -> Measure:
-    return Measure(
-        name=f"rag_eval_{name}",
-        summary=f"{summary} (RAG-Eval)",
-        failure_value=0.0,
-        title=name.replace("_", " "),
-        section="Judged measures",
-        reads=frozenset({"question", "answer", "contexts"}),
-        range=(0.0, 1.0),
-        stands_for=_STANDS_FOR.get(name),
-        panel=Panel(_FIGURE),
-    )
-
-
-_GRADED = {_measure(name, summary): name for name, summary in _SAYS.items()}
-_MEASURE_OF = {name: measure for measure, name in _GRADED.items()}
-CONFIDENCE = replace(_measure("confidence", "weighted sum of the five grades"), live=True)
-TRUSTWORTHY = replace(
-    _measure("trustworthy", "share of answers with a confidence of .75 and more"), binary=True, panel=None
+_READS: Sides = frozenset({"question", "answer", "contexts"})
+_BAND: dict[str, Any] = {"queries": "all", "binary": True}
+_BY_NAME = judged_measures(
+    "rag_eval",
+    "RAG-Eval",
+    _FIGURE,
+    {
+        **{name: (says, _READS, {"queries": "all", "stands_for": to}) for name, (says, to) in _SAYS.items()},
+        "trustworthy": ("share of answers with a confidence of .75 and more", _READS, _BAND),
+        "misaligned": (
+            "share of answers with a confidence below .50",
+            _READS,
+            {**_BAND, "higher_is_better": False},
+        ),
+    },
 )
-MISALIGNED = replace(
-    _measure("misaligned", "share of answers with a confidence below .50"),
-    failure_value=1.0,
-    higher_is_better=False,
-    binary=True,
-    panel=None,
-)
+_MEASURE_OF = {name: _BY_NAME[name] for name in METRICS}
+_GRADED = {measure: name for name, measure in _MEASURE_OF.items()}
+CONFIDENCE = replace(_BY_NAME["confidence"], live=True)
+TRUSTWORTHY = replace(_BY_NAME["trustworthy"], panel=None)
+MISALIGNED = replace(_BY_NAME["misaligned"], failure_value=1.0, panel=None)
 MEASURES = (CONFIDENCE, *_GRADED, TRUSTWORTHY, MISALIGNED)
 
 
 class RagEvalParams(Params):
-    """Parameters of `per_evaluator.rag_eval`."""
-
     weights: Weights = (0.25, 0.25, 0.25, 0.125, 0.125)
     """Weights of query relevance, factual accuracy, coverage, coherence, fluency."""
     calls: Literal["one", "parallel", "published"] = "one"
@@ -106,7 +126,6 @@ class RagEvalEvaluator(JudgedEvaluator):
         self._params = params
 
     async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
-        """The metrics of one answer share its calls."""
         return _Grading(self._params, self._runtime.judge).judge
 
     def ordered(self, cases: Sequence[ScoringInput]) -> Sequence[ScoringInput]:
@@ -121,7 +140,6 @@ def _among(case: ScoringInput, first: Sequence[Measure], *, within: bool) -> tup
 
 
 def _calls(params: RagEvalParams) -> tuple[tuple[GradeName, ...], ...]:
-    """The metrics graded in one call."""
     return (METRICS,) if params.calls == "one" else tuple((name,) for name in METRICS)
 
 
@@ -135,55 +153,39 @@ class _Grading:
         self._asked: Once[tuple[str, int, int, tuple[GradeName, ...]], Graded] = Once()
 
     async def judge(self, case: ScoringInput, measure: Measure) -> Judgement:
-        """The value of a metric."""
         reading = reading_of(case.prediction.contexts, self._params.context_characters)
-        texts = [_material(case, window.text) for window in reading.windows]
-        value, explanation = await self._value(_Shown(case, reading, texts), measure)
-        return value, explanation, reading.share_read
-
-    async def _value(self, shown: "_Shown", measure: Measure) -> tuple[float, str]:
-        if name := _GRADED.get(measure):
-            grades = await self._grades(shown, name)
-            grade = combined(name, grades, shown.reading)
-            return normalised(grade), "; ".join([f"{grade:.3g} of {HIGHEST}", *_windows(grades), *shown.cuts])
-        combined_grades = {
-            name: combined(name, await self._grades(shown, name), shown.reading) for name in METRICS
-        }
-        value = confidence_of(combined_grades, self._params.weights)
+        answer = case.prediction.answer or ""
+        texts = [material(case.query.text, window.text, answer) for window in reading.windows]
+        name = _GRADED.get(measure)
+        grades = {one: await self._grades(case, texts, one) for one in ((name,) if name else METRICS)}
+        grade_of = {one: combined(one, found, reading) for one, found in grades.items()}
+        # What was truncated in the query or answer is the same in every window.
+        cuts = texts[0].cuts
+        if name:
+            windows = [f"windows {' '.join(map(str, grades[name]))}"] if len(grades[name]) > 1 else []
+            said = "; ".join([f"{grade_of[name]:.3g} of {HIGHEST}", *windows, *cuts])
+            return grade_of[name] / HIGHEST, said, reading.share_read
+        value = confidence_of(grade_of, self._params.weights)
+        band = band_of(value)
         if measure == CONFIDENCE:
-            listed = ", ".join(f"{spoken(name)} {grade:.3g}" for name, grade in combined_grades.items())
-            return value, "; ".join([f"{band_of(value)}: {listed}", *shown.cuts])
-        band = "trustworthy" if measure == TRUSTWORTHY else "misaligned"
-        return float(band_of(value) == band), f"confidence {value:g}: {band_of(value)}"
+            listed = ", ".join(f"{spoken(one)} {grade:.3g}" for one, grade in grade_of.items())
+            return value, "; ".join([f"{band}: {listed}", *cuts]), reading.share_read
+        wanted = "trustworthy" if measure == TRUSTWORTHY else "misaligned"
+        return float(band == wanted), f"confidence {value:g}: {band}", reading.share_read
 
-    async def _grades(self, shown: "_Shown", name: GradeName) -> list[int]:
+    async def _grades(self, case: ScoringInput, windows: Sequence[Material], name: GradeName) -> list[int]:
         """The grades of each window."""
-        group, record = self._together[name], shown.case.record
+        group, record = self._together[name], case.record
         grades = []
-        for number, texts in enumerate(shown.texts):
-            key = (record.query_id, record.repeat, number, group)
+        for number, texts in enumerate(windows):
             asked = (
                 partial(ask_form, self._judge, texts, name)
                 if self._published
-                else (partial(ask_grades, self._judge, texts, group))
+                else partial(ask_grades, self._judge, texts, group)
             )
-            graded = await self._asked.of(key, asked)
+            graded = await self._asked.of((record.query_id, record.repeat, number, group), asked)
             grades.append(graded.of(name))
         return grades
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """The parts of one answer that the judge sees, window by window."""
-
-    case: ScoringInput
-    reading: ContextReading
-    texts: Sequence[Material]
-
-    @property
-    def cuts(self) -> tuple[str, ...]:
-        """What was truncated in the query or answer; the same in every window."""
-        return self.texts[0].cuts
 
 
 SPEC = EvaluatorSpec(
@@ -195,12 +197,3 @@ SPEC = EvaluatorSpec(
     build=RagEvalEvaluator,
     roles=frozenset({"judge"}),
 )
-
-
-def _material(case: ScoringInput, contexts: str) -> Material:
-    return material(case.query.text, contexts, case.prediction.answer or "")
-
-
-def _windows(grades: Sequence[int]) -> list[str]:
-    """The grades of each window, if there are several."""
-    return [f"windows {' '.join(map(str, grades))}"] if len(grades) > 1 else []

@@ -1,18 +1,18 @@
-"""Evaluation forms of G-Eval (Liu et al. 2023) and RAG-Eval (Akindele et al. 2025): one call per metric.
+"""Requests of grades from a judge: one call for all metrics together, or one form a metric.
 
-The form is that of the papers: a task, the criterion with its scale, numbered steps, the texts, and last the
-name of the metric; the reply is a number and nothing else. RAG-Eval prints its criteria and steps; the sentences
-here are ours, with the same content in the same order. For factual accuracy and coverage the last step is a
-second review that lowers the score.
+The form is that of G-Eval (Liu et al. 2023) and RAG-Eval (Akindele et al. 2025): a task, the criterion with its
+scale, numbered steps, the texts, and last the name of the metric; the reply is a number and nothing else. RAG-
+Eval prints its criteria and steps; the sentences here are ours, with the same content in the same order. For
+factual accuracy and coverage the last step is a second review that lowers the score.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.evaluators.rag_eval.criteria import GradeName
-from harness.evaluators.rag_eval.grades import HIGHEST, LOWEST, grade_in
+from harness.evaluators.rag_eval.criteria import Criterion, GradeName, Material, messages, schema, spoken
+from harness.evaluators.rag_eval.grades import HIGHEST, LOWEST, grade_in, part_of
 from harness.llm_utils.answer_contract import RULE, Tag, quoted
-from harness.llm_utils.structured_output import Unreadable
+from harness.llm_utils.structured_output import Question, Unreadable, ask_json
 from harness.protocols import ChatModel, Message
 
 _SCALE = f"({LOWEST}-{HIGHEST})"
@@ -21,16 +21,8 @@ _MAX_TOKENS = 20
 _REMINDER = f"Your last reply was not a score. Reply with one number from {LOWEST} to {HIGHEST} and nothing else."
 
 
-@dataclass(frozen=True)
-class Form:
-    """The criterion and the steps of a metric."""
-
-    asks: str
-    steps: Sequence[str]
-
-
-RAG_EVAL: Mapping[GradeName, Form] = {
-    "query_relevance": Form(
+RAG_EVAL: Mapping[GradeName, Criterion] = {
+    "query_relevance": Criterion(
         "how well the response answers what the user asked. A relevant response gives the answer itself and "
         "leaves out what is unrelated or said twice.",
         (
@@ -40,7 +32,7 @@ RAG_EVAL: Mapping[GradeName, Form] = {
             f"Choose a score from {LOWEST} to {HIGHEST} for relevance.",
         ),
     ),
-    "factual_accuracy": Form(
+    "factual_accuracy": Criterion(
         "whether the facts of the response are right, as far as the source document tells.",
         (
             "Hold the response against the source document.",
@@ -49,7 +41,7 @@ RAG_EVAL: Mapping[GradeName, Form] = {
             "Look again, and lower the score for each fact or reference that the source does not contain.",
         ),
     ),
-    "coverage": Form(
+    "coverage": Criterion(
         "whether the response contains all main points of the source document that matter for the query.",
         (
             "Read the query and the source document.",
@@ -58,7 +50,7 @@ RAG_EVAL: Mapping[GradeName, Form] = {
             "Look again, and lower the score if an important detail of the source is missing.",
         ),
     ),
-    "coherence": Form(
+    "coherence": Criterion(
         "whether the response is well organised, and one idea follows from another. What it takes from the source "
         "should form one answer to the query.",
         (
@@ -67,7 +59,7 @@ RAG_EVAL: Mapping[GradeName, Form] = {
             f"Choose a score from {LOWEST} to {HIGHEST} for coherence.",
         ),
     ),
-    "fluency": Form(
+    "fluency": Criterion(
         "how good the language of the response is: grammar, punctuation and the form of its sentences.",
         (
             "Read the response, and judge whether it is easy to read, correct and fluent.",
@@ -77,7 +69,7 @@ RAG_EVAL: Mapping[GradeName, Form] = {
 }
 
 
-def form_messages(task: str, name: str, form: Form, texts: Mapping[str, tuple[Tag, str]]) -> list[Message]:
+def form_messages(task: str, name: str, form: Criterion, texts: Mapping[str, tuple[Tag, str]]) -> list[Message]:
     """The request for the score of one metric; `texts`: title -> tag and text, in the order of the form."""
     title = name.replace("_", " ").capitalize()
     steps = "\n".join(f"{number}. {step}" for number, step in enumerate(form.steps, start=1))
@@ -103,3 +95,77 @@ async def ask_score(judge: ChatModel, messages: Sequence[Message]) -> int:
         return grade_in(reply)
     except ValueError as error:
         raise Unreadable(str(error)) from error
+
+
+MAX_TOKENS = 100
+"""Five names with numbers need about 50; a single grade may come in a sentence."""
+_SHOWN = 60
+
+Grades = Mapping[str, int]
+"""Metric name -> grade."""
+
+
+@dataclass(frozen=True)
+class Graded:
+    """The grades from one request about an answer."""
+
+    grades: Grades
+    missing: str = ""
+    """Why metrics have no grade; empty if all have one."""
+
+    def of(self, name: GradeName) -> int:
+        """The grade, 1 to 5; raises Unreadable if the judge gave none."""
+        if name not in self.grades:
+            raise Unreadable(self.missing)
+        return self.grades[name]
+
+
+async def ask_grades(judge: ChatModel, texts: Material, metrics: Sequence[GradeName]) -> Graded:
+    """The grades of these metrics in one call, or two if the first reply misses any.
+
+    The second reply only fills in missing grades. Raises the errors of the judge's client.
+    """
+    grades: dict[str, int] = {}
+
+    def parse(reply: str) -> Grades:
+        grades.update((name, grade) for name, grade in grades_in(reply, metrics).items() if name not in grades)
+        if missing := ", ".join(spoken(name) for name in metrics if name not in grades):
+            raise ValueError(f"no grade from {LOWEST} to {HIGHEST} for {missing} in {reply[:_SHOWN]!r}")
+        return grades
+
+    try:
+        await ask_json(judge, Question(messages(texts, metrics), schema(metrics), dict, MAX_TOKENS, parse))
+    except Unreadable as error:
+        return Graded(grades, str(error))
+    return Graded(grades)
+
+
+_TASK = (
+    "You will read the query of a user, the source document that was used to answer it, and the response of a "
+    "language model. Evaluate the response on one metric."
+)
+
+
+async def ask_form(judge: ChatModel, texts: Material, name: GradeName) -> Graded:
+    """The grade of one metric, asked for in the form that RAG-Eval prints; otherwise as `ask_grades`."""
+    shown: dict[str, tuple[Tag, str]] = {
+        "User query": ("query", texts.query),
+        "Source document": ("contexts", texts.contexts),
+        "Generated response": ("answer", texts.answer),
+    }
+    try:
+        return Graded({name: await ask_score(judge, form_messages(_TASK, name, RAG_EVAL[name], shown))})
+    except Unreadable as error:
+        return Graded({}, str(error))
+
+
+def grades_in(reply: str, metrics: Sequence[GradeName]) -> dict[str, int]:
+    """The grades in a reply, without metrics that have none or several."""
+    grades: dict[str, int] = {}
+    for name in metrics:
+        said = reply if len(metrics) == 1 else part_of(reply, name, metrics)
+        try:
+            grades[name] = grade_in(said, name)
+        except ValueError:
+            continue
+    return grades

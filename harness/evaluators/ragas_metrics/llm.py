@@ -58,7 +58,6 @@ class JudgeLLM(BaseRagasLLM):  # type: ignore[misc]
             self._over = True
 
     async def agenerate_text(self, prompt: PromptValue, n: int = 1, *_: Any, **__: Any) -> LLMResult:
-        """`n` replies to a prompt that asks for JSON."""
         text = prompt.to_string()
         replies = [await self.ask(text, binary_schema(_schema_in(text))) for _ in range(n)]
         if any(map(is_cut_off, replies)):
@@ -66,7 +65,6 @@ class JudgeLLM(BaseRagasLLM):  # type: ignore[misc]
         return LLMResult(generations=[[Generation(text=reply) for reply in replies]])
 
     def generate_text(self, *_: Any, **__: Any) -> LLMResult:
-        """Not available: the judge is asynchronous."""
         raise NotImplementedError("the judge is called asynchronously")
 
     def is_finished(self, response: LLMResult) -> bool:  # noqa: ARG002 - ragas names it

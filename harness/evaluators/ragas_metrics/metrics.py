@@ -29,7 +29,7 @@ from ragas.metrics._factual_correctness import FactualCorrectness
 from ragas.metrics._faithfulness import Faithfulness
 from ragas.metrics._nv_metrics import ContextRelevance
 
-from harness.evaluators.ragas_metrics.judge_questions import ONE_BY_ONE, Asking, RagasMetric, RagasRow
+from harness.evaluators.ragas_metrics import ONE_BY_ONE, Asking, RagasMetric, RagasRow
 from harness.evaluators.ragas_metrics.llm import JudgeLLM, UnusableReply
 from harness.evaluators.scores import bounded
 from harness.protocols import Embedder
@@ -82,8 +82,6 @@ _FROM_THE_LIBRARY: dict[RagasMetric, Callable[[], Any]] = {
 
 
 class Ragas:
-    """The metrics, by name."""
-
     def __init__(self, asking: Asking) -> None:
         self._asking = asking
 
@@ -152,8 +150,6 @@ class Ragas:
 
 @dataclass(frozen=True)
 class _Judged:
-    """The library's result for the judge's replies."""
-
     value: float
     verdicts: list[list[int]]
     """The verdicts of each reply that has any."""

@@ -1,14 +1,186 @@
-"""The triplet evaluator: see the package."""
+"""The triplet evaluator: the metrics of the package's table, one judgement at a time."""
 
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from harness.core.records import Score
-from harness.evaluators.judge_calls import Judge, JudgedEvaluator
-from harness.evaluators.score_preconditions import score_without_reading
-from harness.evaluators.triplet.measures import MEASURES, Judging
-from harness.evaluators.triplet.verdicts import PUBLISHED, TripletParams
-from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, ScoringInput
+from harness.core.records import Score, Triplet
+from harness.evaluators.answer_normalisation import canonical
+from harness.evaluators.context_windows import ContextReading, reading_of
+from harness.evaluators.judge_calls import Judge, JudgedEvaluator, Judgement, NotApplicable, judged_measures
+from harness.evaluators.kg.graphs.graph import TOLERANCE
+from harness.evaluators.score_preconditions import reference_answer, score_without_reading
+from harness.evaluators.text_vectors import cosine_matrix, windows_of_texts
+from harness.evaluators.triplet.published import PublishedJudging
+from harness.evaluators.triplet.verdicts import (
+    PUBLISHED,
+    TripletMetric,
+    TripletParams,
+    joined,
+    questions_answered,
+    rounded,
+    share_found,
+    stated_triplets,
+    supporting_passages,
+    texts_of_triplets,
+)
+from harness.evaluators.triplet_extraction import judged_extractions
+from harness.extraction.text_windows import windows_of
+from harness.protocols import EvaluationRuntime, EvaluatorSpec, Measure, PanelFigure, ScoringInput, Sides
+
+_LONGEST_ANSWER = 6_000
+"""Characters of a window of an answer."""
+_EQUAL = "the answer equals the reference"
+
+
+_FIGURE = PanelFigure(
+    "judged_triplet",
+    "Triplets",
+    "Triplets of facts: by a judge's verdict, or by cosine if the title says so",
+)
+
+
+_FAITHFUL: Sides = frozenset({"answer", "contexts"})
+_CORRECT: Sides = frozenset({"answer", "reference"})
+_DESCRIBED: dict[TripletMetric, tuple[str, Sides, dict[str, Any]]] = {
+    "response_relevancy": (
+        "cosine of the question and the nearest question that the contexts answer",
+        frozenset({"question", "contexts"}),
+        {"range": (-1.0, 1.0), "stands_for": "context_relevancy"},
+    ),
+    "faithfulness": (
+        "share of the answer's triplets that a context supports",
+        _FAITHFUL,
+        {"queries": "all", "stands_for": "faithfulness"},
+    ),
+    "faithfulness_cosine": (
+        "mean cosine of the answer's triplets and their nearest contexts",
+        _FAITHFUL,
+        {"queries": "all", "range": (-1.0, 1.0), "twin_of": "triplet_faithfulness", "stands_for": "faithfulness"},
+    ),
+    "factual_correctness": (
+        "share of the reference's triplets that the answer states",
+        frozenset({"question", "answer", "reference"}),
+        {"stands_for": "factual_correctness"},
+    ),
+    "factual_correctness_cosine": (
+        "share of the reference's triplets near one of the answer's by cosine",
+        _CORRECT,
+        {"twin_of": "triplet_factual_correctness", "stands_for": "factual_correctness"},
+    ),
+    "faithfulness_published": (
+        "share of the answer's triplets that passages support which were extracted with them",
+        _FAITHFUL,
+        {"queries": "all"},
+    ),
+    "faithfulness_cosine_published": (
+        "mean cosine of the answer's triplets and the nearest of the extracted passages",
+        _FAITHFUL,
+        {"queries": "all", "range": (-1.0, 1.0), "twin_of": "triplet_faithfulness_published"},
+    ),
+    "factual_correctness_published": (
+        "TP / (TP + FN), as a judge counts them in the triplets of answer and reference",
+        _CORRECT,
+        {},
+    ),
+    "factual_correctness_cosine_published": (
+        "TP / (TP + FN), TP among the answer's triplets, FN among the reference's, by cosine",
+        _CORRECT,
+        {"twin_of": "triplet_factual_correctness_published"},
+    ),
+}
+MEASURES = judged_measures("triplet", "LLM-eval", _FIGURE, _DESCRIBED)
+_NAMES = {measure: name for name, measure in MEASURES.items()}
+
+
+class Judging:
+    """The judgements of one run; each text is extracted once."""
+
+    def __init__(self, runtime: EvaluationRuntime, params: TripletParams) -> None:
+        self._runtime, self._params = runtime, params
+        self._extractions = judged_extractions(runtime.judge)
+        self._plans: Mapping[TripletMetric, Callable[[ScoringInput], Awaitable[Judgement]]] = {
+            "response_relevancy": self._response_relevancy,
+            "faithfulness": self._faithfulness,
+            "faithfulness_cosine": self._faithfulness_cosine,
+            "factual_correctness": self._factual_correctness,
+            "factual_correctness_cosine": self._factual_correctness_cosine,
+            **PublishedJudging(runtime, params).plans,
+        }
+
+    async def judge(self, case: ScoringInput, measure: Measure) -> Judgement:
+        name = _NAMES[measure]
+        if "reference" not in measure.reads or name in PUBLISHED:
+            return await self._plans[name](case)
+        # The reference first: only the reference decides which queries count, not a system's answer.
+        await self._reference_triplets(case)
+        known = score_without_reading(case, measure)
+        if known and known.value is not None:
+            return known.value, known.explanation
+        if canonical(case.prediction.answer or "") == canonical(reference_answer(case.reference)):
+            return 1.0, _EQUAL
+        return await self._plans[name](case)
+
+    async def _response_relevancy(self, case: ScoringInput) -> Judgement:
+        reading = self._reading(case)
+        asked: list[str] = []
+        for window in reading.windows:
+            asked += await questions_answered(self._runtime.judge, window.text, self._params.questions)
+        cosines = (await cosine_matrix(self._runtime.embedder, asked, [case.query.text])).max(axis=1).tolist()
+        each = self._params.questions
+        highest = [max(cosines[start : start + each]) for start in range(0, len(cosines), each)]
+        several = f"windows {rounded(highest)}" if len(highest) > 1 else ""
+        nearest = f"nearest of {len(asked)}: {asked[cosines.index(max(cosines))]}"
+        return reading.mean(highest), joined(several, nearest), reading.share_read
+
+    async def _faithfulness(self, case: ScoringInput) -> Judgement:
+        triplets = await self._answer_triplets(case)
+        reading = self._reading(case)
+        judge = self._runtime.judge
+        windows = [await supporting_passages(judge, window, triplets) for window in reading.windows]
+        numbers = [next(filter(None, of_triplet), 0) for of_triplet in zip(*windows, strict=True)]
+        by = f"supported, by passages {' '.join(map(str, numbers))}"
+        return *share_found(triplets, [number > 0 for number in numbers], by), reading.share_read
+
+    async def _faithfulness_cosine(self, case: ScoringInput) -> Judgement:
+        facts = texts_of_triplets(await self._answer_triplets(case))
+        contexts = windows_of_texts(context.text for context in case.prediction.contexts)
+        cosines = (await cosine_matrix(self._runtime.embedder, facts, contexts)).max(axis=1)
+        return float(cosines.mean()), f"highest cosines {rounded(cosines.tolist())}"
+
+    async def _factual_correctness(self, case: ScoringInput) -> Judgement:
+        triplets = await self._reference_triplets(case)
+        judge, parts = self._runtime.judge, windows_of(case.prediction.answer or "", _LONGEST_ANSWER)
+        windows = [await stated_triplets(judge, case.query.text, part, triplets) for part in parts]
+        return share_found(triplets, [any(of_triplet) for of_triplet in zip(*windows, strict=True)], "stated")
+
+    async def _factual_correctness_cosine(self, case: ScoringInput) -> Judgement:
+        triplets = await self._reference_triplets(case)
+        answered = await self._extractions.of(case.prediction.answer or "")
+        if not answered:
+            return 0.0, "no triplet was extracted from the answer"
+        facts, others = texts_of_triplets(triplets), texts_of_triplets(answered)
+        cosines = (await cosine_matrix(self._runtime.embedder, facts, others)).max(axis=1).tolist()
+        threshold = self._params.threshold
+        near = [cosine >= threshold - TOLERANCE for cosine in cosines]
+        return share_found(triplets, near, f"at a cosine of {threshold:g}", rounded(cosines))
+
+    def _reading(self, case: ScoringInput) -> ContextReading:
+        return reading_of(case.prediction.contexts, self._params.context_characters)
+
+    async def _answer_triplets(self, case: ScoringInput) -> tuple[Triplet, ...]:
+        triplets = await self._extractions.of(case.prediction.answer or "")
+        if not triplets:
+            raise NotApplicable("no triplet was extracted from the answer")
+        return triplets
+
+    async def _reference_triplets(self, case: ScoringInput) -> tuple[Triplet, ...]:
+        triplets = await self._extractions.of(reference_answer(case.reference))
+        if not triplets:
+            raise NotApplicable("no triplet was extracted from the reference")
+        return triplets
 
 
 class TripletEvaluator(JudgedEvaluator):
@@ -19,7 +191,6 @@ class TripletEvaluator(JudgedEvaluator):
         self._params = params
 
     async def begin(self, _cases: Sequence[ScoringInput]) -> Judge:
-        """Start the judgements of one run, which share its extractions."""
         return Judging(self._runtime, self._params).judge
 
     def settled(self, case: ScoringInput, measure: Measure) -> Score | None:
@@ -35,17 +206,12 @@ class TripletEvaluator(JudgedEvaluator):
         return sorted(each, key=lambda case: bool(case.measures[0].twin_of))
 
 
-def measures(params: TripletParams) -> tuple[Measure, ...]:
-    """The selected metrics in the order of the package's table."""
-    return tuple(measure for name, measure in MEASURES.items() if name in params.metrics)
-
-
 SPEC = EvaluatorSpec(
     name="triplet",
     version="8",
     summary="triplets of facts: faithfulness and correctness by a judge and by cosine, relevancy of the contexts",
     params=TripletParams,
-    measures=measures,
+    measures=lambda params: tuple(measure for name, measure in MEASURES.items() if name in params.metrics),
     build=TripletEvaluator,
     roles=frozenset({"judge", "judge_embedder"}),
 )

@@ -12,29 +12,26 @@ from harness.core.records import Triplet
 from harness.display import counted
 from harness.evaluators.context_windows import ContextReading, reading_of
 from harness.evaluators.judge_calls import Judgement, NotApplicable
-from harness.evaluators.kg.graphs.similar_edges import TOLERANCE
+from harness.evaluators.kg.graphs.graph import TOLERANCE
 from harness.evaluators.score_preconditions import reference_answer
-from harness.evaluators.triplet.fact_comparison import (
-    cosine_matrix,
-    joined,
-    rounded,
-    share_found,
-    texts_of_triplets,
-    windows_of_texts,
-)
+from harness.evaluators.text_vectors import cosine_matrix, windows_of_texts
 from harness.evaluators.triplet.verdicts import (
     MATERIAL,
     TripletMetric,
     TripletParams,
-    VerdictRequest,
+    ask,
+    joined,
     numbered,
+    rounded,
+    share_found,
+    texts_of_triplets,
     verdicts_on,
 )
 from harness.extraction.model_triplets import MAX_TOKENS, TRIPLET_LIST, TRIPLET_RULES, valid_triplets
 from harness.llm_utils.answer_contract import BETWEEN, RULE, quoted
 from harness.llm_utils.concurrency import Once
-from harness.llm_utils.structured_output import Question, ask_json, integer_of, list_of, object_of, string_of
-from harness.protocols import ChatModel, EvaluationRuntime, Message, ScoringInput
+from harness.llm_utils.structured_output import integer_of, list_of, string_of
+from harness.protocols import ChatModel, EvaluationRuntime, ScoringInput
 
 _MOST_PASSAGES, _LONGEST_PASSAGE = 12, 800
 _SEVERAL_WORDS = 4
@@ -42,16 +39,12 @@ _SEVERAL_WORDS = 4
 
 
 class Support(NamedTuple):
-    """The facts of an answer, and the passages that were extracted with them."""
-
     facts: tuple[Triplet, ...]
     passages: tuple[str, ...]
     """As the judge wrote them."""
 
 
 class FactLists(NamedTuple):
-    """The facts of an answer and of its reference."""
-
     answer: tuple[Triplet, ...]
     reference: tuple[Triplet, ...]
 
@@ -66,7 +59,6 @@ class PublishedJudging:
 
     @property
     def plans(self) -> Mapping[TripletMetric, Callable[[ScoringInput], Awaitable[Judgement]]]:
-        """The function of each metric."""
         return {
             "faithfulness_published": self._faithfulness,
             "faithfulness_cosine_published": self._faithfulness_cosine,
@@ -152,52 +144,42 @@ def _passages_said(support: Support, reading: ContextReading) -> str:
 
 
 async def extract_support(judge: ChatModel, answer: str, contexts: str) -> Support:
-    """The first call of faithfulness: facts of the answer, and passages of the contexts about them.
-
-    A second call if the reply has no such lists; then `Unreadable`.
-    """
+    """The first call of faithfulness: facts of the answer, and passages of the contexts about them."""
     task = (
         f"List every fact that the answer states as a triplet [head, relation, tail]. {TRIPLET_RULES} Then copy "
         "from the passages, word for word, each sentence that is needed to check these facts."
     )
     form = 'Reply with JSON only: {"triplets": [["...", "...", "..."], ...], "passages": ["...", ...]}'
     material = f"{quoted('passages', contexts)}\n\n{quoted('answer', answer)}"
-    messages = [
-        Message("system", f"You prepare the check of an answer against passages. {RULE}\n{task}\n{form}"),
-        Message("user", f"{material}\n\n{form}"),
-    ]
+    system = f"You prepare the check of an answer against passages. {RULE}\n{task}\n{form}"
     passages = list_of(string_of(_LONGEST_PASSAGE), _MOST_PASSAGES)
-    schema = object_of({"triplets": TRIPLET_LIST, "passages": passages})
+    schema = {"triplets": TRIPLET_LIST, "passages": passages}
+
+    def read(reply: Mapping[str, Any]) -> Support:
+        listed = reply.get("passages")
+        if not isinstance(listed, list) or not all(isinstance(passage, str) for passage in listed):
+            raise ValueError("no list of passages")
+        found = dict.fromkeys(passage.strip() for passage in listed[:_MOST_PASSAGES] if passage.strip())
+        return Support(valid_triplets(reply.get("triplets")), tuple(found))
+
     # 800 characters are about 200 tokens; few passages are that long.
-    asked = Question(messages, schema, _read_support, MAX_TOKENS + 100 * _MOST_PASSAGES)
-    return (await ask_json(judge, asked)).value
-
-
-def _read_support(reply: Mapping[str, Any]) -> Support:
-    listed = reply.get("passages")
-    if not isinstance(listed, list) or not all(isinstance(passage, str) for passage in listed):
-        raise ValueError("no list of passages")
-    passages = tuple(dict.fromkeys(passage.strip() for passage in listed[:_MOST_PASSAGES] if passage.strip()))
-    return Support(valid_triplets(reply.get("triplets")), passages)
+    return await ask(judge, system, f"{material}\n\n{form}", schema, read, MAX_TOKENS + 100 * _MOST_PASSAGES)
 
 
 async def supported_facts(judge: ChatModel, support: Support) -> list[int]:
     """The second call of faithfulness: for each fact 1 if the passages support it, otherwise 0."""
-    wanted = VerdictRequest(
+    return await verdicts_on(
+        judge,
+        support.facts,
         role=f"You check statements against passages. {MATERIAL}",
         task="For each statement give 1 if the passages support it, and 0 if they do not.",
         material=quoted("passages", BETWEEN.join(support.passages)),
         name="supported",
-        numbers=frozenset({1}),
     )
-    return await verdicts_on(judge, wanted, support.facts)
 
 
 async def extract_lists(judge: ChatModel, answer: str, reference: str) -> FactLists:
-    """The first call of factual correctness: the facts of both texts.
-
-    A second call if the reply has no such lists; then `Unreadable`.
-    """
+    """The first call of factual correctness: the facts of both texts."""
     task = (
         "List every fact that the answer states, and every fact that the reference states, each as a triplet "
         f"[head, relation, tail]. {TRIPLET_RULES} A text without any fact has an empty list."
@@ -206,25 +188,17 @@ async def extract_lists(judge: ChatModel, answer: str, reference: str) -> FactLi
         'Reply with JSON only: {"answer": [["...", "...", "..."], ...], "reference": [["...", "...", "..."], ...]}'
     )
     material = f"{quoted('answer', answer)}\n\n{quoted('reference', reference)}"
-    messages = [
-        Message(
-            "system", f"You extract facts from an answer and from its reference answer. {RULE}\n{task}\n{form}"
-        ),
-        Message("user", f"{material}\n\n{form}"),
-    ]
-    schema = object_of({"answer": TRIPLET_LIST, "reference": TRIPLET_LIST})
+    system = f"You extract facts from an answer and from its reference answer. {RULE}\n{task}\n{form}"
+    schema = {"answer": TRIPLET_LIST, "reference": TRIPLET_LIST}
 
     def read(reply: Mapping[str, Any]) -> FactLists:
         return FactLists(valid_triplets(reply.get("answer")), valid_triplets(reply.get("reference")))
 
-    return (await ask_json(judge, Question(messages, schema, read, 2 * MAX_TOKENS))).value
+    return await ask(judge, system, f"{material}\n\n{form}", schema, read, 2 * MAX_TOKENS)
 
 
 async def common_and_missing(judge: ChatModel, lists: FactLists) -> tuple[int, int]:
-    """The second call of factual correctness: the judge's counts of true positives and false negatives.
-
-    A second call if a count is impossible; then `Unreadable`.
-    """
+    """The second call of factual correctness: the judge's counts of true positives and false negatives."""
     total = len(lists.reference)
     task = (
         "Count tp: the facts of the reference that are also in the answer, in any words. Count fn: the facts of "
@@ -234,11 +208,8 @@ async def common_and_missing(judge: ChatModel, lists: FactLists) -> tuple[int, i
     material = (
         f"{quoted('answer', numbered(lists.answer))}\n\n{quoted('reference', numbered(lists.reference))}\n\n{task}"
     )
-    messages = [
-        Message("system", f"You compare the facts of an answer with those of a reference. {MATERIAL}\n{task}"),
-        Message("user", material),
-    ]
-    schema = object_of({"tp": integer_of(0, total), "fn": integer_of(0, total)})
+    system = f"You compare the facts of an answer with those of a reference. {MATERIAL}\n{task}"
+    schema = {"tp": integer_of(0, total), "fn": integer_of(0, total)}
 
     def read(reply: Mapping[str, Any]) -> tuple[int, int]:
         found, lost = reply.get("tp"), reply.get("fn")
@@ -248,4 +219,4 @@ async def common_and_missing(judge: ChatModel, lists: FactLists) -> tuple[int, i
             raise ValueError(f"tp {found} and fn {lost} cannot be counts of {total} facts of the reference")
         return found, lost
 
-    return (await ask_json(judge, Question(messages, schema, read, 40))).value
+    return await ask(judge, system, material, schema, read, 40)

@@ -1,10 +1,9 @@
 """Parameters and judge calls: a verdict on every triplet of a list, as one number each (few tokens, unambiguous),
-and the questions that an answer could answer.
+and the questions that an answer could answer. Also what results say.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import Field
 
@@ -14,6 +13,7 @@ from harness.llm_utils.answer_contract import RULE, quoted
 from harness.llm_utils.structured_output import Question, ask_json, integer_among, list_of, object_of, string_of
 from harness.protocols import ChatModel, Message, Params
 
+T = TypeVar("T")
 TripletMetric = Literal[
     "response_relevancy",
     "faithfulness",
@@ -46,37 +46,40 @@ _ROLE = f"You write questions about a text. {RULE}"
 
 
 async def questions_answered(judge: ChatModel, text: str, count: int) -> tuple[str, ...]:
-    """This number of questions that the text answers, written in one call without knowing the query.
-
-    A second call if the reply has another number; then `Unreadable`.
-    """
-    task = _task(count)
-    messages = [Message("system", f"{_ROLE}\n{task}"), Message("user", f"{quoted('text', text)}\n\n{task}")]
-    listed = {**list_of(string_of(_LONGEST_QUESTION), count), "minItems": count}
-
-    def read(reply: Mapping[str, Any]) -> tuple[str, ...]:
-        return _statements(reply, count)
-
-    # 160 characters are about 40 tokens.
-    asked = Question(messages, object_of({"questions": listed}), read, max_tokens=20 + 50 * count)
-    return (await ask_json(judge, asked)).value
-
-
-def _task(count: int) -> str:
+    """This number of questions that the text answers, written in one call without knowing the query."""
     wanted = "one short question" if count == 1 else f"{count} different short questions"
-    return (
+    task = (
         f"Write {wanted} that the text answers. Each can be understood without the text: it names the people, "
         'things and places that it asks about. Reply with JSON only: {"questions": ["..."]}'
     )
+    schema = {"questions": {**list_of(string_of(_LONGEST_QUESTION), count), "minItems": count}}
+
+    def read(reply: Mapping[str, Any]) -> tuple[str, ...]:
+        listed = reply.get("questions")
+        if not isinstance(listed, list) or len(listed) != count:
+            raise ValueError(f"no list of {count} questions")
+        if not all(isinstance(one, str) and one.strip() for one in listed):
+            raise ValueError("one of its questions is empty or no text")
+        return tuple(" ".join(one.split())[:_LONGEST_QUESTION] for one in listed)
+
+    # 160 characters are about 40 tokens.
+    user = f"{quoted('text', text)}\n\n{task}"
+    return await ask(judge, f"{_ROLE}\n{task}", user, schema, read, 20 + 50 * count)
 
 
-def _statements(reply: Mapping[str, Any], count: int) -> tuple[str, ...]:
-    listed = reply.get("questions")
-    if not isinstance(listed, list) or len(listed) != count:
-        raise ValueError(f"no list of {count} questions")
-    if not all(isinstance(text, str) and text.strip() for text in listed):
-        raise ValueError("one of its questions is empty or no text")
-    return tuple(" ".join(text.split())[:_LONGEST_QUESTION] for text in listed)
+async def ask(
+    judge: ChatModel,
+    system: str,
+    user: str,
+    schema: Mapping[str, Any],
+    read: Callable[[Mapping[str, Any]], T],
+    max_tokens: int,
+) -> T:
+    """What `read` makes of the reply, an object with the properties of `schema`. If it raises ValueError, the
+    judge is asked once more; then `Unreadable`.
+    """
+    messages = [Message("system", system), Message("user", user)]
+    return (await ask_json(judge, Question(messages, object_of(schema), read, max_tokens))).value
 
 
 AT_ONCE = 24
@@ -84,51 +87,68 @@ AT_ONCE = 24
 MATERIAL = f"{RULE} Only what stands there counts, not what you know."
 
 
-@dataclass(frozen=True)
-class VerdictRequest:
-    """A request for verdicts on triplets."""
-
-    role: str
-    task: str
-    material: str
-    """The text that the triplets are compared with."""
-    name: str
-    """Name of the list in the reply."""
-    numbers: frozenset[int]
-    """Possible verdicts besides 0."""
-
-
 async def supporting_passages(judge: ChatModel, window: ContextWindow, triplets: Sequence[Triplet]) -> list[int]:
     """For each triplet the number of the window's passage that supports it; 0 if none does."""
-    wanted = VerdictRequest(
+    return await verdicts_on(
+        judge,
+        triplets,
         role=f"You look for the passage that supports a statement. {MATERIAL}",
         task="For each statement give the number of the passage that states it, or 0 if no passage does.",
         material=quoted("passages", window.text),
         name="passages",
         numbers=window.ranks,
     )
-    return await verdicts_on(judge, wanted, triplets)
 
 
 async def stated_triplets(judge: ChatModel, question: str, answer: str, triplets: Sequence[Triplet]) -> list[int]:
     """For each triplet 1 if this answer to the question states it, otherwise 0."""
-    wanted = VerdictRequest(
+    return await verdicts_on(
+        judge,
+        triplets,
         role=f"You compare an answer to a question with statements. {MATERIAL}",
         task="For each statement give 1 if the answer, as a reply to the question, says the same in any words, "
         "and 0 if it says something else or nothing about it.",
         material=f"{quoted('question', question)}\n\n{quoted('answer', answer)}",
         name="stated",
-        numbers=frozenset({1}),
     )
-    return await verdicts_on(judge, wanted, triplets)
 
 
-async def verdicts_on(judge: ChatModel, wanted: VerdictRequest, triplets: Sequence[Triplet]) -> list[int]:
-    """One call per `AT_ONCE` triplets; a second if the reply does not have one verdict each, then `Unreadable`."""
-    found: list[int] = []
+async def verdicts_on(
+    judge: ChatModel,
+    triplets: Sequence[Triplet],
+    *,
+    role: str,
+    task: str,
+    material: str,
+    name: str,
+    numbers: frozenset[int] = frozenset({1}),
+) -> list[int]:
+    """A number for each triplet: 0 or one of `numbers`. `material`: the text that the triplets are compared with;
+    `name`: that of the list in the reply.
+
+    One call per `AT_ONCE` triplets.
+    """
+    allowed, found = numbers | {0}, list[int]()
     for start in range(0, len(triplets), AT_ONCE):
-        asked = _question(wanted, triplets[start : start + AT_ONCE])
-        found += (await ask_json(judge, asked)).value
+        part = triplets[start : start + AT_ONCE]
+        count = len(part)
+        form = (
+            f"{task} Reply with JSON only, a list of {count} numbers, one for each statement in their order: "
+            f'{{"{name}": [...]}}'
+        )
+        # The constant part comes first, for prompt caches.
+        user = f"{material}\n\n{quoted('statements', numbered(part))}\n\n{form}"
+
+        def read(reply: Mapping[str, Any], count: int = count) -> list[int]:
+            listed = reply.get(name)
+            if not isinstance(listed, list) or len(listed) != count:
+                raise ValueError(f"no list of {count} numbers")
+            if not all(type(number) is int and number in allowed for number in listed):
+                raise ValueError(f"one of its numbers is not among {', '.join(map(str, sorted(allowed)))}")
+            return listed
+
+        schema = {name: {**list_of(integer_among(allowed), count), "minItems": count}}
+        found += await ask(judge, f"{role}\n{task}", user, schema, read, 20 + 4 * count)
     return found
 
 
@@ -137,28 +157,21 @@ def numbered(triplets: Sequence[Triplet]) -> str:
     return "\n".join(f"{number}. {' | '.join(triplet)}" for number, triplet in enumerate(triplets, start=1))
 
 
-def _question(wanted: VerdictRequest, triplets: Sequence[Triplet]) -> Question[list[int]]:
-    count = len(triplets)
-    task = (
-        f"{wanted.task} Reply with JSON only, a list of {count} numbers, one for each statement in their order: "
-        f'{{"{wanted.name}": [...]}}'
-    )
-    # The constant part comes first, for prompt caches.
-    messages = [
-        Message("system", f"{wanted.role}\n{wanted.task}"),
-        Message("user", f"{wanted.material}\n\n{quoted('statements', numbered(triplets))}\n\n{task}"),
-    ]
-    numbers = {**list_of(integer_among(wanted.numbers | {0}), count), "minItems": count}
-
-    def read(reply: Mapping[str, Any]) -> list[int]:
-        return _read(reply.get(wanted.name), count, wanted.numbers)
-
-    return Question(messages, object_of({wanted.name: numbers}), read, max_tokens=20 + 4 * count)
+def texts_of_triplets(triplets: Iterable[Triplet]) -> list[str]:
+    return [" ".join(triplet) for triplet in triplets]
 
 
-def _read(listed: object, count: int, numbers: frozenset[int]) -> list[int]:
-    if not isinstance(listed, list) or len(listed) != count:
-        raise ValueError(f"no list of {count} numbers")
-    if not all(type(number) is int and number in numbers | {0} for number in listed):
-        raise ValueError(f"one of its numbers is not among {', '.join(map(str, sorted(numbers | {0})))}")
-    return listed
+def share_found(triplets: Sequence[Triplet], found: Sequence[bool], how: str, note: str = "") -> tuple[float, str]:
+    """The share that was found, with the first that was not."""
+    missing = [" | ".join(triplet) for triplet, is_found in zip(triplets, found, strict=True) if not is_found]
+    more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+    count = f"{sum(found)} of {len(found)} {how}"
+    return sum(found) / len(found), joined(count, note, f"not: {missing[0]}{more}" if missing else "")
+
+
+def joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
+
+
+def rounded(cosines: Iterable[float]) -> str:
+    return " ".join(f"{cosine:.2f}" for cosine in cosines)

@@ -16,7 +16,7 @@ from harness.evaluators.kg.evaluator import built
 from harness.evaluators.kg.graph_files import QueryGraph, make_graph
 from harness.evaluators.kg.graphs.drawing import query_graph_figure
 from harness.evaluators.kg.graphs.graph import TRIPLET_WEIGHT
-from harness.evaluators.kg.text_pairs import PAIRS, PairName
+from harness.evaluators.kg.measures import PAIRS, PairName
 from harness.extensions.meta_evaluation.answers_as_run import scored_values
 from harness.extensions.meta_evaluation.correlation_columns import (
     HumanLabel,

@@ -12,8 +12,8 @@ from harness.config.yaml_limits import flatten
 from harness.core.errors import ConfigError
 from harness.core.records import Document, Prediction
 from harness.display import Entry, Quantity, Table, printable
-from harness.evaluators.rag_eval.confidence import band_of
 from harness.evaluators.rag_eval.criteria import METRICS
+from harness.evaluators.rag_eval.evaluator import band_of
 from harness.extensions.meta_evaluation.answers_as_run import scored_values
 from harness.extensions.meta_evaluation.perturbed_runs import PerturbationChoice
 from harness.extensions.meta_evaluation.sensitivity import (

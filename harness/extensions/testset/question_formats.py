@@ -15,9 +15,8 @@ from pydantic import JsonValue
 
 from harness.core.errors import ConfigError, DataError
 from harness.datasets.column_names import QUESTION_FILE
-from harness.datasets.csv_table import CsvTable, read_csv_table
 from harness.datasets.file_kinds import read_content
-from harness.datasets.local_files import iter_jsonl
+from harness.datasets.local_files import CsvTable, iter_jsonl, read_csv_table
 from harness.datasets.question_files.row_validation import answers_of, evidence_of, means
 from harness.datasets.table_reading import MOST_BYTES, FieldRow, plain_name
 from harness.display.csv_sheets import read_cell, write_cell

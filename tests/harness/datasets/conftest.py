@@ -9,6 +9,8 @@ import pytest
 from harness.datasets import hub_rows, local_files
 from harness.protocols import DatasetSpec, RawDataset
 
+LoadReal = Callable[[DatasetSpec, str], RawDataset]
+
 
 def _refuse(table: hub_rows.HubTable) -> Sequence[Mapping[str, object]]:
     # pytest's own exception is no Exception, so the loader cannot turn it into a DataError
@@ -16,23 +18,17 @@ def _refuse(table: hub_rows.HubTable) -> Sequence[Mapping[str, object]]:
 
 
 @pytest.fixture(scope="session")
-def load_real(data_folder: Path) -> Callable[[DatasetSpec, str], RawDataset]:
+def load_real(data_folder: Path) -> LoadReal:
     """spec, subset -> the real data set, read once per session."""
 
     @functools.cache
-    def load(name: str, subset: str) -> RawDataset:
+    def load(spec: DatasetSpec, subset: str) -> RawDataset:
         with pytest.MonkeyPatch.context() as patch:
             patch.setenv(local_files.ENV, str(data_folder))
             patch.setattr(hub_rows, "fetch", _refuse)
-            return specs[name].load(subset)
+            return spec.load(subset)
 
-    specs: dict[str, DatasetSpec] = {}
-
-    def by_spec(spec: DatasetSpec, subset: str) -> RawDataset:
-        specs[spec.name] = spec
-        return load(spec.name, subset)
-
-    return by_spec
+    return load
 
 
 @pytest.fixture(autouse=True)

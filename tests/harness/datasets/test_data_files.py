@@ -131,8 +131,8 @@ BAD = {
     "a line that is a list": ("r.jsonl", b'{"a": 1}\n[1]\n', "line 2"),
     "latin-1": ("r.json", '["ü"]'.encode("latin-1"), "not UTF-8 (byte 2)"),
     "utf-16": ("r.csv", "a|b\n".encode("utf-16"), "not UTF-8"),
-    "a short row": ("r.csv", CSV + b"three\n", "line 4 has 1 fields, the header has 2"),
-    "a long row": ("r.csv", b"a|b\n1|2|3\n", "line 2 has 3 fields"),
+    "a short row": ("r.csv", CSV + b"three\n", "line 4 has 1 cells, the first line has 2"),
+    "a long row": ("r.csv", b"a|b\n1|2|3\n", "line 2 has 3 cells"),
     "an open quote": ("r.csv", b'a|b\n1|"2\n3|4\n', "not CSV"),
     "no header": ("r.csv", b"", "no header"),
 }

@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from harness.core.errors import DataError
-from harness.datasets import decompression_limits, parquet_size
+from harness.datasets import decompression_limits
 
 ROWS = [{"query": f"question {number}", "passages": {"text": ["a", "b"], "is": [0, 1]}} for number in range(300)]
 
@@ -33,7 +33,7 @@ def test_real_rows_pass_in_each_form(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"a|b\n1|2\n")
     for name in ("a.json", "a.json.gz", "a.csv"):
         decompression_limits.check_foreign(tmp_path / name)
-    parquet_size.measure(written(tmp_path / "a.parquet", pyarrow.Table.from_pylist(ROWS)))
+    decompression_limits.measure(written(tmp_path / "a.parquet", pyarrow.Table.from_pylist(ROWS)))
 
 
 PARQUET = {
@@ -53,7 +53,7 @@ def test_a_parquet_file_that_unpacks_to_far_more_is_refused(tmp_path: Path, case
     path = written(tmp_path / "a.parquet", pyarrow.table({"context": column}))
     assert path.stat().st_size < 70_000
     with pytest.raises(DataError, match=reason):
-        parquet_size.measure(path)
+        decompression_limits.measure(path)
 
 
 FOREIGN = {

@@ -1,8 +1,6 @@
 """GraphRAG-Bench and NQ-open."""
 
 import json
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +10,7 @@ from harness.core.errors import DataError
 from harness.datasets import graphrag_bench, hub_rows, local_files, nq_open
 from harness.datasets.graphrag_bench import SPEC, GraphRAGBenchParams
 from harness.datasets.row_fields import FileEntry
-from harness.protocols import DatasetSpec, RawDataset
 
-LoadReal = Callable[[DatasetSpec, str], RawDataset]
 QUESTION = {
     "id": "q",
     "source": "Novel-1",
@@ -26,33 +22,6 @@ QUESTION = {
 
 def entries(*rows: dict[str, Any]) -> list[FileEntry]:
     return [FileEntry(f"f row {number}", row) for number, row in enumerate(rows, start=1)]
-
-
-@pytest.mark.parametrize(
-    ("subset", "documents", "types"),
-    [
-        ("medical", 1, (1098, 509, 289, 166)),
-        ("novel", 20, (971, 609, 362, 67)),
-    ],
-)
-def test_both_parts_are_complete(
-    load_real: LoadReal, subset: str, documents: int, types: tuple[int, int, int, int]
-) -> None:
-    raw = load_real(SPEC, subset)
-    names = ("fact_retrieval", "complex_reasoning", "contextual_summarize", "creative_generation")
-    assert Counter(row.reference.query_type for row in raw.rows) == dict(zip(names, types, strict=True))
-    assert len(raw.documents) == documents
-    assert raw.departures == ()
-    facts = [item for row in raw.rows for item in row.reference.evidence]
-    assert not any(item.fact for item in facts), "they are paraphrases"
-    assert len(facts) == (len(raw.rows) if documents > 1 else 0)
-
-
-def test_the_id_with_two_answers_keeps_the_first_and_is_named(load_real: LoadReal) -> None:
-    raw = load_real(SPEC, "novel")
-    (row,) = (row for row in raw.rows if row.query.query_id == "Novel-55f0c0e2")
-    assert row.reference.answers[0].startswith("Aunt Katy")
-    assert any("Novel-55f0c0e2" in note for note in raw.notes)
 
 
 def test_one_novel_is_a_corpus_of_its_own(data_folder: Path) -> None:

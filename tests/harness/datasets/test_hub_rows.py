@@ -3,8 +3,9 @@ import os
 import subprocess
 import sys
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +14,24 @@ import pyarrow.parquet
 import pytest
 
 from harness.core.errors import DataError, MissingDependency
-from harness.datasets import hub_rows, local_files, ms_marco, multihop_rag, multihop_wiki, rag_12000, uda_qa
+from harness.datasets import (
+    hub_rows,
+    load_dataset,
+    local_files,
+    ms_marco,
+    multihop_rag,
+    multihop_wiki,
+    rag_12000,
+    uda_qa,
+)
 from harness.datasets.hub_rows import HubTable
 from harness.protocols import DatasetSpec, RawDataset
+from harness.registry import DATASETS
+
+from .conftest import LoadReal
 
 TABLE = HubTable("someone/something", "part")
 Rows = Sequence[Mapping[str, object]]
-LoadReal = Callable[[DatasetSpec, str], RawDataset]
 
 
 def repeated(text: str, times: int) -> pyarrow.Table:
@@ -316,3 +328,22 @@ def test_the_real_library_gives_rows_that_can_be_read_and_unpacks_no_bomb(tmp_pa
     assert "set RAG_HARNESS_DATA to a folder with r.json" in bomb
     assert "is not intact Parquet" in damaged
     assert "harness.core.errors.DataError" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.network
+@pytest.mark.slow
+def test_multihop_rag_from_the_hub_has_every_query_and_article(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("RAG_HARNESS_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+    dataset = load_dataset(DATASETS.load("multihop_rag"))
+    assert (len(dataset.queries), len(dataset.documents)) == (2556, 609)
+    assert dataset.type_mix == {"comparison": 856, "inference": 816, "null": 301, "temporal": 583}
+
+
+def test_importing_the_room_imports_no_heavy_library() -> None:
+    modules = [entry.module for entry in entry_points(group="rag_harness.datasets")]
+    script = f"import sys, {', '.join(modules)}; print({{'datasets', 'numpy', 'pandas'}} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -1,7 +1,5 @@
 import gzip
 import json
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,81 +7,14 @@ import pytest
 from harness.core.errors import DataError
 from harness.datasets import local_files
 from harness.datasets.multihop_rag import SPEC
-from harness.protocols import DatasetSpec, RawDataset
+from harness.protocols import RawDataset
+
+from .conftest import LoadReal
 
 
 @pytest.fixture
-def real(load_real: Callable[[DatasetSpec, str], RawDataset]) -> RawDataset:
+def real(load_real: LoadReal) -> RawDataset:
     return load_real(SPEC, "default")
-
-
-def test_the_benchmark_is_complete(real: RawDataset) -> None:
-    assert len(real.documents) == 609
-    assert len(real.rows) == 2556
-    assert Counter(row.reference.query_type for row in real.rows) == {
-        "comparison": 856,
-        "inference": 816,
-        "temporal": 583,
-        "null": 301,
-    }
-    assert real.notes == ()
-
-
-def test_all_ids_are_unique_and_in_file_order(real: RawDataset) -> None:
-    assert len({document.doc_id for document in real.documents}) == 609
-    assert [row.query.query_id for row in real.rows] == [f"mh-{n:04d}" for n in range(1, 2557)]
-    assert all(row.reference.query_id == row.query.query_id for row in real.rows)
-    assert len({row.query.text for row in real.rows}) == 2556
-
-
-def test_all_6084_facts_are_literal_parts_of_their_articles(real: RawDataset) -> None:
-    texts = {document.doc_id: document.text for document in real.documents}
-    facts = [item for row in real.rows for item in row.reference.evidence]
-    assert len(facts) == 6084
-    assert all(item.fact in texts[item.doc_id] for item in facts)
-    assert {item.doc_id for item in facts} == set(texts)
-
-
-def test_bodies_are_kept_to_the_letter(real: RawDataset, data_folder: Path) -> None:
-    path = local_files.find_in(data_folder, "multihop_rag/corpus.json")
-    assert path
-    bodies = [article["body"] for article in json.loads(local_files.read_text(path))]
-    assert [document.text for document in real.documents] == bodies
-    assert sum(map(len, bodies)) == 6_297_171
-
-
-def test_a_query_that_cites_one_article_twice_attaches_it_once(real: RawDataset) -> None:
-    assert Counter(len(row.doc_ids) for row in real.rows) == {2: 1169, 3: 774, 4: 312, 0: 301}
-    assert any(len(row.reference.evidence) > len(row.doc_ids) for row in real.rows)
-    for row in real.rows:
-        assert list(row.doc_ids) == list(dict.fromkeys(item.doc_id for item in row.reference.evidence))
-
-
-def test_null_queries_have_their_answer_and_no_evidence(real: RawDataset) -> None:
-    null = [row for row in real.rows if row.reference.query_type == "null"]
-    assert {row.reference.answers for row in null} == {("Insufficient information.",)}
-    assert all(row.reference.evidence == () == row.doc_ids for row in null)
-    assert sum(bool(row.reference.evidence) for row in real.rows) == 2556 - 301 == 2556 - len(null)
-
-
-def test_answers_keep_the_case_that_the_data_set_mixes(real: RawDataset) -> None:
-    answers = Counter(row.reference.answers[0] for row in real.rows)
-    assert answers["Yes"] > 0
-    assert answers["no"] > 0
-    assert sum(answers[word] for word in answers if word.lower() == "yes") == 782
-
-
-def test_metadata_holds_what_is_known_and_no_gold(real: RawDataset) -> None:
-    # the author is null in 64 articles and empty in 4
-    assert Counter(frozenset(document.metadata) for document in real.documents) == {
-        frozenset({"source", "author", "category", "published_at", "url"}): 541,
-        frozenset({"source", "category", "published_at", "url"}): 68,
-    }
-    first = real.documents[0]
-    assert first.metadata["published_at"] == "2023-11-27T08:45:59+00:00"
-    assert first.metadata["source"] == "Mashable"
-    assert first.metadata["url"] == first.doc_id
-    assert len({document.title for document in real.documents}) == 609
 
 
 def test_plain_files_give_the_same_as_the_gzip_ones(real: RawDataset, data_folder: Path, own_data: Path) -> None:

@@ -1,8 +1,7 @@
 """HotpotQA, 2WikiMultihopQA and MuSiQue: the real samples, the hub's columns, and damaged rows."""
 
 import json
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,8 @@ from harness.datasets import hub_rows, local_files
 from harness.datasets.multihop_wiki import HOTPOTQA, MUSIQUE, TWO_WIKI
 from harness.protocols import DatasetSpec, RawDataset
 
-LoadReal = Callable[[DatasetSpec, str], RawDataset]
+from .conftest import LoadReal
+
 SAMPLES = {HOTPOTQA: "hotpotqa_200", TWO_WIKI: "2wikimultihopqa_164", MUSIQUE: "musique_200"}
 ORIGINAL = {
     HOTPOTQA: "hotpotqa/hotpot_dev_distractor_v1.json",
@@ -60,27 +60,6 @@ def load_own(folder: Path, spec: DatasetSpec, *rows: Mapping[str, Any]) -> RawDa
     lines = path.suffix == ".jsonl"
     path.write_text("\n".join(map(json.dumps, rows)) if lines else json.dumps(rows))
     return spec.load("validation")
-
-
-@pytest.mark.parametrize(
-    ("spec", "documents", "facts", "types"),
-    [
-        (HOTPOTQA, 1971, 473, {"bridge": 134, "comparison": 66}),
-        (TWO_WIKI, 1294, 414, {"compositional": 57, "comparison": 54, "bridge_comparison": 43, "inference": 10}),
-        (MUSIQUE, 3141, 478, {"2hop": 145, "3hop": 32, "4hop": 23}),
-    ],
-)
-def test_the_samples_are_complete_and_every_fact_is_a_literal_part_of_its_paragraph(
-    load_real: LoadReal, spec: DatasetSpec, documents: int, facts: int, types: dict[str, int]
-) -> None:
-    raw = load_real(spec, "validation")
-    texts = {document.doc_id: document.text for document in raw.documents}
-    gold = [(row, item) for row in raw.rows for item in row.reference.evidence]
-    assert (len(texts), len(gold)) == (documents, facts)
-    assert all(item.fact in texts[item.doc_id] and item.doc_id in row.doc_ids for row, item in gold)
-    assert Counter(row.reference.query_type for row in raw.rows) == types
-    assert raw.departures == ()
-    assert any("sample" in note for note in raw.notes)
 
 
 @pytest.mark.parametrize("spec", SAMPLES)

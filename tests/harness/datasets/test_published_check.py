@@ -2,33 +2,105 @@
 
 import gzip
 import json
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
 import pytest
 
-from harness.datasets import load_dataset, local_files, ms_marco, multihop_rag, rag_12000, uda_qa
+from harness.datasets import (
+    evidence_cases,
+    graphrag_bench,
+    load_dataset,
+    local_files,
+    ms_marco,
+    multihop_rag,
+    multihop_wiki,
+    rag_12000,
+    uda_qa,
+)
 from harness.datasets.published_check import PUBLISHED, content_digest
 from harness.datasets.row_fields import FileEntry
-from harness.protocols import DatasetSpec, RawDataset
+from harness.protocols import DatasetSpec
+from harness.testing.datasets.contract import digest_of
 
-LoadReal = Callable[[DatasetSpec, str], RawDataset]
+from .conftest import LoadReal
+
 DEMO = Path(__file__).parents[3] / "data" / "demo"
+MULTIHOP = {"comparison": 856, "inference": 816, "temporal": 583, "null": 301}
+V1 = {"description": 107, "numeric": 49, "entity": 27, "location": 15, "person": 2}
+V2 = {"description": 326, "numeric": 111, "entity": 33, "location": 21, "person": 9}
+TWO_WIKI = {"compositional": 57, "comparison": 54, "bridge_comparison": 43, "inference": 10}
+GRAPHRAG = ("fact_retrieval", "complex_reasoning", "contextual_summarize", "creative_generation")
+MEDICAL = dict(zip(GRAPHRAG, (1098, 509, 289, 166), strict=True))
+CASES = {
+    **{f"{domain}, medium": 89 for domain in ("business", "entertainment", "sports")},
+    **{"business, long": 89, "sports, long": 89, "entertainment, long": 80, "technology, long": 88},
+    **{"technology, medium": 88, "health, long": 4, "health, medium": 10, "science, long": 11},
+    **{"science, medium": 12, "encyclopedia, short": 89, "encyclopedia, medium": 84, "encyclopedia, long": 89},
+}
+NOVEL = dict(zip(GRAPHRAG, (971, 609, 362, 67), strict=True))
 
 
 @pytest.mark.parametrize(
-    ("spec", "subset"),
+    ("spec", "subset", "documents", "facts", "types", "content"),
     [
-        (multihop_rag.SPEC, "default"),
-        (ms_marco.SPEC, "v1.1"),
-        (ms_marco.SPEC, "v2.1"),
-        (rag_12000.SPEC, "train"),
-        (uda_qa.SPEC, "all"),
+        (multihop_rag.SPEC, "default", 609, 6084, MULTIHOP, "b18e0befda783a0b"),
+        (ms_marco.SPEC, "v1.1", 1624, 211, V1, "5a6e892f5eaf27de"),
+        (ms_marco.SPEC, "v2.1", 4966, 316, V2, "03aad77aa7048bf7"),
+        (rag_12000.SPEC, "train", 100, 100, {"qa": 100}, "b27062c74114ecfd"),
+        (uda_qa.SPEC, "nq", 645, 2477, {"nq": 2477}, "4809faf6d2fd22e8"),
+        (uda_qa.SPEC, "feta", 460, 1889, {"feta": 516}, "51406cb91cde444f"),
+        pytest.param(
+            uda_qa.SPEC,
+            "all",
+            645 + 460,
+            2477 + 1889,
+            {"nq": 2477, "feta": 516},
+            "a38e376b8b8b59c7",
+            marks=pytest.mark.slow,
+        ),
+        (multihop_wiki.HOTPOTQA, "validation", 1971, 473, {"bridge": 134, "comparison": 66}, "61597f6777ef09c9"),
+        (multihop_wiki.TWO_WIKI, "validation", 1294, 414, TWO_WIKI, "7c3fff7ab014c348"),
+        (
+            multihop_wiki.MUSIQUE,
+            "validation",
+            3141,
+            478,
+            {"2hop": 145, "3hop": 32, "4hop": 23},
+            "f687e0e4f3c5c2ab",
+        ),
+        (graphrag_bench.SPEC, "medical", 1, 0, MEDICAL, "210b3b2395bdd04f"),
+        (graphrag_bench.SPEC, "novel", 20, 0, NOVEL, "ad5a73853eaa326e"),
+        (evidence_cases.SPEC, "default", 573, 2117, CASES, "4b1a5ef5bdede814"),
     ],
 )
-def test_the_published_files_depart_from_nothing(load_real: LoadReal, spec: DatasetSpec, subset: str) -> None:
-    assert load_real(spec, subset).departures == ()
+def test_published_rows_are_read_whole_and_always_the_same(
+    load_real: LoadReal,
+    spec: DatasetSpec,
+    subset: str,
+    documents: int,
+    facts: int,
+    types: Mapping[str, int],
+    content: str,
+) -> None:
+    """`content` is of every text, id, answer, fact and note: if it changes, so do published figures."""
+    raw = load_real(spec, subset)
+    texts = {document.doc_id: document.text for document in raw.documents}
+    stated = [(row, item) for row in raw.rows for item in row.reference.evidence if item.fact]
+    assert all(item.fact in texts[item.doc_id] and item.doc_id in row.doc_ids for row, item in stated)
+    assert raw.departures == ()
+    assert (len(texts), len(stated)) == (documents, facts)
+    assert Counter(row.reference.query_type for row in raw.rows) == types
+    assert digest_of(raw)[:16] == content
+
+
+@pytest.mark.parametrize(
+    ("spec", "subset"), [(ms_marco.SPEC, "v1.1"), (uda_qa.SPEC, "nq"), (rag_12000.SPEC, "train")]
+)
+def test_whoever_has_nothing_is_given_what_the_hub_serves(spec: DatasetSpec, subset: str) -> None:
+    assert spec.subsets[0] == subset
 
 
 def test_another_wiki_under_the_name_of_a_data_set_is_said_to_be_one(own_data: Path) -> None:

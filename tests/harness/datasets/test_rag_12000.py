@@ -1,34 +1,13 @@
-from collections.abc import Callable
-
 import pytest
 
 from harness.core.errors import DataError
-from harness.datasets.rag_12000 import SPEC, build
+from harness.datasets.rag_12000 import build
 from harness.datasets.row_fields import FileEntry
-from harness.protocols import DatasetSpec, RawDataset
 
 
 def rows(*triples: tuple[str | None, str | None, str | None]) -> list[FileEntry]:
     names = ("context", "question", "answer")
     return [FileEntry(f"f row {n}", dict(zip(names, triple, strict=True))) for n, triple in enumerate(triples, 1)]
-
-
-def test_the_head_of_the_data_set_has_100_questions_over_100_contexts(
-    load_real: Callable[[DatasetSpec, str], RawDataset],
-) -> None:
-    raw = load_real(SPEC, "train")
-    assert (len(raw.rows), len(raw.documents)) == (100, 100)
-    assert raw.notes == ()
-    texts = {document.doc_id: document.text for document in raw.documents}
-    assert round(sum(map(len, texts.values())) / 100) == 3721
-    for number, row in enumerate(raw.rows):
-        assert row.query.query_id == f"rag12000-q{number:05d}"
-        assert row.reference.query_type == "qa"
-        (evidence,) = row.reference.evidence
-        assert texts[evidence.doc_id] == evidence.fact
-        assert row.doc_ids == (evidence.doc_id,)
-        assert len(row.reference.answers) == 1
-    assert not {row.query.query_id for row in raw.rows} & texts.keys()
 
 
 def test_a_context_with_two_questions_is_one_document_named_after_the_first() -> None:

@@ -1,7 +1,6 @@
 import dataclasses
 import time
 from collections import Counter
-from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +11,7 @@ from harness.core.records import Document, Evidence, Query, Reference
 from harness.datasets import Dataset, QuerySample, load_dataset, ms_marco, multihop_rag, select, select_queries
 from harness.protocols import DatasetRow, DatasetSpec, RawDataset
 
-LoadReal = Callable[[DatasetSpec, str], RawDataset]
+from .conftest import LoadReal
 
 
 def make_raw(types: list[str]) -> RawDataset:

@@ -1,26 +1,26 @@
 import json
 import shutil
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from harness.core.errors import DataError
-from harness.datasets import evidence_cases, local_files
-from harness.datasets.fetaqa_tables import (
+from harness.datasets import local_files
+from harness.datasets.row_fields import FileEntry
+from harness.datasets.uda_qa import (
     BENCH_FILE,
     FETAQA_FILES,
+    SPEC,
     GoldTable,
     UdaTable,
+    build_feta,
+    build_nq,
     gold_tables,
     read_table_files,
 )
-from harness.datasets.row_fields import FileEntry
-from harness.datasets.uda_qa import SPEC, build_feta, build_nq, clean_url
-from harness.protocols import DatasetRow, DatasetSpec, RawDataset
+from harness.protocols import DatasetRow, RawDataset
 
-LoadReal = Callable[[DatasetSpec, str], RawDataset]
+from .conftest import LoadReal
 
 
 @pytest.fixture
@@ -50,30 +50,6 @@ def copy_files(data_folder: Path, own_data: Path, *names: str) -> None:
         shutil.copyfile(source, target)
 
 
-def test_nq_has_its_2477_questions_over_645_pages(nq: RawDataset) -> None:
-    assert len(nq.rows) == 2477
-    assert len(nq.documents) == 645
-    assert {row.reference.query_type for row in nq.rows} == {"nq"}
-    assert len({row.query.query_id for row in nq.rows}) == 2477
-
-
-def test_a_page_of_many_revisions_is_one_document(nq: RawDataset, data_folder: Path) -> None:
-    path = local_files.find_in(data_folder, "uda_qa/nq_qa.csv")
-    assert path
-    rows = local_files.read_csv(path, "|")
-    assert len({row.text("doc_url") for row in rows}) == 1743
-    assert len(nq.documents) == len({row.text("doc_name") for row in rows}) == 645
-
-
-def test_every_nq_fact_is_a_literal_part_of_its_document(nq: RawDataset) -> None:
-    texts = texts_of(nq)
-    for row in nq.rows:
-        (evidence,) = row.reference.evidence
-        assert evidence.fact in texts[evidence.doc_id]
-        assert row.doc_ids == (evidence.doc_id,)
-    assert len({row.reference.evidence for row in nq.rows}) == 1651
-
-
 def test_an_empty_short_answer_falls_back_to_the_long_one(nq: RawDataset) -> None:
     alone = [row for row in nq.rows if len(row.reference.answers) == 1]
     both = [row for row in nq.rows if len(row.reference.answers) == 2]
@@ -82,31 +58,6 @@ def test_an_empty_short_answer_falls_back_to_the_long_one(nq: RawDataset) -> Non
     assert all(row.reference.answers[-1] == row.reference.evidence[0].fact for row in nq.rows)
     assert all(row.reference.answers[0] in row.reference.answers[1] for row in both)
     assert all(answer.strip() for row in nq.rows for answer in row.reference.answers)
-
-
-def test_ids_are_signed_64_bit_numbers_read_as_text(nq: RawDataset) -> None:
-    row = row_of(nq, "nq--8377155967940203923")
-    assert row.query.text == "who determines the size of the supreme court"
-    assert row.doc_ids == ("nq:Supreme Court of the United States",)
-
-
-def test_escaped_urls_with_double_slashes_are_cleaned(nq: RawDataset) -> None:
-    first = nq.documents[0].metadata["url"]
-    assert first == (
-        "https://en.wikipedia.org/w/index.php?title=Supreme_Court_of_the_United_States&oldid=815925358"
-    )
-    for document in nq.documents:
-        url = document.metadata["url"]
-        assert "&amp;" not in url
-        assert "//" not in url.removeprefix("https://")
-    assert clean_url("http://a.org/b") == "http://a.org/b"
-
-
-def test_nq_text_stays_tokenised_and_the_notes_say_so(nq: RawDataset) -> None:
-    assert "`` judges ''" in nq.documents[0].text
-    assert any("tokenised" in note for note in nq.notes)
-    easier = "begins with its gold passages, and the full page follows in 3 of 645, so retrieval is easier"
-    assert any(easier in note for note in nq.notes)
 
 
 def test_a_full_page_follows_the_gold_passages_without_form_feeds(nq: RawDataset, data_folder: Path) -> None:
@@ -120,28 +71,6 @@ def test_a_full_page_follows_the_gold_passages_without_form_feeds(nq: RawDataset
     assert all("\f" not in document.text for document in nq.documents)
 
 
-def test_feta_keeps_the_516_of_1023_questions_whose_table_is_at_hand(feta: RawDataset) -> None:
-    assert len(feta.rows) == 516
-    assert {row.reference.query_type for row in feta.rows} == {"feta"}
-    assert any("507 of 1,023 questions left out" in note for note in feta.notes)
-    assert all(len(row.reference.answers) == 1 for row in feta.rows)
-
-
-def test_feta_has_a_document_for_each_page_with_a_table_or_a_text(feta: RawDataset) -> None:
-    assert len(feta.documents) == 460
-    asked = {doc_id for row in feta.rows for doc_id in row.doc_ids}
-    assert len(asked) == 458
-    pages_alone = {document.doc_id for document in feta.documents} - asked
-    assert pages_alone == {"feta:Ben Platt (actor)", "feta:List of French monarchs"}
-
-
-def test_every_feta_fact_is_a_line_of_its_document(feta: RawDataset) -> None:
-    lines = {document.doc_id: set(document.text.split("\n")) for document in feta.documents}
-    for row in feta.rows:
-        assert row.reference.evidence
-        assert all(item.fact in lines[item.doc_id] for item in row.reference.evidence)
-
-
 def test_a_table_reads_as_title_section_and_one_line_a_row(feta: RawDataset) -> None:
     text = texts_of(feta)["feta:Smallville"]
     assert text.startswith("Smallville\n")
@@ -151,80 +80,11 @@ def test_a_table_reads_as_title_section_and_one_line_a_row(feta: RawDataset) -> 
     assert text.startswith("Smallville\nSeason: Season; ")  # this table's second row repeats its header
 
 
-def test_a_full_page_follows_the_tables(feta: RawDataset, data_folder: Path) -> None:
-    page = (data_folder / "uda_qa/docs_text/feta/Smallville.txt").read_text(encoding="utf-8")
-    assert texts_of(feta)["feta:Smallville"].endswith("\n\n" + page.replace("\f", "\n").strip())
-
-
-def test_the_stray_carriage_return_in_question_8114_breaks_nothing(feta: RawDataset, data_folder: Path) -> None:
-    path = local_files.find_in(data_folder, "uda_qa/feta_qa.csv")
-    assert path
-    assert path.read_bytes().count(b"\r") == 1
-    assert len(local_files.read_csv(path, "|")) == 1023
-    row = row_of(feta, "feta-8114")
-    assert row.query.text == "Which roles and what film titles did Rashida Jones star in the year 2000?"
-    assert row.reference.answers[0].endswith("Louisa Fenn in Boston Public.")
-
-
-def test_doubled_quotes_in_feta_are_unquoted(data_folder: Path) -> None:
-    path = local_files.find_in(data_folder, "uda_qa/feta_qa.csv")
-    assert path
-    quoted = [row for row in local_files.read_csv(path, "|") if '"' in row.text("answer")]
-    assert len(quoted) > 100
-    assert not any('""' in row.text("answer") for row in quoted)
-
-
 def test_bare_quotes_inside_an_nq_field_stay(own_data: Path) -> None:
     # as data/README.md of the files warns; the release on disk spells them `` and ''
     (own_data / "nq.csv").write_text('doc_name|question\nA|what is a 5" pipe and a "b"\n')
     (row,) = local_files.read_csv(own_data / "nq.csv", "|")
     assert row.text("question") == 'what is a 5" pipe and a "b"'
-
-
-def test_bench_rows_are_questions_of_the_csv_and_repeat_none(data_folder: Path, feta: RawDataset) -> None:
-    for subset, questions, pages in (("nq", 379, 150), ("feta", 350, 300)):
-        bench = json.loads((data_folder / f"uda_qa/bench_{subset}_qa.json").read_text(encoding="utf-8"))
-        uids = [item["q_uid"] for items in bench.values() for item in items]
-        assert all(isinstance(uid, int) for uid in uids)
-        rows = local_files.read_csv(data_folder / f"uda_qa/{subset}_qa.csv", "|")
-        assert set(map(str, uids)) <= {row.text("q_uid") for row in rows}
-        assert (len(uids), len(set(uids)), len(bench)) == (questions, questions, pages)
-
-
-def test_a_table_that_two_sources_hold_appears_once_with_its_section(
-    data_folder: Path, monkeypatch: pytest.MonkeyPatch, feta: RawDataset
-) -> None:
-    monkeypatch.setenv(local_files.ENV, str(data_folder))
-    sources = read_table_files()
-    assert tuple(sources) == (*FETAQA_FILES, BENCH_FILE)
-    tables = gold_tables(sources)
-    kept = {row.query.query_id.removeprefix("feta-"): row.doc_ids[0] for row in feta.rows}
-    named: dict[tuple[str, object], set[str]] = {}
-    for uid, doc_id in kept.items():
-        named.setdefault((doc_id, tables[uid].table.rows), set()).add(tables[uid].table.section)
-    twice = {key: sections for key, sections in named.items() if len(sections) > 1}
-    assert len(twice) == 4
-    texts = texts_of(feta)
-    for (doc_id, rows), sections in twice.items():
-        assert isinstance(rows, tuple)
-        line = UdaTable("", "", rows).line(1)
-        assert texts[doc_id].split("\n").count(line) == 1
-        assert f"\n{max(sections)}\n" in texts[doc_id]
-
-
-@pytest.mark.slow
-def test_all_is_nq_and_feta_without_a_clash_of_ids(load_real: LoadReal, nq: RawDataset, feta: RawDataset) -> None:
-    both = load_real(SPEC, "all")
-    assert both.documents == nq.documents + feta.documents
-    assert both.rows == nq.rows + feta.rows
-    assert both.notes == nq.notes + feta.notes
-    assert len({document.doc_id for document in both.documents}) == 645 + 460
-    assert len({row.query.query_id for row in both.rows}) == 2993
-    assert Counter(row.reference.query_type for row in both.rows) == {"nq": 2477, "feta": 516}
-
-
-def test_whoever_has_nothing_is_given_what_the_hub_serves() -> None:
-    assert SPEC.subsets[0] == "nq"
 
 
 @pytest.mark.parametrize("subset", ["feta", "all"])
@@ -240,10 +100,6 @@ def test_what_must_be_fetched_by_hand_is_a_command_that_can_be_typed(
         f"curl -fL --create-dirs -o {own_data}/uda_qa/feta_qa.csv https://raw.githubusercontent"
     )
     assert f"-o {own_data}/uda_qa/bench_feta_qa.json https://" in command
-
-
-def test_questions_lose_the_spaces_at_their_ends(feta: RawDataset, nq: RawDataset) -> None:
-    assert all(row.query.text == row.query.text.strip() != "" for row in feta.rows + nq.rows)
 
 
 def test_with_only_the_bench_tables_feta_still_loads_with_a_note(data_folder: Path, own_data: Path) -> None:
@@ -380,18 +236,3 @@ def test_a_line_break_in_a_cell_does_not_break_its_line(own_data: Path) -> None:
     (own_data / BENCH_FILE).write_text(json.dumps({"P": [{"q_uid": 7, "evidence": evidence}]}))
     tables = gold_tables(read_table_files())
     assert tables["7"].facts() == ("h: a b",)
-
-
-def test_evidence_cases_have_a_gold_sentence_of_their_document_in_every_domain_and_length(
-    load_real: LoadReal,
-) -> None:
-    raw = load_real(evidence_cases.SPEC, "default")
-    texts = texts_of(raw)
-    gold = [item for row in raw.rows for item in row.reference.evidence]
-    assert len(raw.rows) == 1000
-    assert all(item.fact in texts[item.doc_id] and len(item.fact) <= 600 for item in gold)
-    kinds = Counter(row.reference.query_type for row in raw.rows)
-    assert len(kinds) == 15
-    # Types with fewer questions have all of theirs.
-    assert sum(1 for count in kinds.values() if count < 80) == 4
-    assert {domain for domain, _ in (kind.split(", ") for kind in kinds)} >= {"encyclopedia", "health", "sports"}

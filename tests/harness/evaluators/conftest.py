@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from records import run_record
 
-from harness.core.records import Failure, Prediction, Query, Reference, RunRecord
+from harness.core.records import Context, Failure, Prediction, Query, Reference, RunRecord
 from harness.store import SCHEMA_VERSION, Manifest, RunDir, SampleRow
 
 MakeRecord = Callable[..., RunRecord]
@@ -32,6 +32,17 @@ def record() -> MakeRecord:
     def make(query_id: str, answer: str | None = None, *, repeat: int = 0, error: str = "") -> RunRecord:
         said = Failure(kind="ValueError", message=error) if error else Prediction(answer=answer)
         return run_record(query_id, said, repeat=repeat)
+
+    return make
+
+
+@pytest.fixture
+def answered() -> MakeRecord:
+    """answered("q1", "an answer", "a context", ...)."""
+
+    def make(query_id: str, answer: str | None, *contexts: str) -> RunRecord:
+        passages = tuple(Context(text=text, doc_ids=("d",)) for text in contexts)
+        return run_record(query_id, Prediction(answer=answer, contexts=passages))
 
     return make
 

@@ -6,7 +6,13 @@ from hypothesis import strategies as st
 from tables import rows_of
 
 from harness.evaluators.answer import is_right
-from harness.evaluators.answer_normalisation import abstains, canonical, leading_yes_no, normalise
+from harness.evaluators.answer_normalisation import (
+    abstains,
+    canonical,
+    leading_yes_no,
+    normalise,
+    without_citations,
+)
 from harness.evaluators.token_overlap import contains
 
 
@@ -155,3 +161,35 @@ def test_the_form_of_an_amount_is_its_own_form_and_a_leading_point_is_a_zero_s(a
 def test_no_text_breaks_the_comparison(text: str) -> None:
     assert leading_yes_no(text) in {"yes", "no", None}
     assert not is_right(text, ["a reference that nobody would write 7261"])
+
+
+# Citations are no part of an answer; what only looks like one is.
+
+
+def test_a_cited_answer_is_the_answer() -> None:
+    """Every cited answer of the table is Google."""
+    cited = [row["answer"] for row in rows_of(__file__, "citations.csv") if row["is_cited"] == "yes"]
+    assert len(cited) > 20
+    assert [one for one in cited if normalise(one) != "google"] == []
+    assert [one for one in cited if not is_right(one, ["Google"]) or is_right(one, ["Apple"])] == []
+
+
+def test_what_may_be_the_answer_itself_stays() -> None:
+    others = [row["answer"] for row in rows_of(__file__, "citations.csv") if row["is_cited"] == "no"]
+    assert len(others) > 10
+    assert [one for one in others if without_citations(one) != one] == []
+
+
+def test_a_cited_yes_is_a_yes_and_a_number_in_words_stays() -> None:
+    assert leading_yes_no("Yes [1], both say so [2].") == "yes"
+    assert is_right("No [1][2].", ["No"])
+    assert is_right("Apollo 11 [2]", ["Apollo 11"])
+    assert not is_right("Apollo [11]", ["Apollo 11"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "unit", [" ", "[1", "[1,", "(see ", "sources: ", "in ", "\u00b9 ", "[1] ", "[1 and 2 and "]
+)
+def test_brackets_without_end_are_read_in_passing(unit: str) -> None:
+    assert without_citations(unit * 20_000 + "x").endswith("x")

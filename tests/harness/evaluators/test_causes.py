@@ -9,17 +9,7 @@ import pytest
 from records import run_record
 from scoring import build_scorer
 
-from harness.core.records import (
-    Context,
-    Evidence,
-    Failure,
-    Places,
-    Prediction,
-    Query,
-    Reference,
-    Score,
-    Span,
-)
+from harness.core.records import Context, Evidence, Failure, Places, Prediction, Query, Reference, Score, Span
 from harness.evaluators.failure_analysis import SPEC
 from harness.evaluators.failure_analysis.evaluator import FailureAnalysisParams
 from harness.evaluators.run_scoring import score_run

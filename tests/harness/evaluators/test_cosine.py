@@ -10,10 +10,10 @@ import pytest
 from judges import WordEmbedder
 from scoring import BareEvaluation, build_scorer
 
-from harness.core.records import Context, Prediction, Query, Reference, Score
-from harness.evaluators.cosine import SPEC
-from harness.evaluators.cosine.text_vectors import WINDOW, sentences_of, whole_of
+from harness.core.records import Query, Reference, Score
+from harness.evaluators.cosine import SPEC, sentences_of, whole_of
 from harness.evaluators.run_scoring import score_run
+from harness.extraction.text_windows import EMBEDDED_WHOLE as WINDOW
 from harness.protocols import Embedder
 from harness.store import SampleRow
 
@@ -31,19 +31,17 @@ def scores(
     contexts: Sequence[str] = ("Ann founded Acme.",),
     embedder: Embedder | None = None,
 ) -> dict[str, Score]:
-    shown = tuple(Context(text=text, doc_ids=()) for text in contexts)
-    record = make("q1", answer).model_copy(update={"prediction": Prediction(answer=answer, contexts=shown)})
     row = SampleRow(
         query=Query(query_id="q1", text=QUESTION),
         reference=Reference(query_id="q1", query_type="any", answers=tuple(references)),
     )
     scorer = build_scorer(SPEC, runtime=BareEvaluation(embedder=embedder or WordEmbedder()))
-    found = asyncio.run(score_run(scorer, [row], {("q1", 0): record}))
+    found = asyncio.run(score_run(scorer, [row], {("q1", 0): make("q1", answer, *contexts)}))
     return {score.measure.removeprefix("cosine_"): score for score in found}
 
 
-def test_each_measure_is_the_cosine_that_its_words_give(record: MakeRecord) -> None:
-    found = {name: score.value for name, score in scores(record).items()}
+def test_each_measure_is_the_cosine_that_its_words_give(answered: MakeRecord) -> None:
+    found = {name: score.value for name, score in scores(answered).items()}
     # Ann, founded and acme are three words of five on both sides.
     assert found["answer_reference"] == pytest.approx(3 / 5, abs=1e-6)
     # "Ann founded Acme." is there, "Bob left." is nowhere; "Acme sells anvils." shares one word of three.
@@ -54,13 +52,13 @@ def test_each_measure_is_the_cosine_that_its_words_give(record: MakeRecord) -> N
     assert found["answer_question"] == pytest.approx(2 / math.sqrt(5 * 3), abs=1e-6)
 
 
-def test_of_several_references_the_nearest_counts(record: MakeRecord) -> None:
-    found = scores(record, references=("Nobody knows.", ANSWER))
+def test_of_several_references_the_nearest_counts(answered: MakeRecord) -> None:
+    found = scores(answered, references=("Nobody knows.", ANSWER))
     assert {found[name].value for name in ("answer_reference", "reference_found", "answer_backed")} == {1.0}
 
 
-def test_an_abstention_has_no_cosine_and_what_reads_contexts_alone_keeps_its_value(record: MakeRecord) -> None:
-    found = scores(record, "Insufficient information.")
+def test_an_abstention_has_no_cosine_and_what_reads_contexts_alone_keeps_its_value(answered: MakeRecord) -> None:
+    found = scores(answered, "Insufficient information.")
     kept = {name for name, score in found.items() if score.status == "scored"}
     assert kept == {"contexts_question"}
     assert "abstains" in found["answer_reference"].explanation
@@ -68,18 +66,18 @@ def test_an_abstention_has_no_cosine_and_what_reads_contexts_alone_keeps_its_val
 
 @pytest.mark.parametrize("references", [(), ("Yes",), ("Insufficient information.",)])
 def test_without_a_worded_reference_nothing_is_held_against_it(
-    record: MakeRecord, references: Sequence[str]
+    answered: MakeRecord, references: Sequence[str]
 ) -> None:
-    found = scores(record, references=references)
+    found = scores(answered, references=references)
     assert {found[name].status for name in ("answer_reference", "reference_found")} == {"not_applicable"}
 
 
-def test_a_vector_that_is_none_fails_its_score_and_is_never_a_zero(record: MakeRecord) -> None:
+def test_a_vector_that_is_none_fails_its_score_and_is_never_a_zero(answered: MakeRecord) -> None:
     class Broken(WordEmbedder):
         async def embed_documents(self, texts: Sequence[str]) -> Any:
             return np.full((len(texts), 3), np.nan, dtype=np.float32)
 
-    assert {score.status for score in scores(record, embedder=Broken()).values()} == {"failed"}
+    assert {score.status for score in scores(answered, embedder=Broken()).values()} == {"failed"}
 
 
 def test_sentences_are_cut_at_ends_and_lines_and_a_long_one_into_windows() -> None:

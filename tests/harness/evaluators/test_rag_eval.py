@@ -8,11 +8,10 @@ from runtimes import Asked, Chat
 from scoring import BareEvaluation, build_scorer, score_all
 
 from harness.core.errors import ModelUnavailable, NoLogprobs
-from harness.core.records import Context, Prediction, Reference, RunRecord, Score
+from harness.core.records import Reference, RunRecord, Score
 from harness.evaluators import g_eval
 from harness.evaluators.rag_eval import SPEC, RagEvalParams
-from harness.evaluators.rag_eval.criteria import CRITERIA, METRICS
-from harness.evaluators.rag_eval.prompts import material
+from harness.evaluators.rag_eval.criteria import CRITERIA, METRICS, material
 from harness.protocols import Message, RunFacts
 
 from .conftest import MakeRecord
@@ -39,17 +38,6 @@ def graded(asked: Asked, grades: Mapping[str, object] = GRADES) -> str:
 def asked_for(asked: Asked) -> list[str]:
     assert asked.json_schema is not None
     return list(asked.json_schema["properties"])
-
-
-@pytest.fixture
-def answered(record: MakeRecord) -> MakeRecord:
-    """answered("q1", "an answer", "a context", ...)."""
-
-    def make(query_id: str, answer: str | None, *contexts: str) -> RunRecord:
-        passages = tuple(Context(text=text, doc_ids=("d",)) for text in contexts)
-        return record(query_id).model_copy(update={"prediction": Prediction(answer=answer, contexts=passages)})
-
-    return make
 
 
 def scores_of(

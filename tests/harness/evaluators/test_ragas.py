@@ -6,7 +6,7 @@ from pydantic import ValidationError
 from scoring import BareEvaluation, build_scorer, score_all
 
 from harness.core.errors import MissingDependency
-from harness.core.records import Context, Prediction, Reference, RunRecord, Score
+from harness.core.records import Reference, RunRecord, Score
 from harness.evaluators import ragas as ragas_evaluator
 from harness.evaluators.ragas import SPEC, RagasParams
 from harness.protocols import RunFacts
@@ -37,27 +37,24 @@ def settled(
     return {score.measure: score for score in found}
 
 
-def answered(record: RunRecord, answer: str | None, *contexts: str) -> RunRecord:
-    passages = tuple(Context(text=text, doc_ids=("d",)) for text in contexts)
-    return record.model_copy(update={"prediction": Prediction(answer=answer, contexts=passages)})
-
-
 @pytest.mark.parametrize("wrong", [{"metrics": ()}, {"metrics": ("bleu",)}, {"strictness": 0}, {"depth": 1}])
 def test_parameters_that_mean_nothing_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         RagasParams.model_validate(wrong)
 
 
-def test_an_empty_answer_is_0_in_whatever_reads_it(record: MakeRecord) -> None:
+def test_an_empty_answer_is_0_in_whatever_reads_it(answered: MakeRecord) -> None:
     metrics = ("context_precision_no_reference", "faithfulness", "factual_correctness", "response_relevancy")
-    scores = settled(("Ann",), answered(record("q", ""), " \n\u200b", "text"), RagasParams(metrics=metrics))
+    scores = settled(("Ann",), answered("q", " \n\u200b", "text"), RagasParams(metrics=metrics))
     assert {score.value for score in scores.values()} == {0.0}
     assert {score.explanation for score in scores.values()} == {"the answer is empty"}
 
 
-def test_an_abstention_is_wrong_where_there_is_an_answer_and_else_no_statement_at_all(record: MakeRecord) -> None:
+def test_an_abstention_is_wrong_where_there_is_an_answer_and_else_no_statement_at_all(
+    answered: MakeRecord,
+) -> None:
     metrics = ("context_precision_no_reference", "faithfulness", "factual_correctness", "response_relevancy")
-    refused = answered(record("q", ""), "Insufficient information.", "text")
+    refused = answered("q", "Insufficient information.", "text")
     scores = settled(("Ann",), refused, RagasParams(metrics=metrics))
     assert scores.pop("ragas_factual_correctness").value == 0.0
     assert {(score.status, score.explanation) for score in scores.values()} == {
@@ -65,8 +62,8 @@ def test_an_abstention_is_wrong_where_there_is_an_answer_and_else_no_statement_a
     }
 
 
-def test_to_a_null_query_only_what_an_invented_answer_says_applies(record: MakeRecord) -> None:
-    scores = settled(NULL, answered(record("q", ""), "Insufficient information.", "text"))
+def test_to_a_null_query_only_what_an_invented_answer_says_applies(answered: MakeRecord) -> None:
+    scores = settled(NULL, answered("q", "Insufficient information.", "text"))
     reasons = {name: score.explanation for name, score in scores.items()}
     assert {score.status for score in scores.values()} == {"not_applicable"}
     about_the_answer = {"ragas_faithfulness", "ragas_response_relevancy"}
@@ -74,21 +71,21 @@ def test_to_a_null_query_only_what_an_invented_answer_says_applies(record: MakeR
     assert {reasons[name] for name in ALL if name not in about_the_answer} == {"the query is a null query"}
 
 
-def test_a_query_without_contexts_is_0_where_the_run_has_them(record: MakeRecord) -> None:
+def test_a_query_without_contexts_is_0_where_the_run_has_them(answered: MakeRecord) -> None:
     metrics = ("context_precision", "context_recall", "faithfulness", "context_relevance")
     for contexts in ((), ("", " \n")):
-        scores = settled(("Ann",), answered(record("q", ""), "Ann", *contexts), RagasParams(metrics=metrics))
+        scores = settled(("Ann",), answered("q", "Ann", *contexts), RagasParams(metrics=metrics))
         assert {score.value for score in scores.values()} == {0.0}
         assert {score.explanation for score in scores.values()} == {"no contexts were retrieved"}
 
 
-def test_what_a_run_or_a_data_set_does_not_have_is_not_applicable(record: MakeRecord) -> None:
+def test_what_a_run_or_a_data_set_does_not_have_is_not_applicable(answered: MakeRecord) -> None:
     bare = RunFacts(has_generator=False, has_contexts=False)
-    scores = settled((" ",), answered(record("q", ""), None), facts=bare)
+    scores = settled((" ",), answered("q", None), facts=bare)
     assert {score.status for score in scores.values()} == {"not_applicable"}
     assert scores["ragas_faithfulness"].explanation == "the run has no generator"
     assert scores["ragas_context_recall"].explanation == "the contexts are not recorded"
-    scores = settled(("",), answered(record("q", ""), "", "text"), RagasParams(metrics=("context_recall",)))
+    scores = settled(("",), answered("q", "", "text"), RagasParams(metrics=("context_recall",)))
     assert scores["ragas_context_recall"].explanation == "the data set gives no reference answer"
 
 

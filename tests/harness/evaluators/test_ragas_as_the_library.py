@@ -11,7 +11,7 @@ import pytest
 from judges import ScriptedJudge, WordEmbedder
 
 from harness.evaluators.ragas import load_ragas
-from harness.evaluators.ragas_metrics.judge_questions import Asking, RagasMetric, RagasRow
+from harness.evaluators.ragas_metrics import Asking, RagasMetric, RagasRow
 from harness.models.fake_model import example_of
 
 pytestmark = pytest.mark.slow

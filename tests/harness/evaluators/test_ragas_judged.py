@@ -13,7 +13,7 @@ from scoring import BareEvaluation, build_scorer
 
 from harness.core.records import Context, Prediction, Query, Reference, RunRecord, Score
 from harness.evaluators.ragas import SPEC, RagasParams, load_ragas
-from harness.evaluators.ragas_metrics.judge_questions import Asking, RagasMetric, RagasRow
+from harness.evaluators.ragas_metrics import Asking, RagasMetric, RagasRow
 from harness.evaluators.run_scoring import score_run
 from harness.store import SampleRow
 

@@ -84,39 +84,28 @@ def test_one_pair_that_raises_costs_only_its_own_score(reference: MakeReference,
     assert evaluator.batches == [3, 1, 1, 1]
 
 
-def test_a_score_nobody_asked_for_is_a_broken_contract_that_shows(
-    reference: MakeReference, record: MakeRecord
+@pytest.mark.parametrize(
+    ("returned", "said"),
+    [
+        ((("length", 1.0), ("other", 1.0)), "other"),
+        ((("length", 1.0), ("length", 0.0)), "twice"),
+        ((("length", 0.5),), "binary"),
+        ((), "the judge is down: start it"),
+    ],
+)
+def test_scores_that_break_the_contract_and_a_model_that_is_down_fail_and_say_so(
+    reference: MakeReference, record: MakeRecord, returned: Sequence[tuple[str, float]], said: str
 ) -> None:
-    class Stray(LengthEvaluator):
+    class Broken(LengthEvaluator):
         async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
-            return [self.score("q1", 0, 1.0), self.score("q1", 0, 1.0, measure="other")]
-
-    (score,) = scored(Stray(), [reference("q1")], {("q1", 0): record("q1", "x")}, 1)
-    assert score.status == "failed"
-    assert "other" in score.explanation
-
-
-def test_the_same_score_twice_is_a_broken_contract_that_shows(
-    reference: MakeReference, record: MakeRecord
-) -> None:
-    class Stutter(LengthEvaluator):
-        async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
-            return [self.score("q1", 0, 1.0), self.score("q1", 0, 2.0)]
-
-    (score,) = scored(Stutter(), [reference("q1")], {("q1", 0): record("q1", "x")}, 1)
-    assert (score.status, score.value) == ("failed", None)
-    assert "twice" in score.explanation
-
-
-def test_a_binary_measure_takes_no_half_points(reference: MakeReference, record: MakeRecord) -> None:
-    class Half(LengthEvaluator):
-        async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
-            return [self.score("q1", 0, 0.5)]
+            if not returned:
+                raise ModelUnavailable("the judge is down", "start it")
+            return [self.score("q1", 0, value, name) for name, value in returned]
 
     binary = Measure("length", "", failure_value=0.0, binary=True)
-    (score,) = scored(Half(), [reference("q1")], {("q1", 0): record("q1", "x")}, measure=binary)
-    assert score.status == "failed"
-    assert "binary" in score.explanation
+    (score,) = scored(Broken(), [reference("q1")], {("q1", 0): record("q1", "x")}, measure=binary)
+    assert (score.status, score.value) == ("failed", None)
+    assert said in score.explanation
 
 
 def test_a_value_that_the_measure_cannot_have_is_failed_and_costs_no_other_score(
@@ -129,17 +118,6 @@ def test_a_value_that_the_measure_cannot_have_is_failed_and_costs_no_other_score
     assert (kept.value, lost.status) == (3.0, "failed")
     assert lost.explanation == "the value 4 is not within 0 and 3"
     assert evaluator.batches == [2]
-
-
-def test_a_model_that_is_down_fails_the_scores_with_the_way_out(
-    reference: MakeReference, record: MakeRecord
-) -> None:
-    class Down(LengthEvaluator):
-        async def evaluate(self, cases: Sequence[ScoringInput]) -> list[Score]:
-            raise ModelUnavailable("the judge is down", "start it")
-
-    (score,) = scored(Down(), [reference("q1")], {("q1", 0): record("q1", "x")})
-    assert (score.status, score.explanation) == ("failed", "the judge is down: start it")
 
 
 def test_an_evaluator_is_asked_only_for_what_applies(reference: MakeReference, record: MakeRecord) -> None:

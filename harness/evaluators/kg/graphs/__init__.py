@@ -42,10 +42,16 @@ behind `multi_hop`).
 """
 
 from harness.core.records import Triplet
-from harness.evaluators.kg.graphs.graph import KgGraph, SimilarEdge, TripletSide, connect, distinct_labels
+from harness.evaluators.kg.graphs.graph import (
+    TOLERANCE,
+    KgGraph,
+    SimilarEdge,
+    TripletSide,
+    connect,
+    distinct_labels,
+)
 from harness.evaluators.kg.graphs.multi_hop import Match, paths
 from harness.evaluators.kg.graphs.scores import KgScores, kg_scores, scores_of
-from harness.evaluators.kg.graphs.similar_edges import TOLERANCE
 
 __all__ = [
     "TOLERANCE",

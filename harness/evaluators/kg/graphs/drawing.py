@@ -8,12 +8,12 @@ from itertools import cycle, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from harness.core.errors import MissingDependency, install
+from harness.core.errors import need
 from harness.display.plotting import GREY, LIGHT, PALETTE, WIDTH_IN, NewFigure, plotting, save
 from harness.display.text_format import counted, printable
 from harness.evaluators.kg.graphs.graph import TRIPLET_COST, TRIPLET_WEIGHT, KgGraph, SimilarEdge, TripletSide
 from harness.evaluators.kg.graphs.multi_hop import Match
-from harness.evaluators.kg.graphs.shared_communities import entity_communities
+from harness.evaluators.kg.graphs.scores import entity_communities
 from harness.extraction.entity_names import one_line
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ class DrawnNodes(NamedTuple):
 
 
 def draw_query_graph(graph: KgGraph, matches: Sequence[Match], title: str, folder: Path, stem: str) -> Path:
-    """Write `stem`.svg: see `query_graph_figure`."""
     with plotting() as new_figure:
         return save(query_graph_figure(graph, matches, title, new_figure), folder, stem)
 
@@ -148,7 +147,6 @@ class _Picture:
         self._taken = {match.similar for match in matches}
 
     def draw(self, shown: DrawnNodes) -> None:
-        """Everything except the title and caption."""
         inputs = self._box_corners("input entities", shown.inputs)
         contexts = self._box_corners("context entities", shown.contexts)
         self._entities(inputs, contexts)
@@ -189,9 +187,8 @@ class _Picture:
                 self._arrow(*_facing_sides(source, target), colour, 1.2 if walked else 0.5)
 
     def _similar(self, inputs: dict[int, _Spot], contexts: dict[int, _Spot]) -> None:
-        pairs = zip(self._graph.pairs.inputs.tolist(), self._graph.pairs.contexts.tolist(), strict=True)
         drawn = 0
-        for edge, (one, other) in zip(self._graph.similar_edges(), pairs, strict=True):
+        for edge, one, other in _similar(self._graph):
             if one not in inputs or other not in contexts:
                 continue
             (left, top), (right, bottom) = _facing_sides(inputs[one], contexts[other])
@@ -265,10 +262,9 @@ _Group = Literal["input", "context"]
 
 def graphml(graph: KgGraph, matches: Sequence[Match]) -> str:
     """The GraphML document, deterministic. MissingDependency without networkx."""
-    try:
-        import networkx
-    except ImportError as error:
-        raise MissingDependency("GraphML needs networkx", install("evaluator-kg")) from error
+    need("evaluator-kg", "networkx")
+    import networkx
+
     return "".join(f"{line}\n" for line in networkx.generate_graphml(to_networkx(graph, matches)))
 
 
@@ -289,7 +285,8 @@ def to_networkx(graph: KgGraph, matches: Sequence[Match]) -> DiGraph:
     matched = {match.entity for match in matches}
     for place, label in enumerate(graph.inputs.labels):
         whole.nodes[entity_id("input", place)]["matched"] = label in matched
-    for edge, (source, target) in _similar(graph):
+    for edge, one, other in _similar(graph):
+        source, target = entity_id("input", one), entity_id("context", other)
         cost, on_path = 1 - edge.similarity, edge in taken
         whole.add_edge(source, target, kind="SIMILAR", weight=edge.similarity, cost=cost, on_path=on_path)
     for *ends, on_path in whole.edges(data="on_path"):
@@ -299,12 +296,10 @@ def to_networkx(graph: KgGraph, matches: Sequence[Match]) -> DiGraph:
 
 
 def entity_id(group: _Group, place: int) -> str:
-    """The node id of the entity at this position in its text's labels."""
     return f"{group}-entity-{place}"
 
 
 def relation_id(group: _Group, place: int) -> str:
-    """The node id of the triplet at this position in its text's triplets."""
     return f"{group}-relation-{place}"
 
 
@@ -319,8 +314,6 @@ def _add_side(whole: DiGraph, side: TripletSide, group: _Group, on_path: Sequenc
             whole.add_edge(source, target, kind="STATES", on_path=on_path[place], **costs)
 
 
-def _similar(graph: KgGraph) -> Iterator[tuple[SimilarEdge, tuple[str, str]]]:
-    """Every SIMILAR edge with its node ids."""
-    rows = zip(graph.pairs.inputs.tolist(), graph.pairs.contexts.tolist(), strict=True)
-    for edge, (one, other) in zip(graph.similar_edges(), rows, strict=True):
-        yield edge, (entity_id("input", one), entity_id("context", other))
+def _similar(graph: KgGraph) -> Iterator[tuple[SimilarEdge, int, int]]:
+    """Each edge with the places of its input and its context entity."""
+    return zip(graph.similar_edges(), graph.pairs.inputs.tolist(), graph.pairs.contexts.tolist(), strict=True)

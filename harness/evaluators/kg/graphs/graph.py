@@ -1,23 +1,48 @@
-"""The graph of KG-eval's Algorithm 1, as two texts' triplets and the SIMILAR edges between them."""
+"""The graph of KG-eval's Algorithm 1: the triplets of two texts, and SIMILAR edges from a cosine of tau on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from harness.core.records import Triplet
-from harness.evaluators.kg.graphs.similar_edges import Pairs, no_pairs, similar_pairs, unit_rows
+from harness.evaluators.text_vectors import DECIMALS, unit_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
+    from harness.evaluators.text_vectors import Numbers
+
+    Places = NDArray[np.intp]
 
 TAU = 0.7
 TRIPLET_WEIGHT = 0.9
 """Weight of an edge between a relation node and its head or tail."""
 TRIPLET_COST = 0.1
+TOLERANCE = 1e-6
+"""How far a similarity may miss tau, or a cost exceed delta, and still count as a tie.
+
+A float32 component is off by up to 6e-8 of itself, so a cosine of two float32 vectors by up to 1.2e-7, or a few
+times that if the embedder also normalised in float32. A cost is one minus such a cosine plus multiples of 0.1."""
+MOST_PAIRS = 5_000_000
+"""More SIMILAR edges than this take gigabytes; real embeddings at a sensible tau stay far below."""
+_BLOCK = 2_000_000
+
+
+class Pairs(NamedTuple):
+    """The SIMILAR edges as label indices, sorted by input, then context."""
+
+    inputs: Places
+    contexts: Places
+    similarities: Numbers
+
+
+def no_pairs() -> Pairs:
+    return Pairs(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros(0))
 
 
 class SimilarEdge(NamedTuple):
@@ -37,7 +62,6 @@ class KgGraph:
     pairs: Pairs
 
     def similar_edges(self) -> list[SimilarEdge]:
-        """Every SIMILAR edge, sorted by its labels."""
         entities, others = self.inputs.labels, self.contexts.labels
         rows = zip(*(column.tolist() for column in self.pairs), strict=True)
         return [SimilarEdge(entities[one], others[other], similarity) for one, other, similarity in rows]
@@ -50,7 +74,7 @@ def connect(
     normalised.
 
     A zero vector has similarity 0 to everything. ValueError: tau outside [-1, 1]; a vector that holds NaN or
-    infinity or has another shape, by its label; more SIMILAR edges than `similar.MOST_PAIRS`.
+    infinity or has another shape, by its label; more SIMILAR edges than `MOST_PAIRS`.
     """
     if not -1 <= tau <= 1:
         raise ValueError(f"tau = {tau:g} is not a cosine between -1 and 1")
@@ -89,7 +113,6 @@ class TripletSide:
 
     @cached_property
     def ends(self) -> tuple[tuple[int, int], ...]:
-        """Head and tail of each triplet as indices into `labels`."""
         place = {label: number for number, label in enumerate(self.labels)}
         return tuple((place[one.head], place[one.tail]) for one in self.triplets)
 
@@ -106,3 +129,30 @@ def _cleaned(*parts: str) -> Triplet:
         raise ValueError(f"a triplet is a head, a relation and a tail, not {len(parts)} parts")
     head, relation, tail = (" ".join(part.split()) for part in parts)
     return Triplet(head, relation, tail)
+
+
+def similar_pairs(inputs: Numbers, contexts: Numbers, tau: float) -> Pairs:
+    """Pairs of unit rows with cosine >= tau; at most 16 MB of cosines at once.
+
+    ValueError if the dimensions differ, or for more than `MOST_PAIRS`.
+    """
+    if inputs.shape[1] != contexts.shape[1]:
+        raise ValueError(f"input vectors have {inputs.shape[1]} dimensions, context vectors {contexts.shape[1]}")
+    blocks, count = [no_pairs()], 0
+    for block in _blocks(inputs, contexts, tau - TOLERANCE):
+        blocks.append(block)
+        count += len(block.inputs)
+        if count > MOST_PAIRS:
+            raise ValueError(
+                f"more than {MOST_PAIRS:,} pairs of entities reach tau = {tau:g}: choose a higher tau"
+            )
+    return Pairs(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
+
+
+def _blocks(inputs: Numbers, contexts: Numbers, least: float) -> Iterator[Pairs]:
+    rows = max(1, _BLOCK // len(contexts))
+    for start in range(0, len(inputs), rows):
+        cosines = inputs[start : start + rows] @ contexts.T
+        row, column = np.nonzero(cosines >= least)
+        taken = np.clip(np.round(cosines[row, column], DECIMALS), -1.0, 1.0)
+        yield Pairs(row + start, column, taken)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from harness.core.records import Triplet
-from harness.evaluators.kg.graphs.graph import TRIPLET_COST, KgGraph, SimilarEdge
-from harness.evaluators.kg.graphs.similar_edges import DECIMALS, TOLERANCE
+from harness.evaluators.kg.graphs.graph import TOLERANCE, TRIPLET_COST, KgGraph, SimilarEdge
+from harness.evaluators.text_vectors import DECIMALS
 
 DELTA = 0.5
 
@@ -42,8 +42,6 @@ class Match:
 
 
 class _NextStep(NamedTuple):
-    """The next step of the path from an entity."""
-
     cost: float
     triplet: int
     """The next triplet; -1 if the SIMILAR edge comes next."""
@@ -110,7 +108,6 @@ def _steps(graph: KgGraph, *, directed: bool) -> _Steps:
 
 
 def _exits(graph: KgGraph) -> Iterable[tuple[int, float]]:
-    """The entities with a SIMILAR edge, and the cost of their cheapest."""
     best: dict[int, float] = {}
     for entity, similarity in zip(graph.pairs.inputs.tolist(), graph.pairs.similarities.tolist(), strict=True):
         if similarity > best.get(entity, -2.0):

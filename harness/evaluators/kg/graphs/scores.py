@@ -1,22 +1,26 @@
-"""Computes the scores of two lists of triplets."""
+"""Computes the scores of two lists of triplets: Algorithm 2 by `multi_hop`, Formula 2 and Algorithm 3 here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import random
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import mean, pstdev
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.evaluators.kg.graphs.graph import TAU, KgGraph, TripletSide, connect, distinct_labels
+from harness.core.errors import need
+from harness.evaluators.kg.graphs.graph import TAU, TRIPLET_WEIGHT, KgGraph, TripletSide, connect, distinct_labels
 from harness.evaluators.kg.graphs.multi_hop import DELTA, reaching
-from harness.evaluators.kg.graphs.shared_communities import shared_communities
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
 SEEDS = 10
+_ONE_AT_A_TIME = threading.Lock()
+"""igraph has one random generator for the whole process."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,12 @@ class KgScores:
     similar_edges: int
     dropped_triplets: int
     """Triplets of both texts without a head or a tail."""
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The five scores by name, as in the table of the package."""
+        names = ("multi_hop", "multi_hop_undirected", "direct", "community", "community_coverage")
+        return {name: getattr(self, name) for name in names}
 
 
 def kg_scores(
@@ -88,4 +98,81 @@ def scores_of(graph: KgGraph, delta: float = DELTA, seeds: int = SEEDS) -> KgSco
         context_entities=len(graph.contexts.labels),
         similar_edges=len(graph.pairs.inputs),
         dropped_triplets=graph.inputs.dropped + graph.contexts.dropped,
+    )
+
+
+def shared_communities(graph: KgGraph, seeds: int) -> list[tuple[float, float]]:
+    """For the Louvain partitions with seeds 0, 1, ..., seeds - 1: the share of the input entities in a community
+    with a context entity (Formula 2), and that of the communities with entities of both texts (Algorithm 3).
+
+    ValueError for fewer than one seed.
+    """
+    if seeds < 1:
+        raise ValueError(f"seeds = {seeds}: at least one is needed")
+    if not len(graph.pairs.inputs):
+        # Without edges between the texts, no community contains both.
+        return [(0.0, 0.0)] * seeds
+    shares = []
+    for inputs, contexts, communities in _partitions(graph, seeds):
+        holds_input, holds_context = np.zeros((2, communities), dtype=bool)
+        holds_input[inputs] = holds_context[contexts] = True
+        both = np.count_nonzero(holds_input & holds_context)
+        shares.append((float(np.count_nonzero(holds_context[inputs]) / len(inputs)), float(both / communities)))
+    return shares
+
+
+def entity_communities(graph: KgGraph) -> tuple[list[int], list[int]]:
+    ((inputs, contexts, _),) = _partitions(graph, 1)
+    return inputs.tolist(), contexts.tolist()
+
+
+def _partitions(graph: KgGraph, seeds: int) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], int]]:
+    """By seed: the community of each input entity and of each context entity, and the number of communities."""
+    need("evaluator-kg", "igraph")
+    import igraph
+
+    edges, weights = _edges(graph)
+    # Nodes are the input entities and relations, then those of the contexts.
+    first_context = len(graph.inputs.labels) + len(graph.inputs.triplets)
+    last_context = first_context + len(graph.contexts.labels)
+    nodes = last_context + len(graph.contexts.triplets)
+    whole, generator = igraph.Graph(n=nodes, edges=edges.tolist()), random.Random()  # noqa: S311 - no secret
+    for seed in range(seeds):
+        generator.seed(seed)
+        with _ONE_AT_A_TIME:
+            igraph.set_random_number_generator(generator)
+            try:
+                found = whole.community_multilevel(weights=weights)
+            finally:
+                # igraph uses this random generator.
+                igraph.set_random_number_generator(random)
+        members = np.array(found.membership, dtype=np.intp)
+        yield members[: len(graph.inputs.labels)], members[first_context:last_context], int(members.max()) + 1
+
+
+def _edges(graph: KgGraph) -> tuple[NDArray[np.intp], list[float]]:
+    """The undirected edges, shape (m, 2), without duplicates, and their weights."""
+    inputs, contexts = graph.inputs, graph.contexts
+    first_context = len(inputs.labels) + len(inputs.triplets)
+    of_triplets = np.concatenate(
+        [
+            _triplet_edges(inputs.ends, 0, len(inputs.labels)),
+            _triplet_edges(contexts.ends, first_context, len(contexts.labels)),
+        ]
+    )
+    similar = np.stack([graph.pairs.inputs, graph.pairs.contexts + first_context], axis=1)
+    # A negative cosine (only with a negative tau) has weight 0.
+    attraction = np.maximum(graph.pairs.similarities, 0.0)
+    return np.concatenate([of_triplets, similar]), [TRIPLET_WEIGHT] * len(of_triplets) + attraction.tolist()
+
+
+def _triplet_edges(ends: tuple[tuple[int, int], ...], first: int, entities: int) -> NDArray[np.intp]:
+    """Head to relation and relation to tail; where both are one entity, read undirected they are one edge."""
+    if not ends:
+        return np.zeros((0, 2), dtype=np.intp)
+    heads, tails = np.array(ends, dtype=np.intp).T + first
+    relations = np.arange(first + entities, first + entities + len(ends))
+    other = tails != heads
+    return np.concatenate(
+        [np.stack([heads, relations], axis=1), np.stack([relations[other], tails[other]], axis=1)]
     )

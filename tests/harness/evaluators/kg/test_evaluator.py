@@ -12,7 +12,7 @@ from scoring import BareEvaluation, build_scorer, score_all
 
 from harness.core import errors
 from harness.core.errors import MissingDependency
-from harness.core.records import Context, Prediction, RunRecord, Score, Triplet
+from harness.core.records import Context, Prediction, Score, Triplet
 from harness.evaluators.kg.evaluator import NLP_SPEC, SPEC
 from harness.evaluators.kg.measures import KgParams
 from harness.protocols import EvaluatorSpec, RunFacts
@@ -48,17 +48,6 @@ def judge(stated: Mapping[str, Triplets] = STATED) -> Chat:
 
 def text_of(asked: Asked) -> str:
     return quoted_in(asked.text, "text")
-
-
-@pytest.fixture
-def answered(record: MakeRecord) -> MakeRecord:
-    """answered(question, answer, *passages)."""
-
-    def make(question: str, answer: str | None, *passages: str) -> RunRecord:
-        contexts = tuple(Context(text=text, doc_ids=("d",)) for text in passages)
-        return record(question).model_copy(update={"prediction": Prediction(answer=answer, contexts=contexts)})
-
-    return make
 
 
 @pytest.fixture

@@ -10,16 +10,8 @@ import pytest
 from kg_samples import sample
 
 from harness.core.errors import MissingDependency
-from harness.evaluators.kg.graphs import (
-    KgGraph,
-    KgScores,
-    SimilarEdge,
-    TripletSide,
-    connect,
-    kg_scores,
-    paths,
-    similar_edges,
-)
+from harness.evaluators.kg.graphs import KgGraph, KgScores, SimilarEdge, TripletSide, connect, kg_scores, paths
+from harness.evaluators.kg.graphs import graph as graph_module
 
 Vector = Sequence[float]
 EAST, NORTH, UP, DOWN = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, -1.0)
@@ -167,7 +159,7 @@ def test_a_triplet_has_three_parts() -> None:
 
 
 def test_more_similar_edges_than_memory_holds_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(similar_edges, "MOST_PAIRS", 100)
+    monkeypatch.setattr(graph_module, "MOST_PAIRS", 100)
     many = [(f"e{one}", "is", f"e{one + 1}") for one in range(20)]
 
     with pytest.raises(ValueError, match="more than 100 pairs of entities reach tau"):
@@ -177,11 +169,11 @@ def test_more_similar_edges_than_memory_holds_are_refused(monkeypatch: pytest.Mo
 def test_pairs_are_the_same_however_many_rows_fit_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.random.default_rng(0).normal(size=(50, 4))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    whole = similar_edges.similar_pairs(rows, rows[:30], 0.7)
+    whole = graph_module.similar_pairs(rows, rows[:30], 0.7)
 
-    monkeypatch.setattr(similar_edges, "_BLOCK", 100)
+    monkeypatch.setattr(graph_module, "_BLOCK", 100)
 
-    for one, other in zip(similar_edges.similar_pairs(rows, rows[:30], 0.7), whole, strict=True):
+    for one, other in zip(graph_module.similar_pairs(rows, rows[:30], 0.7), whole, strict=True):
         np.testing.assert_array_equal(one, other)
 
 

@@ -10,7 +10,7 @@ from judges import WordEmbedder, quoted_in
 from runtimes import Asked, Chat
 from scoring import BareEvaluation, build_scorer, score_all
 
-from harness.core.records import Context, Prediction, RunRecord, Score
+from harness.core.records import Score
 from harness.evaluators.kg.evaluator import SPEC
 from harness.evaluators.kg.graphs.graph import TripletSide, connect
 from harness.evaluators.kg.measures import KgParams
@@ -34,15 +34,13 @@ def judge(**triplets: list[tuple[str, str, str]]) -> Chat:
 
 
 @pytest.fixture
-def score(record: MakeRecord, reference: MakeReference) -> Scored:
+def score(answered: MakeRecord, reference: MakeReference) -> Scored:
     """score(answer, reference answer, *passages)."""
 
     def make(
         answer: str, right: str, *passages: str, chat: Chat | None = None, **params: Any
     ) -> Mapping[str, Score]:
-        contexts = tuple(Context(text=text, doc_ids=("d",)) for text in passages)
-        made: RunRecord = record("q", answer)
-        made = made.model_copy(update={"prediction": Prediction(answer=answer, contexts=contexts)})
+        made = answered("q", answer, *passages)
         scorer = build_scorer(SPEC, KgParams(**params), BareEvaluation(chat or judge(), WordEmbedder()))
         return {one.measure: one for one in score_all(scorer, [reference("q", right)], {("q", 0): made})}
 

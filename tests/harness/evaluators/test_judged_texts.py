@@ -1,12 +1,15 @@
 """Whatever a judge is shown of others stands between tags: question, contexts, answer, reference, and what an
-earlier reply made of them.
+earlier reply made of them. Whatever it replies: a score within its range, or a failure that says why in one line.
 """
 
 import json
 import re
 from typing import get_args
 
+import fuzzed
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from judges import WordEmbedder
 from runtimes import Asked, Chat
 from scoring import BareEvaluation, build_scorer, every_metric, score_all
@@ -66,3 +69,17 @@ def test_the_judge_of_written_questions_is_shown_texts_of_others_between_tags_on
     ):
         assert any(MARK in message.content for message in messages)
         check_quoted(list(messages))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("evaluator", fuzzed.JUDGED)
+def test_no_reply_of_a_judge_breaks_an_evaluator_or_makes_a_score_that_cannot_be(evaluator: str) -> None:
+    @settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.lists(fuzzed.TWISTS, min_size=1, max_size=6))
+    @example([("deep", 100_000)])
+    @example([("digits", 6_000)])
+    @example([("text", "5"), ("json", {"triplets": [[None, "b", "\ud83d"]]})])
+    def scored(twists: list[fuzzed.Twist]) -> None:
+        fuzzed.check(evaluator, twists)
+
+    scored()
