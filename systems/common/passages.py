@@ -172,9 +172,3 @@ def empty_documents_note(corpus: Sequence[Document]) -> tuple[str, ...]:
     """The note of an index with documents without text."""
     empty = sum(1 for document in corpus if not document.text.strip())
     return (f"{empty} documents have no text",) if empty else ()
-
-
-def place_of(context: Context) -> str:
-    """Where a passage stands, for a trace: document and characters."""
-    span = context.span
-    return f"{span.doc_id} {span.start}-{span.end}" if span else context.doc_ids[0]

@@ -17,11 +17,10 @@ from systems.common.passages import (
     check_passages,
     expected_index,
     index_stats,
-    place_of,
 )
 from systems.common.passages import index_roles as passage_roles
 from systems.common.prompts.thesis import answer_by
-from systems.common.search import SearchParams
+from systems.common.search import SearchParams, place_of
 from systems.contextual.contexts import LONGEST, expected_contexts, heading_contexts, written_contexts
 
 _WRITTEN_CHARACTERS = LONGEST // 2

@@ -25,9 +25,9 @@ from harness.core.records import (
 from harness.protocols import EMBEDS, GENERATES, NO_ROLE, Runtime, SystemSpec, Workload
 from systems.common.chunking import iter_chunks
 from systems.common.expected_calls import answer_call, characters_of, passages_of, search
-from systems.common.passages import PassageParams, Passages, SearchedParams, check_passages, index_stats, place_of
+from systems.common.passages import PassageParams, Passages, SearchedParams, check_passages, index_stats
 from systems.common.prompts.thesis import answer_by
-from systems.common.search import SearchParams
+from systems.common.search import SearchParams, place_of
 from systems.common.soft_clusters import DIMENSIONS, Reduction, SoftClusters, check_clustering
 from systems.common.summaries import SummaryWriter, summary_messages
 from systems.common.summary_tree import Summary, Tree, TreeBuilder

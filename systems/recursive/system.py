@@ -12,7 +12,6 @@ from systems.common.passages import (
     Passages,
     check_passages,
     index_roles,
-    place_of,
 )
 from systems.common.prompts.sub_questions import read_questions, reply_schema, reply_tokens, sub_question_messages
 from systems.common.prompts.thesis import (
