@@ -51,9 +51,7 @@ def _plain(identities: Sequence[Identity]) -> list[str]:
 
 
 def shortened(label: str, longest: int = _LONGEST_NAME) -> str:
-    """A label of limited length: its beginning, the system, and its end. Labels made by `labels` stay
-    different at the default length.
-    """
+    """Beginning, the system, and end of a label. Those of `labels` stay different at the default length."""
     line, half = printable(label, 10 * _LONGEST_NAME), longest // 2
     return line if len(line) <= longest else f"{line[: half - 1]}…{line[-half:]}"
 
@@ -76,26 +74,18 @@ def other_weights(identities: Sequence[Identity]) -> list[str]:
     for key in _differing(flat):
         if not (key.startswith(_WEIGHTS) or key.endswith(".weights_sha256")):
             continue
+        # The name may contain a dot. Of a model it is not all that is known.
+        name = key[len(_WEIGHTS) :] if key.startswith(_WEIGHTS) else key.rpartition(".")[0]
         alike: dict[str, set[str]] = {}
         for own in flat:
             if own.get(key) is not None:
-                alike.setdefault(_loaded_by(own, key), set()).add(str(own[key]))
+                beside = [
+                    (one, own[one]) for one in sorted(own) if one.startswith(f"{name}.") and not _is_digest(one)
+                ]
+                alike.setdefault(name if key.startswith(_WEIGHTS) else repr(beside), set()).add(str(own[key]))
         if any(len(digests) > 1 for digests in alike.values()):
-            found.append(printable(_name_of_weights(key)))
+            found.append(printable(name))
     return found
-
-
-def _loaded_by(own: Mapping[str, Any], key: str) -> str:
-    """What loaded the weights of that digest: its name, or everything else that is known of the model."""
-    if key.startswith(_WEIGHTS):
-        return key
-    beside = f"{_name_of_weights(key)}."
-    return repr([(name, own[name]) for name in sorted(own) if name.startswith(beside) and not _is_digest(name)])
-
-
-def _name_of_weights(key: str) -> str:
-    """The name may contain a dot."""
-    return key[len(_WEIGHTS) :] if key.startswith(_WEIGHTS) else key.rpartition(".")[0]
 
 
 def determining(identity: Identity) -> dict[str, Any]:
@@ -174,7 +164,6 @@ def _distinct(found: list[str]) -> list[str]:
 
 
 def dataset_name(manifest: Manifest) -> str:
-    """Its name and subset."""
     dataset = manifest.identity.get("dataset", {})
     name, subset = str(dataset.get("name", "")), dataset.get("subset")
     return printable(f"{name} ({subset})" if subset and subset != "default" else name)

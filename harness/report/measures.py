@@ -48,9 +48,7 @@ class RankingChoice:
 
 
 def ranking_choice(manifests: Sequence[Manifest]) -> RankingChoice:
-    """For runs over one data set: the measure that their configs name, if that is one and the same; else that of
-    the data set, or none.
-    """
+    """The measure that all configs of these runs name; else that of the data set, or none."""
     wanted, *others = {manifest.config.get("measure") for manifest in manifests}
     if wanted and not others:
         return RankingChoice(str(wanted), "which the configs name")
@@ -65,9 +63,7 @@ def candidates_to_rank(first: str, evidence: Iterable[str], known: Mapping[str, 
 
 
 def is_merit(measure: Measure) -> bool:
-    """Whether the metric can rank if none is named. Descriptive metrics (length of contexts), those without failed
-    queries and labels cannot.
-    """
+    """Whether it can rank if none is named. Descriptive ones, labels, and those without failed queries cannot."""
     return measure.failure_value is not None and measure.counts_failures and not measure.labels
 
 

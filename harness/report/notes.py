@@ -19,7 +19,7 @@ from harness.statistics.columnar_scores import FAILED, ScoreColumns, ScoresOrCol
 from harness.statistics.cost import called_roles, fails_too_often, without_price
 from harness.store import Manifest, Records, RunDir, SampleRow
 
-UNFINISHED = "Unfinished"
+UNFINISHED_NOTE = "Unfinished"
 """The note on a run that is not finished begins with it."""
 _INDEX_BUILT = "The index was built"
 _LONGEST_REASON = 160
@@ -76,9 +76,9 @@ def _progress_notes(run: RunDir, frame: Frame, counts: RecordCounts) -> Iterator
     missing = n_wanted - counts.n_asked
     if missing:
         what = f"{missing:,} of {counted(n_wanted, 'answer')} {'is' if missing == 1 else 'are'} missing"
-        yield f"{UNFINISHED}: {what}. Run it again with the same config to resume."
+        yield f"{UNFINISHED_NOTE}: {what}. Run it again with the same config to resume."
     elif run.done() is None:
-        yield f"{UNFINISHED}: every query is answered, but the run did not close (no done.json)."
+        yield f"{UNFINISHED_NOTE}: every query is answered, but the run did not close (no done.json)."
     reach = run.reach()
     if reach and reach.query_ids:
         of = counted(int(run.manifest().dataset.get("n_queries", 0)), "query", "queries")
@@ -118,9 +118,7 @@ def _score_notes(run: RunDir, scores: ScoreColumns, records: Records) -> Iterato
 
 
 def _unused_notes(scores: ScoreColumns) -> Iterator[str]:
-    """Metrics that apply to no query, except for lack of a generator, which the title says, and stand-ins that are
-    not needed.
-    """
+    """Metrics that apply to no query, without those that need a generator, and stand-ins that are not needed."""
     unused: dict[str, list[str]] = {}
     for measure, own in sorted(scores.by_measure.items()):
         if not own.facts.applies and NAMES_EVIDENCE not in own.facts.reasons:
@@ -138,7 +136,6 @@ def _shortened(measures: Sequence[str]) -> str:
 
 
 def language_notes(run: RunDir, scores: ScoreColumns) -> Iterator[str]:
-    """Questions in a language in which answers are not understood."""
     generator = run.manifest().identity.get("models", {}).get("generator") or {}
     if generator.get("provider") == "none" or not scores.by_measure:
         return

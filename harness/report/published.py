@@ -12,6 +12,7 @@ import csv
 import io
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,8 +55,6 @@ class PublishedValue:
 
 @dataclass(frozen=True)
 class Published:
-    """What a paper published."""
-
     source: str
     conditions: Mapping[str, str]
     values: tuple[PublishedValue, ...]
@@ -66,15 +65,11 @@ class Published:
         return named is None or all(named == _dataset_of(group) for group in groups)
 
     def of(self, item: str) -> list[PublishedValue]:
-        """The values of one table or figure."""
         return [value for value in self.values if value.item == item]
 
 
 def read_published(name: str) -> Published:
-    """The values shipped for a paper (`thesis`), or those of a CSV file.
-
-    ConfigError: no such paper or file, a missing column, a value that is no number.
-    """
+    """The values shipped for a paper (`thesis`), or those of a CSV file; ConfigError: there are none."""
     shipped = shipped_configs() / "reproduce" / "published"
     path = Path(name) if name.endswith(".csv") else shipped / f"{name}.csv"
     try:
@@ -158,20 +153,13 @@ def _title(group: Group, value: PublishedValue) -> str:
 
 
 def _here(view: RunView, value: PublishedValue) -> Quantity:
-    wanted = value.query_type or OVERALL
-    if wanted == BALANCED:
-        return _balanced(view, value.measure)
-    types = {type_name(own): own for own in set(view.frame.query_types.values())}
+    wanted, counts = value.query_type or OVERALL, Counter(view.frame.query_types.values())
+    if wanted == BALANCED and len({*counts.values()}) > 1:
+        # The mean over query types, without an interval.
+        means = [row.mean for one in counts if (row := view.row(value.measure, one)) and row.mean is not None]
+        return Quantity(fmean(means) if means else None)
+    types = {BALANCED: OVERALL, **{type_name(own): own for own in counts}}
     return amount(view.row(value.measure, types.get(wanted, wanted))) or Quantity(None)
-
-
-def _balanced(view: RunView, measure: str) -> Quantity:
-    """The mean over query types; without an interval unless the sample itself is balanced."""
-    types = list(view.frame.query_types.values())
-    if len({types.count(one) for one in set(types)}) <= 1:
-        return amount(view.row(measure)) or Quantity(None)
-    means = [row.mean for one in set(types) if (row := view.row(measure, one)) is not None]
-    return Quantity(fmean(known) if (known := [one for one in means if one is not None]) else None)
 
 
 def _dataset_of(group: Group) -> str:
@@ -179,7 +167,6 @@ def _dataset_of(group: Group) -> str:
 
 
 def conditions_table(groups: Sequence[Group], published: Published) -> Table:
-    """The conditions that a paper states, and those of the runs here."""
     found: dict[str, list[str]] = {DATA_SET: [_dataset_of(group) for group in groups]}
     for group in groups:
         for role in ("generator", "embedder"):
@@ -195,9 +182,7 @@ def conditions_table(groups: Sequence[Group], published: Published) -> Table:
 
 
 def values_beside(table: Table, values: Sequence[PublishedValue], *, is_comparable: bool) -> Table | None:
-    """The published values of a table or figure beside those that a table here holds, found by the names of its
-    rows and columns; None if nothing was published.
-    """
+    """The published values beside those of the same row and column of a table; None: nothing was published."""
     if not values:
         return None
     cells = {

@@ -124,9 +124,7 @@ class Briefs(Mapping[RecordKey, Brief]):
 
 
 def read_briefly(run: RunDir) -> tuple[Attempts, Briefs]:
-    """Every attempt without its texts: they are nearly all of a record, and only the explorer shows them, which
-    reads them again. Whether there is a prediction is kept.
-    """
+    """Every attempt without its texts: they are nearly all of a record, and only the explorer reads them again."""
     attempts: Attempts = CompressedByKey(RunRecord)
     briefs = Briefs(attempts)
     for place, record in run.iter_placed_records():

@@ -20,7 +20,7 @@ from harness.report.group_notes import (
     document_notes,
     group_notes,
     judge_notes,
-    way_of,
+    scored_by,
 )
 from harness.report.labels import dataset_title, document_versions, run_labels
 from harness.report.measures import (
@@ -124,7 +124,7 @@ class RunView:
 
     def way(self, measure: str) -> str:
         """Identifies how a metric was scored; equal for runs whose scores may be compared."""
-        return way_of(self.evaluations, measure)
+        return " ".join(scored_by(one) for one in self.evaluations if measure in one.measures)
 
     @property
     def n_expected(self) -> int:
@@ -145,9 +145,7 @@ class RunView:
 
     @cached_property
     def refuses_most(self) -> bool:
-        """Whether it refuses, in any repeat, more than half of the answerable queries, so that its costs are those
-        of refusals.
-        """
+        """Whether more than half of the answerable queries: its costs are then those of refusals."""
         references = (row.reference for row in self.sample.values())
         answerable = [one.query_id for one in references if stated_answers(one) and not is_null(one)]
         return 2 * sum(self.became(query_id, ABSTAINED) for query_id in answerable) > len(answerable)
@@ -223,9 +221,7 @@ class Group:
 
     @property
     def key(self) -> str:
-        """What tells it, and its files, from every other group of a report: the same queries may be asked twice,
-        with a generator and for retrieval alone.
-        """
+        """Tells it from other groups: the same queries may be asked with a generator and without."""
         return self.digest[:12] if self.has_answers else f"{self.digest[:12]}-retrieval"
 
     @property
@@ -253,13 +249,10 @@ class Group:
 
     @property
     def evaluations(self) -> list[EvaluationRecord]:
-        """Of all runs, in their order."""
         return [one for view in self.views for one in view.evaluations]
 
     def scored_otherwise(self, measure: str) -> frozenset[str]:
-        """Ids of runs whose values of a metric were made in another way than most: another judge, version,
-        parameters or weights.
-        """
+        """Ids of runs that were scored otherwise than most: by another judge, version, parameters or weights."""
         if measure in self._otherwise:
             return self._otherwise[measure]
         held = [view for view in self.views if measure in view.values and view.values[measure].values]
@@ -307,9 +300,8 @@ def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
         found.setdefault((digest, manifest.has_generator), []).append(run)
     groups = [_load_group(digest, members, prices) for (digest, _), members in found.items()]
     views = [view for group in groups for view in group.views]
-    versions = dict(
-        zip((view.run for view in views), document_versions([view.manifest for view in views]), strict=True)
-    )
+    known = document_versions([view.manifest for view in views])
+    versions = {view.run: version for view, version in zip(views, known, strict=True)}
     whole = []
     for group in groups:
         # Why other runs of the same data set are not in the group.
@@ -345,9 +337,7 @@ def load_views(runs: Sequence[RunDir], prices: Prices) -> tuple[RunView, ...]:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the garbage collector while runs are loaded. Their objects have no cycles, and scanning them takes a
-    quarter of the time.
-    """
+    """Load runs without the garbage collector: their objects have no cycles, and scanning takes time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -361,13 +351,11 @@ def _load_view(run: RunDir, label: str, sample: Sample, prices: Prices) -> RunVi
     frame, (answers, briefs) = Frame.of(run, sample.values()), read_briefly(run)
     read = ScoreColumns.read(run.score_lines())
     scores = read.fitting(briefs.is_answered)
-    path = run.resources_path()
-    resources = load_resources(path) if path else None
-    evaluations = run.evaluations()
+    resources = load_resources(path) if (path := run.resources_path()) else None
+    manifest, evaluations = run.manifest(), run.evaluations()
     known = known_measures(evaluations).values()
     ranges = {measure.name: measure.ends for measure in known if measure.ends is not None}
     aggregates = aggregate_scores(frame, scores, ranges=ranges)
-    manifest = run.manifest()
     models = manifest.identity.get("models", {})
     costs = query_scores(answers.values(), models, prices, frame.query_limit_s)
     rows = (

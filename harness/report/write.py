@@ -11,11 +11,9 @@ from harness.display import Picture, file_name
 from harness.display.plotting import plotting, publish
 from harness.report.chapter import Chapter, distinct
 from harness.report.folder import report_folder
+from harness.report.formats import summary_csv, summary_markdown, table_csv, table_latex, table_markdown
 from harness.report.page import page_html
 from harness.report.page.explorer import build_explorer
-from harness.report.render.csv import summary_csv, table_csv
-from harness.report.render.latex import table_latex
-from harness.report.render.markdown import summary_markdown, table_markdown
 from harness.report.sections import Reported
 
 PAGE = "report.html"

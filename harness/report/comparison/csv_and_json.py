@@ -10,7 +10,7 @@ from harness.display.text_format import csv_name
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.tables import which_as_good
 from harness.report.folder import files_together
-from harness.report.render.csv import csv_text, exact
+from harness.report.formats import csv_text, exact
 from harness.statistics.confidence_intervals import UNKNOWN
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison, differing_queries
 
@@ -29,10 +29,7 @@ DIFFERENCE_COLUMNS = (
 
 
 def write_comparison(comparison: Comparison, out: Path) -> Path:
-    """Write comparison.csv and differences.csv into `out`, replacing those of an earlier comparison; return `out`.
-
-    The same runs give the same bytes.
-    """
+    """Write comparison.csv and differences.csv into `out`. The same runs give the same bytes."""
     with files_together(out) as folder:
         (folder / "comparison.csv").write_text(comparison_csv(comparison), encoding="utf-8")
         (folder / "differences.csv").write_text(differences_csv(comparison), encoding="utf-8")
@@ -40,7 +37,6 @@ def write_comparison(comparison: Comparison, out: Path) -> Path:
 
 
 def comparison_csv(comparison: Comparison) -> str:
-    """`comparison_rows` as CSV; an empty field: not known."""
     return _csv((COLUMNS, *comparison_rows(comparison)))
 
 
@@ -57,9 +53,7 @@ def comparison_rows(comparison: Comparison) -> Iterator[list[object]]:
 
 
 def differences_csv(comparison: Comparison) -> str:
-    """A row for each query on which the two runs of a pair have different values, without costs. Inspect one with
-    `rag-harness show RUN QUERY_ID`.
-    """
+    """A row for each query on which the two runs of a pair have different values, without costs."""
     return _csv((DIFFERENCE_COLUMNS, *_differences(comparison)))
 
 
@@ -102,9 +96,7 @@ def _pairs_json(comparison: Comparison, compared: MeasureComparison) -> list[dic
 
 
 def _pair_cells(comparison: Comparison, compared: MeasureComparison, pair: ComparedPair) -> list[object]:
-    """The cells of COLUMNS from `measure` on. The difference with each query counting the same, if that is not the
-    main result.
-    """
+    """The cells of COLUMNS from `measure` on."""
     measure, beside = compared.measure, pair.balanced
     return [
         *(printable(measure.name), measure.higher_is_better),

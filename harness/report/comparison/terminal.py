@@ -11,7 +11,7 @@ from harness.display.types import NumberForm
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.tables import comparison_tables, which_as_good
 from harness.report.labels import shortened
-from harness.report.render.terminal import WIDTH, plain, print_notes, print_table
+from harness.report.terminal import WIDTH, plain, print_notes, print_table
 from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
 from harness.statistics.recommendation import MISSING_MATTERS, Lead, leads_of, ranked_places
 
@@ -25,9 +25,7 @@ _LEGEND = (
 
 
 def render_comparison(comparison: Comparison, console: Console, *, full: bool = False) -> None:
-    """Print which run is better and the main metrics of a pair, or the ranking of several runs. `full`: the pairs
-    of every metric, and all notes.
-    """
+    """Print which run is better, and the main metrics; `full`: the pairs of every metric, and all notes."""
     width = min(console.width, WIDTH if full else _BRIEF_WIDTH)
     console.print(plain(title_of(comparison), "dim"), width=width)
     console.print(plain(headline(comparison), "bold"), width=width)

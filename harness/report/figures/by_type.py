@@ -15,9 +15,7 @@ from harness.statistics import OVERALL, Aggregate
 
 
 def draw_by_type(group: Group, measure: str, new_figure: NewFigure) -> list[Drawing]:
-    """`<measure>_overall`, best run first and unfinished runs last, and `<measure>_by_type`; nothing without a
-    value.
-    """
+    """`<measure>_overall`, best run first, and `<measure>_by_type`, if any run has a value."""
     runs = marks.runs_with(group, [measure])
     if not runs:
         return []
@@ -58,9 +56,7 @@ def _overall(group: Group, scale: Scale, runs: DrawnRuns, says: str, new_figure:
 
 
 def _by_type(group: Group, scale: Scale, runs: DrawnRuns, says: str, new_figure: NewFigure) -> list[Drawing]:
-    """A panel for each query type and overall; nothing for a single type, which the other figure shows. Evidence
-    metrics have no value for queries without evidence.
-    """
+    """A panel for each query type and overall; nothing for a single type, which the other figure shows."""
     rows = {name: [view.row(scale.measure, name) for _, view in runs] for name in group.query_types}
     types = [name for name, own in rows.items() if any(row is not None and row.mean is not None for row in own)]
     if len(types) < 2:

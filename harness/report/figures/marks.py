@@ -50,9 +50,7 @@ def style_of(place: int) -> RunStyle:
 
 
 def runs_with(group: Group, measures: Iterable[str]) -> DrawnRuns:
-    """The runs with an overall value of any of `measures`, without those that were scored in another way than
-    most.
-    """
+    """The runs with an overall value of any of `measures` that was scored as most are."""
     others = {name: group.scored_otherwise(name) for name in measures}
     return [
         (place, view)
@@ -107,9 +105,7 @@ def row_figure(
     ratios: Sequence[float] = (1.0,),
     **rows: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with a named row for each run or pair, at least `row_in` high, and panels side by side. `rows`: as
-    in `dress_rows`.
-    """
+    """A named row for each run or pair, and panels side by side. `rows`: see `dress_rows`."""
     height = besides_in + max(row_in, row_height(names)) * len(names)
     figure = new_figure(figsize=(width_in, height), layout="constrained")
     panels = list(figure.subplots(1, len(ratios), sharey=True, squeeze=False, width_ratios=ratios)[0])
@@ -119,24 +115,38 @@ def row_figure(
     return figure, panels
 
 
+def panel_grid(
+    new_figure: NewFigure, n: int, columns: int, height_in: float, line_in: float
+) -> tuple[Figure, list[Axes]]:
+    """n panels, so many beside each other; `line_in`: how much each line of them adds to the height."""
+    lines = -(-n // columns)
+    figure = new_figure(figsize=(WIDTH_IN, height_in + line_in * lines), layout="constrained")
+    panels = list(figure.subplots(lines, columns, squeeze=False).flat)
+    for axes in panels[n:]:
+        axes.remove()
+    return figure, panels[:n]
+
+
+def unit_ticks(axes: Axes, side: Literal["x", "y"]) -> None:
+    """From 0 to 1, with room for the marks at both ends."""
+    ticks = {"lim": (-0.03, 1.03), "ticks": (0, 0.5, 1), "ticklabels": ("0", "0.5", "1")}
+    axes.set(**{f"{side}{name}": value for name, value in ticks.items()})
+
+
 def key_above(figure: Figure, looks: Mapping[str, Mapping[str, Any]], letters: int = 105, **style: Any) -> None:
-    """A legend of patches: name -> how it is drawn."""
     from matplotlib.patches import Patch
 
     legend(figure, [Patch(**look) for look in looks.values()], [*looks], letters, **style)
 
 
 def legend(figure: Figure, handles: Sequence[Any], names: Sequence[str], letters: int, **style: Any) -> None:
-    """Beside the panels, in as many columns as `letters` allow. matplotlib leaves names out that begin with an
-    underscore.
-    """
+    """Beside the panels. matplotlib leaves names out that begin with an underscore."""
     shown = [f" {name}" if name.startswith("_") else name for name in names]
     place = {"loc": "outside upper left", "ncols": columns_of(names, letters)}
     figure.legend(handles, shown, **{**place, **style})
 
 
 def interval_of(row: Aggregate) -> tuple[float, float] | None:
-    """The limits of the 95 % interval; None if there is none."""
     if row.mean is None or row.ci_low is None or row.ci_high is None:
         return None
     return min(row.ci_low, row.mean), max(row.ci_high, row.mean)
@@ -176,9 +186,7 @@ def dot_rows(
     beside: Callable[[Aggregate], str] | None = None,
     **style: Any,
 ) -> None:
-    """From the top the mean of each row, drawn as the run of that place, or a dash; `beside`: the text at the
-    right end.
-    """
+    """From the top the mean of each row, drawn as the run of that place, or a dash, and `beside` it a text."""
     of_row: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": LETTERS_PT}
     for height, (row, place) in enumerate(rows):
         if row is None or row.mean is None:
@@ -227,9 +235,7 @@ def extremes(title: str, runs: DrawnRuns, measure: str, query_type: str = OVERAL
 
 @dataclass(frozen=True)
 class Scale:
-    """The axis of one measure: shares in per cent from 0 to 100, what lies between 0 and 1 so, anything else as it
-    comes.
-    """
+    """The axis of one measure: shares in per cent, what lies between 0 and 1 so, anything else as it comes."""
 
     measure: str
     name: str
@@ -274,7 +280,6 @@ class Scale:
         return f"{round(100 * (row.mean or 0.0), 1):g}" if self.is_share else number(row.mean)
 
     def dress(self, axes: Axes, every: int = 1) -> None:
-        """Limits and ticks of the x axis."""
         if not self.is_unit:
             axes.locator_params(axis="x", nbins=5)
             return

@@ -31,9 +31,7 @@ _BEYOND_CHANCE = {
 
 
 def draw_significance(findings: Findings, new_figure: NewFigure) -> list[Drawing]:
-    """A row for each pair, a panel for each of the main measures. Of more pairs than a page holds, those with the
-    run that ranks first: the table has all.
-    """
+    """A row for each pair, a panel for each main measure. Of too many pairs, those with the best run."""
     comparison = findings.comparison
     measures = [one for one in comparison.measures if one.pairs][:_MOST_PANELS] if comparison else []
     if comparison is None or not measures:
@@ -54,7 +52,6 @@ def draw_significance(findings: Findings, new_figure: NewFigure) -> list[Drawing
 
 
 def _colours(measures: Sequence[MeasureComparison]) -> str:
-    """Which colours occur, and what they mean."""
     verdicts = {compared.verdict(pair) for compared in measures for pair in compared.pairs}
     beyond = [said for verdict, said in _BEYOND_CHANCE.items() if verdict in verdicts]
     if not beyond:
@@ -71,7 +68,6 @@ def _with(compared: MeasureComparison, place: int) -> MeasureComparison:
 
 
 def _alt(comparison: Comparison, measures: Sequence[MeasureComparison]) -> str:
-    """How many pairs differ by each measure, then which."""
     counted, named = [], []
     for compared in measures:
         apart = [pair for pair in compared.pairs if compared.verdict(pair) != "tie"]

@@ -33,7 +33,6 @@ _REFUSED = (
 
 
 def by_type_table(group: Group, measure: str) -> Table:
-    """A measure overall, in the natural mix and by type, each with its interval."""
     types = group.query_types
     header = ("system", "n", "of them failed", "overall", "natural mix", *map(type_name, types))
     rows: list[tuple[Entry, ...]] = []
@@ -149,10 +148,7 @@ def _means(group: Group, measure: Measure, values: Mapping[str, Mapping[str, flo
 
 
 def coverage_table(group: Group, evaluator: str) -> Table | None:
-    """For each metric how many answers have a value, and why the others have none; None without scores.
-
-    Metrics with the same counts share a row.
-    """
+    """How many answers have a value, and why the others have none; metrics with the same counts share a row."""
     header = ("system", "measures", "scored", "imputed", "failed", "not applicable", "with a value")
     rows = tuple(row for view in group.views for row in _covered(view, evaluator))
     if not rows:
@@ -257,9 +253,7 @@ def judge_table(group: Group) -> Table | None:
 
 
 def judges_left(group: Group) -> str:
-    """Evaluators with a judge that scored none of these runs, and how to estimate their cost; empty if there are
-    none.
-    """
+    """Evaluators with a judge that scored none of these runs, and how to estimate their cost; empty: none."""
     scored = {one.evaluator for one in group.evaluations}
     left = [spec.name for spec in EVALUATORS.load_all()[0] if "judge" in spec.roles and spec.name not in scored]
     if not left:

@@ -63,13 +63,10 @@ class Findings:
         return margin_of(self.verdict) if self.ranking.is_share else f"{self.margin_value:g}"
 
     @property
-    def is_natural(self) -> bool:
-        """Whether `rows` are in the natural mix of query types; otherwise each query counts the same."""
-        return self.ranking is not None and natural_mix(self.ranking)
-
-    @property
     def weighed(self) -> str:
-        return "types weighed as in the whole data set" if self.is_natural else "each query counting the same"
+        """How `rows` count the queries."""
+        is_natural = self.ranking is not None and natural_mix(self.ranking)
+        return "types weighed as in the whole data set" if is_natural else "each query counting the same"
 
     @property
     def compared_order(self) -> list[int]:
@@ -82,9 +79,7 @@ class Findings:
         return stands if measure == self.measure else group.views[position].row_beside(measure, stands)
 
     def differ(self, one: RunView, other: RunView, measure: str) -> bool | None:
-        """Whether two runs differ significantly, or by the same amount on every query. None: not tested, or in a
-        race.
-        """
+        """Whether two runs differ significantly, or alike on every query; None: not tested, or in a race."""
         compared = self.ranking.by(measure) if self.ranking else None
         if one.race or other.race or self.comparison is None or compared is None:
             return None
@@ -101,7 +96,7 @@ def find(group: Group, measure: str | None = None, margin: float | None = None) 
     first = rank_runs(group, measure, group.margin if margin is None else margin)
     if first is None:
         order = _order(group, [])
-        lines = [Line(view.label, view, None) for view in (group.views[position] for position in order)]
+        lines = [Line(group.views[position].label, group.views[position], None) for position in order]
         return Findings(without_ranking(group, *why_nothing_ranks(group), lines), order)
     baselines = baselines_of(group, first.measure, first.entrants)
     ranking = _able_to_rank(first, baselines) if measure is None else first
@@ -119,9 +114,7 @@ def find(group: Group, measure: str | None = None, margin: float | None = None) 
 
 
 def evidence_that_ranks(views: Sequence[RunView]) -> str:
-    """The retrieval metric by which a report ranks these runs because their baselines show that answers cannot;
-    empty elsewhere.
-    """
+    """The retrieval metric that ranks, because baselines show that answers cannot; empty elsewhere."""
     groups = {(str(one.manifest.identity.get("dataset")), one.manifest.has_generator) for one in views}
     if len(groups) > 1 or not any(one.is_baseline for one in views):
         return ""

@@ -25,7 +25,9 @@ _UNSETTLED = {Outcome.LEADING, Outcome.INCONCLUSIVE, Outcome.TOO_FEW}
 def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
     """What to do. Of outcomes without a ranking the caller knows what to say."""
     if verdict.recommended is None:
-        return _no_choice(verdict)
+        is_empty = verdict.outcome == Outcome.ONLY_BASELINES
+        nothing = f"No system can be chosen: every one has {scored(verdict, verdict.standings[0])}."
+        return "Only baselines were run. Run a system to compare with them." if is_empty else nothing
     if verdict.outcome in _UNSETTLED:
         return _unsettled(verdict)
     best, score = name(verdict.recommended), scored(verdict, _recommended(verdict))
@@ -41,7 +43,10 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
         case Outcome.EQUALLY_GOOD:
             return f"Use {best} ({score}): the leading systems are equally good within {margin_of(verdict)}."
         case Outcome.NOT_ABOVE_BASELINE:
-            return f"No system is shown to be better than {_floor(verdict)}, which needs no documents."
+            floors = [one for one in verdict.standings if one.system == verdict.lower_baseline and one.score]
+            shown = f" ({scored(verdict, floors[0])})" if floors else ""
+            floor = f"{name(verdict.lower_baseline)}{shown}"
+            return f"No system is shown to be better than {floor}, which needs no documents."
         case Outcome.MODEL_CANNOT_ANSWER if verdict.is_by_evidence:
             return f"By {verdict.metric_title}, {advice(verdict)}: {_GUESSES}."
         case Outcome.MODEL_CANNOT_ANSWER:
@@ -50,12 +55,6 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
             return f"{best}: {score}. The other systems cannot be compared with it: see the notes."
         case _:
             return f"{best}: {score}."
-
-
-def _no_choice(verdict: Verdict) -> str:
-    if verdict.outcome == Outcome.ONLY_BASELINES:
-        return "Only baselines were run. Run a system to compare with them."
-    return f"No system can be chosen: every one has {scored(verdict, verdict.standings[0])}."
 
 
 def _unsettled(verdict: Verdict) -> str:
@@ -217,12 +216,6 @@ def _equal_rival(verdict: Verdict) -> str:
     return rivals[0].system if abs(own.score.value - rivals[0].score.value) <= _EQUAL else ""
 
 
-def _floor(verdict: Verdict) -> str:
-    floors = [one for one in verdict.standings if one.system == verdict.lower_baseline]
-    shown = f" ({scored(verdict, floors[0])})" if floors and floors[0].score else ""
-    return f"{name(verdict.lower_baseline)}{shown}"
-
-
 def _recommended(verdict: Verdict) -> Standing | None:
     return next((one for one in verdict.standings if one.system == verdict.recommended), None)
 
@@ -285,8 +278,4 @@ def duration(minutes: float) -> str:
     """`about 35 minutes`, `about 3 hours`."""
     if minutes < 1:
         return "less than a minute"
-    return (
-        f"about {counted(round(minutes), 'minute')}"
-        if minutes < 120
-        else f"about {short_number(minutes / 60)} hours"
-    )
+    return f"about {counted(round(minutes), 'minute') if minutes < 120 else f'{short_number(minutes / 60)} hours'}"

@@ -164,9 +164,7 @@ def _standing(group: Group, line: Line, status: Status, why: str = "") -> Standi
 
 
 def _applies_to_most(view: RunView, measure: str, score: Aggregate) -> bool:
-    """Whether a metric applies to at least half as many queries as the score: beside it, a share of a few queries
-    would be read as one of all.
-    """
+    """At least half as many queries as the score: a share of a few would be read as one of all."""
     row = view.row(measure)
     return row is None or 2 * row.n_expected >= score.n_expected
 

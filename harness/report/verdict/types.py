@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 
 class Outcome(StrEnum):
-    """The result of a comparison."""
-
     CLEAR_WINNER = "clear_winner"
     """One run is significantly better than every other one."""
     CHEAPER = "as_good_and_cheaper"
