@@ -111,8 +111,8 @@ def csv_text(lines: Iterable[Iterable[str]]) -> str:
 
 def exact(value: object) -> str:
     """A number with ten digits; empty: None."""
-    if value is None:
-        return ""
+    if value is None or isinstance(value, bool):
+        return "" if value is None else str(value).lower()
     return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 

@@ -131,10 +131,4 @@ def _differences(comparison: Comparison) -> Iterator[list[object]]:
 
 
 def _csv(lines: Iterable[Iterable[object]]) -> str:
-    return csv_text([_cell(value) for value in line] for line in lines)
-
-
-def _cell(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return csv_name(value) if isinstance(value, str) else exact(value)
+    return csv_text([csv_name(cell) if isinstance(cell, str) else exact(cell) for cell in line] for line in lines)

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from harness.display import Entry, Quantity, Table, counted, printable, short_number
-from harness.display.types import NumberForm
 from harness.report.comparison.compare import Comparison
 from harness.report.comparison.tables import comparison_tables, which_as_good
 from harness.report.labels import shortened
 from harness.report.terminal import WIDTH, plain, print_notes, print_table
-from harness.statistics.paired_comparison import ComparedPair, MeasureComparison
+from harness.statistics.paired_comparison import MeasureComparison
 from harness.statistics.recommendation import MISSING_MATTERS, Lead, leads_of, ranked_places
 
 _BRIEF_WIDTH = 80
@@ -107,13 +106,23 @@ def _shown(comparison: Comparison) -> list[MeasureComparison]:
 def _brief(comparison: Comparison) -> Table:
     if len(comparison.runs) == 2:
         names = [printable(comparison.label(place), 24) for place in (0, 1)]
-        rows = tuple(_row(one, one.pairs[0]) for one in _shown(comparison))
-        return Table("metrics", "Metrics", ("metric", *names, "difference [95 %]", "better"), rows)
+        better = {"a": "first", "b": "second", "tie": "", "differ": "they differ"}
+        pairs = [(one, one.pairs[0] if one.pairs[0].a == 0 else one.pairs[0].turned) for one in _shown(comparison)]
+        both = tuple(
+            (
+                _title(one),
+                _value(one, pair.mean_a),
+                _value(one, pair.mean_b),
+                _difference(one, pair.difference, *pair.interval),
+                better[one.verdict(pair)],
+            )
+            for one, pair in pairs
+        )
+        return Table("metrics", "Metrics", ("metric", *names, "difference [95 %]", "better"), both)
     shown = [one for one in _shown(comparison) if one.measure.higher_is_better is not None]
     if not shown:
-        return Table(
-            "metrics", "Metrics", ("system",), tuple((printable(run.label, 60),) for run in comparison.runs)
-        )
+        labels = tuple((printable(run.label, 60),) for run in comparison.runs)
+        return Table("metrics", "Metrics", ("system",), labels)
     first, *others = shown[:4]
     ranked = ranked_places(first)
     base = ranked[0] if comparison.against is None else comparison.against
@@ -122,7 +131,7 @@ def _brief(comparison: Comparison) -> Table:
         (
             printable(comparison.label(place), 40),
             _value(first, first.means[place]),
-            _against(first, leads.get(place)),
+            _difference(first, *leads[place].gap(first)) if place in leads else "",
             *(_value(one, one.means[place]) for one in others),
         )
         for place in (*ranked, *(at for at in range(len(comparison.runs)) if at not in ranked))
@@ -132,27 +141,9 @@ def _brief(comparison: Comparison) -> Table:
     return Table("metrics", "Metrics", header, rows)
 
 
-def _row(compared: MeasureComparison, pair: ComparedPair) -> tuple[Entry, ...]:
-    pair = pair if pair.a == 0 else pair.turned
-    better = {"a": "first", "b": "second", "tie": "", "differ": "they differ"}[compared.verdict(pair)]
-    return (
-        _title(compared),
-        _value(compared, pair.mean_a),
-        _value(compared, pair.mean_b),
-        Quantity(pair.difference, *pair.interval, unit=_difference_unit(compared), signed=True),
-        better,
-    )
-
-
-def _against(compared: MeasureComparison, lead: Lead | None) -> Entry:
-    if lead is None:
-        return ""
-    return Quantity(*lead.gap(compared), unit=_difference_unit(compared), signed=True)
-
-
 def _value(compared: MeasureComparison, mean: float | None) -> Entry:
     return None if mean is None else Quantity(mean, unit="± %" if compared.measure.is_share else "two")
 
 
-def _difference_unit(compared: MeasureComparison) -> NumberForm:
-    return "points" if compared.measure.is_share else "two"
+def _difference(compared: MeasureComparison, mean: float, low: float | None, high: float | None) -> Quantity:
+    return Quantity(mean, low, high, unit="points" if compared.measure.is_share else "two", signed=True)
