@@ -34,7 +34,6 @@ class Chapter:
     group: Group
     findings: Findings
     specs: tuple[SectionSpec, ...]
-    """Every section that may have something to show."""
     sections: tuple[Section, ...]
     """In the same order; one with nothing to show is left out."""
 

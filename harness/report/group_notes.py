@@ -14,7 +14,6 @@ from harness.statistics.columnar_scores import Spreads
 from harness.store import Manifest, RunDir
 
 _FEWEST_JUDGED = 10
-"""Answers of one value from which on that is no accident."""
 _OWN_KEYS = {"system", "dataset", "imported"}
 """Of an identity: what makes a run another one without being a circumstance that a reader must be warned of."""
 

@@ -14,7 +14,6 @@ _LONGEST_NAME = 60
 """A system and three parameters or four; a headline holds two such names."""
 _MISSING = "-"
 _WEIGHTS = "weights."
-"""Weights that a system loads itself: name -> digest."""
 
 Identity = Mapping[str, Any]
 
@@ -32,8 +31,8 @@ def run_labels(manifests: Sequence[Manifest]) -> list[str]:
 
 
 def labels(identities: Sequence[Identity]) -> list[str]:
-    """One label for each run, in order: the name of the system and, if several runs have it, the parameters that
-    distinguish them (`naive top_k=4`). It shows no more parameters than necessary; `differences` has all.
+    """One label for each run: the name of its system and, if several runs have it, as few of the parameters as
+    distinguish them (`naive top_k=4`).
     """
     return _distinct(_plain(identities))
 
@@ -99,9 +98,7 @@ def _differing(flat: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _telling(rivals: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The first keys, in order of preference, that distinguish all of `rivals`. Among equals, choices by name:
-    `mode=global` says more than a size that depends on it.
-    """
+    """The first keys, by preference, that distinguish all rivals; choices by name say more than sizes."""
 
     def order(key: str) -> tuple[int, bool]:
         return _preference(key)[0], not all(isinstance(own.get(key), str) for own in rivals)

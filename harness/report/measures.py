@@ -19,7 +19,7 @@ DEFAULT_MARGIN = 100 * MARGIN
 
 def known_measures(evaluations: Iterable[EvaluationRecord]) -> dict[str, Measure]:
     """The metrics of all installed evaluators, with the parameters of these evaluations and with their defaults.
-    Metrics that need no model and no weights come first, because the first one ranks if nothing else does. If two
+    Those that need no model and no weights come first, because the first one ranks if nothing else does. If two
     scored metrics have the same title, the evaluator is added to it.
     """
     found: dict[str, Measure] = {}
@@ -42,7 +42,6 @@ def known_measures(evaluations: Iterable[EvaluationRecord]) -> dict[str, Measure
 @dataclass(frozen=True)
 class RankingChoice:
     name: str
-    """Empty: none is named."""
     named: str
     """Who named it; follows the name in a sentence."""
 

@@ -20,7 +20,6 @@ from harness.statistics.cost import called_roles, fails_too_often, without_price
 from harness.store import Manifest, Records, RunDir, SampleRow
 
 UNFINISHED_NOTE = "Unfinished"
-"""The note on a run that is not finished begins with it."""
 _INDEX_BUILT = "The index was built"
 _LONGEST_REASON = 160
 _MOST_MEASURES = 7

@@ -114,10 +114,7 @@ def is_run_of(view: RunView, system: str, parameters: Mapping[str, str]) -> bool
 
 
 def beside_content(group: Group, published: Published) -> Content:
-    """A table of published values with those of the runs, and one of the conditions that differ.
-
-    ConfigError: a value lies outside the range of its metric, such as a share in per cent.
-    """
+    """A table beside the runs, and the conditions. ConfigError: a value outside the range of its metric."""
     rows = []
     for value in published.values:
         known = group.known.get(value.measure)

@@ -54,7 +54,6 @@ class Reported:
     group: Group
     findings: Findings
     published: Published | None = None
-    """Values of a paper to show beside those of the runs."""
 
 
 @dataclass(frozen=True)

@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _FEWEST = 3
-"""Values of a parameter that make a curve; two are a comparison."""
 BUDGETS: Mapping[str, str] = {"tokens": "tokens a query", "usd": "USD a query", "latency_s_p50": "seconds (p50)"}
-"""Cost -> name of its budget."""
 
 Flat = Mapping[str, Any]
 Curve = list[tuple[float, Aggregate]]
@@ -48,9 +46,7 @@ _LOG_FROM = 8.0
 
 class SweepPoint(NamedTuple):
     value: float
-    """Of the swept parameter."""
     position: int
-    """Of the run in `group.views`."""
 
 
 @dataclass(frozen=True)
@@ -149,14 +145,12 @@ def _point_row(group: Group, findings: Findings, line: SweepLine, point: SweepPo
 
 
 def budget_tables(group: Group, findings: Findings, positions: Sequence[int]) -> list[Table]:
-    """For each kind of cost: the runs that are better than all cheaper ones, each with the cheapest that is as
-    good. `positions` in `group.views`; nothing where runs were not compared or cost nothing. A run that failed or
-    refused too often, is not finished or was not counted in full is in none: it only looks cheap. Costs are in the
-    mix in which the answers are.
+    """For each cost: the runs that are better than all cheaper ones, each with the cheapest that is as good; none
+    that only looks cheap. `positions` in `group.views`; costs are in the mix in which the answers are.
     """
-    if findings.ranked is None:
+    if findings.ranking.ranked is None:
         return []
-    tables = (_budget_table(group, findings, findings.ranked, positions, cost) for cost in BUDGETS)
+    tables = (_budget_table(group, findings, findings.ranking.ranked, positions, cost) for cost in BUDGETS)
     return [table for table in tables if table is not None]
 
 
@@ -191,7 +185,7 @@ def _budget_table(
 def _frontier(findings: Findings, compared: MeasureComparison, by_cost: Sequence[int]) -> Iterator[list[int]]:
     """For each run that is better than all cheaper ones: the runs that cost no more, itself last."""
     sign = -1 if compared.measure.higher_is_better is False else 1
-    means = dict(zip(findings.entrants, compared.means, strict=True))
+    means = dict(zip(findings.ranking.entrants, compared.means, strict=True))
     merits = {position: sign * mean for position in by_cost if (mean := means.get(position)) is not None}
     best: float | None = None
     for position, merit in merits.items():
@@ -208,7 +202,7 @@ def _budget_row(
     affordable: Sequence[int],
 ) -> tuple[Entry, ...]:
     best, views = affordable[-1], group.views
-    places = [findings.entrants.index(position) for position in affordable]
+    places = [findings.ranking.entrants.index(position) for position in affordable]
     chosen = best_of(compared, places)
     entries: tuple[Entry, ...] = (
         plain(costs[best]),
@@ -217,11 +211,11 @@ def _budget_row(
         Quantity(len(affordable), unit="count"),
         Quantity(chosen.mean, unit="share") if chosen and len(places) > 1 else None,
     )
-    prices = [costs.get(position) for position in findings.entrants]
-    good = cheapest_as_good(compared, prices, places, findings.margin_value)
+    prices = [costs.get(position) for position in findings.ranking.entrants]
+    good = cheapest_as_good(compared, prices, places, findings.ranking.margin_value)
     if good is None:
         return (*entries, "none is shown to be", None, None)
-    alike = findings.entrants[good.place]
+    alike = findings.ranking.entrants[good.place]
     named = "itself" if alike == best else views[alike].label
     return (*entries, named, share(findings.rows[alike]), plain(costs[alike]))
 
@@ -246,7 +240,7 @@ def _panels(group: Group, findings: Findings) -> list[_Panel]:
     """The measure that ranks and the first main one of another evaluator, and costs, if any run has a value."""
     quality = []
     if findings.measure is not None:
-        compared = findings.comparison.measures if findings.comparison else ()
+        compared = findings.ranking.comparison.measures if findings.ranking.comparison else ()
         others = (one.measure.name for one in compared if not one.measure.is_cost)
         owner = group.owner(findings.measure)
         quality = [findings.measure, *[name for name in others if group.owner(name) != owner][:1]]

@@ -24,13 +24,11 @@ from harness.store import name_for
 WIDTH = 100
 _GAP = 2
 _FIRST_SHARE = 0.4
-"""Maximum share of the width for the first column."""
 _FEWEST, _LONGEST_WORD = 8, 16
 """Characters that a column of words has, if there are so many; up to 16 so that no word is broken."""
 _LONGEST_CELL, _LONGEST_TEXT = 200, 4000
 _MOST_NOTES = 3
 _LONGEST_NOTE = 156
-"""Two lines."""
 _LEAST_OF_NOTE = 60
 """Of the sentences before a long last one."""
 BRIEF_WIDTH = 80
@@ -48,9 +46,8 @@ def render_terminal(
     page: Path | None = None,
     then: bool = True,
 ) -> None:
-    """Print the verdict of each data set: what to do, the leaderboard, the most harmful notes, the path of the
-    page and the next command. `full`: all tables and notes as well, up to 100 columns wide. `then`: whether the
-    next command is printed.
+    """Print the verdict of each data set: what to do, the leaderboard, the most harmful notes, the page's path
+    and, with `then`, the next command. `full`: all tables and notes as well, up to 100 columns wide.
     """
     if not chapters:
         console.print(Text("No runs to report on."))

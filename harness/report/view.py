@@ -72,14 +72,12 @@ class RunView:
     scored: tuple[str, ...]
     """The measures that evaluators scored; what else has a row is a cost."""
     scores: ScoreColumns = field(repr=False)
-    """All of them, as they were read."""
     notes: tuple[str, ...]
     resources: Resources | None
     evaluations: tuple[EvaluationRecord, ...]
     twins: tuple[TwinCorrelation, ...]
     """Correlations of metrics with those that stand in for them."""
     judged: Spreads
-    """Lowest and highest value from each judge."""
     labelled: Mapping[str, Mapping[str, int]]
     """Measure -> label -> how many answers have it, of the measures that sort answers."""
     latencies: tuple[float, ...]
@@ -89,16 +87,13 @@ class RunView:
     n_answered: int
     """(query, repeat) pairs that have a record."""
     n_errors: int
-    """Those of them that failed."""
     why_failed: str
     unscored: frozenset[str]
     """Measures that were scored before every answer was there."""
     briefs: Briefs = field(repr=False)
-    """Status of each query and its place in the file."""
     values: Mapping[str, QueryValues] = field(repr=False)
     """Metric or cost -> one number per query, which comparisons pair."""
     race: RaceRecord | None = None
-    """The result of its race, if it was in one."""
 
     @property
     def left_race_after(self) -> int | None:
@@ -289,10 +284,7 @@ def notes_on(views: Sequence[RunView]) -> list[str]:
 
 
 def load_groups(runs: Sequence[RunDir], prices: Prices) -> list[Group]:
-    """One group for each data set digest, in order of first appearance; a run named twice counts once.
-
-    Retrieval-only runs form a group of their own, since they have no answers to compare.
-    """
+    """One for each data set digest, and for retrieval alone, in order of appearance; a run counts once."""
     found: dict[tuple[str, bool], list[RunDir]] = {}
     for run in {run.path.resolve(): run for run in runs}.values():
         manifest = run.manifest()

@@ -26,9 +26,7 @@ def write_report(chapters: Sequence[Chapter], out: Path, formats: Sequence[str] 
     """Write report.html, verdict.json, summary.md, summary.csv, figures/ and tables/ into `out`; return the path
     of the page. Figures are SVG files, and files in other `formats` (`png`, `pdf`) if asked for.
 
-    Only reads the runs; unfinished, unevaluated and failed ones are reported as such. The same runs give the same
-    bytes on any day. `out` must be empty, missing, or hold an earlier report, which is replaced as a whole;
-    anything else is a ConfigError. See `report_folder`. `key`: identifies the input, for `is_current`.
+    The same runs give the same bytes on any day. `out`: see `report_folder`; `key`: see `is_current`.
     """
     with report_folder(out, key) as folder:
         # What tells the files of each chapter from those of others.

@@ -77,12 +77,10 @@ def compare_runs(
     runs: Sequence[RunDir], prices: Prices, choice: Choice | None = None, ranked_by: RankedBy | None = None
 ) -> Comparison:
     """Compare all pairs of runs, or every run with `choice.against`, which need not be among them. Unfinished runs
-    are left out, with a note.
+    are left out, with a note. `ranked_by` finds the metric that comes first, unless `choice` names some.
 
-    `ranked_by` finds the metric that comes first, unless `choice` names metrics or a query type.
-
-    Raises ConfigError for fewer than two finished runs, an unfinished `against`, different data sets, no common
-    query, or an unknown metric or query type.
+    ConfigError: fewer than two finished runs, an unfinished `against`, different data sets, no common query, or an
+    unknown metric or query type.
     """
     choice = choice or Choice()
     named = [*runs, choice.against] if choice.against else runs
@@ -178,12 +176,10 @@ def _compared(
 def _select_measures(
     runs: Sequence[RunView], wanted: Sequence[str], known: Mapping[str, Measure], first: str, ranked_by: str
 ) -> tuple[list[PairedMeasure], list[str]]:
-    """The metrics to compare, and notes on those that repeat another one. `first`: the metric that ranks;
-    `ranked_by`: one that baselines may lack.
+    """The metrics to compare, and notes on those that repeat another. `ranked_by`: one that baselines may lack.
 
-    `wanted`; if empty, every metric of which each run has a value: the one that ranks, known ones, unknown ones,
-    then costs. Left out are metrics with the same values as an earlier one, and costs that are 0 throughout.
-    Raises ConfigError if a run lacks a wanted metric, or if the runs share none.
+    Without `wanted` every metric of which each run has a value: the one that ranks, known ones, unknown ones, then
+    costs; without those that have the values of an earlier one, and costs that are 0 throughout.
     """
     rank = {name: place for place, name in enumerate(dict.fromkeys((first, *known)))}
     last = {name: len(rank) + 1 + place for place, name in enumerate(COSTS)}

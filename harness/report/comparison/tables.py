@@ -183,12 +183,12 @@ def _name(kind: str, compared: MeasureComparison) -> str:
 
 def statistics_tables(findings: Findings) -> list[Table]:
     """The best run against each other one, a matrix by the metric that ranks, and every pair by each measure."""
-    found = [_leads_table(findings.ranking)] if findings.ranking else []
-    comparison = findings.comparison
+    found = [_leads_table(findings.ranking)]
+    comparison = findings.ranking.comparison
     if comparison is not None:
         names = [printable(one.label) for one in comparison.runs]
-        if findings.ranked is not None:
-            found.append(matrix_table(names, findings.compared_order, findings.ranked))
+        if findings.ranking.ranked is not None:
+            found.append(matrix_table(names, findings.compared_order, findings.ranking.ranked))
         for compared in comparison.measures:
             if compared.pairs:
                 # By the other measures nothing was decided, and each is a family of its own.
@@ -225,7 +225,7 @@ def _leads_table(ranking: Ranking) -> Table | None:
 def statistics_lines(group: Group, findings: Findings) -> list[str]:
     """Metric, mix of query types, power, baselines, earlier looks and races; empty where nothing was compared."""
     ranking = findings.ranking
-    if ranking is None or ranking.ranked is None or not ranking.ranked.pairs:
+    if ranking.ranked is None or not ranking.ranked.pairs:
         return []
     compared = ranking.ranked
     queries = counted(compared.n_common, "query", "queries")

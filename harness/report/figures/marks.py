@@ -242,7 +242,6 @@ class Scale:
     """As a sentence calls it."""
     is_share: bool
     is_unit: bool
-    """Every value lies between 0 and 1."""
 
     @classmethod
     def of(cls, group: Group, measure: str) -> Scale:

@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 _MOST_CURVES = 6
-"""Runs in one panel."""
 _MOST_RUNS_WITH_ALL = 5
 _MAIN_ROWS = 2
-"""Rows of panels that are drawn of more runs than those."""
 _CURVES_BESIDE = 3
 _SPREAD = 0.3
 """Part of the distance between two points over which the dots of the runs are spread."""

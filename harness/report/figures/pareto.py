@@ -244,9 +244,7 @@ def _cross(point: ScatterPoint) -> list[Segment]:
 def _name_points(
     figure: Figure, axes: Axes, points: Sequence[ScatterPoint], key: Sequence[str], lines: Sequence[Segment]
 ) -> None:
-    """Write each name beside its point; with a `key`, a number, and the key below. Call it last, since it fixes
-    the layout. `lines`: further segments that names must not cover.
-    """
+    """Write names beside points, or numbers with a `key` below. It fixes the layout. Names cover no `lines`."""
     texts = [point.name for point in points]
     if key:
         from matplotlib.lines import Line2D

@@ -28,7 +28,6 @@ _WHOSE = {
     "server": ("model server", PALETTE[5], "--"),
     "database": ("database", PALETTE[3], "-."),
 }
-"""What is sampled -> its name and how it is drawn."""
 _PHASES = {
     "index": (PALETTE[4], "blue tint: the index is built"),
     "answer": (PALETTE[7], "yellow tint: queries are answered"),

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_PAIRS = 28
-"""As many rows as a page holds."""
 _MOST_PANELS = 4
 _NAME_LETTERS = 30
 _COLOURS = {"a": PALETTE[0], "b": PALETTE[5], "tie": GREY, "differ": PALETTE[6]}
@@ -32,7 +31,7 @@ _BEYOND_CHANCE = {
 
 def draw_significance(findings: Findings, new_figure: NewFigure) -> list[Drawing]:
     """A row for each pair, a panel for each main measure. Of too many pairs, those with the best run."""
-    comparison = findings.comparison
+    comparison = findings.ranking.comparison
     measures = [one for one in comparison.measures if one.pairs][:_MOST_PANELS] if comparison else []
     if comparison is None or not measures:
         return []

@@ -64,9 +64,8 @@ class Explorer:
 def build_explorer(group: Group, name: str, budget_bytes: int = BUDGET_BYTES) -> Explorer:
     """Every query of a group with the answers and scores of each run.
 
-    `budget_bytes` limits the size as base64: beyond it, contexts, traces, times and explanations of the last
-    queries are left out, and the explorer says so. Queries, answers and values are always kept. Details are read a
-    unit of queries at a time. The same runs and the same zlib give the same blocks.
+    `budget_bytes`: beyond so much base64, contexts, traces, times and explanations of the last queries are left
+    out, and the explorer says so. The same runs and the same zlib give the same blocks.
     """
     sample = group.widest.sample if group.views else rows_by_id(())
     # Metrics that label answers, if any run has a label.

@@ -55,7 +55,6 @@ TEXT_CHARS = 20_000
 """Of any text in the page."""
 _EXPLANATION_CHARS = 400
 UNIT = 24
-"""Number of queries whose details share a block."""
 
 Detail = dict[str, Any]
 """One record of one query, as JSON."""
@@ -95,7 +94,6 @@ class ShownColumn(NamedTuple):
     """One measure of one run: a cell for each query."""
 
     letters: str
-    """As in `ShownWords`."""
     values: NDArray[np.float64]
     """Means over repeats; NaN without a value."""
 
@@ -123,9 +121,7 @@ class RunReader:
         self._contexts = ContextPlaces(view.run)
 
     def cells(self, kinds: Sequence[AnswerKinds] = ()) -> Detail:
-        """What the list shows of the run, one value per query; `kinds`: for each measure that sorts answers a bit
-        for each label that any answer to the query has.
-        """
+        """What the list shows, one value per query; `kinds`: of each a bit for each label that any answer has."""
         briefs, statuses, answers = self._view.briefs, [], []
         for query_id in self._ids:
             own = [briefs.get((query_id, repeat)) for repeat in self._repeats]

@@ -61,7 +61,6 @@ class _Question:
     title: str
     sections: list[Section]
     holds: str
-    """Its contents in a few words."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,6 @@ class _Part:
     facts: list[tuple[str, str]]
     size: str
     hero: Picture | None
-    """Shown beside the leaderboard."""
     answer: Section
     """The rest of the verdict: more pictures, the whole leaderboard."""
     groups: list[_Question]
@@ -121,8 +119,8 @@ def page_html(chapters: Sequence[Chapter], explorers: Mapping[str, Explorer]) ->
 
 
 def opening_group(groups: Sequence[Group]) -> Group | None:
-    """The group whose verdict to act on, among those over the data set of the first one: answers, if all systems
-    answered `_FEWEST_ANSWERED` queries at least; otherwise the one with the most queries done by all systems.
+    """Of those over the data set of the first one: answers, if all systems answered `_FEWEST_ANSWERED` queries;
+    otherwise the one with the most queries done by all systems.
     """
 
     def usefulness(group: Group) -> tuple[bool, int, bool]:

@@ -41,7 +41,6 @@ _LONGEST_ID = 200
 _REBUILT = "rebuilt"
 
 Used = tuple[Quantity | None, ...]
-"""As `_USED`; None: not known."""
 _AT = (100, 1_000, 10_000)
 _REMARKS = {True: "", False: " (no significant difference)", None: " (not tested)"}
 """Remark on two lines that do not cross."""
@@ -263,7 +262,6 @@ class _Costs(NamedTuple):
     """None: the run is not finished, its index or queries were not metered, or they have no price."""
     at_least: bool
     why_apart: str
-    """Why it cannot be called cheaper; empty if it can."""
 
 
 def _costs_of(view: RunView, measure: str) -> _Costs:

@@ -50,9 +50,8 @@ def by_type_table(group: Group, measure: str) -> Table:
 def measure_table(group: Group, name: str, title: str, measures: Sequence[str]) -> Table:
     """Overall means of metrics, a column for each run.
 
-    A metric that does not apply to some answers has three rows: over the values of each run, with their number;
-    over the queries that all finished runs have; and with the worst value for each refused answerable query.
-    Scores made in another way than most have a row of their own.
+    A metric that does not apply to some answers has three rows: over the values of each run; over the queries that
+    all finished runs have; and with the worst value for each refused answerable query.
     """
     header = ("measure", *[printable(view.shown) for view in group.views])
     others = {measure: group.scored_otherwise(measure) for measure in measures}
@@ -81,7 +80,6 @@ class _Refusals:
 
     measure: Measure
     views: Sequence[RunView]
-    """Those that have a value, scored in one way."""
     applies: frozenset[str]
     """The queries to which the metric applies, whatever the answer."""
     refused: Mapping[str, frozenset[str]]

@@ -27,7 +27,6 @@ from harness.statistics.recommendation import MISSING_MATTERS, Lead, probability
 MUCH_CHEAPER = 2.0
 """A run is named as a cheaper alternative if the recommended one costs so many times as much."""
 _CHEAPER = 0.9
-"""A run counts as cheaper below this part of the cost of another."""
 
 
 def verdict_of(ranking: Ranking, baselines: Baselines, lines: Sequence[Line], bounded: str) -> Verdict:
@@ -242,8 +241,8 @@ def _cheapest(places: Sequence[int], costs: Sequence[float | None], best: int) -
 
 
 def _risk(ranking: Ranking, choice: Choice) -> tuple[float | None, float | None]:
-    """The probability that the run is within the margin of the best, and how far it may be behind another one that
-    differs from it on any query; both unknown after a race, which stops by results.
+    """The probability that it is within the margin of the best, and how far it may be behind one that differs from
+    it on any query; both unknown after a race, which stops by results.
     """
     compared, margin, place = ranking.ranked, ranking.margin_value, choice.place
     if compared is None or not choice.recommends or ranking.race is not None:

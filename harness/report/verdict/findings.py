@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.report.comparison.compare import Comparison
 from harness.report.measures import known_measures, margin_choice, ranking_choice
 from harness.report.verdict.baselines import NO_BASELINES, Baseline, Baselines, baselines_of
 from harness.report.verdict.decide import verdict_of, why_no_entrant, why_nothing_ranks, without_ranking
@@ -15,7 +14,6 @@ from harness.report.verdict.standings import Line, baseline_row, natural_mix, sh
 from harness.report.verdict.types import Outcome, Verdict
 from harness.report.view import Group, RunView
 from harness.statistics import Aggregate
-from harness.statistics.paired_comparison import MeasureComparison
 
 
 @dataclass(frozen=True)
@@ -25,8 +23,8 @@ class Findings:
     verdict: Verdict
     order: tuple[int, ...]
     """Positions in `group.views`, the best first; then baselines, then unfinished runs."""
-    ranking: Ranking | None = None
-    """None: no run has a score that ranks."""
+    ranking: Ranking
+    """Without entrants if no run has a score that ranks."""
     baselines: Baselines = NO_BASELINES
     """Of `bounded`."""
     bounded: str | None = None
@@ -36,42 +34,26 @@ class Findings:
 
     @property
     def measure(self) -> str | None:
-        return self.ranking.measure if self.ranking else None
-
-    @property
-    def comparison(self) -> Comparison | None:
-        return self.ranking.comparison if self.ranking else None
-
-    @property
-    def entrants(self) -> tuple[int, ...]:
-        return self.ranking.entrants if self.ranking else ()
-
-    @property
-    def ranked(self) -> MeasureComparison | None:
-        return self.ranking.ranked if self.ranking else None
-
-    @property
-    def margin_value(self) -> float | None:
-        """In the unit of the metric."""
-        return self.ranking.margin_value if self.ranking else None
+        return self.ranking.measure or None
 
     @property
     def margin(self) -> str:
         """`5 points`; `0.05` of a metric that is not shown in per cent."""
-        if self.ranking is None or self.margin_value is None:
-            return ""
-        return margin_of(self.verdict) if self.ranking.is_share else f"{self.margin_value:g}"
+        value = self.ranking.margin_value
+        return "" if value is None else margin_of(self.verdict) if self.ranking.is_share else f"{value:g}"
 
     @property
     def weighed(self) -> str:
         """How `rows` count the queries."""
-        is_natural = self.ranking is not None and natural_mix(self.ranking)
+        is_natural = natural_mix(self.ranking)
         return "types weighed as in the whole data set" if is_natural else "each query counting the same"
 
     @property
     def compared_order(self) -> list[int]:
         """Places in the comparison, the best run first."""
-        return [self.entrants.index(position) for position in self.order if position in self.entrants]
+        return [
+            self.ranking.entrants.index(position) for position in self.order if position in self.ranking.entrants
+        ]
 
     def row_of(self, group: Group, position: int, measure: str) -> Aggregate | None:
         """The mean of a run by any metric, in the same mix of types as `rows`."""
@@ -80,10 +62,10 @@ class Findings:
 
     def differ(self, one: RunView, other: RunView, measure: str) -> bool | None:
         """Whether two runs differ significantly, or alike on every query; None: not tested, or in a race."""
-        compared = self.ranking.by(measure) if self.ranking else None
-        if one.race or other.race or self.comparison is None or compared is None:
+        compared = self.ranking.by(measure)
+        if one.race or other.race or self.ranking.comparison is None or compared is None:
             return None
-        ids = [run.run.run_id for run in self.comparison.runs]
+        ids = [run.run.run_id for run in self.ranking.comparison.runs]
         wanted = {ids.index(view.run.run_id) for view in (one, other) if view.run.run_id in ids}
         pair = next((pair for pair in compared.pairs if {pair.a, pair.b} == wanted), None)
         return None if pair is None else pair.significant or (pair.spread is None and pair.n > 1)
@@ -97,7 +79,7 @@ def find(group: Group, measure: str | None = None, margin: float | None = None) 
     if first is None:
         order = _order(group, [])
         lines = [Line(group.views[position].label, group.views[position], None) for position in order]
-        return Findings(without_ranking(group, *why_nothing_ranks(group), lines), order)
+        return Findings(without_ranking(group, *why_nothing_ranks(group), lines), order, Ranking(group))
     baselines = baselines_of(group, first.measure, first.entrants)
     ranking = _able_to_rank(first, baselines) if measure is None else first
     order = _order(group, [ranking.entrants[place] for place in ranking.order])

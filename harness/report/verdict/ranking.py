@@ -32,12 +32,13 @@ _NOTICED_S = 0.1
 @dataclass(frozen=True)
 class Ranking:
     group: Group
-    measure: str
-    reason: str
+    measure: str = ""
+    """Empty: no run has a score that ranks."""
+    reason: str = ""
     """Why by that metric; follows its name."""
-    entrants: tuple[int, ...]
+    entrants: tuple[int, ...] = ()
     """Their positions in the group; empty if no complete run has a value."""
-    comparison: Comparison | None
+    comparison: Comparison | None = None
     """Of the entrants, in their order, by the main metrics and costs; None for fewer than two."""
     instead_of: str = ""
     """The metric that should rank and cannot, see `Baselines.cannot_rank`."""
@@ -132,9 +133,8 @@ class Ranking:
 
     @cached_property
     def costs(self) -> tuple[str, list[float | None]]:
-        """The first cost that is known of the best run and of all that are not beaten, and its mean for each
-        entrant; None if it is unknown or must not be compared. Differences in latency below `_NOTICED_S` are
-        ignored.
+        """The first cost that is known of the best run and of all that are not beaten, and its mean for each run;
+        None if it is unknown or must not be compared. Too small differences in latency are ignored.
         """
         leading = [*self.order[:1], *(lead.place for lead in self.open_leads)]
         for cost, means in self._costs:
@@ -202,8 +202,8 @@ def _reason(group: Group, measure: str, wanted: str | None) -> str:
 
 
 def _main_measures(views: Sequence[RunView], ranks_by: str, known: Mapping[str, Measure]) -> list[str]:
-    """Besides the metric that ranks: those of the leaderboard's columns and the first metric of each other
-    evaluator, if every run has it and at least two were scored in the same way.
+    """Those of the leaderboard's columns and the first metric of each other evaluator, if every run has it and at
+    least two were scored in the same way.
     """
     chosen = [name for name, measure in known.items() if measure.column and _fits(views, name)]
     owners = {name: one.evaluator for view in views for one in view.evaluations for name in one.measures}

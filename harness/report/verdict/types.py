@@ -37,7 +37,6 @@ class Outcome(StrEnum):
 
 
 UNFINISHED = "unfinished"
-"""Why an unfinished run is not ranked."""
 Status = Literal["recommended", "as good", "tied", "too few", "worse", "baseline", "not ranked"]
 """`too few`: over so few queries no difference can be significant, so it is not called tied."""
 OPEN: tuple[Status, ...] = ("tied", "too few")
@@ -49,7 +48,6 @@ RIVALS: tuple[Status, ...] = ("as good", *OPEN, "worse")
 @dataclass(frozen=True)
 class Choice:
     place: int
-    """In the comparison."""
     outcome: Outcome
     as_good: frozenset[int] = frozenset()
     """Entrants that are shown to be as good."""
@@ -77,7 +75,6 @@ class Standing:
     """Empty for a constant answer."""
     status: Status
     why: str = ""
-    """Why it is not ranked."""
     score: Number | None = None
     """By the metric of the verdict."""
     n: int = 0

@@ -49,8 +49,8 @@ def runs(tmp_path: Path) -> list[RunDir]:
 
 def pair_tables(chapter: Chapter) -> dict[str, Table]:
     """Measure -> the report's table of all its pairs."""
-    assert chapter.findings.comparison is not None
-    names = [one.measure.name for one in chapter.findings.comparison.measures]
+    assert chapter.findings.ranking.comparison is not None
+    names = [one.measure.name for one in chapter.findings.ranking.comparison.measures]
     section = chapter.section("significance")
     assert section is not None
     tables = {table.name: table for table in section.content.tables}

@@ -130,8 +130,8 @@ def test_more_money_is_recommended_only_where_it_buys_a_better_score(make_run: M
 def test_a_run_that_is_merely_not_told_apart_is_not_called_as_good(make_run: MakeRun) -> None:
     group = group_of(*swept(make_run, {1: 0.5, 3: 0.62, 5: 0.7}))
     findings = find(group)
-    assert findings.ranked is not None
-    assert not [pair for pair in findings.ranked.pairs if pair.significant]
+    assert findings.ranking.ranked is not None
+    assert not [pair for pair in findings.ranking.ranked.pairs if pair.significant]
     last = said(budgets_of(group)["best_under_tokens"].rows[-1])
     assert "top_k=1" not in last[5]
 

@@ -80,7 +80,7 @@ def test_a_failure_that_was_answered_since_is_no_longer_counted_as_the_worst(tmp
     answered = next(record for record in failing.records().values() if record.query_id == "q001")
     close_again(failing, answered.model_copy(update={"query_id": first.query_id, "attempt": 2}))
     findings = find(group_of(failing, other))
-    assert findings.entrants == (1,)
+    assert findings.ranking.entrants == (1,)
     assert findings.verdict.systems("not ranked") == ["naive"]
     assert any("rag-harness evaluate" in caveat for caveat in findings.verdict.caveats)
 

@@ -106,7 +106,7 @@ def test_runs_that_were_scored_in_other_ways_are_not_comparable(
 ) -> None:
     naive, kg = *judged(tmp_path, {"naive": 10}, **one), *judged(tmp_path, {"kg": 30}, **other)
     two = chapter_of(naive, kg)
-    assert two.findings.comparison is None
+    assert two.findings.ranking.comparison is None
     for notes in (two.group.notes, compare_runs([naive, kg], load_prices()).notes):
         assert any("ragas scored these runs in 2 ways" in note for note in notes)
     assert not any("ways" in note for note in compare_runs([naive, kg], load_prices(), Choice(("usd",))).notes)
@@ -139,8 +139,8 @@ def test_where_lower_is_better_the_lowest_is_first(tmp_path: Path) -> None:
     runs = scored(tmp_path, {name: dict(zip(names, map(share, own), strict=True)) for name, own in counts.items()})
     chapter = chapter_of(*runs, measure="hallucination_rate")
     assert order(chapter) == [("kg", "recommended"), ("naive", "worse")]
-    assert chapter.findings.comparison is not None
-    first = chapter.findings.comparison.measures[0]
+    assert chapter.findings.ranking.comparison is not None
+    first = chapter.findings.ranking.comparison.measures[0]
     assert (first.measure.name, first.measure.higher_is_better) == ("hallucination_rate", False)
     assert order(chapter_of(*runs, measure="accuracy")) == [("naive", "recommended"), ("kg", "worse")]
 
@@ -166,10 +166,10 @@ def test_a_run_without_the_chosen_measure_stands_last_without_a_rank_and_is_comp
         ("community", "not ranked"),
         ("broken", "not ranked"),
     ]
-    assert chapter.findings.comparison is not None
-    assert [run.label for run in chapter.findings.comparison.runs] == ["naive", "kg"]
+    assert chapter.findings.ranking.comparison is not None
+    assert [run.label for run in chapter.findings.ranking.comparison.runs] == ["naive", "kg"]
     alone = chapter_of(*runs[:2], measure="token_f1").findings
-    assert (alone.measure, alone.comparison) == ("token_f1", None)
+    assert (alone.measure, alone.ranking.comparison) == ("token_f1", None)
 
 
 @pytest.mark.parametrize(
