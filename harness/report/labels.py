@@ -199,7 +199,10 @@ def _versions(manifests: Sequence[Manifest]) -> dict[str, str]:
     if len({*days}) < len(days):
         days = [_moment(one, "%d %b %H:%M") for one in manifests]
     counts = [one.dataset.get("n_documents") or 0 for one in manifests]
-    changes = ["", *(_change(now - then) for then, now in itertools.pairwise(counts))]
+    changes = [""]
+    for more in (now - then for then, now in itertools.pairwise(counts)):
+        word = "more" if more > 0 else "fewer"
+        changes.append(f"{counted(abs(more), 'document')} {word}" if more else "documents changed")
     return {
         _own_documents(one): ", ".join(filter(None, (day, change)))
         for one, day, change in zip(manifests, days, changes, strict=True)
@@ -211,9 +214,3 @@ def _moment(manifest: Manifest, form: str) -> str:
         return datetime.fromisoformat(manifest.created_at).strftime(form).lstrip("0")
     except ValueError:
         return printable(manifest.created_at[:10])
-
-
-def _change(more: int) -> str:
-    if not more:
-        return "documents changed"
-    return f"{counted(abs(more), 'document')} {'more' if more > 0 else 'fewer'}"

@@ -122,11 +122,13 @@ def beside_content(group: Group, published: Published) -> Content:
             said = f"{value.item}, {value.row}: {value.value:g} is no value of {value.measure}"
             low, high = known.ends
             raise ConfigError(said, f"give values from {low:g} to {high:g}: shares, not per cent")
+        title = known.display_name if known else value.measure
+        title = f"{title}, {value.query_type}" if value.query_type else title
         for view in group.views if value.measure else ():
             if is_run_of(view, value.system, value.parameters):
                 here = _here(view, value)
                 shown = compared(value, here, is_comparable=published.is_over([group]))
-                rows.append((printable(view.label), _title(group, value), value.item, *shown))
+                rows.append((printable(view.label), title, value.item, *shown))
     if not rows:
         said = f"No run has a system and metric of which a value was published: {published.source}."
         return Content(paragraphs=[said])
@@ -141,12 +143,6 @@ def compared(value: PublishedValue, here: Quantity, *, is_comparable: bool) -> t
     unit = here.unit
     left = None if here.value is None or not is_comparable else here.value - value.value
     return Quantity(value.value, unit=unit), here, Quantity(left, unit=unit, signed=True)
-
-
-def _title(group: Group, value: PublishedValue) -> str:
-    known = group.known.get(value.measure)
-    title = known.display_name if known else value.measure
-    return f"{title}, {value.query_type}" if value.query_type else title
 
 
 def _here(view: RunView, value: PublishedValue) -> Quantity:

@@ -13,12 +13,11 @@ from harness.display.plotting import NewFigure
 from harness.protocols import Measure
 from harness.registry import PluginKind
 from harness.report.comparison.tables import statistics_lines, statistics_tables
-from harness.report.figures.by_type import draw_by_type
 from harness.report.figures.costs import draw_latency, draw_tokens
 from harness.report.figures.measured import draw_measured
 from harness.report.figures.pareto import draw_pareto
 from harness.report.figures.resources import draw_resources
-from harness.report.figures.significance import draw_significance
+from harness.report.figures.scores import draw_by_type, draw_significance
 from harness.report.leaderboard import leaderboard
 from harness.report.published import Published, beside_content
 from harness.report.sweeps import draw_sweeps, sweep_tables

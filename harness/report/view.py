@@ -94,6 +94,8 @@ class RunView:
     values: Mapping[str, QueryValues] = field(repr=False)
     """Metric or cost -> one number per query, which comparisons pair."""
     race: RaceRecord | None = None
+    place: int = 0
+    """Its position in its group: it looks the same in every figure."""
 
     @property
     def left_race_after(self) -> int | None:
@@ -324,7 +326,8 @@ def load_views(runs: Sequence[RunDir], prices: Prices) -> tuple[RunView, ...]:
     named = run_labels([run.manifest() for run in runs])
     with collector_paused():
         samples = samples_of(runs)
-        return tuple(_load_view(*one, prices) for one in zip(runs, named, samples, strict=True))
+        every = zip(runs, named, samples, strict=True)
+        return tuple(replace(_load_view(*one, prices), place=place) for place, one in enumerate(every))
 
 
 @contextmanager

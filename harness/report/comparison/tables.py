@@ -298,24 +298,19 @@ def _race_lines(group: Group, race: RaceRecord) -> Iterator[str]:
         yield f"The race was decided after {after}."
     else:
         yield f"The race ended undecided after {after}: {_ENDS[race.ended]}."
+    names = {view.manifest.run_id: view.label for view in group.views}
     for drop in race.dropped:
-        one, other = (_label(group, run_id) for run_id in (drop.run_id, drop.against))
+        one, other = (shortened(names.get(run_id, run_id)) for run_id in (drop.run_id, drop.against))
         yield (
             f"{one} was eliminated after {counted(drop.after, 'query', 'queries')}: {drop.low:.1f} to "
             f"{drop.high:.1f} points worse than {other}."
         )
     for gap in race.gaps:
-        one, other = (_label(group, run_id) for run_id in (gap.a, gap.b))
+        one, other = (shortened(names.get(run_id, run_id)) for run_id in (gap.a, gap.b))
         within = -race.margin < gap.low and gap.high < race.margin
         verdict = "as good" if within else "inconclusive"
         yield f"{one} is {gap.low:.1f} to {gap.high:.1f} points ahead of {other}: {verdict}."
     yield (
         f"These statements hold with {100 * (1 - race.alpha):.4g} % confidence, over all pairs and all looks. A "
         "race stops because of its results, so that no other test, interval or rank of these runs is valid."
-    )
-
-
-def _label(group: Group, run_id: str) -> str:
-    return next(
-        (shortened(view.label) for view in group.views if view.manifest.run_id == run_id), shortened(run_id)
     )

@@ -40,16 +40,15 @@ _SHARES = tuple(wide / sum(_PANELS) for wide in _PANELS)
 
 def draw_latency(group: Group, new_figure: NewFigure) -> list[Drawing]:
     """A row for each run: 5th to 95th percentile, quartiles, median and single queries, on a log scale."""
-    timed = {number: view.latencies for number, view in enumerate(group.views)}
-    if not any(timed.values()):
+    if not any(view.latencies for view in group.views):
         return []
     waited = [
         row for view in group.views if (row := view.row("throttled_s")) and (row.mean or 0) > _WORTH_SHOWING_S
     ]
     names, ratios = marks.names_of(group.views, _NAME_LETTERS), (2.2, 1.0) if waited else (1.0,)
     figure, panels = marks.row_figure(new_figure, names, besides_in=0.95, row_in=0.3, ratios=ratios)
-    has_dots = sum(map(len, timed.values())) <= _MOST_DOTS
-    _distributions(panels[0], group.views, timed, has_dots=has_dots)
+    has_dots = sum(len(view.latencies) for view in group.views) <= _MOST_DOTS
+    _distributions(panels[0], group.views, has_dots=has_dots)
     if waited:
         _throttling(panels[1], group.views)
     n = marks.n_of(view.row("latency_s") for view in group.views)
@@ -81,12 +80,10 @@ def _waiting(views: Sequence[RunView], *, is_drawn: bool) -> str:
     return " ".join(said)
 
 
-def _distributions(
-    axes: Axes, views: Sequence[RunView], timed: Mapping[int, Sequence[float]], *, has_dots: bool
-) -> None:
+def _distributions(axes: Axes, views: Sequence[RunView], *, has_dots: bool) -> None:
     axes.set_xscale("log")
     for place, view in enumerate(views):
-        values, look = [max(value, _SHORTEST_S) for value in timed[place]], marks.style_of(place)
+        values, look = [max(value, _SHORTEST_S) for value in view.latencies], marks.style_of(place)
         if not values:
             _print_nothing(axes, place)
             continue
@@ -104,7 +101,7 @@ def _distributions(
             va="center",
             fontsize=LETTERS_PT,
         )
-    _limits(axes, [max(value, _SHORTEST_S) for values in timed.values() for value in values])
+    _limits(axes, [max(value, _SHORTEST_S) for view in views for value in view.latencies])
     axes.set_xlabel("seconds per query without throttling", fontsize=8)
     small: dict[str, Any] = {"va": "bottom", "fontsize": LETTERS_PT, "color": GREY}
     axes.annotate("median [95 % CI], n", (1.01, 1), xycoords="axes fraction", **small)

@@ -30,9 +30,6 @@ LETTERS_PT = 7
 _LONGEST_ALT = 270
 _QUARTERS = (0, 0.25, 0.5, 0.75, 1)
 
-DrawnRuns = Sequence[tuple[int, RunView]]
-"""Runs that a figure shows, each with its place in the group: it looks the same in every figure."""
-
 
 @dataclass(frozen=True)
 class RunStyle:
@@ -49,12 +46,12 @@ def style_of(place: int) -> RunStyle:
     return RunStyle(*(kind[place % len(kind)] for kind in looks))
 
 
-def runs_with(group: Group, measures: Iterable[str]) -> DrawnRuns:
+def runs_with(group: Group, measures: Iterable[str]) -> Sequence[RunView]:
     """The runs with an overall value of any of `measures` that was scored as most are."""
     others = {name: group.scored_otherwise(name) for name in measures}
     return [
-        (place, view)
-        for place, view in enumerate(group.views)
+        view
+        for view in group.views
         if any(view.value(name) is not None and view.run.run_id not in apart for name, apart in others.items())
     ]
 
@@ -182,17 +179,17 @@ def dot(axes: Axes, row: Aggregate, height: float, look: RunStyle) -> None:
 
 def dot_rows(
     axes: Axes,
-    rows: Iterable[tuple[Aggregate | None, int]],
+    rows: Iterable[tuple[Aggregate | None, RunView]],
     beside: Callable[[Aggregate], str] | None = None,
     **style: Any,
 ) -> None:
-    """From the top the mean of each row, drawn as the run of that place, or a dash, and `beside` it a text."""
+    """From the top the mean of each row, drawn as that run, or a dash, and `beside` it a text."""
     of_row: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "va": "center", "fontsize": LETTERS_PT}
-    for height, (row, place) in enumerate(rows):
+    for height, (row, view) in enumerate(rows):
         if row is None or row.mean is None:
             axes.text(0.5, height, NOTHING, ha="center", color=GREY, **of_row)
             continue
-        dot(axes, row, height, style_of(place))
+        dot(axes, row, height, style_of(view.place))
         if beside:
             axes.text(1.03, height, beside(row), **of_row, **style)
 
@@ -220,9 +217,9 @@ def alt_of(sentences: Iterable[str]) -> str:
     return " ".join([*said, *([f"{left_out} more in the table."] if left_out else [])])
 
 
-def extremes(title: str, runs: DrawnRuns, measure: str, query_type: str = OVERALL) -> str:
+def extremes(title: str, runs: Sequence[RunView], measure: str, query_type: str = OVERALL) -> str:
     """`title: 0.41 (naive) to 0.72 (kg).`, for an alt text; over finished runs, if there are any."""
-    finished = [view for _, view in runs if view.is_complete] or [view for _, view in runs]
+    finished = [view for view in runs if view.is_complete] or runs
     rows = ((view.row(measure, query_type), view.label) for view in finished)
     values = [(row.mean, printable(label, 40)) for row, label in rows if row is not None and row.mean is not None]
     if not values:

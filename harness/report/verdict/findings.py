@@ -26,9 +26,7 @@ class Findings:
     ranking: Ranking
     """Without entrants if no run has a score that ranks."""
     baselines: Baselines = NO_BASELINES
-    """Of `bounded`."""
-    bounded: str | None = None
-    """The metric that should rank; another one than `measure` if it cannot."""
+    """Of the metric that should rank; another one than `measure` if it cannot."""
     rows: tuple[Aggregate | None, ...] = ()
     """The mean of each run by position, see `shown_rows`."""
 
@@ -76,23 +74,21 @@ def find(group: Group, measure: str | None = None, margin: float | None = None) 
     configs). Reads only the views, and earlier runs beside them for repeated looks.
     """
     first = rank_runs(group, measure, group.margin if margin is None else margin)
-    if first is None:
-        order = _order(group, [])
-        lines = [Line(group.views[position].label, group.views[position], None) for position in order]
-        return Findings(without_ranking(group, *why_nothing_ranks(group), lines), order, Ranking(group))
-    baselines = baselines_of(group, first.measure, first.entrants)
+    baselines = baselines_of(group, first.measure, first.entrants) if first.measure else NO_BASELINES
     ranking = _able_to_rank(first, baselines) if measure is None else first
     order = _order(group, [ranking.entrants[place] for place in ranking.order])
     rows = shown_rows(ranking)
     lines = _lines(ranking, order, rows, baselines.constant if ranking.measure == first.measure else None)
-    if not ranking.entrants:
+    if not ranking.measure:
+        verdict = without_ranking(group, *why_nothing_ranks(group), lines)
+    elif not ranking.entrants:
         verdict = without_ranking(group, Outcome.NOT_SCORED, why_no_entrant(ranking), lines)
     elif ranking.ranked is None and len(ranking.entrants) > 1:
         said = f"No query has a value of {ranking.display_name} in two runs."
         verdict = without_ranking(group, Outcome.NOT_SCORED, said, lines)
     else:
         verdict = verdict_of(ranking, baselines, lines, first.measure)
-    return Findings(verdict, order, ranking, baselines, first.measure, rows)
+    return Findings(verdict, order, ranking, baselines, rows)
 
 
 def evidence_that_ranks(views: Sequence[RunView]) -> str:
@@ -127,7 +123,7 @@ def _able_to_rank(first: Ranking, baselines: Baselines) -> Ranking:
     views = [first.group.views[place] for place in first.entrants]
     for measure in ranking_evidence(views, first.group.known):
         other = rank_runs(first.group, measure.name, first.margin)
-        if other is not None and other.entrants == first.entrants:
+        if other.entrants == first.entrants:
             reason = f", because {first.display_name} cannot rank here"
             return replace(other, reason=reason, instead_of=first.measure)
     return first

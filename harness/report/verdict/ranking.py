@@ -162,11 +162,11 @@ class Ranking:
         return found
 
 
-def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_MARGIN) -> Ranking | None:
+def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_MARGIN) -> Ranking:
     """The ranking of a group by `measure`; None: by the metric that its configs or its data set name, if two runs
     have it; else evidence within the contexts of all runs; else the first one that all runs have; else any.
 
-    Ranked are complete runs that were scored in the same way; baselines only if there is nothing else. None if no
+    Ranked are complete runs that were scored in the same way; baselines only if there is nothing else. Empty if no
     run has a score; ConfigError for a metric that no run has or that has no direction.
     """
     views = group.views
@@ -176,7 +176,7 @@ def rank_runs(group: Group, measure: str | None = None, margin: float = DEFAULT_
         pending = [place for place in rivals if not views[place].is_complete]
         ranks_by = _own_measure(group, complete) or _own_measure(group, pending)
         if ranks_by is None:
-            return None
+            return Ranking(group)
     else:
         _refuse_unknown(group, rivals, measure)
         ranks_by = measure

@@ -25,9 +25,7 @@ _UNSETTLED = {Outcome.LEADING, Outcome.INCONCLUSIVE, Outcome.TOO_FEW}
 def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
     """What to do. Of outcomes without a ranking the caller knows what to say."""
     if verdict.recommended is None:
-        is_empty = verdict.outcome == Outcome.ONLY_BASELINES
-        nothing = f"No system can be chosen: every one has {scored(verdict, verdict.standings[0])}."
-        return "Only baselines were run. Run a system to compare with them." if is_empty else nothing
+        return _no_choice(verdict)
     if verdict.outcome in _UNSETTLED:
         return _unsettled(verdict)
     best, score = name(verdict.recommended), scored(verdict, _recommended(verdict))
@@ -43,10 +41,10 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
         case Outcome.EQUALLY_GOOD:
             return f"Use {best} ({score}): the leading systems are equally good within {margin_of(verdict)}."
         case Outcome.NOT_ABOVE_BASELINE:
-            floors = [one for one in verdict.standings if one.system == verdict.lower_baseline and one.score]
-            shown = f" ({scored(verdict, floors[0])})" if floors else ""
-            floor = f"{name(verdict.lower_baseline)}{shown}"
-            return f"No system is shown to be better than {floor}, which needs no documents."
+            floor = _standing_of(verdict, verdict.lower_baseline)
+            shown = f" ({scored(verdict, floor)})" if floor and floor.score else ""
+            lower = f"{name(verdict.lower_baseline)}{shown}"
+            return f"No system is shown to be better than {lower}, which needs no documents."
         case Outcome.MODEL_CANNOT_ANSWER if verdict.is_by_evidence:
             return f"By {verdict.metric_title}, {advice(verdict)}: {_GUESSES}."
         case Outcome.MODEL_CANNOT_ANSWER:
@@ -55,6 +53,12 @@ def headline(verdict: Verdict) -> str:  # noqa: PLR0911 - a table of outcomes
             return f"{best}: {score}. The other systems cannot be compared with it: see the notes."
         case _:
             return f"{best}: {score}."
+
+
+def _no_choice(verdict: Verdict) -> str:
+    if verdict.outcome == Outcome.ONLY_BASELINES:
+        return "Only baselines were run. Run a system to compare with them."
+    return f"No system can be chosen: every one has {scored(verdict, verdict.standings[0])}."
 
 
 def _unsettled(verdict: Verdict) -> str:
@@ -217,7 +221,11 @@ def _equal_rival(verdict: Verdict) -> str:
 
 
 def _recommended(verdict: Verdict) -> Standing | None:
-    return next((one for one in verdict.standings if one.system == verdict.recommended), None)
+    return _standing_of(verdict, verdict.recommended)
+
+
+def _standing_of(verdict: Verdict, system: str | None) -> Standing | None:
+    return next((one for one in verdict.standings if one.system == system), None)
 
 
 def advice(verdict: Verdict) -> str:

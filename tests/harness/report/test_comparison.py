@@ -5,6 +5,7 @@ import io
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,15 @@ from harness.core.errors import ConfigError
 from harness.display import Quantity, Rank, Table
 from harness.report.comparison import compare
 from harness.report.comparison.compare import Choice, Comparison
-from harness.report.comparison.csv_and_json import (
+from harness.report.comparison.output import (
     COLUMNS,
     comparison_csv,
     comparison_json,
     differences_csv,
+    render_comparison,
     write_comparison,
 )
 from harness.report.comparison.tables import comparison_tables
-from harness.report.comparison.terminal import render_comparison
 from harness.report.verdict.findings import evidence_that_ranks, find
 from harness.statistics.prices import load_prices
 from harness.store import RunDir
@@ -74,13 +75,11 @@ def rows_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_accuracy_comes_first_and_costs_last(tmp_path: Path) -> None:
-    measures = [one.measure.name for one in compare_runs(three_runs(tmp_path)).measures]
-    assert measures == ["accuracy", "latency_s", "wall_s", "tokens", "input_tokens", "output_tokens", "usd"]
-
-
 def test_ties_print_as_ties_and_differences_with_their_direction(tmp_path: Path) -> None:
-    comparison = compare_runs(three_runs(tmp_path), Choice(("accuracy", "latency_s")))
+    runs = three_runs(tmp_path)
+    measures = [one.measure.name for one in compare_runs(runs).measures]
+    assert measures == ["accuracy", "latency_s", "wall_s", "tokens", "input_tokens", "output_tokens", "usd"]
+    comparison = compare_runs(runs, Choice(("accuracy", "latency_s")))
     marks = {pair: found.mark for pair, found in differences_of(comparison, "accuracy").items()}
     assert marks == {"naive, kg": "~", "naive, community": ">", "kg, community": ">"}
     assert [row[:2] for row in table_of(comparison, "ranks-accuracy").rows] == [
@@ -97,43 +96,70 @@ def test_ties_print_as_ties_and_differences_with_their_direction(tmp_path: Path)
     assert "winner" not in text
 
 
-def test_every_number_of_a_pair_is_in_the_csv(tmp_path: Path) -> None:
-    runs = three_runs(tmp_path)
-    rows = rows_of(comparison_csv(compare_runs(runs, Choice(("accuracy",)))))
-    assert [list(row) for row in rows] == [list(COLUMNS)] * 3
-    first = rows[0]
-    assert (first["system_a"], first["system_b"], first["run_a"]) == ("naive", "kg", runs[0].run_id)
-    assert (first["n"], first["mean_a"], first["mean_b"], first["difference"]) == ("40", "0.75", "0.85", "-0.1")
-    assert (first["n_a_better"], first["n_equal"], first["n_b_better"]) == ("0", "36", "4")
-    assert (first["test"], first["p"], first["family"], first["result"]) == ("mcnemar", "0.125", "3", "tie")
-    assert (rows[1]["result"], rows[1]["higher_is_better"]) == ("a", "true")
-
-
-def test_the_queries_that_differ_are_listed_with_who_was_better(tmp_path: Path) -> None:
-    runs = three_runs(tmp_path)
-    rows = rows_of(differences_csv(compare_runs(runs[:2])))
-    assert [(row["query_id"], row["value_a"], row["value_b"], row["better"]) for row in rows] == [
-        (f"q{number:03d}", "0", "1", "b") for number in range(30, 34)
-    ]
-    assert {row["measure"] for row in rows} == {"accuracy"}
-
-
-def test_a_comparison_is_written_and_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
+def test_the_files_and_the_json_hold_every_pair_and_are_the_same_bytes_each_time(tmp_path: Path) -> None:
     runs = three_runs(tmp_path / "results")
-    first, second = (write_comparison(compare_runs(runs), tmp_path / name) for name in ("one", "two"))
+    comparison = compare_runs(runs, Choice(("accuracy",)))
+    first, second = (write_comparison(comparison, tmp_path / name) for name in ("one", "two"))
     names = sorted(path.name for path in first.glob("[!.]*"))
     assert names == ["comparison.csv", "differences.csv"]
     assert all((first / name).read_bytes() == (second / name).read_bytes() for name in names)
+    rows, differing = (rows_of((first / name).read_text(encoding="utf-8")) for name in names)
+    assert [list(row) for row in rows] == [list(COLUMNS)] * 3
+    one = rows[0]
+    assert (one["system_a"], one["system_b"], one["run_a"]) == ("naive", "kg", runs[0].run_id)
+    assert (one["n"], one["mean_a"], one["mean_b"], one["difference"]) == ("40", "0.75", "0.85", "-0.1")
+    assert (one["n_a_better"], one["n_equal"], one["n_b_better"]) == ("0", "36", "4")
+    assert (one["test"], one["p"], one["family"], one["result"]) == ("mcnemar", "0.125", "3", "tie")
+    assert (rows[1]["result"], rows[1]["higher_is_better"]) == ("a", "true")
+    keys = ("measure", "query_id", "value_a", "value_b", "better")
+    assert [tuple(row[key] for key in keys) for row in differing[:4]] == [
+        ("accuracy", f"q{number:03d}", "0", "1", "b") for number in range(30, 34)
+    ]
+    (held,) = json.loads(json.dumps(comparison_json(comparison), allow_nan=False))["measures"]
+    assert [pair["result"] for pair in held["pairs"]] == ["tie", "a", "a"]
+    assert [entry["ranks"] for entry in held["ranking"]] == [[1, 2], [1, 2], [3, 3]]
+    assert [f"{pair['p_holm']:.10g}" for pair in held["pairs"]] == [row["p_holm"] for row in rows]
 
 
-def test_the_json_holds_what_the_csv_holds(tmp_path: Path) -> None:
-    comparison = compare_runs(three_runs(tmp_path), Choice(("accuracy",)))
-    value = json.loads(json.dumps(comparison_json(comparison), allow_nan=False))
-    (one,) = value["measures"]
-    assert [pair["result"] for pair in one["pairs"]] == ["tie", "a", "a"]
-    assert [entry["ranks"] for entry in one["ranking"]] == [[1, 2], [1, 2], [3, 3]]
-    (rows,) = [rows_of(comparison_csv(comparison))]
-    assert [f"{pair['p_holm']:.10g}" for pair in one["pairs"]] == [row["p_holm"] for row in rows]
+SCORED = {"accuracy": right(3)}
+LACKING = ScoredRun(queries=["q1", "q2"], replayed=2, input_tokens=None)
+
+
+@pytest.mark.parametrize(
+    ("plans", "measures", "said"),
+    [
+        (
+            [ScoredRun(dataset="demo", scores=SCORED), ScoredRun(dataset="ms_marco", scores=SCORED)],
+            (),
+            r"is over demo, .* over ms_marco: they cannot be compared",
+        ),
+        (
+            [ScoredRun(name, {"accuracy": [1.0]}, queries=[name], digest=name) for name in ("naive", "kg")],
+            (),
+            "naive and kg have no query in common",
+        ),
+        (
+            [replace(LACKING, system=name, scores={name: [1.0, 0.0]}) for name in ("naive", "kg")],
+            (),
+            "the runs have no measure in common: run: rag-harness evaluate",
+        ),
+        (
+            [ScoredRun("naive", {**SCORED, "token_f1": right(3)}), ScoredRun("kg", SCORED)],
+            ("token_f1",),
+            "'token_f1' has no value in kg",
+        ),
+        (
+            [ScoredRun("naive", SCORED), ScoredRun("kg", SCORED)],
+            ("acuracy",),
+            r"'acuracy' has no value in naive: did you mean 'accuracy'\?",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line(
+    tmp_path: Path, plans: Sequence[ScoredRun], measures: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(ConfigError, match=said):
+        compare_runs([write_run(tmp_path, plan) for plan in plans], Choice(measures))
 
 
 def test_a_missing_score_counts_as_the_worst_and_is_a_note(tmp_path: Path) -> None:
@@ -142,11 +168,9 @@ def test_a_missing_score_counts_as_the_worst_and_is_a_note(tmp_path: Path) -> No
     assert comparison.measures[0].n_missing == (9, 0)
     assert table_of(comparison, "pairs-accuracy").rows[0][1] == Quantity(50, of=50, unit="count")
     assert any("naive" in note and "9" in note for note in comparison.notes)
-
-
-def test_a_failed_answer_stays_in_with_its_worst_value(tmp_path: Path) -> None:
-    runs = scored(tmp_path, {"naive": [IMPUTED, IMPUTED, 1.0, 1.0], "kg": right(4, 4)})
-    (pair,) = compare_runs(runs, Choice(("accuracy",))).measures[0].pairs
+    # A failed answer stays in with its worst value.
+    failed = scored(tmp_path / "failed", {"naive": [IMPUTED, IMPUTED, 1.0, 1.0], "kg": right(4, 4)})
+    (pair,) = compare_runs(failed, Choice(("accuracy",))).measures[0].pairs
     assert (pair.n, pair.mean_a, pair.mean_b) == (4, 0.5, 1.0)
 
 
@@ -222,15 +246,6 @@ def test_fewer_than_two_runs_are_no_comparison(tmp_path: Path) -> None:
             compare_runs(runs)
 
 
-def test_runs_over_different_data_sets_are_refused(tmp_path: Path) -> None:
-    runs = [
-        write_run(tmp_path, ScoredRun(dataset=name, scores={"accuracy": right(3)}))
-        for name in ("demo", "ms_marco")
-    ]
-    with pytest.raises(ConfigError, match=r"is over demo, .* over ms_marco: they cannot be compared"):
-        compare_runs(runs)
-
-
 def test_other_samples_are_paired_over_the_queries_that_they_share(tmp_path: Path) -> None:
     runs = [
         write_run(
@@ -252,32 +267,6 @@ def test_other_samples_are_paired_over_the_queries_that_they_share(tmp_path: Pat
         "naive and kg were made over other samples or documents: of 8 and 6 queries they are compared over the 3 "
         "of both (1 more has another text or reference)."
     )
-
-
-def test_samples_that_share_no_query_are_refused(tmp_path: Path) -> None:
-    runs = [
-        write_run(tmp_path, ScoredRun(system=name, digest=name, queries=[name], scores={"accuracy": [1.0]}))
-        for name in ("naive", "kg")
-    ]
-    with pytest.raises(ConfigError, match="naive and kg have no query in common"):
-        compare_runs(runs)
-
-
-def test_a_measure_that_a_run_does_not_have_is_one_line(tmp_path: Path) -> None:
-    runs = scored(tmp_path, {"naive": {"accuracy": right(3), "token_f1": right(3)}, "kg": right(3)})
-    with pytest.raises(ConfigError, match="'token_f1' has no value in kg"):
-        compare_runs(runs, Choice(("token_f1",)))
-    with pytest.raises(ConfigError, match=r"'acuracy' has no value in naive: did you mean 'accuracy'\?"):
-        compare_runs(runs, Choice(("acuracy",)))
-
-
-def test_runs_without_any_measure_in_common_are_refused(tmp_path: Path) -> None:
-    plans = [
-        ScoredRun(system=name, queries=["q1", "q2"], scores={name: [1.0, 0.0]}, replayed=2, input_tokens=None)
-        for name in ("naive", "kg")
-    ]
-    with pytest.raises(ConfigError, match="the runs have no measure in common: run: rag-harness evaluate"):
-        compare_runs([write_run(tmp_path, plan) for plan in plans])
 
 
 def test_no_line_is_wider_than_the_console_or_100_columns(tmp_path: Path) -> None:

@@ -5,9 +5,8 @@ import json
 import random
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +14,7 @@ from explorer_runs import Answers, Asked, Said, explorer_of, record, records, sc
 
 from harness.core.records import Context, Document, Evidence, Failure, Prediction, RunRecord, Span
 from harness.report.page.explorer import Explorer, ValueTable, build_explorer
-from harness.report.page.explorer_reading import ContextPlaces, ShownColumn
+from harness.report.page.explorer_reading import ShownColumn
 from harness.report.records import ANSWERED, ERROR, MISSING, read_briefly
 from harness.report.view import load_groups
 from harness.statistics.prices import load_prices
@@ -197,63 +196,35 @@ DOCUMENTS = [Document(doc_id="oven.pdf", text="# Ovens\nOld.\n\f# Keys\nLeft.")]
 DIGEST = corpus_digest(DOCUMENTS)
 
 
-@dataclass
-class Header:
-    dataset: dict[str, Any]
+def placed(doc_id: str) -> Context:
+    return Context(text="Keys", doc_ids=(doc_id,), span=Span(doc_id=doc_id, start=14, end=20))
 
 
-@dataclass
-class Folder:
-    """What of a run is asked."""
-
-    path: Path
-    dataset: dict[str, Any] = field(default_factory=lambda: {"has_places": True, "corpus_digest": DIGEST})
-
-    def manifest(self) -> Header:
-        return Header(self.dataset)
-
-
-def places(run: Folder) -> ContextPlaces:
-    return ContextPlaces(cast(RunDir, run))
-
-
-@pytest.fixture
-def run(tmp_path: Path) -> Folder:
-    Corpora(tmp_path).save(DIGEST, DOCUMENTS)
-    return Folder(tmp_path / "run")
-
-
-def placed(doc_id: str = "oven.pdf", start: int = 14) -> Context:
-    return Context(text="Keys", doc_ids=(doc_id,), span=Span(doc_id=doc_id, start=start, end=start + 6))
-
-
-def test_a_context_says_its_page_and_section(run: Folder) -> None:
-    assert places(run).describe(placed()) == "page 2, Keys"
-
-
-def test_the_explorer_shows_it(tmp_path: Path) -> None:
-    said = Answers("naive", records({"q": Said(contexts=(placed(),))}))
-    asked = write_run(tmp_path / "asked", [Asked("q")], said)
+@pytest.mark.parametrize(
+    ("shown", "has_places", "is_damaged", "said"),
+    [
+        (placed("oven.pdf"), True, False, ["page 2, Keys"]),
+        (placed("other.pdf"), True, False, []),
+        (Context(text="Keys", doc_ids=("oven.pdf",)), True, False, []),
+        (placed("oven.pdf"), False, False, []),
+        (placed("oven.pdf"), True, True, []),
+    ],
+)
+def test_a_context_says_its_page_and_section_where_they_are_known(
+    tmp_path: Path, shown: Context, has_places: bool, is_damaged: bool, said: list[str]
+) -> None:
+    asked = write_run(tmp_path / "asked", [Asked("q")], Answers("naive", records({"q": Said(contexts=(shown,))})))
     manifest = asked.manifest()
-    dataset = {**manifest.dataset, "has_places": True, "corpus_digest": DIGEST}
+    dataset = {**manifest.dataset, "has_places": has_places, "corpus_digest": DIGEST}
     run = RunDir.create(tmp_path, manifest.model_copy(update={"dataset": dataset}), asked.sample())
     run.append_records(asked.iter_records())
     Corpora(tmp_path).save(DIGEST, DOCUMENTS)
+    if is_damaged:
+        path = Corpora(tmp_path).path(DIGEST)
+        path.write_text(path.read_text().replace("Old", "New"))
     (group,) = load_groups([run], load_prices())
-    packed = dict(build_explorer(group, "g0").blocks)["g0-t0"]
-    assert "page 2, Keys" in json.loads(zlib.decompress(base64.b64decode(packed)))[0]
-
-
-def test_where_nothing_is_known_nothing_is_said(run: Folder) -> None:
-    assert places(run).describe(placed("other.pdf")) == ""
-    assert places(run).describe(Context(text="Keys", doc_ids=("oven.pdf",))) == ""
-    assert places(Folder(run.path, {"corpus_digest": DIGEST})).describe(placed()) == ""
-
-
-def test_a_damaged_corpus_ends_no_report(run: Folder) -> None:
-    path = Corpora(run.path.parent).path(DIGEST)
-    path.write_text(path.read_text().replace("Old", "New"))
-    assert places(run).describe(placed()) == ""
+    ((_, _, _, *where),) = loaded(build_explorer(group, "g0"), "t0")
+    assert where == said
 
 
 @pytest.mark.parametrize("kept", [0, 4096])

@@ -14,10 +14,10 @@ from harness.display import Drawing, Picture, ValueGroup
 from harness.display.plotting import NewFigure, plotting, publish
 from harness.registry import EVALUATORS
 from harness.report.chapter import Chapter
-from harness.report.figures.by_type import draw_by_type
 from harness.report.figures.marks import alt_of, style_of
 from harness.report.figures.measured import draw_measured
 from harness.report.figures.pareto import Extent, ScatterPoint, draw_pareto, frontier
+from harness.report.figures.scores import draw_by_type
 from harness.report.leaderboard import bar_width
 from harness.report.sections import Reported
 from harness.report.tables.costs import resources_table

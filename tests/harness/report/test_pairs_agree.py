@@ -16,7 +16,7 @@ from harness.core.records import Usage
 from harness.display import Entry, Quantity, Rank, Table, ValueGroup
 from harness.report.chapter import Chapter
 from harness.report.comparison.compare import Choice, Comparison, compare_runs
-from harness.report.comparison.csv_and_json import comparison_csv, comparison_json, differences_csv
+from harness.report.comparison.output import comparison_csv, comparison_json, differences_csv
 from harness.report.comparison.tables import comparison_tables
 from harness.statistics.prices import load_prices
 from harness.store import RunDir

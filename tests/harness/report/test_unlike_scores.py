@@ -54,7 +54,7 @@ def test_a_table_of_measures_has_a_row_for_each_way_of_scoring(tmp_path: Path) -
 
 
 def test_no_figure_draws_scores_of_two_judges(tmp_path: Path) -> None:
-    assert [view.label for _, view in runs_with(group_of(*runs_of(tmp_path)), [JUDGED])] == ["naive", "kg"]
+    assert [view.label for view in runs_with(group_of(*runs_of(tmp_path)), [JUDGED])] == ["naive", "kg"]
 
 
 def test_a_comparison_ranks_the_runs_of_one_judge_and_names_the_others(tmp_path: Path) -> None:
